@@ -27,7 +27,7 @@ from bert_tf.fast import Fast, FastEncoder
 from bert_tf.tasks import graphs
 from bert_tf.tokenization import BertTokenizer
 from run.settings import DTYPE_POLICIES
-from run.training import strategies, utilisation
+from run.training import strategies, utilization
 
 PRODUCT_WIDTH = 2048
 TYPES = ("float32", "bfloat16")
@@ -69,7 +69,7 @@ def measure(settings):
     paths.check_file("vocab_file", settings.vocab_file)
     vocab_size = BertTokenizer(settings.vocab_file).vocab_size
     config = read_config(settings.bert_config_file, max(length for _, length in settings.shapes))
-    has_instructions = "" if strategies.multiplies_bfloat16() else ", which has no instructions for bfloat16"
+    has_instructions = "" if strategies.has_bfloat16_instructions() else ", which has no instructions for bfloat16"
     print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores{has_instructions}")
     torch_call = make_torch(config)
     if torch_call is None:
@@ -93,7 +93,7 @@ def measure(settings):
         calls["product"] = make_product()
         rounds = settings.rounds * max(1, 1024 // (batch_size * length))
         times = measurements.medians(measurements.time_turns(calls, rounds, calls_before=1))
-        print_row(f"{batch_size} x {length}", names, times, utilisation.encoder_flops(config, batch_size, length))
+        print_row(f"{batch_size} x {length}", names, times, utilization.encoder_flops(config, batch_size, length))
         comparisons += compare(f"{batch_size} x {length} tokens", times)
     measurements.keep("bfloat16", settings, comparisons, left_out=[] if torch_call else ["PyTorch"])
 

@@ -26,7 +26,7 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.models import BertPretrainer
-from run.training import strategies, utilisation
+from run.training import strategies, utilization
 
 PARTS = ("forward", "step", "padding")
 REAL_TOKENS = 0.42  # Fraction in MRPC, padded to 128.
@@ -74,7 +74,7 @@ def measure(settings):
     """Prints a table for each part and stores the comparisons with the peer; settings: EncoderSettings."""
     longest = max([settings.max_seq_length, *(length for _, length in settings.shapes)])
     config = read_config(settings.bert_config_file, longest)
-    machine = utilisation.matmul_rate(tf.distribute.get_strategy(), tf.float32) / 1e9
+    machine = utilization.measure_matmul_rate(tf.distribute.get_strategy(), tf.float32) / 1e9
     print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, 2048^3 matmul {machine:.0f} GFLOP/s")
     comparisons = []
     if "forward" in settings.parts:
@@ -98,7 +98,7 @@ def measure_forward(config, settings, machine):
         times = time_calls({"ours": functools.partial(forward_ours, features),
                             "official": functools.partial(forward_peer, garden_inputs(features))},
                            settings.rounds * max(1, 1024 // (batch_size * length)))
-        flops = utilisation.encoder_flops(config, batch_size, length)
+        flops = utilization.encoder_flops(config, batch_size, length)
         print_row(f"{batch_size} x {length}", times, flops, machine)
         comparisons.append(Comparison(f"Forward pass, {batch_size} x {length} tokens", "tf-models-official BertEncoder",
                                       times["ours"], times["official"], "s", False))
@@ -112,7 +112,7 @@ def measure_step(config, settings, machine):
     shape = f"{batch_size} x {length}"
     print(f"\n{f'step, {shape}':<26}{'ours':>9}{'official':>10}{'ratio':>7}{'GFLOP/s':>9}{'share':>7}")
     features = make_batch(config, batch_size, length, predictions)
-    flops = batch_size * utilisation.pretraining_flops(config, length, predictions)
+    flops = batch_size * utilization.pretraining_flops(config, length, predictions)
     times = {}
     for dropout in (0.1, 0.0):
         sized = dataclasses.replace(config, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)

@@ -24,7 +24,7 @@ from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.models import BertClassifier
 from run.settings import DTYPE_POLICIES
-from run.training import strategies, utilisation
+from run.training import strategies, utilization
 
 NUM_LABELS = 2
 KINDS = {"full": "Pre-training, no padding", "records": "Pre-training, lengths of records",
@@ -66,7 +66,7 @@ def measure(settings):
     """Prints a row for each kind of step and stores the comparisons; settings: TrainingStepSettings."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     strategy = tf.distribute.get_strategy()
-    rates = {dtype: utilisation.matmul_rate(strategy, dtype) / 1e9 for dtype in ("float32", "bfloat16")}
+    rates = {dtype: utilization.measure_matmul_rate(strategy, dtype) / 1e9 for dtype in ("float32", "bfloat16")}
     print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, matrix multiplications in GFLOP/s: "
           + ", ".join(f"{dtype} {rate:.0f}" for dtype, rate in rates.items()))
     print(f"\n{f'step of {settings.train_batch_size} x {settings.max_seq_length}':<34}{'float32':>10}{'bfloat16':>10}"

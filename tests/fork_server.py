@@ -87,7 +87,7 @@ def load_fonts():
 
 def measure_toy_products():
     """Shortens the measurement of the machine's matmul rate, with which training compares its own."""
-    rate = sys.modules.get("run.training.utilisation")
+    rate = sys.modules.get("run.training.utilization")
     if rate is not None:
         rate.MATRIX_WIDTHS, rate.TIMED_SECONDS = {**rate.MATRIX_WIDTHS, "CPU": 64}, 0.001
 

@@ -1,6 +1,6 @@
 """The printed report for one compiled step."""
 
-UTILISATION = 0.5  # Assumed fraction of the peak in the arithmetic.
+UTILIZATION = 0.5  # Assumed fraction of the peak in the arithmetic.
 
 
 def print_estimate(estimate, chip, top):
@@ -29,7 +29,7 @@ def print_flops(compiled, analytic, chip):
     print(f"  {'FLOPs, by the compiler':<40}{compiled / 1e9:>8.1f} G")
     print(f"  {'FLOPs of the matrix products, counted':<40}{analytic / 1e9:>8.1f} G, {analytic / compiled:.0%} of it")
     print(f"  {'arithmetic: their time at the peak rate':<40}{analytic / chip.peak * 1e3:>8.1f} ms; at "
-          f"{UTILISATION:.0%} of {chip.peak / 1e12:.0f} TFLOP/s {analytic / chip.peak / UTILISATION * 1e3:.1f} ms")
+          f"{UTILIZATION:.0%} of {chip.peak / 1e12:.0f} TFLOP/s {analytic / chip.peak / UTILIZATION * 1e3:.1f} ms")
 
 
 def print_cycles(estimate, chip, top):

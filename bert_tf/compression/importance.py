@@ -29,7 +29,7 @@ class Importance:
     neurons: list
     num_examples: int
 
-    def normalised(self):
+    def normalize(self):
         """Returns the Importance with an L2 norm of 1 in each layer, as in Michel et al.
 
         Gradients differ a lot in size from layer to layer, so raw values of two layers cannot be compared.

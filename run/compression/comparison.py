@@ -31,7 +31,7 @@ HEADER = ("model", "format", "parameters", "megabytes", "size_divided_by", "{met
 
 
 @dataclasses.dataclass(frozen=True)
-class Measured:
+class ComparisonRow:
     """A row of the comparison.
 
     Attributes:
@@ -62,8 +62,8 @@ def run(settings):
       InputError: See bert_tf.serving.checkpoint.load. Also if models are of different kinds, or lack development data.
     """
     exports = []
-    given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
-    models = [of_checkpoint(path, "models", **given) for path in settings.models]
+    options = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
+    models = [of_checkpoint(path, "models", **options) for path in settings.models]
     _check_kinds(settings.models, [each.card.kind for each in models])
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
@@ -73,19 +73,20 @@ def run(settings):
             parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)
             for each in settings.formats:
                 path = _export(servable, model, each, os.path.join(folder, f"{number}_{each}"))
-                exports.append(_scored(name, each, parameters, path, task, settings.eval_batch_size))
+                exports.append(_score_export(name, each, parameters, path, task, settings.eval_batch_size))
         _time([(model, task) for _, model, task in exports], settings)
-    _write(settings.output_dir, [dataclasses.replace(measured, seconds=model.medians)
-                                 for measured, model, _ in exports], exports[0][2].metric)
+    _write(settings.output_dir, [dataclasses.replace(row, seconds=model.medians)
+                                 for row, model, _ in exports], exports[0][2].metric)
 
 
 def _check_kinds(models, kinds):
     """Raises InputError unless all models, paths, are fine-tuned for the same task."""
     for path, kind in zip(models, kinds, strict=True):
         if kind not in TASKS:
-            raise InputError("of a model that is no fine-tuned task's there is no score", "models", path)
+            raise InputError("is not fine-tuned for a task, so it has no score; choose fine-tuned models", "models",
+                             path)
         if kind != kinds[0]:
-            raise InputError(f"is of a {kind}, and {models[0]} of a {kinds[0]}", "models", path)
+            raise InputError(f"is a {kind}, but {models[0]} is a {kinds[0]}", "models", path)
 
 
 def _export(servable, model, kind, place):
@@ -100,7 +101,7 @@ def _export(servable, model, kind, place):
     return path
 
 
-class _Timed:
+class _TimedExport:
     """An export that is queried with features, and its median latencies."""
 
     def __init__(self, path):
@@ -124,13 +125,13 @@ class _Timed:
         return {count: statistics.median(seconds) for count, seconds in self._seconds.items() if seconds}
 
 
-def _scored(name, kind, parameters, path, task, batch_size):
-    """Scores an export; returns tuple of Measured without latencies, _Timed, and Task."""
-    model = _Timed(path)
+def _score_export(name, kind, parameters, path, task, batch_size):
+    """Scores an export; returns tuple of ComparisonRow without latencies, _TimedExport, and Task."""
+    model = _TimedExport(path)
     score = task.score(model.outputs(task, batch_size))[task.metric]
     size = sum(map(files.size, files.files_below(path))) if files.is_dir(path) else files.size(path)
     print(f"{name}, {kind}: {size / 1e6:.1f} MB, {task.metric} {score:.4f}", flush=True)
-    return Measured(name, kind, parameters, size, float(score), {}), model, task
+    return ComparisonRow(name, kind, parameters, size, float(score), {}), model, task
 
 
 def _time(exports, settings):
@@ -148,39 +149,39 @@ def _time(exports, settings):
                     model.answer(take_rows(arrays, batch), keep)
 
 
-def _write(folder, measured, metric):
+def _write(folder, results, metric):
     """Writes comparison.txt, .tsv, and .png, and prints the table.
 
     Args:
       folder: Path of the directory, created if it does not exist.
-      measured: List of Measured. All are compared with the first.
+      results: List of ComparisonRow. All are compared with the first.
       metric: Name of the score.
     """
     files.make_dirs(folder)
-    table = rows(measured)
+    table = make_table(results)
     header = [name.format(metric=metric) for name in HEADER]
-    text = as_text(table, header)
+    text = format_table(table, header)
     with files.new_file(os.path.join(folder, f"{NAME}.txt")) as file:
         file.write(text)
     with files.new_file(os.path.join(folder, f"{NAME}.tsv"), newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerows([header, *table])
     plots.score_over_latency(os.path.join(folder, f"{NAME}.png"), [
-        (each.model, each.format, 1000 * each.seconds[1], each.score) for each in measured], metric)
+        (each.model, each.format, 1000 * each.seconds[1], each.score) for each in results], metric)
     print(text, end="")
 
 
-def rows(measured):
-    """Returns a list of the values of HEADER for each Measured, relative to the first."""
-    first = measured[0]
+def make_table(results):
+    """Returns a list of the values of HEADER for each ComparisonRow, relative to the first."""
+    first = results[0]
     return [[each.model, each.format, each.parameters, each.size / 1e6, first.size / each.size, each.score,
              each.score / first.score if first.score else float("nan"),
              *(value for count in TEXTS_TOGETHER
                for value in (1000 * each.seconds[count], first.seconds[count] / each.seconds[count]))]
-            for each in measured]
+            for each in results]
 
 
-def as_text(table, header):
+def format_table(table, header):
     """Formats the rows as a text table."""
     formats = ("", "", ",", ".1f", ".2f", ".4f", ".1%", *(".2f", ".2f") * len(TEXTS_TOGETHER))
     cells = [list(header), *([format(value, spec) for value, spec in zip(row, formats, strict=True)] for row in table)]

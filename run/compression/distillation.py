@@ -37,8 +37,7 @@ def _pretrain(settings):
     path, config = settings.student.teacher, settings.teacher_config
     if "logits" in settings.losses.weights and not any(
             name.startswith(MASKED_LM_HEAD) for name in open_checkpoint(path).tensors):
-        raise InputError("has no masked LM head, whose answers could be learned; give `logits_weight`=0", "teacher",
-                         path)
+        raise InputError("has no masked LM head; set `logits_weight`=0", "teacher", path)
 
     def load_teacher():
         fast = pretraining.choose_fast(settings, tf.distribute.get_strategy(), config)

@@ -58,7 +58,7 @@ class DistillationSettings(FineTuningSettings):
         """See Settings."""
         super().check()
         if self.answers.keep_answers and self.devices.strategy_name == "multi_worker_mirrored":
-            raise InputError("several processes would write the teacher's answers; give `nokeep_answers`",
+            raise InputError("several processes would write the teacher outputs; set `nokeep_answers`",
                              "distribution_strategy", "multi_worker_mirrored")
 
     def completed(self):
@@ -68,13 +68,13 @@ class DistillationSettings(FineTuningSettings):
           InputError: If the teacher is not fine-tuned, if the data belong to another task, or if the student is invalid
             or has another vocabulary.
         """
-        teacher, kept = read_teacher(self.student.teacher, self.model.bert_config_file)
-        asked = self.data.task_name
-        if kept.get("task_name") and asked and kept["task_name"].replace("-", "") != asked.lower().replace("-", ""):
-            raise InputError(f"`teacher`={teacher.path} was trained for {kept['task_name']}", "task_name", asked)
+        teacher, run = read_teacher(self.student.teacher, self.model.bert_config_file)
+        task_name, known_name = self.data.task_name, run.get("task_name")
+        if known_name and task_name and known_name.replace("-", "") != task_name.lower().replace("-", ""):
+            raise InputError(f"conflicts with `teacher`={teacher.path} ({known_name})", "task_name", task_name)
         return dataclasses.replace(
-            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.of_model(kept, self.data, "teacher"),
-            model=start_of(self.student, teacher.config, self.tokenizer.vocab_file),
+            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.of_model(run, self.data, "teacher"),
+            model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
             tokenizer=dataclasses.replace(self.tokenizer, max_seq_length=teacher.metadata.max_seq_length))
 
     def check_files(self):
@@ -102,12 +102,12 @@ class GeneralSettings(PretrainingSettings):
         """See Settings."""
         super().check()
         if self.losses.replacing_rate is not None:
-            raise InputError("goes with run_distillation", "replacing_rate", self.losses.replacing_rate)
+            raise InputError("only works with run_distillation", "replacing_rate", self.losses.replacing_rate)
 
     def completed(self):
         """See Settings. Raises InputError for an invalid student."""
         teacher = read_config(self.model.bert_config_file, 1)
-        return dataclasses.replace(self, teacher_config=teacher, model=start_of(self.student, teacher))
+        return dataclasses.replace(self, teacher_config=teacher, model=build_student_settings(self.student, teacher))
 
     def check_files(self):
         """See Settings. Also raises InputError if a student and a teacher cannot be compared."""
@@ -115,8 +115,8 @@ class GeneralSettings(PretrainingSettings):
         config, teacher = self.model.config, self.teacher_config
         check_sizes(self.losses, config, teacher, self.longest_sequence)
         if config.vocab_size != teacher.vocab_size:
-            raise InputError(f"has {teacher.vocab_size} vocabulary entries, the student {config.vocab_size}: they must "
-                             "have one vocabulary", "teacher", self.student.teacher)
+            raise InputError(f"has {teacher.vocab_size} vocabulary entries, but the student has {config.vocab_size}; "
+                             "both must have the same vocabulary", "teacher", self.student.teacher)
 
 
 def read_teacher(path, bert_config_file):
@@ -129,12 +129,12 @@ def read_teacher(path, bert_config_file):
         metadata, started_with = task_metadata.read(path), task_metadata.read_run(path)
     if metadata is None or metadata.kind not in DATA:
         reason = f"its {metadata.source} says {metadata.kind}" if metadata else (
-            f"there is no {task_metadata.TASK_FILE} beside it")
-        raise InputError(f"is no fine-tuned model, {reason}", "teacher", path)
+            f"its directory has no {task_metadata.TASK_FILE}")
+        raise InputError(f"is not a fine-tuned model: {reason}", "teacher", path)
     return Teacher(path, metadata, read_config(bert_config_file, 1)), started_with
 
 
-def start_of(student, teacher, vocab_file=None):
+def build_student_settings(student, teacher, vocab_file=None):
     """Returns the ModelSettings of a student's initialization, with its config.
 
     Args:
@@ -148,8 +148,8 @@ def start_of(student, teacher, vocab_file=None):
     if student.student_layers:
         check_layers("student_layers", student.student_layers, teacher.num_hidden_layers)
         if teacher.num_hidden_groups:
-            raise InputError("the teacher's layers share their weights; give `student_config_file` or "
-                             "`student_checkpoint`", "student_layers", student.student_layers)
+            raise InputError("the teacher's layers share their weights; set `student_config_file` or "
+                             "`student_checkpoint` instead", "student_layers", student.student_layers)
         return ModelSettings(init_checkpoint=student.teacher, config=student_config(teacher, student.student_layers))
     if student.student_config_file:
         with renamed(bert_config_file="student_config_file"):
@@ -157,11 +157,12 @@ def start_of(student, teacher, vocab_file=None):
     path = student.student_checkpoint
     found = find({"student_checkpoint": path})
     found.check_no_pickle()
-    told = told_values({"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}, {}, found,
-                       warn)
-    if vocab_file and files.read_bytes(told["vocab_file"]) != files.read_bytes(vocab_file):
-        raise InputError(f"its vocabulary is not that of `teacher`={student.teacher}", "student_checkpoint", path)
-    return ModelSettings(told["bert_config_file"], path, config=read_config(told["bert_config_file"], 1))
+    names = {"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}
+    existing = told_values(names, {}, found, warn)
+    if vocab_file and files.read_bytes(existing["vocab_file"]) != files.read_bytes(vocab_file):
+        raise InputError(f"its vocabulary differs from the vocabulary of `teacher`={student.teacher}",
+                         "student_checkpoint", path)
+    return ModelSettings(existing["bert_config_file"], path, config=read_config(existing["bert_config_file"], 1))
 
 
 def check_sizes(losses, config, teacher, max_seq_length=1):
@@ -172,23 +173,23 @@ def check_sizes(losses, config, teacher, max_seq_length=1):
     weights, rate = losses.weights, losses.replacing_rate
     for name, each in (("teacher", teacher), ("student", config)):
         if max_seq_length > each.max_position_embeddings:
-            raise InputError(f"the {name} was made for at most {each.max_position_embeddings}", "max_seq_length",
-                             max_seq_length)
+            raise InputError(f"must be at most {each.max_position_embeddings}, the maximum of the {name}",
+                             "max_seq_length", max_seq_length)
     if rate is not None:
         map_layers("uniform", config.num_hidden_layers, teacher.num_hidden_layers)
         if config.hidden_size != teacher.hidden_size:
-            raise InputError(f"`replacing_rate`={rate}: the student has width {config.hidden_size} and the teacher "
-                             f"{teacher.hidden_size}: layers of one cannot stand in for those of the other")
+            raise InputError(f"`replacing_rate`={rate}: requires equal hidden sizes, but the student has "
+                             f"{config.hidden_size} and the teacher {teacher.hidden_size}")
         if config.num_hidden_groups:
-            raise InputError(f"`replacing_rate`={rate}: the student's layers share their weights, and cannot be "
-                             "replaced each by itself")
+            raise InputError(f"`replacing_rate`={rate}: the student's layers share their weights, so they cannot be "
+                             "replaced separately")
     if set(INNER) & set(weights):
         layers = map_layers(losses.parsed_layer_map, config.num_hidden_layers, teacher.num_hidden_layers)
         heads = {sizes[0] for sizes in config.layer_sizes}, {teacher.layer_sizes[layer][0] for layer in layers}
         if "attention" in weights and not len(heads[0]) == len(heads[0] | heads[1]) == 1:
             counts = ["/".join(map(str, sorted(each))) for each in heads]
             raise InputError(f"`attention_weight`={weights['attention']}: the student has {counts[0]} heads and the "
-                             f"teacher {counts[1]}: their attention cannot be compared; give 0")
+                             f"teacher {counts[1]}, so their attention cannot be compared; set it to 0")
     if "cls" in weights and config.num_hidden_layers < 2:
-        raise InputError(f"`cls_weight`={weights['cls']}: compares layers before the last, and the student has one; "
-                         "give 0")
+        raise InputError(f"`cls_weight`={weights['cls']}: compares layers before the last, but the student has only "
+                         "one layer; set it to 0")

@@ -25,7 +25,7 @@ def run(settings):
     """
     opened = FineTunedModel.open(settings, training=TrainingSettings(eval_batch_size=settings.eval_batch_size))
     metric, rows = opened.task.metric, list(_measure(opened))
-    print(as_text(rows, metric))
+    print(format_table(rows, metric))
     if settings.output_file:
         with new_file(settings.output_file, newline="") as file:
             csv.writer(file, delimiter="\t", lineterminator="\n").writerows(
@@ -35,9 +35,9 @@ def run(settings):
 def _measure(opened):
     """Yields a row of HEADINGS for a FineTunedModel unchanged, with each single matrix in int8, and with all."""
     model, task = opened.make_model(), opened.task
-    names = sorted(quantizable(model), key=_place)
-    whole = opened.predict(model)
-    score, decisions = task.score(whole)[task.metric], task.decisions(whole)
+    names = sorted(quantizable(model), key=_sort_key)
+    baseline = opened.predict(model)
+    score, decisions = task.score(baseline)[task.metric], task.decisions(baseline)
     yield "nothing", score, 0.0, 0, 0.0
     for name, only in [*((name, [name]) for name in names), ("everything", names)]:
         quantize(model, FakeQuantization(), only)
@@ -45,11 +45,11 @@ def _measure(opened):
         quantize(model, None, only)
         found = task.score(outputs)[task.metric]
         changed = sum(one != other for one, other in zip(task.decisions(outputs), decisions, strict=True))
-        difference = max(float(np.abs(outputs[key] - whole[key]).max()) for key in whole)
+        difference = max(float(np.abs(outputs[key] - baseline[key]).max()) for key in baseline)
         yield name, found, found - score, changed, difference
 
 
-def _place(name):
+def _sort_key(name):
     """Returns a sort key: the word embedding matrix first, then the layers in order, the pooler, and the head."""
     parts = name.split("/")
     layer = next((int(part.removeprefix("layer_")) for part in parts if part.startswith("layer_")), None)
@@ -59,7 +59,7 @@ def _place(name):
     return (0 if "embeddings" in parts else 2 if "pooler" in parts else 3), 0, 0
 
 
-def as_text(rows, metric):
+def format_table(rows, metric):
     """Formats the table as text. `rows`: Rows of HEADINGS."""
     width = max(len(row[0]) for row in rows)
     lines = [f"{'in int8':{width}}  {metric:>15}   change  decisions changed  largest difference of logits"]

@@ -20,8 +20,8 @@ from bert_tf.files import exists, read_json_object
 from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RunState, fingerprint
 from run.compression.distillation_settings import check_sizes
-from run.compression.selection import flops, select
-from run.compression.vocabularies import ids_in_use, write_vocabulary
+from run.compression.selection import count_encoder_flops, select
+from run.compression.vocabularies import find_used_ids, write_vocabulary
 from run.finetuning import runs
 from run.finetuning.fine_tuned_model import FineTunedModel, write_json
 from run.finetuning.job import choose_techniques
@@ -51,17 +51,17 @@ def run(settings):
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
     vocabulary, opened = None, settings
     if settings.pruning.prune_vocabulary:
-        vocabulary = ids_in_use(settings.pruning.prune_vocabulary, tokenizer)
+        vocabulary = find_used_ids(settings.pruning.prune_vocabulary, tokenizer)
         opened = settings.with_values({"vocab_file": write_vocabulary(tokenizer, vocabulary)})
     whole = FineTunedModel.open(opened)
     task = whole.task
     if settings.pruning.num_train_epochs:
         task.settings.num_train_steps(task.num_train_examples)
     techniques = choose_techniques(
-        task.settings, *([_make_distillation(settings, whole)] if settings.pruning.distill else []))
+        task.settings, *([_make_distillation(settings, original)] if settings.pruning.distill else []))
     for technique in techniques:
         technique.read(task, tokenizer)
-    state = RunState(output_dir, _started_with(settings, task, techniques), name=SETTINGS_FILE, alone=True)
+    state = RunState(output_dir, _collect_fixed_settings(settings, task, techniques), name=SETTINGS_FILE, alone=True)
     with files.folder_for(output_dir), files.only_writer("output_dir", output_dir):
         was_resumed = state.is_resumed
         try:
@@ -69,14 +69,14 @@ def run(settings):
             task.write_training_data(output_dir)
             for technique in techniques:
                 technique.begin(task, output_dir)
-            _Pruning(settings, whole, strategy, techniques).run(vocabulary)
+            _Pruning(settings, original, strategy, techniques).run(vocabulary)
         except InputError:
             if not was_resumed and not exists(os.path.join(output_dir, ROUND.format(1))):
-                _empty(output_dir)  # which was empty or new, and is free for the corrected command
+                _empty_directory(output_dir)  # which was empty or new, and is free for the corrected command
             raise
 
 
-def _empty(folder):
+def _empty_directory(folder):
     for path in (os.path.join(folder, name) for name in files.names_in(folder)):
         (files.remove_tree if files.is_dir(path) else files.remove)(path)
 
@@ -87,10 +87,10 @@ def _make_distillation(settings, whole):
     student = drop_layers({}, whole.config, pruning.drop_layers)[1]  # Only the attention loss depends on heads.
     check_sizes(losses, student, whole.config)
     if losses.attention_weight and (pruning.keep_heads < 1 or pruning.keep_flops is not None):
-        raise InputError(f"`attention_weight`={losses.attention_weight}: heads that are taken out cannot be compared; "
-                         "give 0")
+        raise InputError(f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
+                         "teacher's; set it to 0")
     return TaskDistillation(StudentSettings(path, student_checkpoint=path), losses, settings.answers,
-                            Teacher(path, whole.task.metadata, whole.config), student)
+                            Teacher(path, original.task.metadata, original.config), student)
 
 
 class _Pruning:
@@ -103,41 +103,42 @@ class _Pruning:
       techniques: Techniques to train with.
     """
 
-    def __init__(self, settings, whole, strategy, techniques):
+    def __init__(self, settings, original, strategy, techniques):
         self._settings = settings.pruning
         self._output_dir = settings.training.output_dir
         self._seed = settings.training.random_seed
-        self._whole, self._task = whole, whole.task
+        self._original, self._task = original, original.task
         self._strategy = strategy
         self._techniques = techniques
-        self._length = whole.task.settings.tokenizer.max_seq_length
+        self._length = original.task.settings.tokenizer.max_seq_length
 
     def run(self, vocabulary):
         """Prunes, and writes the final model. `vocabulary`: int [n]. IDs of tokens to keep, None for all."""
-        whole, metric, least = self._whole, self._task.metric, self._settings.least_score
-        start = whole if vocabulary is None else self._with_vocabulary(vocabulary)
+        original, metric, least = self._original, self._task.metric, self._settings.least_score
+        start = original if vocabulary is None else self._reduce_vocabulary(vocabulary)
         scores = start.score()
         print(f"{start.path}: {metric} {scores[metric]:.4f}", flush=True)
         if least is not None and scores[metric] < least:
-            raise InputError(f"`least_score`={least:g}: the whole model has {metric} {scores[metric]:.4f}")
-        models, entries = [start], [_entry(whole.config, scores, whole.config, self._length)]
+            raise InputError(f"`least_score`={least:g}: the original model has {metric} {scores[metric]:.4f}; set a "
+                             "lower value")
+        models, entries = [start], [_describe_model(original.config, scores, original.config, self._length)]
         for number in range(1, self._settings.rounds + 1):
-            model, scores = self._round(number, models[-1])
+            model, scores = self._run_round(number, models[-1])
             models.append(model)
-            entries.append(_entry(model.config, scores, whole.config, self._length))
-            print(f"round {number} of {self._settings.rounds}: {entries[-1]['flops_share']:.3f} of the operations, "
+            entries.append(_describe_model(model.config, scores, original.config, self._length))
+            print(f"round {number} of {self._settings.rounds}: {entries[-1]['flops_share']:.3f} of the FLOPs, "
                   f"{metric} {scores[metric]:.4f}", flush=True)
             if least is not None and scores[metric] < least:
                 break
         chosen = self._choose(entries)
-        whole.write(self._output_dir, models[chosen].read_tensors(), models[chosen].config)
+        original.write(self._output_dir, models[chosen].read_tensors(), models[chosen].config)
         write_json(os.path.join(self._output_dir, REPORT_FILE), {
-            "init_checkpoint": files.absolute(whole.path), "metric": metric, "round": chosen,
+            "init_checkpoint": files.absolute(original.path), "metric": metric, "round": chosen,
             "whole": entries[0], "rounds": entries[1:]})
-        print(_as_text(entries[: chosen + 1], metric))
+        print(_format_report(entries[: chosen + 1], metric))
         for technique in self._techniques:
             technique.end()
-        self._say_what_came_out(chosen, entries)
+        self._print_result(chosen, entries)
 
     def _round(self, number, before):
         """Runs round `number` on the FineTunedModel `before`; returns a FineTunedModel and its scores."""
@@ -145,11 +146,11 @@ class _Pruning:
         finished = os.path.join(folder, SCORES_FILE)
         tuned = os.path.join(folder, TUNED)
         trains = bool(self._settings.num_train_epochs)
-        model = self._pruned(folder, before, number)
+        model = self._create_pruned_model(folder, before, number)
         if exists(finished):
             scores = read_json_object(finished)
             if not isinstance(scores.get(self._task.metric), int | float):
-                raise InputError(f"{finished}: has no {self._task.metric}; remove it to judge the model again")
+                raise InputError(f"{finished}: has no {self._task.metric}; delete it to evaluate the model again")
             return dataclasses.replace(model, path=tuned) if trains else model, scores
         if trains:
             model, scores = self._train(model, tuned)
@@ -164,19 +165,19 @@ class _Pruning:
         if exists(mark):
             config = model_folder.read_config(model_folder.find_config(folder))
             return dataclasses.replace(before, path=folder, config=config)
-        model = self._without_layers_and_table(before) if number == 1 else before
-        tensors, config, said = model.read_tensors(), model.config, {}
-        if self._settings.takes_out_units:
+        model = self._reduce_layers_and_embeddings(before) if number == 1 else before
+        tensors, config, details = model.read_tensors(), model.config, {}
+        if self._settings.prunes_units:
             scores = model.measure_importance(self._settings.importance_examples, self._seed)
-            kept = select(scores, config, drop_layers({}, self._whole.config, self._settings.drop_layers)[1],
+            retained = select(scores, config, drop_layers({}, self._original.config, self._settings.drop_layers)[1],
                           self._settings, number / self._settings.rounds, self._length)
-            tensors, config = prune(tensors, config, kept)
-            said = {"importance_examples": scores.num_examples,
-                    "heads": [each.tolist() for each in kept.heads],
-                    "neurons": [each.tolist() for each in kept.neurons],
-                    "head_importance": [each.tolist() for each in scores.normalised().heads]}
+            tensors, config = prune(tensors, config, retained)
+            details = {"importance_examples": scores.num_examples,
+                       "heads": [each.tolist() for each in retained.heads],
+                       "neurons": [each.tolist() for each in retained.neurons],
+                       "head_importance": [each.tolist() for each in scores.normalize().heads]}
         model = model.write(folder, tensors, config)
-        write_json(mark, said)
+        write_json(mark, details)
         return model
 
     def _with_vocabulary(self, ids):
@@ -194,8 +195,8 @@ class _Pruning:
         tensors, config = drop_layers(model.read_tensors(), model.config, settings.drop_layers)
         if settings.embedding_size:
             tensors, config, share = factorise(tensors, config, settings.embedding_size)
-            print(f"word table: {settings.embedding_size} of {config.hidden_size} directions hold {share:.1%} of its "
-                  "squares")
+            print(f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions keep {share:.1%} of "
+                  "the squared norm")
         return model.write(os.path.join(self._output_dir, "start"), tensors, config)
 
     def _train(self, model, folder):
@@ -204,7 +205,7 @@ class _Pruning:
         settings = dataclasses.replace(
             task.settings, model=ModelSettings(init_checkpoint=model.path),
             training=dataclasses.replace(task.settings.training, output_dir=folder))
-        model_files.keep(folder, model.config, settings.tokenizer.vocab_file)
+        model_files.save_run_files(folder, model.config, settings.tokenizer.vocab_file)
         task_metadata.keep(folder, task.metadata)
         shared = runs.RunContext(self._strategy, model.config, task, self._techniques)
         trained = runs.run_once(settings, shared)
@@ -221,17 +222,18 @@ class _Pruning:
         return max((number for number in rounds if least is None or values[number] >= least),
                    default=max(rounds, key=lambda number: values[number]))
 
-    def _say_what_came_out(self, chosen, entries):
+    def _print_result(self, chosen, entries):
         metric, least = self._task.metric, self._settings.least_score
         score = entries[chosen]["scores"][metric]
         if least is not None and score < least:
-            raise InputError(f"`least_score`={least:g}: no pruned model reaches it; {self._output_dir} holds the best, "
-                             f"of round {chosen}, with {metric} {score:.4f}")
-        stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} fell below `least_score`={least:g}"
-        print(with_flags(f"{self._output_dir}: the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
+            raise InputError(f"`least_score`={least:g}: no pruned model reaches it; {self._output_dir} contains the "
+                             f"best one, from round {chosen}, with {metric} {score:.4f}")
+        stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} is below `least_score`={least:g}"
+        print(with_flags(
+            f"{self._output_dir}: wrote the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
 
 
-def _started_with(settings, task, techniques):
+def _collect_fixed_settings(settings, task, techniques):
     """Returns the settings of a pruning that a resumed command must match, as a dict."""
     return {
         "init_checkpoint": files.absolute(settings.model.init_checkpoint),
@@ -244,28 +246,29 @@ def _started_with(settings, task, techniques):
     }
 
 
-def _entry(config, scores, whole, length):
+def _describe_model(config, scores, original, length):
     """Describes a model as a dict of JSON values.
 
     Args:
       config: BertConfig of the model.
       scores: Dict of name to float.
-      whole: BertConfig of the original model.
+      original: BertConfig of the original model.
       length: int. Tokens per text, to count FLOPs.
     """
-    operations = flops(config, length)
+    operations = count_encoder_flops(config, length)
     return {"heads": [heads for heads, _ in config.layer_sizes],
             "neurons": [neurons for _, neurons in config.layer_sizes],
             "vocab_size": config.vocab_size, "embedding_size": config.embedding_size or config.hidden_size,
-            "parameters": config.num_parameters, "flops": operations, "flops_share": operations / flops(whole, length),
+            "parameters": config.num_parameters, "flops": operations,
+            "flops_share": operations / count_encoder_flops(original, length),
             "scores": {name: float(value) for name, value in scores.items()}}
 
 
-def _as_text(entries, metric):
+def _format_report(entries, metric):
     """Formats a table with one line per model, the original first.
 
     Args:
-      entries: List of dicts from `_entry`, for the original model and each round.
+      entries: List of dicts from `_describe_model`, for the original model and each round.
       metric: Name of a score.
     """
     lines = [f"{'round':>5}  {'heads':>9}  {'neurons':>13}  {'parameters':>11}  {'FLOPs':>6}  {metric}"]
@@ -275,6 +278,6 @@ def _as_text(entries, metric):
         lines.append(f"{number or '-':>5}  {heads:>9}  {neurons:>13}  {each['parameters']:>11,}  "
                      f"{each['flops_share']:>6.3f}  {each['scores'][metric]:.4f}")
     last = entries[-1]
-    lines.append(f"heads of each layer: {' '.join(map(str, last['heads']))}")
-    lines.append(f"neurons of each layer: {' '.join(map(str, last['neurons']))}")
+    lines.append(f"heads per layer: {' '.join(map(str, last['heads']))}")
+    lines.append(f"neurons per layer: {' '.join(map(str, last['neurons']))}")
     return "\n".join(lines)

@@ -46,7 +46,7 @@ class PruningSettings(Settings):
     distill: bool = setting(
         False, "With --num_train_epochs: the model before pruning is the teacher, with the losses of "
                "run_distillation.", needs="num_train_epochs",
-        not_with="prune_vocabulary; prune the vocabulary first, by itself, and then what comes out")
+        not_with="prune_vocabulary; prune the vocabulary first, then prune the resulting model")
     warmup_proportion: float = setting(
         0.1, "Fraction of the training steps of a round over which the learning rate increases from 0.", lower=0,
         upper=1)
@@ -55,7 +55,7 @@ class PruningSettings(Settings):
               "previous model is the result.")
 
     @property
-    def takes_out_units(self):
+    def prunes_units(self):
         """True if heads or neurons are pruned."""
         return self.keep_flops is not None or min(self.keep_heads, self.keep_neurons) < 1
 
@@ -76,7 +76,7 @@ class PruneModelSettings(FineTunedSettings):
     def check(self):
         """See Settings."""
         if self.losses.replacing_rate is not None:
-            raise InputError("is of run_distillation alone", "replacing_rate", self.losses.replacing_rate)
+            raise InputError("only works with run_distillation", "replacing_rate", self.losses.replacing_rate)
         micro_batches, batch_size = self.step.accumulate_steps, self.training.train_batch_size
         if self.pruning.num_train_epochs and batch_size % micro_batches:
             raise InputError(f"must be a multiple of `accumulate_steps`={micro_batches}", "train_batch_size",
@@ -87,7 +87,7 @@ class PruneModelSettings(FineTunedSettings):
         output_dir = self.training.output_dir
         paths.check_apart("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
         if files.exists(os.path.join(output_dir, "checkpoint")):
-            raise InputError("holds a training run; choose another directory", "output_dir", output_dir)
+            raise InputError("contains a training run; choose another directory", "output_dir", output_dir)
 
     def choose_tuning(self):
         """See FineTunedSettings."""
@@ -131,10 +131,10 @@ class ComparisonSettings(Settings):
         """See Settings."""
         for each in self.formats:
             if each not in FORMATS:
-                raise InputError(f"must be among {', '.join(FORMATS)}", "formats", each)
+                raise InputError(f"must be one of {', '.join(FORMATS)}", "formats", each)
         for path in self.models:
             if self.models.count(path) > 1:
-                raise InputError("is named twice", "models", path)
+                raise InputError("is listed twice", "models", path)
 
     @property
     def data(self):

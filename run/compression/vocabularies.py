@@ -26,7 +26,7 @@ def write_vocabulary(tokenizer, ids):
     return path
 
 
-def ids_in_use(corpus, tokenizer):
+def find_used_ids(corpus, tokenizer):
     """Returns the IDs to keep: tokens that a corpus uses, special tokens, and the corpus's single characters.
 
     WordPiece matches the longest token first, so removing unused tokens does not change how the corpus's words are
@@ -49,10 +49,10 @@ def ids_in_use(corpus, tokenizer):
         decoder = files.LineDecoder()
         lines = files.read_lines(path, decoder)
         decoder.tell(path)
-        for start in tqdm(range(0, len(lines), LINES_AT_ONCE), desc="pieces in use", dynamic_ncols=True):
+        for start in tqdm(range(0, len(lines), LINES_AT_ONCE), desc="tokens in use", dynamic_ncols=True):
             used[tokenizer.tokenize(lines[start : start + LINES_AT_ONCE]).flat_values.numpy()] = True
-    bare = [piece.removeprefix(SUFFIX_INDICATOR) for piece in tokenizer.vocabulary]
+    bare = [token.removeprefix(SUFFIX_INDICATOR) for token in tokenizer.vocabulary]
     characters = {character for number in np.flatnonzero(used) for character in bare[number]}
-    for number, piece in enumerate(tokenizer.vocabulary):
-        used[number] |= piece in SPECIAL_PIECES or bare[number] in characters
+    for number, token in enumerate(tokenizer.vocabulary):
+        used[number] |= token in SPECIAL_PIECES or bare[number] in characters
     return np.flatnonzero(used)

@@ -21,7 +21,7 @@ from run.finetuning.frozen_settings import COMBINATIONS, select_layers
 from run.finetuning.frozen_tagger import FrozenTagger
 from run.tasks import TokenClassifierTask
 from run.techniques.base import Technique
-from run.training import strategies, utilisation
+from run.training import strategies, utilization
 
 VERSION = 1  # Increase it if the same encoder and data produce other embeddings.
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")

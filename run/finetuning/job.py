@@ -70,7 +70,7 @@ def run_task(task_class, settings, techniques, metadata=None):
     strategy = make_strategy(settings, task)  # Must precede all TensorFlow computation, such as tokenization.
     for note in settings.devices.notes():
         print(note)
-    strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
+    strategies.warn_about_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     task.read(tokenizer, strategies.may_group_by_length(settings, strategy))
     for technique in techniques:

@@ -75,7 +75,7 @@ class TrainedModel:
 
     def free(self):
         """Frees the memory of weights and optimizer state. The model cannot be used afterwards."""
-        strategies.free([*self.model.variables, *self.optimizer.variables])
+        strategies.free_memory([*self.model.variables, *self.optimizer.variables])
 
 
 def run_seeds(settings, context):
@@ -135,7 +135,7 @@ def run_once(settings, context):
                 _make_dataset_function(task, settings, context, static_shapes=not is_dynamic),
                 evaluate=(lambda: task.score(predict_eval())) if tuning.eval_steps else None)
         except loop.DivergedError:
-            strategies.free([*model.variables, *optimizer.variables])
+            strategies.free_memory([*model.variables, *optimizer.variables])
             raise
     elif not training_run.step:
         _check_trained(settings, [name for name in training_run.missing if task.needs(name)])

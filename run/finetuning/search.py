@@ -143,7 +143,7 @@ def _find_best(trials, metric):
 def _remove_checkpoints(trials, best):
     for trial in trials:
         if trial.results is not None and trial is not best:
-            checkpoints.remove(trial.folder)
+            checkpoints.remove_checkpoints(trial.folder)
 
 
 def _list_columns(trials, metric):

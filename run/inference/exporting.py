@@ -20,7 +20,7 @@ def run(settings):
         export_litert(settings)
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
-    strategies.warn_of_slow_precision(settings.compute, "CPU")
+    strategies.warn_about_slow_precision(settings.compute, "CPU")
     servable, card = checkpoint.load(settings, dtype=DTYPE_POLICIES[settings.compute])
     export_saved_model(servable, card, settings, content)
 

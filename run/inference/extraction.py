@@ -65,7 +65,7 @@ class Extractor:
         strategies.check_batch_size("batch_size", settings.batch_size, strategy)
         for note in settings.devices.notes():
             print(note)
-        strategies.warn_of_slow_precision(compute, strategies.device_type(strategy))
+        strategies.warn_about_slow_precision(compute, strategies.device_type(strategy))
         checkpoint, self._max_seq_length = settings.model.init_checkpoint, settings.tokenizer.max_seq_length
         self._tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
         is_dynamic = strategies.allows_dynamic_shapes(strategy)

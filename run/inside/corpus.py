@@ -16,11 +16,11 @@ from bert_tf.errors import InputError
 from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import treebank
 from run.inside import corpus_reading, corpus_results, importance
-from run.inside.corpus_sums import Sums, relations_of
+from run.inside.corpus_sums import Sums, compute_relations
 from run.inside.observing import Observer
 
 SETTINGS_FILE = "analysis.json"  # The settings that an analysis was started with, which a resumed command must match.
-SHOWN = 12  # Number of relations to print.
+NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
 
 
 def run(settings):
@@ -33,20 +33,20 @@ def run(settings):
       InputError: See Observer. Also if a file is invalid or empty, if output_dir contains another analysis, or if the
         data do not match the model.
     """
-    matters = importance.Job(settings) if settings.importance.importance_examples else None
+    importance_job = importance.Job(settings) if settings.importance.importance_examples else None
     observer = Observer(settings, answers=False)
     corpus, output_dir = settings.corpus, settings.corpus.output_dir
-    if not any(True for _ in corpus_reading.texts(corpus.input_file, corpus.treebank, 0, 1)):
-        raise InputError(f"`input_file`={corpus.input_file}: holds no text")
+    if not any(True for _ in corpus_reading.read_texts(corpus.input_file, corpus.treebank, 0, 1)):
+        raise InputError(f"`input_file`={corpus.input_file}: contains no text")
     if corpus.treebank:
         decoder = files.LineDecoder()
         for _ in treebank.read_sentences(corpus.treebank, decoder):  # Before anything is written.
             pass
         decoder.tell(corpus.treebank)
-    _keep_settings(settings, observer)
+    _save_settings(settings, observer)
     sums = Sums.read(output_dir, len(observer.heads))
     _Reader(observer, settings).run(sums)
-    curve = matters.run(output_dir) if matters else None
+    curve = importance_job.run(output_dir) if importance_job else None
     _write(output_dir, observer.heads, sums, curve)
 
 
@@ -61,19 +61,19 @@ class _Reader:
         rows = tf.TensorSpec([None, None], tf.int32)
         features = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), rows)
 
-        def traced(function, *specs):
+        def trace(function, *specs):
             return tf.function(tf.autograph.experimental.do_not_convert(function), input_signature=specs,
                                autograph=False)
 
-        self._measure = traced(self._measures, features)
-        self._compare = traced(lambda features: self._measures(features, are_compared=True), features)
-        self._find = traced(self._hits, features, rows, rows)
+        self._measure = trace(self._compute_measures, features)
+        self._compare = trace(lambda features: self._compute_measures(features, are_compared=True), features)
+        self._find = trace(self._find_hits, features, rows, rows)
 
     def run(self, sums):
         """Adds the missing texts and sentences to Sums."""
         corpus = self._corpus
         decoder = files.LineDecoder()
-        texts = corpus_reading.texts(corpus.input_file, corpus.treebank, sums.num_texts, corpus.max_texts, decoder)
+        texts = corpus_reading.read_texts(corpus.input_file, corpus.treebank, sums.num_texts, corpus.max_texts, decoder)
         self._add(sums, "text", texts, sums.num_texts, self._add_texts)
         decoder.tell(corpus.input_file)
         if corpus.treebank:
@@ -84,7 +84,7 @@ class _Reader:
     def _add(self, sums, unit, items, first, add):
         """Adds items to Sums, and saves these after each window. `unit`: Name of an item; `first`: its number."""
         with tqdm(desc=f"{unit}s", unit=unit, initial=first, dynamic_ncols=True) as progress:
-            for number, window in corpus_reading.windows(items, first):
+            for number, window in corpus_reading.split_windows(items, first):
                 add(sums, number, window)
                 sums.write(self._output_dir)
                 progress.update(len(window))
@@ -115,26 +115,26 @@ class _Reader:
         sums.num_sentences += len(window)
         sums.num_skipped += len(window) - read
 
-    def _attention(self, features):
+    def _compute_attention(self, features):
         attention = self._encoder.observe(features)["attention"]
         return [tf.cast(each.probabilities, tf.float32) for each in attention]
 
-    def _measures(self, features, are_compared=False):
+    def _compute_measures(self, features, are_compared=False):
         """Returns the sums [K, M] of a batch, counts [M], and, if heads are compared, divergences [K, K]."""
         tokens = behaviours.Tokens.of(features, self._tokenizer, self._is_punctuation)
-        attention = self._attention(features)
+        attention = self._compute_attention(features)
         totals = tf.concat([behaviours.totals(each, tokens) for each in attention], axis=0)
         compared = (distances.divergences(tf.concat(attention, axis=1), tokens.real),) if are_compared else ()
         return totals, behaviours.counts(tokens), *compared
 
-    def _hits(self, features, words, heads):
+    def _find_hits(self, features, words, heads):
         """Returns bool [2, B, K, W] from bert_tf.analysis.dependencies.hits."""
         num_words = tf.shape(heads)[1]
         return tf.concat([dependencies.hits(dependencies.word_attention(each, words, num_words), heads)
-                          for each in self._attention(features)], axis=2)
+                          for each in self._compute_attention(features)], axis=2)
 
 
-def _keep_settings(settings, observer):
+def _save_settings(settings, observer):
     """Writes the settings of an analysis to output_dir; raises InputError if that contains another one."""
     corpus, output_dir = settings.corpus, settings.corpus.output_dir
     values = {name: value for name, value in dataclasses.asdict(corpus).items() if name != "output_dir"}
@@ -155,7 +155,7 @@ def _write(folder, heads, sums, curve):
       sums: Sums.
       curve: run.inside.importance.Curve, or None.
     """
-    measures, relations = sums.measures(), relations_of(sums)
+    measures, relations = sums.measures(), compute_relations(sums)
     corpus_results.write_heads(folder, heads, measures)
     corpus_results.write_numbers(folder, heads, sums)
     corpus_results.draw_measures(folder, heads, measures)
@@ -167,17 +167,17 @@ def _write(folder, heads, sums, curve):
         corpus_results.write_curve(folder, curve)
         corpus_results.draw_curve(folder, curve)
         for name, scores in curve.scores.items():
-            print(f"{curve.metric}, heads out by {name}: "
+            print(f"{curve.metric}, heads pruned by {name}: "
                   + ", ".join(f"{count}: {score:.3f}" for count, score in zip(curve.counts, scores, strict=True)))
-    left_out = [f"; {count:,} {what}" for count, what in (
-        (sums.num_cut, "texts were cut"), (sums.num_skipped, "sentences were too long")) if count]
-    print(f"{folder}: {sums.num_texts:,} texts, {sums.num_sentences:,} sentences{''.join(left_out)}")
+    notes = [f"; {count:,} {what}" for count, what in (
+        (sums.num_cut, "texts were truncated"), (sums.num_skipped, "sentences were skipped as too long")) if count]
+    print(f"{folder}: {sums.num_texts:,} texts, {sums.num_sentences:,} sentences{''.join(notes)}")
 
 
 def _print_relations(heads, relations):
     print(f"{'relation':<14}{'cases':>7}  {'direction':<19}{'head':>6}{'accuracy':>10}{'held out':>10}"
           f"{'offset':>8}{'accuracy':>10}")
-    for name in list(dict.fromkeys(each.name for each in relations))[:SHOWN]:
+    for name in list(dict.fromkeys(each.name for each in relations))[:NUM_PRINTED_RELATIONS]:
         each = max((each for each in relations if each.name == name), key=lambda each: each.score.value)
         layer, head = heads[each.head]
         held_out = "-" if each.held_out is None else f"{each.held_out:.3f}"

@@ -13,7 +13,7 @@ WINDOW = 512  # Number of texts to sort by length together. Sums are saved after
 MOST_PAIRS = 1 << 18  # Maximum number of texts times their squared length, which bounds the memory of a batch.
 
 
-def texts(path, treebank_path, first, most, decoder=None):
+def read_texts(path, treebank_path, first, most, decoder=None):
     """Yields (text_a, text_b) for the non-empty lines of a file, or for the sentences of a treebank.
 
     Args:
@@ -30,7 +30,7 @@ def texts(path, treebank_path, first, most, decoder=None):
     return itertools.islice(found, first, most)
 
 
-def windows(items, first):
+def split_windows(items, first):
     """Yields (number of the first, list) for windows of WINDOW items. `first`: Number of the first item."""
     while window := list(itertools.islice(items, WINDOW)):
         yield first, window
@@ -49,15 +49,15 @@ def text_batches(tokenizer, window, max_seq_length, batch_size):
 def sentence_batches(tokenizer, window, max_seq_length, batch_size):
     """Yields the sentences of a window in batches; omits sentences that are too long.
 
-    A sentence's tokens are those of its text. If it has none, if the text is not that of its words, or if a word would
-    have no token of its own, its words are tokenized one at a time, as a tagger does.
+    Tokenizes the text of a sentence. If it has no text, if the text differs from its words, or if a word would have no
+    separate token, tokenizes its words one at a time, as a tagger does.
 
     Yields:
       Positions in the window, int [B]; features int32 [B, S]; the index of each token's word, int32 [B, S], -1 if none;
       the index of each word's head, int32 [B, W], -1 if none.
     """
     rows = [([tokenizer.cls_id, *ids, tokenizer.sep_id], [-1, *numbers, -1])
-            for ids, numbers in _aligned_tokens(tokenizer, window)]
+            for ids, numbers in _align_tokens(tokenizer, window)]
     sizes = np.array([len(ids) for ids, _ in rows])
     for places, length in _batches(sizes, batch_size, max_seq_length):
         input_ids = np.full([len(places), length], tokenizer.pad_id, np.int32)
@@ -71,12 +71,12 @@ def sentence_batches(tokenizer, window, max_seq_length, batch_size):
                        "segment_ids": tf.zeros_like(mask)}, tf.constant(words), tf.constant(heads)
 
 
-def _aligned_tokens(tokenizer, window):
+def _align_tokens(tokenizer, window):
     """Yields the token IDs of each Sentence and the number of each token's word, lists of int."""
     texts = tokenizer.tokenize_with_offsets([sentence.text or "" for sentence in window])
     flat = iter(tokenizer.tokenize([word for sentence in window for word in sentence.words]).to_list())
     for sentence, ids, starts in zip(window, texts.ids.to_list(), texts.char_starts.to_list(), strict=True):
-        # A word without any piece, as one of control characters, is [UNK], as a tagger takes it.
+        # As in a tagger, a word without any token, for example of control characters, is [UNK].
         words = [next(flat) or [tokenizer.unk_id] for _ in sentence.words]
         if word_starts := sentence.align():
             # A token that is parts of two words ("don" of "do" and "n't") belongs to the word in which it begins.

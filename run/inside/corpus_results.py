@@ -98,8 +98,8 @@ def draw_relations(folder, heads, found):
     labels = [f"{each.name} ({each.cases:,}): {heads[each.head][0]}.{heads[each.head][1]}" for each in best]
     panel.set_yticks(places, labels)
     panel.set_ylim(len(names) - 0.4, -0.6)  # The first is at the top.
-    panel.set(xlim=(0, 1), xlabel="share of cases, with 95 % confidence intervals",
-              title="relation (cases): best head, in its better direction")
+    panel.set(xlim=(0, 1), xlabel="fraction of cases, with 95% confidence intervals",
+              title="relation (cases): best head, in the better direction")
     panel.legend()
     _save(figure, folder, RELATIONS_PICTURE)
 
@@ -108,12 +108,12 @@ def draw_curve(folder, found):
     """Plots the score by number of pruned heads. `found`: run.inside.importance.Curve."""
     figure = Figure(figsize=(8, 5), layout="constrained")
     panel = figure.subplots()
-    panel.plot(found.counts, found.scores[BY_IMPORTANCE], "o-", label="the least important first")
+    panel.plot(found.counts, found.scores[BY_IMPORTANCE], "o-", label="least important first")
     others = np.array([scores for name, scores in found.scores.items() if name != BY_IMPORTANCE])
     if len(others):
         panel.plot(found.counts, others.mean(axis=0), "s--", color="C7", label=f"random order, mean of {len(others)}")
         panel.fill_between(found.counts, others.min(axis=0), others.max(axis=0), color="C7", alpha=0.25)
-    panel.set(xlabel=f"heads that are out, of {len(found.heads)}", ylabel=found.metric.removeprefix("eval_"))
+    panel.set(xlabel=f"number of pruned heads (of {len(found.heads)})", ylabel=found.metric.removeprefix("eval_"))
     panel.legend()
     _save(figure, folder, CURVE_PICTURE)
 

@@ -71,8 +71,8 @@ class Sums:
             return cls(**{name: value if value.ndim else value.item() for name, value in values.items()}
                        | {"relations": values["relations"].tolist()})
         except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:  # TypeError: other names
-            raise InputError(f"{path}: is damaged ({error}); choose another directory, or remove this one to begin anew"
-                             ) from error
+            raise InputError(f"{path}: is corrupted ({error}); choose another directory, or delete this one to start "
+                             "again") from error
 
     def write(self, folder):
         """Saves the sums to a directory, replacing earlier ones."""
@@ -124,7 +124,7 @@ class Sums:
 
 
 @dataclasses.dataclass(frozen=True)
-class Share:
+class Proportion:
     """A fraction of cases with its 95% confidence interval (Wilson's score interval)."""
 
     value: float
@@ -132,7 +132,7 @@ class Share:
     high: float
 
     @classmethod
-    def of(cls, hits, cases):
+    def from_counts(cls, hits, cases):
         """Computes the fraction from integers."""
         interval = stats.binomtest(int(hits), int(cases)).proportion_ci(method="wilson")
         return cls(hits / cases, interval.low, interval.high)
@@ -147,24 +147,24 @@ class Relation:
       direction: str. One of DIRECTIONS.
       cases: int. Number of words with a head in this relation.
       head: int. Index of the best head.
-      score: Share. Fraction of the cases that it finds.
+      score: Proportion. Fraction of the cases that it finds.
       held_out: float. Fraction of the cases in each half of the sentences found by the head that is best on the other
         half. Lower than `score` by the bias of selecting among many heads. None if a half has no case.
       offset: int. Fixed offset from a word to its head that is correct most often, in words.
-      baseline: Share. Fraction of the cases that it finds.
+      baseline: Proportion. Fraction of the cases that it finds.
     """
 
     name: str
     direction: str
     cases: int
     head: int
-    score: Share
+    score: Proportion
     held_out: float | None
     offset: int
-    baseline: Share
+    baseline: Proportion
 
 
-def relations_of(sums):
+def compute_relations(sums):
     """Returns the Relations of Sums, ALL first, then the most frequent, both directions of each."""
     if not sums.relations:
         return []
@@ -184,5 +184,5 @@ def _relation(name, direction, hits, cases, offsets):
     held_out = None
     if cases.all():
         held_out = float((hits[0, hits[1].argmax()] + hits[1, hits[0].argmax()]) / total)
-    return Relation(name, direction, int(total), head, Share.of(hits[:, head].sum(), total), held_out,
-                    int(OFFSETS[offset]), Share.of(offsets[:, offset].sum(), total))
+    return Relation(name, direction, int(total), head, Proportion.from_counts(hits[:, head].sum(), total), held_out,
+                    int(OFFSETS[offset]), Proportion.from_counts(offsets[:, offset].sum(), total))

@@ -60,7 +60,7 @@ class Job:
                         **{name: fingerprint(paths) for name, paths in self._task.training_files.items()}}
         state = RunState(folder, started_with, name=STATE_FILE)
         if state.result("heads") is None:
-            for name, value in self._measured().items():
+            for name, value in self._measure_importance().items():
                 state.finish(name, value)
         values, heads = np.array(state.result("importance")), state.result("heads")
         counts = np.unique(np.linspace(0, len(values), self._settings.curve_points + 1).round().astype(int)).tolist()
@@ -71,10 +71,10 @@ class Job:
         scores = {name: [known[name][str(count)] for count in counts] for name in orders}
         return Curve([tuple(head) for head in heads], values, self._task.metric, counts, scores)
 
-    def _measured(self):
+    def _measure_importance(self):
         """Measures importances as JSON values. "heads" is last and marks them as complete."""
         found = self._model.measure_importance(
-            self._settings.importance_examples, self._settings.random_seed).normalised()
+            self._settings.importance_examples, self._settings.random_seed).normalize()
         heads = [(layer, head) for layer, each in enumerate(found.heads) for head in range(len(each))]
         return {"num_examples": found.num_examples, "importance": np.concatenate(found.heads).tolist(), "heads": heads}
 

@@ -36,20 +36,20 @@ def write_json(path, heads, observations):
     """
     with new_file(path) as file:
         json.dump({"heads": heads, "measures": [measure.name for measure in MEASURES],
-                   "texts": [_as_json(each) for each in observations]}, file, ensure_ascii=False)
+                   "texts": [_to_json_values(each) for each in observations]}, file, ensure_ascii=False)
         file.write("\n")
 
 
-def _as_json(each):
+def _to_json_values(each):
     found = {"texts": each.request.texts, "part": each.part, "was_cut": each.was_cut, "pieces": each.pieces,
              "segments": each.segments, "words": each.words.tolist(), "surfaces": each.surfaces,
-             "attention": each.attention.astype(np.float64).round(PLACES).tolist(), "measures": rounded(each.measures),
-             "answer": each.answer, "expected": each.request.expected}
+             "attention": each.attention.astype(np.float64).round(PLACES).tolist(),
+             "measures": round_measures(each.measures), "answer": each.answer, "expected": each.request.expected}
     if each.candidates:
         found["candidates"] = [one and {"own": one.own, "best": one.best} for one in each.candidates]
     return {name: value for name, value in found.items() if value is not None}
 
 
-def rounded(measures, places=PLACES):
+def round_measures(measures, places=PLACES):
     """Converts rows of numbers to lists for JSON, with None for NaN."""
     return [[None if math.isnan(value) else round(value, places) for value in row] for row in measures.tolist()]

@@ -96,13 +96,13 @@ class Observer:
         layers = [self.encoder.encoder_layers[number] for number in range(self.encoder.config.num_hidden_layers)]
         sizes = [layer.attention_output.kernel.shape[0] // self.encoder.config.head_width for layer in layers]
         self.heads = [(layer, head) for layer, size in enumerate(sizes) for head in range(size)]
-        self.is_punctuation = tf.constant([len(piece) == 1 and is_punctuation(piece)
-                                            for piece in self.tokenizer.vocabulary])
+        self.is_punctuation = tf.constant([len(token) == 1 and is_punctuation(token)
+                                            for token in self.tokenizer.vocabulary])
 
     def __call__(self, request):
         """Yields the Observations of a Question: one, or one per window of a long context, or one per choice."""
         features, was_cut = self._encode(request)
-        answer = self.answers([request])[0] if KINDS[self.kind].is_fine_tuned else None
+        answer = self.predict([request])[0] if KINDS[self.kind].is_fine_tuned else None
         rows = tf.reshape(features["input_ids"], [-1, features["input_ids"].shape[-1]]).shape[0]
         for row in range(rows):
             length = int(tf.reduce_sum(tf.reshape(features["input_mask"], [rows, -1])[row]))
@@ -110,11 +110,11 @@ class Observer:
             part = "" if rows == 1 else f"{'choice' if request.choices else 'window'} {row}"
             yield self._observe(request, part, bool(was_cut), one, answer)
 
-    def answers(self, requests):
+    def predict(self, requests):
         """Predicts a list of Questions; returns dicts from Kind.rows."""
         kind = KINDS[self.kind]
         if kind.takes_choices and len(requests) > 1:  # They may have different numbers of choices.
-            return [self.answers([request])[0] for request in requests]
+            return [self.predict([request])[0] for request in requests]
         are_pairs = any(request.text_b is not None for request in requests)
         questions = [kind.question(request.text_a, (request.text_b or "") if are_pairs else None, request.choices)
                      for request in requests]
@@ -133,11 +133,11 @@ class Observer:
         if kind.has_several_rows:
             features, was_cut = self.servable.encode(*(tf.constant([text]) for text in texts))
         else:
-            features, was_cut = pack(self.tokenizer, *map(self._pieces, texts),
+            features, was_cut = pack(self.tokenizer, *map(self._tokenize, texts),
                                      max_seq_length=self.card.max_seq_length)
         return features, tf.reduce_any(was_cut)
 
-    def _pieces(self, text):
+    def _tokenize(self, text):
         """Tokenizes a text to RaggedTensor int32 [1, (tokens)]. For a masked LM, each [MASK] in it is one token."""
         if self.kind != MaskedLM.name or MASK not in text:
             return self.tokenizer.tokenize([text])
@@ -159,10 +159,10 @@ class Observer:
         numbers = words.word_numbers(pieces)
         return Observation(
             request, part, was_cut, pieces, segments.tolist(), numbers,
-            self._surfaces(request, part, ids, segments, pieces, numbers),
-            np.concatenate([each[0].numpy() for each in scores]), measures, answer, self._candidates(features))
+            self._find_surfaces(request, part, ids, segments, pieces, numbers),
+            np.concatenate([each[0].numpy() for each in scores]), measures, answer, self._compute_candidates(features))
 
-    def _surfaces(self, request, part, ids, segments, pieces, numbers):
+    def _find_surfaces(self, request, part, ids, segments, pieces, numbers):
         """Returns the text of each word as it appears in the texts, or its tokens if unknown."""
         surfaces = words.surfaces(pieces, numbers)
         second = request.choices[int(part.split()[1])] if request.choices else request.text_b
@@ -182,8 +182,8 @@ class Observer:
                 surfaces[numbers[places[0]] + word] = surface or surfaces[numbers[places[0]] + word]
         return surfaces
 
-    def _candidates(self, features):
-        """Returns the Candidates of each token of features int32 [1, S], None for [CLS] and [SEP], of a masked LM."""
+    def _compute_candidates(self, features):
+        """Returns a masked LM's Candidates for each token of features int32 [1, S], None for [CLS] and [SEP]."""
         if self.kind != MaskedLM.name:
             return None
         ids = features["input_ids"][0].numpy()

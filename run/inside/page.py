@@ -13,7 +13,7 @@ import numpy as np
 
 from bert_tf.analysis.behaviours import MEASURES
 from bert_tf.files import new_file
-from run.inside.numbers import rounded
+from run.inside.numbers import round_measures
 
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
 SCRIPTS = ("data.js", "drawing.js", "main.js")
@@ -33,22 +33,22 @@ def write(path, model, heads, observations):
     parts = {"STYLE": read_web_file("style.css"), "SCRIPT": "\n".join(map(read_web_file, SCRIPTS))}
     parts |= {f"{name}_HASH": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
               for name in ("STYLE", "SCRIPT")}
-    parts["DATA"] = as_json({
-        "model": model, "heads": heads, "texts": [_text(each) for each in observations],
-        "measures": [{"name": each.name, "title": each.title, "help": each.help, "behaviour": each.is_behaviour}
+    parts["DATA"] = to_safe_json({
+        "model": model, "heads": heads, "texts": [_to_page_values(each) for each in observations],
+        "measures": [{"name": each.name, "title": each.title, "help": each.help, "behavior": each.is_behaviour}
                      for each in MEASURES]})
     page = read_web_file("page.html")
     before, after = page.split("@@MATRICES@@")
     with new_file(path) as file:
-        file.write(_filled(before, parts))
+        file.write(_fill_placeholders(before, parts))
         for number, each in enumerate(observations):
             file.write(f'<script type="text/plain" id="attention-{number}">')
-            file.write(base64.b64encode(codes(each.attention).tobytes()).decode())
+            file.write(base64.b64encode(encode_attention(each.attention).tobytes()).decode())
             file.write("</script>\n")
-        file.write(_filled(after, parts))
+        file.write(_fill_placeholders(after, parts))
 
 
-def as_json(value):
+def to_safe_json(value):
     """Formats JSON that is safe in a page: ASCII, without <, >, and &."""
     text = json.dumps(value, separators=(",", ":"))
     for character, escape in MARKUP.items():
@@ -56,12 +56,12 @@ def as_json(value):
     return text
 
 
-def codes(attention):
+def encode_attention(attention):
     """Encodes probabilities, float [...], as bytes: square roots in steps of 1 / 255, to distinguish small ones."""
     return np.round(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
 
 
-def size_of(num_heads, lengths):
+def estimate_size(num_heads, lengths):
     """Returns the size in bytes of the matrices in a page, for texts of the given lengths in tokens."""
     return sum(num_heads * length**2 for length in lengths) * 4 // 3
 
@@ -72,28 +72,28 @@ def read_web_file(name):
         return file.read()
 
 
-def _filled(text, parts):
+def _fill_placeholders(text, parts):
     """Replaces placeholders @@NAME@@ in a part of the page, but not within inserted text."""
     for name, value in parts.items():
         before, found, after = text.partition(f"@@{name}@@")
         if found:
-            return _filled(before, parts) + value + _filled(after, parts)
+            return _fill_placeholders(before, parts) + value + _fill_placeholders(after, parts)
     return text
 
 
-def _text(each):
+def _to_page_values(each):
     """Converts an Observation to the page's JSON values."""
     special = {"[CLS]": "cls", "[SEP]": "sep"}
-    return {"title": _title(each), "texts": each.request.texts[:1] + _second(each), "pieces": each.pieces,
-            "segments": each.segments, "words": each.words.tolist(), "surfaces": each.surfaces,
-            "special": _special(each, special), "measures": rounded(each.measures, 4),
+    return {"title": _format_title(each), "texts": each.request.texts[:1] + _get_second_texts(each),
+            "pieces": each.pieces, "segments": each.segments, "words": each.words.tolist(), "surfaces": each.surfaces,
+            "special": _mark_special_tokens(each, special), "measures": round_measures(each.measures, 4),
             "candidates": each.candidates and [one and {
                 "own": None if one.own is None else round(one.own, 4),
                 "best": [[piece, round(chance, 4)] for piece, chance in one.best]} for one in each.candidates],
-            "answer": _answer(each)}
+            "answer": _format_prediction(each)}
 
 
-def _special(each, names):
+def _mark_special_tokens(each, names):
     """Returns "cls" or "sep" for special tokens: the first, and the ends of texts; not for text in that spelling."""
     ends = {0, len(each.pieces) - 1}
     if 1 in each.segments:
@@ -101,20 +101,20 @@ def _special(each, names):
     return [names.get(piece, "") if place in ends else "" for place, piece in enumerate(each.pieces)]
 
 
-def _second(each):
+def _get_second_texts(each):
     if each.request.choices:
         return [each.request.choices[int(each.part.split()[1])]]
     return [] if each.request.text_b is None else [each.request.text_b]
 
 
-def _title(each):
-    text = " | ".join(each.request.texts[:1] + _second(each))
+def _format_title(each):
+    text = " | ".join(each.request.texts[:1] + _get_second_texts(each))
     shown = text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 1]}…"
-    notes = [note for note in (each.request.source, each.part, "cut" if each.was_cut else "") if note]
+    notes = [note for note in (each.request.source, each.part, "truncated" if each.was_cut else "") if note]
     return f"{shown} ({', '.join(notes)})" if notes else shown
 
 
-def _answer(each):
+def _format_prediction(each):
     """Formats a prediction for the page: {"summary": str, "rows": [[name, number or text], ...]}, or None."""
     if each.answer is None:
         return None
@@ -134,5 +134,5 @@ def _answer(each):
     else:  # numbers
         values = [value for name, value in answer.items() if name != "was_cut"]
         rows, summary = [], ", ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in values)
-    known = "" if expected is None else f"; right would be: {expected or 'no answer'}"
-    return {"summary": f"The model answers: {summary}{known}", "rows": rows}
+    known = "" if expected is None else f"; expected: {expected or 'no answer'}"
+    return {"summary": f"Prediction: {summary}{known}", "rows": rows}

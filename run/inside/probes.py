@@ -24,11 +24,11 @@ from run.inside import corpus_reading
 from run.training import strategies
 
 MIX = "mix"  # The row of the mix of all layers.
-VECTOR_TYPE = np.float16  # Type of saved embeddings: half the memory, without an effect on probes.
+EMBEDDING_DTYPE = np.float16  # Type of saved embeddings: half the memory, without an effect on probes.
 
 
 @dataclasses.dataclass(frozen=True)
-class LabelledWords:
+class LabeledWords:
     """The words of a file and the labels to predict. Legend: T words, E examples, A words per example.
 
     Attributes:
@@ -59,15 +59,15 @@ def run(settings):
     sentences = {name: _read_sentences(getattr(settings, name), settings) for name in ("train_file", "dev_file")}
     encoder = models.BertEncoder(config)
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
-    train, dev = (read(name, each, settings, encoder, tokenizer) for name, each in sentences.items())
-    found = _probed(settings, train, dev, train.labels, dev.labels)
-    control = _probed(settings, train, dev, *control_labels(train, dev, settings.random_seed % 2**64))
+    train, dev = (compute_embeddings(name, each, settings, encoder, tokenizer) for name, each in sentences.items())
+    found = _train_probes(settings, train, dev, train.labels, dev.labels)
+    control = _train_probes(settings, train, dev, *sample_control_labels(train, dev, settings.random_seed % 2**64))
     make_dirs(settings.output_dir)
     _write(settings, train, dev, found, control)
 
 
-def _probed(settings, train, dev, train_labels, dev_labels):
-    """Trains probes; returns bert_tf.analysis.probes.Probed. Labels: one str per example of LabelledWords."""
+def _train_probes(settings, train, dev, train_labels, dev_labels):
+    """Trains probes; returns bert_tf.analysis.probes.Probed. Labels: one str per example of LabeledWords."""
     classes = {label: number for number, label in enumerate(sorted(set(train_labels)))}
     examples = [probes.Examples(each.vectors, each.places, np.array([classes.get(label, -1) for label in labels]))
                 for each, labels in ((train, train_labels), (dev, dev_labels))]
@@ -77,19 +77,19 @@ def _probed(settings, train, dev, train_labels, dev_labels):
 
 def _write(settings, train, dev, found, control):
     """Writes, prints, and plots the table."""
-    commonest = collections.Counter(train.labels).most_common(1)[0][0]
-    majority = dev.labels.count(commonest) / len(dev.labels)
-    rows = [[str(layer), accuracy, memorised, accuracy - memorised, weight]
-            for layer, (accuracy, memorised, weight) in enumerate(
+    most_common = collections.Counter(train.labels).most_common(1)[0][0]
+    majority = dev.labels.count(most_common) / len(dev.labels)
+    rows = [[str(layer), accuracy, control_accuracy, accuracy - control_accuracy, weight]
+            for layer, (accuracy, control_accuracy, weight) in enumerate(
                 zip(found.accuracy, control.accuracy, found.weights, strict=True))]
     rows.append([MIX, found.mix_accuracy, control.mix_accuracy, found.mix_accuracy - control.mix_accuracy, 1.0])
     header = ["layer", "accuracy", "control", "selectivity", "weight"]
     table = [f"{name:>12}" for name in header], *(
         [f"{row[0]:>12}", *(f"{value:>12.4f}" for value in row[1:])] for row in rows)
     text = "\n".join("".join(line) for line in table) + (
-        f"\n{len(train.labels):,} examples of {len(set(train.labels))} labels, judged by {len(dev.labels):,}; the "
-        f"commonest label, {commonest}: {majority:.4f}\ncentre of gravity of the mix: layer {found.centre:.2f}; of the "
-        f"control's {control.centre:.2f}\n")
+        f"\n{len(train.labels):,} training examples of {len(set(train.labels))} labels, {len(dev.labels):,} evaluation "
+        f"examples; most common label, {most_common}: {majority:.4f}\ncenter of gravity of the mix: layer "
+        f"{found.centre:.2f}; for the control task: layer {control.centre:.2f}\n")
     texts = {"probes.txt": text, "probes.tsv": "".join("\t".join(map(str, row)) + "\n" for row in [header, *rows]),
              "probes.json": json.dumps({
                  "label": settings.label, "train_examples": len(train.labels), "dev_examples": len(dev.labels),
@@ -112,18 +112,18 @@ def _draw(found, control, majority):
     above.plot(layers, found.accuracy, marker="o", label="labels")
     above.plot(layers, control.accuracy, marker="s", label="control: random labels")
     above.axhline(found.mix_accuracy, linestyle="--", linewidth=1, label="mix of all layers")
-    above.axhline(majority, color="grey", linestyle=":", linewidth=1, label="the commonest label")
+    above.axhline(majority, color="grey", linestyle=":", linewidth=1, label="most common label")
     above.set(ylabel="accuracy")
     above.legend(fontsize=8)
     below.bar(layers, found.weights)
-    below.axvline(found.centre, color="black", linewidth=1, label=f"centre of gravity {found.centre:.2f}")
-    below.set(xlabel="layer, 0 the embeddings", ylabel="weight in the mix")
+    below.axvline(found.centre, color="black", linewidth=1, label=f"center of gravity {found.centre:.2f}")
+    below.set(xlabel="layer (0: embeddings)", ylabel="weight in the mix")
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.legend(fontsize=8)
     return figure
 
 
-def read(argument, sentences, settings, encoder, tokenizer):
+def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
     """Computes the embeddings of the words of a file.
 
     Args:
@@ -134,49 +134,49 @@ def read(argument, sentences, settings, encoder, tokenizer):
       tokenizer: BertTokenizer.
 
     Returns:
-      LabelledWords. Sentences longer than `max_seq_length` are omitted.
+      LabeledWords. Sentences longer than `max_seq_length` are omitted.
 
     Raises:
       InputError: If no sentence is short enough, or if none has the requested labels.
     """
     path = getattr(settings, argument)
     outputs = tf.function(
-        tf.autograph.experimental.do_not_convert(lambda features, words: _word_vectors(encoder, features, words)),
+        tf.autograph.experimental.do_not_convert(lambda features, words: _average_tokens(encoder, features, words)),
         autograph=False, reduce_retracing=True)
-    kept, vectors, forms, places, labels = set(), [], [], [], []
+    used_rows, vectors, forms, places, labels = set(), [], [], [], []
     batches = corpus_reading.sentence_batches(
         tokenizer, sentences, settings.tokenizer.max_seq_length, settings.batch_size)
     with tqdm(total=len(sentences), desc=path, unit="sentence", dynamic_ncols=True) as bar:
         for rows, features, words, _ in batches:
-            found = outputs(features, words).numpy().astype(VECTOR_TYPE)  # [B, W, K, H]
+            found = outputs(features, words).numpy().astype(EMBEDDING_DTYPE)  # [B, W, K, H]
             for row, of_sentence in zip(rows, found, strict=True):
                 sentence, start = sentences[row], len(forms)
-                kept.add(row)
+                used_rows.add(row)
                 vectors.append(of_sentence[: len(sentence.words)])
                 forms += sentence.words
-                for word, example in enumerate(_examples(sentence, settings.label)):
+                for word, example in enumerate(_get_examples(sentence, settings.label)):
                     if example is not None:
                         places.append([start + word] + [start + other for other in example[1]])
                         labels.append(example[0])
             bar.update(len(rows))
     if not labels:
-        raise InputError(f"`{argument}`={path}: has no sentence of up to `max_seq_length`="
-                         f"{settings.tokenizer.max_seq_length} pieces with words to read off")
-    if len(kept) < len(sentences):
-        print(f"{path}: {len(sentences) - len(kept):,} sentences longer than --max_seq_length="
-              f"{settings.tokenizer.max_seq_length} are left out")
-    return LabelledWords(forms, np.concatenate(vectors), np.array(places), labels)
+        raise InputError(f"`{argument}`={path}: contains no sentence of at most `max_seq_length`="
+                         f"{settings.tokenizer.max_seq_length} tokens with labeled words")
+    if len(used_rows) < len(sentences):
+        print(f"{path}: skipped {len(sentences) - len(used_rows):,} sentences longer than --max_seq_length="
+              f"{settings.tokenizer.max_seq_length}")
+    return LabeledWords(forms, np.concatenate(vectors), np.array(places), labels)
 
 
 def _read_sentences(path, settings):
     """Returns a list of the first sentences of a file."""
     decoder = LineDecoder()
-    sentences = _first_words(_sentences(path, settings, decoder), settings.max_train_words)
+    sentences = _limit_words(_iterate_sentences(path, settings, decoder), settings.max_train_words)
     decoder.tell(path)
     return sentences
 
 
-def _sentences(path, settings, decoder):
+def _iterate_sentences(path, settings, decoder):
     """Yields the treebank.Sentences of a file; files with columns have no trees. `decoder`: Used for treebanks."""
     if settings.reads_treebanks:
         yield from treebank.read_sentences(path, decoder)
@@ -185,12 +185,12 @@ def _sentences(path, settings, decoder):
     if read.num_garbled:
         print(f"{path}: {garbled_note(read.num_garbled)}", file=sys.stderr)
     if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
-        raise InputError(f"`label`=spans: the labels of {path} are not those of entities, as O, B-PER and I-PER")
+        raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
     for words, labels in zip(read.words, read.labels, strict=True):
         yield treebank.Sentence(words, labels, [treebank.ROOT] * len(words), [""] * len(words))
 
 
-def _first_words(sentences, most):
+def _limit_words(sentences, most):
     """Returns the first sentences, with at most `most` words in total, but at least one sentence."""
     taken, count = [], 0
     for sentence in sentences:
@@ -201,7 +201,7 @@ def _first_words(sentences, most):
     return taken
 
 
-def _examples(sentence, label):
+def _get_examples(sentence, label):
     """Returns, for each word, its label and the other words that the probe uses, or None if it has no label.
 
     The label of a span belongs to its first word.
@@ -217,7 +217,7 @@ def _examples(sentence, label):
             for relation, head in zip(sentence.relations, sentence.heads, strict=True)]
 
 
-def _word_vectors(encoder, features, words):
+def _average_tokens(encoder, features, words):
     """Averages the embeddings of each word's tokens in each layer: float32 [B, W, K, H].
 
     Args:
@@ -228,16 +228,16 @@ def _word_vectors(encoder, features, words):
     outputs = encoder(features)
     layers = tf.stack([outputs["embedding_output"], *outputs["encoder_outputs"]], axis=2)  # [B, S, K, H]
     belongs = tf.one_hot(words, tf.reduce_max(words) + 1, dtype=tf.float32)  # [B, S, W]
-    pieces = tf.reduce_sum(belongs, axis=1)  # [B, W]
+    num_tokens = tf.reduce_sum(belongs, axis=1)  # [B, W]
     summed = tf.einsum("bsw,bskh->bwkh", belongs, tf.cast(layers, tf.float32))
-    return tf.math.divide_no_nan(summed, pieces[:, :, tf.newaxis, tf.newaxis])
+    return tf.math.divide_no_nan(summed, num_tokens[:, :, tf.newaxis, tf.newaxis])
 
 
-def control_labels(train, dev, seed):
+def sample_control_labels(train, dev, seed):
     """Samples labels of the control task: one per form, by the frequency of labels (Hewitt and Liang 2019).
 
     Args:
-      train, dev: LabelledWords.
+      train, dev: LabeledWords.
       seed: int. At least 0.
 
     Returns:

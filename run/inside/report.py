@@ -20,26 +20,26 @@ def run(settings):
       InputError: See Observer and run.inside.requests. Also if the page would be too large.
     """
     observer = Observer(settings)
-    if settings.looked_at.wrong_examples:
-        asked, num_rows = requests.wrong(settings, observer.card, observer.answers)
-        print(f"{len(asked)} rows that the model gets wrong, found among {num_rows:,}")
+    if settings.texts.wrong_examples:
+        questions, num_rows = requests.find_wrong_predictions(settings, observer.card, observer.predict)
+        print(f"selected {len(questions)} wrong predictions from {num_rows:,} examples")
     else:
-        asked = requests.given(settings.looked_at, observer.kind)
-    observations = _observe(observer, asked, settings.format == "html")
+        questions = requests.read_questions(settings.texts, observer.kind)
+    observations = _observe(observer, questions, settings.format == "html")
     write(settings.output_file, settings.format, settings.model.init_checkpoint, observer, observations)
     print(f"{settings.output_file}: {len(observations)} text{'s' * (len(observations) > 1)}, {len(observer.heads)} "
           f"heads, {files.size(settings.output_file):,} bytes")
 
 
-def _observe(observer, asked, is_page):
+def _observe(observer, questions, is_page):
     """Returns the Observations of Questions as a list; raises InputError if their page would be too large."""
     observations = []
-    for request in asked:
+    for request in questions:
         observations += observer(request)
-        size = page.size_of(len(observer.heads), [len(each.pieces) for each in observations])
+        size = page.estimate_size(len(observer.heads), [len(each.pieces) for each in observations])
         if is_page and size > MOST_BYTES:
-            raise InputError(f"{len(observations)} texts would make a page of over {MOST_BYTES >> 20} MB: give fewer, "
-                             f"or a smaller `max_seq_length` than {observer.card.max_seq_length}")
+            raise InputError(f"a page of {len(observations)} texts would exceed {MOST_BYTES >> 20} MB; choose fewer "
+                             f"texts, or a smaller `max_seq_length` than {observer.card.max_seq_length}")
     return observations
 
 

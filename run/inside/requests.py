@@ -12,25 +12,25 @@ SEPARATOR = " ||| "
 ROWS_AT_A_TIME = 64  # Development rows per batch.
 
 
-def given(looked_at, kind):
+def read_questions(texts, kind):
     """Returns the Questions from `text` or `input_file`; raises InputError if they do not match `kind`."""
-    if looked_at.input_file:
+    if texts.input_file:
         decoder = files.LineDecoder()
-        found = list(_lines(looked_at.input_file, looked_at.max_texts, kind, decoder))
-        decoder.tell(looked_at.input_file)
+        found = list(_read_lines(texts.input_file, texts.max_texts, kind, decoder))
+        decoder.tell(texts.input_file)
         return found
-    first, second = (list(map(_without_other_bytes, texts)) for texts in (looked_at.text, looked_at.text_b))
+    first, second = (list(map(_drop_invalid_bytes, column)) for column in (texts.text, texts.text_b))
     if KINDS[kind].takes_choices:
         if len(first) != 1 or len(second) < 2:
-            raise InputError("of multiple choice one `text` is required, and at least two `text_b`, its choices")
+            raise InputError("multiple choice requires one `text` and, as its choices, at least two `text_b`")
         return [Question(first[0], choices=tuple(second))]
     if second and len(second) != len(first):
-        raise InputError(f"`text_b` is given {len(second)} times, `text` {len(first)} times: each pair needs both")
+        raise InputError(f"`text_b` is set {len(second)} times, but `text` {len(first)} times; each pair requires both")
     return [_check(Question(text, other), kind, "`text_b`")
             for text, other in zip(first, second or [None] * len(first), strict=True)]
 
 
-def _lines(path, most, kind, decoder):
+def _read_lines(path, most, kind, decoder):
     """Yields the Questions of the first non-empty lines of a file. `decoder`: bert_tf.files.LineDecoder."""
     found = 0
     with files.open_bytes(path) as file:
@@ -44,8 +44,8 @@ def _lines(path, most, kind, decoder):
             place = f"line {number}"
             if KINDS[kind].takes_choices:
                 if len(others) < 2:
-                    raise InputError(f"{path}:{number}: of multiple choice ` ||| ` must stand between the text and "
-                                     "each of at least two choices")
+                    raise InputError(f"{path}:{number}: multiple choice requires the text and at least two choices, "
+                                     "separated by ` ||| `")
                 yield Question(first, choices=tuple(others), source=place)
             else:
                 yield _check(Question(first, others[0] if others else None, source=place), kind,
@@ -54,7 +54,7 @@ def _lines(path, most, kind, decoder):
             if found == most:
                 return
     if not found:
-        raise InputError(f"`input_file`={path}: holds no text")
+        raise InputError(f"`input_file`={path}: contains no text")
 
 
 def _check(question, kind, argument):
@@ -63,12 +63,12 @@ def _check(question, kind, argument):
     return question
 
 
-def _without_other_bytes(text):
+def _drop_invalid_bytes(text):
     """Drops invalid UTF-8 bytes, which Python represents as surrogates, from an argument."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 
 
-def wrong(settings, card, answer):
+def find_wrong_predictions(settings, card, answer):
     """Returns the first `wrong_examples` Questions of development data predicted incorrectly, and the rows read.
 
     For a regression, which is never exactly correct, it reads all rows and returns those with the largest errors first.
@@ -83,10 +83,10 @@ def wrong(settings, card, answer):
     """
     kind, checkpoint = card.kind, settings.model.init_checkpoint
     if kind not in DATA:
-        raise InputError(f"`wrong_examples`: {checkpoint} is no fine-tuned model, which could be wrong")
+        raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
     task = DATA[kind].Settings.of_model(task_metadata.read_run(checkpoint), settings.data)
     places.check(task, TuningSettings(do_eval=True))
-    found, num_rows, most = [], 0, settings.looked_at.wrong_examples
+    found, num_rows, most = [], 0, settings.texts.wrong_examples
     rows = DATA[kind](task, card.max_seq_length, card).questions()
     is_number = KINDS[kind].gives_number(card)
     while batch := [each for _, each in zip(range(ROWS_AT_A_TIME), rows, strict=False)]:
@@ -99,6 +99,6 @@ def wrong(settings, card, answer):
         if not is_number and len(found) >= most:
             break
     if not found:
-        raise InputError(f"`wrong_examples`: the model gets all {num_rows} rows right")
+        raise InputError(f"`wrong_examples`: the model predicts all {num_rows} examples correctly")
     found.sort(key=lambda each: -each[0])  # Stable: classification errors keep their order.
     return [question for _, question in found[:most]], num_rows

@@ -14,11 +14,11 @@ from run.settings import DeviceSettings
 
 FORMATS = ("html", "npz", "json")
 TREEBANK_SUFFIX = ".conllu"
-WRITTEN_BY_PROBES = r"probes\.(txt|tsv|json|png)"
+PROBE_OUTPUTS = r"probes\.(txt|tsv|json|png)"
 
 
 @dataclasses.dataclass(frozen=True)
-class LookedAtSettings(Settings):
+class ReportTextSettings(Settings):
     """The texts to show in a report."""
 
     text: tuple[str, ...] = setting((), "Text; can be repeated. For question answering: the question.", repeated=True)
@@ -56,7 +56,7 @@ class AttentionReportSettings(ServedSettings):
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    looked_at: LookedAtSettings = dataclasses.field(default_factory=LookedAtSettings)
+    texts: ReportTextSettings = dataclasses.field(default_factory=ReportTextSettings)
     data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
     task: str | None = setting(
         None, "Task of the model. Defaults to the task in its task.json, otherwise to masked_lm if the checkpoint has "
@@ -67,13 +67,13 @@ class AttentionReportSettings(ServedSettings):
 
     def check_files(self):
         """See Settings."""
-        looked_at = self.looked_at
-        sources = {"text": looked_at.text, "input_file": looked_at.input_file,
-                   "wrong_examples": looked_at.wrong_examples}
-        given = [name for name, value in sources.items() if value]
-        if len(given) != 1:
-            raise InputError("one of `text`, `input_file` and `wrong_examples` is required, and no other"
-                             + (f": `{'`, `'.join(given)}` are given" if given else ""))
+        texts = self.texts
+        sources = {"text": texts.text, "input_file": texts.input_file,
+                   "wrong_examples": texts.wrong_examples}
+        explicit = [name for name, value in sources.items() if value]
+        if len(explicit) != 1:
+            raise InputError("exactly one of `text`, `input_file`, and `wrong_examples` is required"
+                             + (f", but `{'`, `'.join(explicit)}` are set" if explicit else ""))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,15 +169,15 @@ class ProbeLayersSettings(Settings):
     def check_files(self):
         """See Settings. Also raises InputError if files are incompatible, or if an output would overwrite them."""
         if self.label == "relations" and not self.reads_treebanks:
-            raise InputError(f"is of treebanks, and `train_file`={self.train_file} does not end in {TREEBANK_SUFFIX}",
-                             "label", self.label)
+            raise InputError(f"requires treebanks, but `train_file`={self.train_file} does not end in "
+                             f"{TREEBANK_SUFFIX}", "label", self.label)
         if self.label == "spans" and self.reads_treebanks:
-            raise InputError(f"is of files with a label for each word, and `train_file`={self.train_file} is a "
+            raise InputError(f"requires files with a label for each word, but `train_file`={self.train_file} is a "
                              "treebank", "label", self.label)
         if self.reads_treebanks != self.dev_file.endswith(TREEBANK_SUFFIX):
-            raise InputError(f"is not of the form of `train_file`={self.train_file}; either both end in "
-                             f"{TREEBANK_SUFFIX}, or none", "dev_file", self.dev_file)
-        paths.check_not_replaced("output_dir", self.output_dir, WRITTEN_BY_PROBES, {
+            raise InputError(f"has another format than `train_file`={self.train_file}; both must end in "
+                             f"{TREEBANK_SUFFIX}, or neither", "dev_file", self.dev_file)
+        paths.check_not_replaced("output_dir", self.output_dir, PROBE_OUTPUTS, {
             name: self.values()[name] for name in ("train_file", "dev_file", "vocab_file", "bert_config_file")})
 
     @property

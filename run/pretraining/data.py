@@ -48,17 +48,17 @@ class PretrainingData:
             self._eval_files, self._features, self._training.eval_batch_size, drop_remainder, share=share,
             limits=self._limits, transform=self._transform)
 
-    def bad_records_named(self):
+    def locate_bad_records(self):
         """Returns a context that converts an error caused by a bad record to an InputError with its file and byte."""
-        return record_checks.bad_records_named(self._all_files, self._features, self._limits)
+        return record_checks.locate_bad_records(self._all_files, self._features, self._limits)
 
     @property
-    def started_with(self):
+    def fixed_settings(self):
         """Dict that identifies the training data, which a resumed run must match."""
-        kept = {"input_file": fingerprint(self.files), **collect(FIXED, self._settings)}
-        if "vocab_file" in kept:
-            kept["vocab_file"] = fingerprint([kept["vocab_file"]])
-        return kept
+        values = {"input_file": fingerprint(self.files), **collect(FIXED, self._settings)}
+        if "vocab_file" in values:
+            values["vocab_file"] = fingerprint([values["vocab_file"]])
+        return values
 
     @functools.cached_property
     def _counts(self):
@@ -72,9 +72,9 @@ class PretrainingData:
 
 def _record_features(settings, config):
     """Returns the records' features, and the function that converts them to the model's, or None."""
-    of_records, instances = settings.records, settings.records.instances
-    if of_records.masking == "static":
+    records_settings, instances = settings.records, settings.records.instances
+    if records_settings.masking == "static":
         return instances.features, None
-    tokenizer = read_tokenizer(of_records.vocab_file, True, None, config)  # Casing is irrelevant here.
+    tokenizer = read_tokenizer(records_settings.vocab_file, True, None, config)  # Casing is irrelevant here.
     return instances.features, dynamic_masking.make_masker(
         instances, masking.Vocabulary.of_tokenizer(tokenizer), settings.training.random_seed)

@@ -14,8 +14,8 @@ from data_prep.pretraining.instances import masking
 GAMMA = 0x9E3779B97F4A7C15
 MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 SHIFTS = 30, 27, 31
-TOO_MANY = ("the sequences of a record are to have more masked positions together than `max_predictions_per_seq`: give "
-            "that of create_pretraining_data, with its `masked_lm_prob`")
+TOO_MANY_MASKS = ("a record requires more masked tokens for its sequences than `max_predictions_per_seq`; set "
+                  "`max_predictions_per_seq` and `masked_lm_prob` as for create_pretraining_data")
 
 
 def make_masker(settings, vocabulary, seed):
@@ -33,33 +33,34 @@ def make_masker(settings, vocabulary, seed):
       of each record and its number in the epoch. In the result, "input_ids" is masked. It also has
       "masked_lm_positions" and "masked_lm_ids", int32 [B, P], in ascending order of position, padded with 0, and
       "masked_lm_weights", float32 [B, P], 1 for predictions, 0 for padding. If the sequences of a pack have more than P
-      masks in total, it raises tf.errors.InvalidArgumentError with TOO_MANY.
+      masks in total, it raises tf.errors.InvalidArgumentError with TOO_MANY_MASKS.
     """
     length, num_predictions = settings.max_seq_length, settings.max_predictions_per_seq
     numbers_to_predict = tf.constant(masking.numbers_to_predict(settings))
 
-    def choose(input_ids, is_real, draws):
+    def choose(input_ids, is_real, random_numbers):
         """Returns positions to mask, int32 [B, P] ascending, padded with 0, and a mask of the valid ones."""
         counts = tf.gather(numbers_to_predict, tf.reduce_sum(tf.cast(is_real, tf.int32), axis=1))
         is_candidate = is_real & (input_ids != vocabulary.cls_id) & (input_ids != vocabulary.sep_id)
         if not settings.do_whole_word_mask:
-            return _positions_of_pieces(is_candidate, counts, num_predictions, draws)
-        begins_word = is_candidate & ~_joins_word_before(input_ids, is_candidate, vocabulary)
-        return _positions_of_words(is_candidate, begins_word, counts, num_predictions, draws)
+            return _choose_tokens(is_candidate, counts, num_predictions, random_numbers)
+        begins_word = is_candidate & ~_continues_word(input_ids, is_candidate, vocabulary)
+        return _choose_words(is_candidate, begins_word, counts, num_predictions, random_numbers)
 
     def mask(features, epochs, numbers):
         """See `make_masker`."""
         input_ids, input_mask = features["input_ids"], features["input_mask"]
-        draws = _Draws(seed, epochs, numbers)
+        random_numbers = _RandomNumbers(seed, epochs, numbers)
         if settings.pack_sequences:
-            positions, is_masked = _chosen_in_packs(choose, settings, seed, input_ids, input_mask, epochs, numbers)
+            positions, is_masked = _choose_in_packs(choose, settings, seed, input_ids, input_mask, epochs, numbers)
         else:
-            positions, is_masked = choose(input_ids, input_mask == 1, draws)
+            positions, is_masked = choose(input_ids, input_mask == 1, random_numbers)
         masked_ids = tf.gather(input_ids, positions, batch_dims=1)
-        replacements = tf.where(is_masked, _replacements(masked_ids, vocabulary, length, draws), masked_ids)
+        replacements = _sample_replacements(masked_ids, vocabulary, length, random_numbers)
+        replacements = tf.where(is_masked, replacements, masked_ids)
         return {
             **features,
-            "input_ids": _with_replacements(input_ids, positions, replacements),
+            "input_ids": _replace_tokens(input_ids, positions, replacements),
             "masked_lm_positions": positions,
             "masked_lm_ids": tf.where(is_masked, masked_ids, 0),
             "masked_lm_weights": tf.cast(is_masked, tf.float32),
@@ -68,21 +69,21 @@ def make_masker(settings, vocabulary, seed):
     return mask
 
 
-def _chosen_in_packs(choose, settings, seed, input_ids, sequences, epochs, numbers):
+def _choose_in_packs(choose, settings, seed, input_ids, sequences, epochs, numbers):
     """Applies `choose` of `make_masker` to packs: each sequence is masked separately. `sequences`: [B, S]."""
     most, length, num_predictions = settings.most_packed, settings.max_seq_length, settings.max_predictions_per_seq
     which = tf.tile(tf.range(1, most + 1), [tf.shape(input_ids)[0]])  # In order of sequences: [B * K].
     repeat = lambda values: tf.repeat(values, most, axis=0)
-    draws = _Draws(seed, repeat(epochs), repeat(numbers), tf.cast(which, tf.int64))
-    positions, is_masked = choose(repeat(input_ids), repeat(sequences) == which[:, tf.newaxis], draws)
+    random_numbers = _RandomNumbers(seed, repeat(epochs), repeat(numbers), tf.cast(which, tf.int64))
+    positions, is_masked = choose(repeat(input_ids), repeat(sequences) == which[:, tf.newaxis], random_numbers)
     all_positions = tf.reshape(tf.where(is_masked, positions, length), [-1, most * num_predictions])
     fits = tf.debugging.Assert(tf.reduce_all(tf.reduce_sum(tf.cast(
-        all_positions < length, tf.int32), axis=1) <= num_predictions), [TOO_MANY])
+        all_positions < length, tf.int32), axis=1) <= num_predictions), [TOO_MANY_MASKS])
     with tf.control_dependencies([] if fits is None else [fits]):  # None in eager mode.
-        return _rising(all_positions, length, num_predictions)
+        return _pad_ascending(all_positions, length, num_predictions)
 
 
-class _Draws:
+class _RandomNumbers:
     """A sequence of random numbers for each of B records. Item i of it does not depend on the other records.
 
     `numbers`: int64 [B] each: the epoch, the record's number in it, and the sequence's number in a pack.
@@ -108,30 +109,30 @@ def _mix(state):
     return state
 
 
-def _joins_word_before(input_ids, is_candidate, vocabulary):
+def _continues_word(input_ids, is_candidate, vocabulary):
     """Returns bool [B, S]: candidates that continue a word. As in data_prep's masking, the first never does."""
     is_first = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1) == 1
     return tf.gather(tf.constant(vocabulary.is_continuation), input_ids) & ~is_first
 
 
-def _positions_of_pieces(is_candidate, counts, num_predictions, draws):
-    """Samples tokens: those with the lowest random numbers, like `_positions_of_words` with one-token words.
+def _choose_tokens(is_candidate, counts, num_predictions, random_numbers):
+    """Samples tokens: those with the lowest random numbers, like `_choose_words` with one-token words.
 
     Args:
       is_candidate: [B, S] bool.
       counts: [B] int32. Number of tokens, at most P.
 
     Returns:
-      See `_positions_of_words`.
+      See `_choose_words`.
     """
     length = is_candidate.shape[1]
-    pieces = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1)  # 1-based number of each candidate.
-    keys, order = _in_order(_random_keys(is_candidate, pieces, draws), min(num_predictions, length))
+    numbers = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1)  # 1-based number of each candidate.
+    keys, order = _sort_lowest(_random_keys(is_candidate, numbers, random_numbers), min(num_predictions, length))
     is_taken = (tf.range(keys.shape[1]) < counts[:, tf.newaxis]) & (keys < tf.int64.max)
-    return _rising(tf.where(is_taken, order, length), length, num_predictions)
+    return _pad_ascending(tf.where(is_taken, order, length), length, num_predictions)
 
 
-def _positions_of_words(is_candidate, begins_word, counts, num_predictions, draws):
+def _choose_words(is_candidate, begins_word, counts, num_predictions, random_numbers):
     """Samples words in random order, and skips words that would exceed the number of tokens `counts` [B].
 
     Args:
@@ -142,45 +143,46 @@ def _positions_of_words(is_candidate, begins_word, counts, num_predictions, draw
     """
     length = is_candidate.shape[1]
     words = tf.cumsum(tf.cast(begins_word, tf.int32), axis=1)  # 1-based number of each position's word.
-    keys = _random_keys(is_candidate, words, draws)
+    keys = _random_keys(is_candidate, words, random_numbers)
     sizes = tf.math.bincount(  # Tokens per word.
         words, tf.cast(is_candidate, tf.int32), minlength=length + 1, maxlength=length + 1, axis=-1)
 
-    def take(num_pieces):
-        """Returns the sampled positions among the first `num_pieces` tokens, S for others; whether this is enough."""
+    def take(num_tokens):
+        """Returns the sampled positions among the first `num_tokens` tokens, S for others; whether this is enough."""
         # Tokens of a word share a random number, so sorting them sorts the words: ties stay in order.
-        least, order = _in_order(keys, num_pieces)
+        least, order = _sort_lowest(keys, num_tokens)
         numbers = tf.gather(words, order, batch_dims=1)
-        is_piece = least < tf.int64.max
-        last = tf.where(is_piece[:, -1], numbers[:, -1], 0)[:, tf.newaxis]
-        if num_pieces < length:
-            is_piece &= numbers != last  # The word may be incomplete here.
+        is_token = least < tf.int64.max
+        last = tf.where(is_token[:, -1], numbers[:, -1], 0)[:, tf.newaxis]
+        if num_tokens < length:
+            is_token &= numbers != last  # The word may be incomplete here.
         begins = tf.pad(numbers[:, 1:] != numbers[:, :-1], [[0, 0], [1, 0]], constant_values=True)
-        is_taken = _take_words(tf.where(is_piece, tf.gather(sizes, numbers, batch_dims=1), 0), begins, counts)
+        is_taken = _take_words(tf.where(is_token, tf.gather(sizes, numbers, batch_dims=1), 0), begins, counts)
         is_done = (tf.reduce_sum(tf.cast(is_taken, tf.int32), axis=1) == counts) | (last[:, 0] == 0)
         return tf.where(is_taken, order, length), tf.reduce_all(is_done)
 
     num_first = min(num_predictions + 16, length)
     taken, is_done = take(num_first)
-    positions = _rising(taken, length, num_predictions)
+    positions = _pad_ascending(taken, length, num_predictions)
     if num_first < length:
         # Rare: the first tokens are not enough for some row, for example because most words are long.
-        positions = tf.cond(is_done, lambda: positions, lambda: _rising(take(length)[0], length, num_predictions))
+        positions = tf.cond(
+            is_done, lambda: positions, lambda: _pad_ascending(take(length)[0], length, num_predictions))
     return positions
 
 
-def _random_keys(is_candidate, numbers, draws):
-    """Returns int64 [B, S]: items `numbers` of `draws` for candidates, the largest int64 for other positions."""
-    return tf.where(is_candidate, draws.bits(numbers, 62), tf.int64.max)
+def _random_keys(is_candidate, numbers, random_numbers):
+    """Returns int64 [B, S]: items `numbers` of `random_numbers` for candidates, the maximum int64 for others."""
+    return tf.where(is_candidate, random_numbers.bits(numbers, 62), tf.int64.max)
 
 
-def _in_order(keys, count):
+def _sort_lowest(keys, count):
     """Returns the `count` lowest of each row of `keys` [B, S], ascending, and their positions: int64, int32."""
     negative, order = tf.math.top_k(-keys, count)
     return -negative, order
 
 
-def _rising(positions, length, num_predictions):
+def _pad_ascending(positions, length, num_predictions):
     """Returns the lowest P of `positions` [B, N], ascending, with 0 for `length`, and bool [B, P], True if less."""
     num_drawn = min(num_predictions, length)
     positions = -tf.math.top_k(-positions, num_drawn).values
@@ -215,16 +217,16 @@ def _take_words(sizes, begins_word, counts):
     return tf.while_loop(is_open, take, [room, is_left, tf.zeros_like(is_left)])[-1]
 
 
-def _replacements(masked_ids, vocabulary, first_draw, draws):
+def _sample_replacements(masked_ids, vocabulary, first_draw, random_numbers):
     """Samples replacements of IDs [B, P]: [MASK] with probability 0.8, the same ID 0.1, any of V IDs 0.1."""
     indices = first_draw + 1 + tf.range(2 * masked_ids.shape[1])[tf.newaxis]
-    choices, pieces = tf.split(draws.bits(indices, 32), 2, axis=1)
-    random_ids = tf.cast(tf.bitwise.right_shift(pieces * vocabulary.size, tf.constant(32, tf.int64)), tf.int32)
+    choices, samples = tf.split(random_numbers.bits(indices, 32), 2, axis=1)
+    random_ids = tf.cast(tf.bitwise.right_shift(samples * vocabulary.size, tf.constant(32, tf.int64)), tf.int32)
     is_mask, is_random = choices < round(0.8 * 2**32), choices >= round(0.9 * 2**32)
     return tf.where(is_mask, vocabulary.mask_id, tf.where(is_random, random_ids, masked_ids))
 
 
-def _with_replacements(input_ids, positions, replacements):
+def _replace_tokens(input_ids, positions, replacements):
     """Writes `replacements` at `positions` [B, P] of `input_ids` [B, S]. Padding rewrites [CLS] at position 0."""
     rows = tf.range(tf.shape(input_ids)[0])[:, tf.newaxis] + tf.zeros_like(positions)
     return tf.tensor_scatter_nd_update(input_ids, tf.stack([rows, positions], axis=-1), replacements)

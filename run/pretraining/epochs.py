@@ -13,17 +13,17 @@ READ_RECORDS = 16  # Number of records read from one file before the next.
 PLACES = 2**36  # More than the records of an epoch.
 
 
-def numbers(epoch, places):
+def combine_numbers(epoch, places):
     """Combines an epoch, below 2^27, and a position into one int64. A second tensor costs 1 microsecond per record."""
     return epoch * PLACES + places
 
 
-def epochs_and_places(numbers):
-    """Splits the result of `numbers` into two int64 tensors of its shape."""
+def split_numbers(numbers):
+    """Splits the result of `combine_numbers` into two int64 tensors of its shape."""
     return numbers // PLACES, numbers % PLACES
 
 
-def all_records(paths, is_remote, seed, epoch, first_place):
+def read_all_records(paths, is_remote, seed, epoch, first_place):
     """Reads the records of files.
 
     Args:
@@ -34,21 +34,21 @@ def all_records(paths, is_remote, seed, epoch, first_place):
       first_place: int64 scalar tensor. Number of records to skip at the start of the epoch.
 
     Returns:
-      Dataset of scalars (number int64, serialized string). The first is the result of `numbers`.
+      Dataset of scalars (number int64, serialized string). The first is the result of `combine_numbers`.
     """
     file_seed, record_seed = _seeds(seed, epoch)
     files = tf.data.Dataset.from_tensor_slices(paths)
-    records = _interleaved(files, paths.shape[0], is_remote, file_seed, tf.data.TFRecordDataset, READ_RECORDS)
+    records = _interleave(files, paths.shape[0], is_remote, file_seed, tf.data.TFRecordDataset, READ_RECORDS)
     records = records.shuffle(SHUFFLE_RECORDS, seed=record_seed)
-    first = numbers(epoch, 0)
+    first = combine_numbers(epoch, 0)
     return tf.data.Dataset.zip(tf.data.Dataset.range(first, first + PLACES), records).skip(first_place)
 
 
-def own_records(paths, counts, seed, epoch, first_place, batch_size, rows):
-    """Reads the records of `all_records` that are one host's rows.
+def read_host_records(paths, counts, seed, epoch, first_place, batch_size, rows):
+    """Reads the records of `read_all_records` that are one host's rows.
 
     Args:
-      paths, seed, epoch, first_place: See `all_records`.
+      paths, seed, epoch, first_place: See `read_all_records`.
       counts: List of int. Number of records in each file.
       batch_size: int. Size of the batches into which the concatenated records of all epochs are split.
       rows: slice. Rows of each batch that belong to the host.
@@ -58,13 +58,13 @@ def own_records(paths, counts, seed, epoch, first_place, batch_size, rows):
     """
     num_records, (file_seed, record_seed) = sum(counts), _seeds(seed, epoch)
     files = tf.data.Dataset.from_tensor_slices((paths, tf.constant(counts, tf.int64)))
-    blocks = _interleaved(files, len(counts), True, file_seed, _blocks, 2)
+    blocks = _interleave(files, len(counts), True, file_seed, _read_blocks, 2)
     # Shuffling moves no position forward by SHUFFLE_RECORDS or more: by then the next part has been read.
     read = blocks.rebatch(SHUFFLE_RECORDS).prefetch(1)
-    drawn = tf.data.Dataset.range(num_records).shuffle(SHUFFLE_RECORDS, seed=record_seed)
-    drawn = drawn.batch(SHUFFLE_RECORDS).prefetch(1)
+    order = tf.data.Dataset.range(num_records).shuffle(SHUFFLE_RECORDS, seed=record_seed)
+    order = order.batch(SHUFFLE_RECORDS).prefetch(1)
     read = read.concatenate(tf.data.Dataset.from_tensors(tf.zeros([0], tf.string)))
-    drawn = tf.data.Dataset.from_tensors(tf.zeros([0], tf.int64)).concatenate(drawn)
+    order = tf.data.Dataset.from_tensors(tf.zeros([0], tf.int64)).concatenate(order)
 
     def take_own(state, part):
         """`state`: unused records by position, ascending; numbers of records read and used."""
@@ -79,14 +79,14 @@ def own_records(paths, counts, seed, epoch, first_place, batch_size, rows):
         places = num_drawn + _range(drawn_places)
         in_batch = (epoch * num_records + places) % batch_size
         is_own = (in_batch >= rows.start) & (in_batch < rows.stop) & (places >= first_place)
-        own = numbers(epoch, tf.boolean_mask(places, is_own)), tf.gather(held, tf.boolean_mask(indices, is_own))
+        own = combine_numbers(epoch, tf.boolean_mask(places, is_own)), tf.gather(held, tf.boolean_mask(indices, is_own))
         state = (tf.gather(held_places, left), tf.gather(held, left), num_read + tf.size(new, tf.int64),
                  num_drawn + tf.size(drawn_places, tf.int64))
         return state, own
 
     zero = tf.constant(0, tf.int64)
     nothing = tf.zeros([0], tf.int64), tf.zeros([0], tf.string), zero, zero
-    return tf.data.Dataset.zip(read, drawn).scan(nothing, take_own)
+    return tf.data.Dataset.zip(read, order).scan(nothing, take_own)
 
 
 def _seeds(seed, epoch):
@@ -94,7 +94,7 @@ def _seeds(seed, epoch):
     return tf.unstack(tf.random.stateless_uniform([2], [seed, epoch], minval=None, maxval=None, dtype=tf.int64))
 
 
-def _interleaved(files, num_files, in_threads, seed, read, block_length):
+def _interleave(files, num_files, in_threads, seed, read, block_length):
     """Interleaves the datasets that `read` creates from shuffled files, READ_FILES at a time."""
     side_by_side = min(num_files, READ_FILES)
     return files.shuffle(num_files, seed=seed).interleave(
@@ -102,7 +102,7 @@ def _interleaved(files, num_files, in_threads, seed, read, block_length):
         num_parallel_calls=side_by_side if in_threads else None, deterministic=True if in_threads else None)
 
 
-def _blocks(path, count):
+def _read_blocks(path, count):
     """Reads the `count` records of a file in blocks of READ_RECORDS. An empty element follows each full block.
 
     With two of these elements at a time, files alternate as they do with READ_RECORDS records. In both cases, a file

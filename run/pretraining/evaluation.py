@@ -47,13 +47,13 @@ class PretrainingEvaluator:
         """
         for mean in self._means.values():
             mean.reset_state()
-        batches = host_batches.finite(self._strategy, lambda share: make_batches(share).take(max_steps))
+        batches = host_batches.make_finite(self._strategy, lambda share: make_batches(share).take(max_steps))
         scored = 0
         for features in tqdm(batches, desc="evaluating", unit="batch", leave=False, dynamic_ncols=True):
             self._score_all(features)
             scored += 1
         if not scored:
-            raise InputError("there is no full batch to evaluate: give more records or a smaller `eval_batch_size`")
+            raise InputError("there are too few records for a batch; add records, or set a smaller `eval_batch_size`")
         return {name: float(mean.result()) for name, mean in self._means.items()}
 
     @tf.autograph.experimental.do_not_convert  # Nothing to convert; the search takes seconds.

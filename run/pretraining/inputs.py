@@ -43,17 +43,17 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
     def epoch_from(epoch):
         start = tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0)
         if share == WHOLE:
-            return epochs.all_records(paths, remote, seed, epoch, start)
-        return epochs.own_records(paths, counts, seed, epoch, start, batch_size, rows)
+            return epochs.read_all_records(paths, remote, seed, epoch, start)
+        return epochs.read_host_records(paths, counts, seed, epoch, start, batch_size, rows)
 
     @tf.autograph.experimental.do_not_convert
     def parse(numbers, serialized):
         parsed = _parse(serialized, features, limits)
-        return transform(parsed, *epochs.epochs_and_places(numbers)) if transform else parsed
+        return transform(parsed, *epochs.split_numbers(numbers)) if transform else parsed
 
     examples = tf.data.Dataset.range(first_epoch, MANY_EPOCHS).flat_map(epoch_from)
     batch = examples.batch if share == WHOLE else examples.rebatch
-    return _parsed(batch(rows.stop - rows.start, drop_remainder=True), parse)
+    return _parse_batches(batch(rows.stop - rows.start, drop_remainder=True), parse)
 
 
 def pretraining_evaluation_data(files, features, batch_size, drop_remainder=False, *, share=WHOLE, limits=None,
@@ -70,10 +70,11 @@ def pretraining_evaluation_data(files, features, batch_size, drop_remainder=Fals
         parsed = _parse(serialized[rows], features, limits)
         return transform(parsed, tf.zeros_like(places[rows]), places[rows]) if transform else parsed
 
-    return _parsed(tf.data.TFRecordDataset(files).enumerate().batch(batch_size, drop_remainder=drop_remainder), parse)
+    batches = tf.data.TFRecordDataset(files).enumerate().batch(batch_size, drop_remainder=drop_remainder)
+    return _parse_batches(batches, parse)
 
 
-def _parsed(batches, parse):
+def _parse_batches(batches, parse):
     """Applies `parse` to each batch of a dataset.
 
     Disables autotuning: timing each step between stages took as long as all work on a record up to parsing.

@@ -15,7 +15,7 @@ from run.evaluation.results import write_results
 from run.pretraining import evaluation, phases
 from run.pretraining.data import PretrainingData
 from run.techniques.base import Build
-from run.training import loop, model_files, strategies, utilisation
+from run.training import loop, model_files, strategies, utilization
 from run.training.optimizer import make_optimizer
 
 RESULTS_FILE = "eval_results.txt"
@@ -37,16 +37,16 @@ def run(settings, techniques=()):
     """
     schedule, output_dir, config = settings.schedule, settings.training.output_dir, settings.model.config
     strategy = make_strategy(settings)  # Must precede all TensorFlow computation.
-    data = [PretrainingData(phase.settings, config) for phase in phases.phases_of(settings)]
+    data = [PretrainingData(phase.settings, config) for phase in phases.get_phases(settings)]
     for note in settings.notes():
         print(note)
-    strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
-    started_with = _started_with(settings, data) if schedule.do_train else {}
+    strategies.warn_about_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
+    started_with = _collect_fixed_settings(settings, data) if schedule.do_train else {}
     if schedule.do_train:
         for technique in techniques:
             started_with |= technique.resume()
-        model_files.check_place(output_dir, config)
-    model_files.check(output_dir, config)
+        model_files.check_directory(output_dir, config)
+    model_files.check_run_files(output_dir, config)
     state = RunState(output_dir, started_with,
                      collect(MAY_CHANGE, settings.optimizer, settings.step, settings.schedule))
     trains_here = schedule.do_train and strategies.is_chief(strategy)
@@ -57,14 +57,14 @@ def run(settings, techniques=()):
             if changes := state.changes:
                 print(with_flags(f"{output_dir}: {changes}"))
             state.begin()
-            model_files.keep(output_dir, config)
+            model_files.save_run_files(output_dir, config)
         _train_and_evaluate(settings, strategy, data, training_run, model)
 
 
 def _train_and_evaluate(settings, strategy, data, training_run, model):
     """Trains and evaluates after all checks, when the files next to the checkpoints and the weights exist."""
     schedule = settings.schedule
-    parts = phases.phases_of(settings)
+    parts = phases.get_phases(settings)
     evaluator = evaluation.PretrainingEvaluator(strategy, model, sentence_label(settings))
     drop_remainder = not strategies.allows_dynamic_shapes(strategy)
 
@@ -76,7 +76,7 @@ def _train_and_evaluate(settings, strategy, data, training_run, model):
     results = None
     with contextlib.ExitStack() as stack:
         for each in data:
-            stack.enter_context(each.bad_records_named())
+            stack.enter_context(each.locate_bad_records())
         if schedule.do_train:
             results = training_run.train([
                 loop.Phase(phase.first_step, each.training_batches, phase.settings.training.train_batch_size,
@@ -93,7 +93,7 @@ def make_strategy(settings):
     """Creates the strategy of PretrainingSettings, and checks the batch sizes in use against its replicas."""
     strategy = strategies.make_strategy(settings.devices)
     if settings.schedule.do_train:
-        for phase in phases.phases_of(settings):
+        for phase in phases.get_phases(settings):
             strategies.check_batch_size("train_batch_size", phase.settings.training.train_batch_size, strategy,
                                         settings.step.accumulate_steps)
     if settings.schedule.do_eval:
@@ -101,12 +101,12 @@ def make_strategy(settings):
     return strategy
 
 
-def _started_with(settings, data):
+def _collect_fixed_settings(settings, data):
     """Returns the settings that a resumed run must match, as a dict."""
-    of_data = data[0].started_with
+    fixed_settings = data[0].fixed_settings
     if settings.schedule.phases:
-        of_data["input_file"] = fingerprint([path for each in data for path in each.files])
-    return {**of_data, **collect(FIXED, settings.schedule, settings.training, settings.optimizer),
+        fixed_settings["input_file"] = fingerprint([path for each in data for path in each.files])
+    return {**fixed_settings, **collect(FIXED, settings.schedule, settings.training, settings.optimizer),
             "random_seed": settings.training.random_seed}
 
 
@@ -126,7 +126,7 @@ def sentence_label(settings):
 
 def count_flops(settings, encoder):
     """Returns a function from non-padding tokens per example to the FLOPs of training on it."""
-    return lambda tokens: utilisation.pretraining_flops(
+    return lambda tokens: utilization.pretraining_flops(
         encoder.config, tokens, settings.records.max_predictions_per_seq, encoder.last_where_read)
 
 
@@ -156,10 +156,10 @@ def start(settings, strategy, config, techniques=()):
         init_layers=build.init_layers, network=build.network, aside=build.aside)
     if not (schedule.do_train or training_run.step):
         if not checkpoint:
-            raise InputError(f"`output_dir`={settings.training.output_dir}: holds no checkpoint to evaluate; train "
-                             "first, or give `init_checkpoint`")
+            raise InputError(f"`output_dir`={settings.training.output_dir}: contains no checkpoint to evaluate; "
+                             "train first, or set `init_checkpoint`")
         lacking = [name for name in training_run.missing if name.startswith(HEADS)]
         if lacking:
-            raise InputError(f"`init_checkpoint`={checkpoint}: is not of a pre-trained model that can be evaluated, it "
-                             f"lacks {', '.join(lacking)}; give `do_train`")
+            raise InputError(f"`init_checkpoint`={checkpoint}: cannot be evaluated, since it lacks "
+                             f"{', '.join(lacking)}; set `do_train`")
     return training_run, model

@@ -11,7 +11,7 @@ from bert_tf.errors import InputError
 
 PLACEHOLDER = "{length}"  # Used in the names of record files.
 NAMES = {"max_seq_length": "length", "train_batch_size": "batch size", "max_predictions_per_seq": "predictions"}
-FORM = "LENGTH:SHARE[:BATCH[:PREDICTIONS]], with commas between the phases"
+FORM = "LENGTH:FRACTION[:BATCH[:PREDICTIONS]]; separate phases by commas"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Phase:
     settings: object
 
 
-def phases_of(settings):
+def get_phases(settings):
     """Returns the list of Phases of PretrainingSettings: a single phase unless `phases` is set.
 
     Raises:
@@ -36,25 +36,25 @@ def phases_of(settings):
     text = settings.schedule.phases
     if not text:
         return [Phase(0, settings)]
-    parts = [_parsed(part, settings) for part in text.split(",")]
+    parts = [_parse_phase(part, settings) for part in text.split(",")]
     shares = [share for share, _ in parts]
     if not math.isclose(sum(shares), 1, abs_tol=1e-6):
-        raise InputError(f"`phases`={text}: their shares add up to {sum(shares):g}, not to 1")
+        raise InputError(f"`phases`={text}: the fractions must add up to 1, but add up to {sum(shares):g}")
     if len(parts) > 1 and PLACEHOLDER not in (settings.records.input_file or ""):
-        raise InputError(f"`phases`={text}: `input_file` must name the records of each length by {PLACEHOLDER}, as in "
+        raise InputError(f"`phases`={text}: `input_file` must contain {PLACEHOLDER}, for example "
                          f"records_{PLACEHOLDER}.tfrecord")
     steps = settings.schedule.num_train_steps
     firsts = [round(before * steps) for before in itertools.accumulate(shares[:-1], initial=0.0)]
     for (_, each), first, stop in zip(parts, firsts, [*firsts[1:], steps], strict=True):
         if first == stop:
-            raise InputError(f"`phases`={text}: that of {each.records.max_seq_length} ids gets none of the {steps} "
-                             "steps")
+            raise InputError(f"`phases`={text}: the phase of length {each.records.max_seq_length} has none of the "
+                             f"{steps} steps; set a larger fraction")
     return [Phase(first, each) for (_, each), first in zip(parts, firsts, strict=True)]
 
 
-def _parsed(text, settings):
+def _parse_phase(text, settings):
     """Returns the fraction of the steps and the PretrainingSettings of a phase."""
-    wrong = InputError(f"`phases`: {text!r} is no phase: {FORM}")
+    wrong = InputError(f"`phases`: {text!r} is not a phase; must be {FORM}")
     fields = text.strip().split(":")
     if not 2 <= len(fields) <= 4:
         raise wrong
@@ -63,7 +63,7 @@ def _parsed(text, settings):
     except ValueError:
         raise wrong from None
     if not 0 < share <= 1:
-        raise InputError(f"`phases`: {text!r}: a share lies between 0 and 1")
+        raise InputError(f"`phases`: {text!r}: the fraction must be greater than 0 and at most 1")
     batch_size, predictions, *_ = *sizes, *(settings.training.train_batch_size, None)[len(sizes):]
     if predictions is None:
         predictions = math.ceil(settings.records.masked_lm_prob * length)

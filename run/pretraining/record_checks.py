@@ -20,22 +20,21 @@ from run.pretraining import dynamic_masking
 FRAME_BYTES = frames.HEADER.size + frames.FOOTER.size  # Bytes around each record.
 SCAN_RECORDS = 1000  # Number of records to parse together.
 CHECKED_RECORDS = 100  # Number of records per file to check before training.
-SIDE_BY_SIDE = 16  # Number of files to count in parallel, and of remote files to check.
+NUM_THREADS = 16  # Number of files to count in parallel, and of remote files to check.
 # Features of records that the given settings cannot read -> what to do.
-UNASKED = {
-    "masked_lm_positions": "hold masks, and would be masked twice: give `masking`=static, or make records with "
+UNEXPECTED_FEATURES = {
+    "masked_lm_positions": "contain masks and would be masked twice; set `masking`=static, or create records with "
                            "`masking`=dynamic",
-    "positions": "hold several sequences each: give `pack_sequences`",
-    "next_sentence_labels": "say of each pair whether the second part is the next: give `objective`=sentence_pairs, or "
-                            "make records of this `objective`",
-    "sentence_order_labels": "say of each pair whether its parts are swapped: give `objective`=sentence_order, or make "
-                             "records of this `objective`",
+    "positions": "contain several sequences each; set `pack_sequences`",
+    "next_sentence_labels": "contain next sentence labels; set `objective`=sentence_pairs, or create records with this "
+                            "`objective`",
+    "sentence_order_labels": "contain sentence order labels; set `objective`=sentence_order, or create records with "
+                             "this `objective`",
 }
-LACKED = {
-    "positions": "each hold one sequence: leave out `pack_sequences`, or make records with it",
-    "next_sentence_labels": "do not say whether the second part is the next one: give the `objective` they were made "
-                            "with",
-    "sentence_order_labels": "do not say whether the parts are swapped: give the `objective` they were made with",
+MISSING_FEATURES = {
+    "positions": "contain one sequence each; omit `pack_sequences`, or create records with it",
+    "next_sentence_labels": "lack next sentence labels; set the `objective` that they were created with",
+    "sentence_order_labels": "lack sentence order labels; set the `objective` that they were created with",
 }
 
 
@@ -62,21 +61,21 @@ def check_pretraining_records(paths, features, limits):
       limits: Result of `pretraining_limits`.
     """
     def check(path):
-        held = _first_features(path)
-        for told, is_wrong in ((UNASKED, lambda name: name in held and name not in names),
-                               (LACKED, lambda name: name in names and name not in held)):
-            wrong = next((told[name] for name in told if held and is_wrong(name)), None)
+        found = _first_features(path)
+        for advice, is_wrong in ((UNEXPECTED_FEATURES, lambda name: name in found and name not in names),
+                                 (MISSING_FEATURES, lambda name: name in names and name not in found)):
+            wrong = next((advice[name] for name in advice if found and is_wrong(name)), None)
             if wrong:
                 raise InputError(f"{path}: its records {wrong}")
         wrong = find_bad_record([path], features, limits, CHECKED_RECORDS)
         if wrong:
             raise InputError(wrong)
-        if held is None:
-            raise InputError(f"{path}: holds no records")
+        if found is None:
+            raise InputError(f"{path}: contains no records")
 
     names = {feature.name for feature in features}
     # Reading the first record of a remote file takes about as long as reading its first megabytes.
-    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE if any(map(is_remote, paths)) else 1) as pool:
+    with concurrent.futures.ThreadPoolExecutor(NUM_THREADS if any(map(is_remote, paths)) else 1) as pool:
         for _ in pool.map(check, paths):
             pass
 
@@ -91,7 +90,7 @@ def _first_features(path):
 
 
 @contextlib.contextmanager
-def bad_records_named(paths, features, limits):
+def locate_bad_records(paths, features, limits):
     """Converts an error caused by a bad record to an InputError that names its file and byte.
 
     Args:
@@ -100,9 +99,9 @@ def bad_records_named(paths, features, limits):
     try:
         yield
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
-        if dynamic_masking.TOO_MANY in str(error):
-            raise InputError(dynamic_masking.TOO_MANY) from error
-        print(f"looking for a bad record in {len(paths)} files", file=sys.stderr)
+        if dynamic_masking.TOO_MANY_MASKS in str(error):
+            raise InputError(dynamic_masking.TOO_MANY_MASKS) from error
+        print(f"searching {len(paths)} files for an invalid record", file=sys.stderr)
         wrong = find_bad_record(paths, features, limits)
         if wrong:
             raise InputError(wrong) from error
@@ -115,7 +114,7 @@ def count_records(paths):
     Raises:
       InputError: If a file ends within a record.
     """
-    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+    with concurrent.futures.ThreadPoolExecutor(NUM_THREADS) as pool:
         return list(pool.map(lambda path: _count_remote(path) if is_remote(path) else _count_local(path), paths))
 
 
@@ -138,7 +137,7 @@ def assert_within(features, limits):
             checks.append(tf.debugging.Assert(tf.reduce_all(tf.math.is_finite(values)), [f"{name} is not finite"]))
         elif name in limits:
             within = tf.reduce_all((values >= 0) & (values < limits[name]))
-            checks.append(tf.debugging.Assert(within, [f"{name} is not within 0 and {limits[name] - 1}"]))
+            checks.append(tf.debugging.Assert(within, [f"{name} is not between 0 and {limits[name] - 1}"]))
     with tf.control_dependencies([check for check in checks if check is not None]):  # None in eager mode.
         return {name: tf.identity(values) for name, values in features.items()}
 
@@ -167,13 +166,13 @@ def find_bad_record(paths, features, limits, most_records=None):
                     break
                 assert_within(records.parse(batch, features), limits)
             except (tf.errors.DataLossError, tf.errors.InvalidArgumentError):
-                return _find_in(data.skip(number), path, offset, features, limits)
+                return _locate_bad_record(data.skip(number), path, offset, features, limits)
             offset += int(tf.reduce_sum(tf.strings.length(batch))) + FRAME_BYTES * len(batch)
             number += len(batch)
     return None
 
 
-def _find_in(data, path, offset, features, limits):
+def _locate_bad_record(data, path, offset, features, limits):
     """Describes the first bad record of a dataset that begins at byte `offset` of a file."""
     records_left = iter(data)
     while True:
@@ -181,32 +180,32 @@ def _find_in(data, path, offset, features, limits):
         try:
             record = next(records_left).numpy()
         except tf.errors.DataLossError:
-            return f"{where} is damaged or cut off" if offset else f"{path}: is no TFRecord file, or damaged"
-        wrong = _unlike(record, features, limits)
+            return f"{where} is corrupted or truncated" if offset else f"{path}: is not a TFRecord file, or corrupted"
+        wrong = _describe_mismatch(record, features, limits)
         if wrong:
             return f"{where} {wrong}"
         offset += len(record) + FRAME_BYTES
 
 
-def _unlike(record, features, limits):
+def _describe_mismatch(record, features, limits):
     """Describes how a record (bytes) differs from these features and limits; returns None if it matches."""
     try:
-        held = tf.train.Example.FromString(record).features.feature
+        found = tf.train.Example.FromString(record).features.feature
     except message.DecodeError:
-        return "is no tf.train.Example"
+        return "is not a tf.train.Example"
     for feature in features:
-        if feature.name not in held:
+        if feature.name not in found:
             return f"has no {feature.name}"
-        numbers = held[feature.name].float_list if feature.is_float else held[feature.name].int64_list
+        numbers = found[feature.name].float_list if feature.is_float else found[feature.name].int64_list
         if len(numbers.value) != feature.length:
-            return (f"has {len(numbers.value)} numbers in {feature.name}, {feature.length} are expected: it was made "
-                    "for other sizes")
+            return (f"has {len(numbers.value)} numbers in {feature.name}, but {feature.length} are expected; it was "
+                    "created with other sizes")
         limit = limits.get(feature.name, math.inf)
         for number in numbers.value:
             if feature.is_float and not math.isfinite(number):
-                return f"holds {number} in {feature.name}, which must be finite"
+                return f"contains {number} in {feature.name}, which must be finite"
             if not (feature.is_float or 0 <= number < limit):
-                return f"holds {number} in {feature.name}, the model has room for 0 to {limit - 1}"
+                return f"contains {number} in {feature.name}, but the model supports only 0 to {limit - 1}"
     return None
 
 
@@ -220,7 +219,7 @@ def _count_local(path):
             offset += frames.HEADER.unpack_from(data, offset)[0] + FRAME_BYTES
             count += 1
     if offset != size:
-        raise InputError(f"{path}: is damaged or cut off: record {count:,} does not end where the next begins")
+        raise InputError(f"{path}: is corrupted or truncated: record {count:,} does not end where the next begins")
     return count
 
 

@@ -67,8 +67,8 @@ class RecordSettings(Settings):
         """Yields a note if a full record has fewer dynamic masks than `masked_lm_prob` specifies."""
         wanted = round(self.max_seq_length * self.masked_lm_prob)
         if self.masking == "dynamic" and not self.pack_sequences and wanted > self.max_predictions_per_seq:
-            yield (f"note: --max_predictions_per_seq={self.max_predictions_per_seq}: a full record has no more masks, "
-                   f"fewer than the {wanted} of --masked_lm_prob={self.masked_lm_prob}")
+            yield (f"note: --max_predictions_per_seq={self.max_predictions_per_seq} limits the masks of a full record; "
+                   f"--masked_lm_prob={self.masked_lm_prob} requires {wanted}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +110,7 @@ class PretrainingSettings(Settings):
 
     def check(self):
         if self.schedule.phases:
-            _ = phases.phases_of(self)
+            _ = phases.get_phases(self)
             return
         for name in ("train_batch_size", "eval_batch_size"):
             check_positions(name, getattr(self.training, name), self.records.max_seq_length)
@@ -118,22 +118,22 @@ class PretrainingSettings(Settings):
     @property
     def longest_sequence(self):
         """See Settings."""
-        return max(phase.settings.records.max_seq_length for phase in phases.phases_of(self))
+        return max(phase.settings.records.max_seq_length for phase in phases.get_phases(self))
 
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do."""
         if not (self.schedule.do_train or self.schedule.do_eval):
-            raise InputError("nothing to do: give `do_train`, `do_eval` or both")
+            raise InputError("nothing to do; set `do_train`, `do_eval`, or both")
         self.check_apart_from_records()
         for name in ("input_file", "eval_input_file"):
-            for phase in phases.phases_of(self):
+            for phase in phases.get_phases(self):
                 patterns = getattr(phase.settings.records, name)
                 if not is_remote(patterns or "") and (patterns or name == "input_file"):
                     paths.expand_globs(name, patterns, folders=True)
 
     def check_apart_from_records(self):
         """Raises InputError if the record patterns match files in the output directory."""
-        for phase in phases.phases_of(self):
+        for phase in phases.get_phases(self):
             paths.check_not_found("output_dir", self.training.output_dir, {
                 name: getattr(phase.settings.records, name) for name in ("input_file", "eval_input_file")},
                 is_folder=True)
@@ -145,5 +145,5 @@ class PretrainingSettings(Settings):
         if schedule.do_train and schedule.num_warmup_steps >= schedule.num_train_steps:
             yield (f"note: --num_warmup_steps={schedule.num_warmup_steps}: the learning rate never reaches its peak "
                    f"within --num_train_steps={schedule.num_train_steps}")
-        for phase in phases.phases_of(self):
+        for phase in phases.get_phases(self):
             yield from phase.settings.records.notes()

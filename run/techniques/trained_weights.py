@@ -7,7 +7,7 @@ from bert_tf.optimization import layerwise_factors
 from bert_tf.techniques import lora
 from bert_tf.techniques.freezing import freeze
 from run.techniques.base import Technique
-from run.training import utilisation
+from run.training import utilization
 from run.training.checkpoints import ADAPTER_FILE
 
 
@@ -25,7 +25,7 @@ class TrainedWeights(Technique):
     def build(self, build):
         """See Technique. Freezes weights, adds adapters, and sets learning rates."""
         settings, encoder = self._settings, build.model.encoder
-        build.flops = lambda tokens: utilisation.finetuning_flops(
+        build.flops = lambda tokens: utilization.finetuning_flops(
             encoder.config, tokens, settings.freeze_layers or 0, trains_kernels=not settings.lora_rank,
             num_read=1 if encoder.last_where_read and not self._reads_all else None)
         if build.steps is None:

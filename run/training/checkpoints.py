@@ -14,7 +14,7 @@ from bert_tf.model_folder import BEST_FOLDER
 
 BEST_FILE = "best.json"
 ADAPTER_FILE = "adapter.safetensors"  # In the directory of a run with adapters: the weights that it trained.
-UNFINISHED = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")  # Temporary names that TensorFlow uses.
+TEMPORARY_NAMES = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")  # Temporary names that TensorFlow uses.
 
 
 class CheckpointManager(tf.train.CheckpointManager):
@@ -33,7 +33,7 @@ class CheckpointManager(tf.train.CheckpointManager):
     def __init__(self, checkpoint, directory, *, writes=True, saving=None, in_part=False, **options):
         check_state(directory)
         if writes:
-            _remove_unfinished(directory)
+            _remove_temporary_files(directory)
         super().__init__(checkpoint, directory, **options)
         self._writes = writes
         self._in_part = in_part
@@ -50,9 +50,9 @@ class CheckpointManager(tf.train.CheckpointManager):
         except (IndexError, tf.errors.OpError) as error:  # TensorFlow raises IndexError if a file is too short.
             if not self.latest_checkpoint:
                 raise
-            raise InputError(f"{self.latest_checkpoint}: its files are damaged or gone; to go on from an earlier "
-                             f"checkpoint, name that as model_checkpoint_path in the file "
-                             f"{os.path.join(self.directory, 'checkpoint')}") from error
+            raise InputError(f"{self.latest_checkpoint}: its files are corrupted or missing; to resume from an earlier "
+                             f"checkpoint, set model_checkpoint_path in {os.path.join(self.directory, 'checkpoint')}"
+                             ) from error
 
     def save(self, checkpoint_number=None, check_interval=True, options=None):
         """Saves a checkpoint unless this step has one. `check_interval` restricts this to multiples of the interval."""
@@ -81,16 +81,16 @@ def check_state(directory):
         state = tf.train.get_checkpoint_state(directory)
     for each in (state.model_checkpoint_path, *state.all_model_checkpoint_paths) if state else ():
         if files.absolute(os.path.dirname(each)) != files.absolute(directory):
-            raise InputError(f"{path}: names {each}, which is not in its folder")
+            raise InputError(f"{path}: lists {each}, which is not in its directory")
     if state is None:
-        raise InputError(f"{path}: is damaged: it must name the newest checkpoint, as model_checkpoint_path: "
-                         '"ckpt-1000"')
+        raise InputError(f"{path}: is corrupted; it must contain the latest checkpoint, for example "
+                         'model_checkpoint_path: "ckpt-1000"')
 
 
-def _remove_unfinished(directory):
+def _remove_temporary_files(directory):
     """Removes the temporary files of a run that was killed while it saved a checkpoint."""
     for name in files.names_in(directory) if files.is_dir(directory) else ():
-        if UNFINISHED.fullmatch(name):
+        if TEMPORARY_NAMES.fullmatch(name):
             path = os.path.join(directory, name)
             with contextlib.suppress(OSError):
                 (files.remove_tree if files.is_dir(path) else files.remove)(path)
@@ -166,19 +166,19 @@ class BestWeights:
 
 def _read_best(path, checkpoint):
     """Returns `(step, metrics, is_superseded)` from best.json for a checkpoint; raises InputError if it has none."""
-    kept = read_json_object(path)
-    is_superseded = kept.get("is_superseded", False)
-    for told in (kept, kept.get("before")):
-        if not isinstance(told, dict) or type(told.get("step")) is not int or checkpoint != f"ckpt-{told['step']}":
+    content = read_json_object(path)
+    is_superseded = content.get("is_superseded", False)
+    for entry in (content, content.get("before")):
+        if not isinstance(entry, dict) or type(entry.get("step")) is not int or checkpoint != f"ckpt-{entry['step']}":
             continue
-        metrics = told.get("metrics")
+        metrics = entry.get("metrics")
         if isinstance(metrics, dict) and all(isinstance(value, int | float) for value in metrics.values()):
-            return told["step"], metrics, bool(is_superseded)
-    raise InputError(f"{path}: does not say what the weights of {checkpoint} beside it came to; remove the folder to "
-                     "go on without them")
+            return entry["step"], metrics, bool(is_superseded)
+    raise InputError(f"{path}: has no valid results for {checkpoint}; delete the directory to continue without its "
+                     "weights")
 
 
-def remove(folder):
+def remove_checkpoints(folder):
     """Deletes the checkpoints of a run, including best/, and the files that refer to them."""
     if not files.is_dir(folder):
         return
@@ -190,12 +190,12 @@ def remove(folder):
             (files.remove_tree if files.is_dir(path) else files.remove)(path)
 
 
-def save_alone(folder, model, step):
+def save_only_checkpoint(folder, model, step):
     """Saves a model's weights as the only checkpoint of a directory, like a run that has reached `step`.
 
     A run in that directory can evaluate and predict. It has no optimizer state to continue training.
     """
-    remove(folder)
+    remove_checkpoints(folder)
     counter = optimization.create_optimizer(0.0, 1, 0)
     counter.iterations.assign(step)
     manager = CheckpointManager(tf.train.Checkpoint(model=model, optimizer=counter), folder, max_to_keep=1)

@@ -25,7 +25,7 @@ class HostShare:
 WHOLE = HostShare()
 
 
-def endless(strategy, make_batches):
+def make_endless(strategy, make_batches):
     """Creates batches for training.
 
     Args:
@@ -38,33 +38,33 @@ def endless(strategy, make_batches):
     """
     # If a dataset may end, as one from a generator, a strategy with replicas does not treat the batch size as fixed.
     without_end = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
-    return _distributed(strategy, make_batches, without_end)
+    return _distribute(strategy, make_batches, without_end)
 
 
-def finite(strategy, make_batches):
-    """Creates batches for evaluation. See `endless`; these datasets end, all after the same number of batches.
+def make_finite(strategy, make_batches):
+    """Creates batches for evaluation. See `make_endless`; these datasets end, all after the same number of batches.
 
     The last batch may be smaller, so that some replicas or hosts have fewer rows of it, or none.
     """
-    return _distributed(strategy, make_batches, lambda dataset: dataset)
+    return _distribute(strategy, make_batches, lambda dataset: dataset)
 
 
-def _distributed(strategy, make_batches, transformation):
-    def of_host(context):
+def _distribute(strategy, make_batches, transformation):
+    def make_host_batches(context):
         batches = make_batches(HostShare(context.input_pipeline_id, context.num_input_pipelines))
         replicas = context.num_replicas_in_sync // context.num_input_pipelines
-        return _of_replicas(batches, replicas).apply(transformation).prefetch(tf.data.AUTOTUNE)
+        return _split_into_replicas(batches, replicas).apply(transformation).prefetch(tf.data.AUTOTUNE)
 
-    return strategy.distribute_datasets_from_function(of_host)
+    return strategy.distribute_datasets_from_function(make_host_batches)
 
 
-def _of_replicas(batches, replicas):
+def _split_into_replicas(batches, replicas):
     """Splits each of a host's batches into one element per replica."""
     num_rows = next(iter(batches.element_spec.values())).shape[0]
     if replicas == 1:
         return batches
     if num_rows is not None and num_rows % replicas == 0:
-        return batches.map(lambda batch: {name: cut(value, replicas) for name, value in batch.items()},
+        return batches.map(lambda batch: {name: split_rows(value, replicas) for name, value in batch.items()},
                            num_parallel_calls=tf.data.AUTOTUNE).unbatch()
 
     def parts(batch):
@@ -75,7 +75,7 @@ def _of_replicas(batches, replicas):
     return batches.flat_map(parts)
 
 
-def cut(value, parts):
+def split_rows(value, parts):
     """Reshapes [B, ...] to [parts, B / parts, ...], rows in order. Dimensions other than B may be unknown."""
     shape = tf.concat([[parts, value.shape[0] // parts], tf.shape(value)[1:]], axis=0)
     return tf.reshape(value, shape)

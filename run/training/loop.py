@@ -15,9 +15,9 @@ from bert_tf.errors import InputError
 from bert_tf.losses import TotalLoss
 from run.evaluation import plots
 from run.settings import StepSettings
-from run.training import metrics_log, strategies, utilisation
+from run.training import metrics_log, strategies, utilization
 from run.training.checkpoints import BestWeights, CheckpointManager
-from run.training.preemption import Preempted, Preemption
+from run.training.preemption import Preemption, PreemptionExit
 from run.training.step import Trainer
 from run.training.summaries import Summaries
 
@@ -44,7 +44,7 @@ class Evaluations:
 
     def __post_init__(self):
         if self.early_stopping_evals and not self.best_metric:
-            raise ValueError("`early_stopping_evals` needs a best_metric")
+            raise ValueError("`early_stopping_evals`: requires `best_metric`")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Phase:
       make_dataset: Callable (skip_steps, HostShare) -> endless dataset of a host's rows of each batch, starting at
         batch `skip_steps` of the phase. See `run.training.host_batches`.
       batch_size: int. Examples per step, over all replicas.
-      flops_of: See `TrainingRun`.
+      count_flops: See `TrainingRun`.
     """
 
     first_step: int
     make_dataset: object
     batch_size: int
-    flops_of: object = None
+    count_flops: object = None
 
 
 SAVING = "saving a checkpoint"  # Shown in the progress bar.
@@ -94,7 +94,7 @@ class TrainingRun:
       evaluations: Evaluations.
       init_checkpoint: Path that `load_pretrained` reads to initialize a new run, or None.
       new_variables: Names of variables that keep their initial values even if init_checkpoint contains them.
-      flops_of: Callable (tokens per example) -> floating-point operations of training on one example, for the model
+      count_flops: Callable (tokens per example) -> floating-point operations of training on one example, for the model
         FLOP utilization. May be None.
       init_layers: Layers of init_checkpoint that initialize the model's layers. See `load_pretrained`.
       network: Model that a training step runs and trains instead of `model`. None for `model`.
@@ -107,14 +107,14 @@ class TrainingRun:
 
     def __init__(self, strategy, model, optimizer, loss, settings, num_train_steps, *,
                  step_settings=_DEFAULT_STEP, evaluations=_NO_EVALUATIONS, init_checkpoint=None, new_variables=(),
-                 flops_of=None, init_layers=(), network=None, aside=None, trains=True):
+                 count_flops=None, init_layers=(), network=None, aside=None, trains=True):
         self._strategy = strategy
         self._settings = settings
         self._num_train_steps = num_train_steps
         self._evaluations = evaluations
         self._optimizer = optimizer
         self._trainable_variables = model.trainable_variables
-        self._flops_of = flops_of
+        self._count_flops = count_flops
         self._matmul_rate = None
         self._compute_dtype = model.compute_dtype
         self._writes = strategies.is_chief(strategy)
@@ -122,7 +122,7 @@ class TrainingRun:
         self._best = BestWeights(settings.output_dir, model, writes=self._writes)
         network = network or model
         self._trainer = Trainer(
-            strategy, network, optimizer, TotalLoss(*loss.terms, utilisation.TOKENS_PER_EXAMPLE),
+            strategy, network, optimizer, TotalLoss(*loss.terms, utilization.TOKENS_PER_EXAMPLE),
             accumulate_steps=step_settings.accumulate_steps, jit_compile=step_settings.jit_compile)
         self.missing = ()
 
@@ -175,38 +175,38 @@ class TrainingRun:
             files.make_dirs(folder)
         self._log = metrics_log.Log(folder, metrics_log.TRAINING_LOG, self.step, writes=self._writes)
         self._eval_log = metrics_log.Log(folder, metrics_log.EVALUATION_LOG, self.step, writes=self._writes)
-        ended = self._ended()
-        if ended and not (evaluate and self._evaluation_is_due()):
-            print(f"{folder}: {ended}")
+        end_reason = self._get_end_reason()
+        if end_reason and not (evaluate and self._evaluation_is_due()):
+            print(f"{folder}: {end_reason}")
             self._draw_curves()  # A run that was killed at its end may not have drawn them.
             return None
         print(f"{folder}: resuming at step {self.step} of {self._num_train_steps}" if self.step else
-              f"{folder}: a new run of {self._num_train_steps} steps")
+              f"{folder}: starting a new run of {self._num_train_steps} steps")
         if evaluate is None and self._best.step is not None and not self._best.is_superseded:
-            print(f"{folder}: the weights of best/, of step {self._best.step}, count no more: this training goes on "
-                  "without evaluations")
+            print(f"{folder}: ignoring the weights in best/ (step {self._best.step}), since training continues without "
+                  "evaluations")
         self._supersedes = evaluate is None
         if evaluate:
             self._best.supersede(False)
         self._phases = phases if isinstance(phases, list) else [
-            Phase(0, phases, self._settings.train_batch_size, self._flops_of)]
-        if any(phase.flops_of for phase in self._phases):
-            self._matmul_rate = utilisation.matmul_rate(self._strategy, self._compute_dtype)
+            Phase(0, phases, self._settings.train_batch_size, self._count_flops)]
+        if any(phase.count_flops for phase in self._phases):
+            self._matmul_rate = utilization.measure_matmul_rate(self._strategy, self._compute_dtype)
         self._phase = None
         with tqdm(total=self._num_train_steps, initial=self.step, desc="training", unit="step",
                   dynamic_ncols=True) as self._bar, Preemption() as self._preemption:
             try:
-                results = self._run_to_the_end(evaluate)
-            except Preempted:
+                results = self._alternate_training_and_evaluation(evaluate)
+            except PreemptionExit:
                 self._save()
                 self._bar.close()
-                print(f"{folder}: stopped by SIGTERM, saved at step {self.step}; the same command resumes there",
+                print(f"{folder}: stopped by SIGTERM and saved at step {self.step}; run the same command to resume",
                       file=sys.stderr)
                 raise
         self._write_logs()
         self._draw_curves()
         if self.step < self._num_train_steps:
-            print(f"{folder}: {self._ended()}")
+            print(f"{folder}: {self._get_end_reason()}")
         return results
 
     def _draw_curves(self):
@@ -218,13 +218,13 @@ class TrainingRun:
         strategies.wait_for_all_workers(self._strategy)  # The writing worker may not have finished.
         return self._best.restore()
 
-    def _run_to_the_end(self, evaluate):
+    def _alternate_training_and_evaluation(self, evaluate):
         """Trains from one evaluation to the next; returns the result of the last."""
         results = None
         while True:
             if evaluate and self._evaluation_is_due():
                 results = self._evaluate(evaluate)
-            if self._ended():
+            if self._get_end_reason():
                 break
             stop = self._begin_phase()
             if evaluate and self._evaluations.eval_steps:
@@ -243,16 +243,16 @@ class TrainingRun:
             self._trainer.set_dataset(lambda share: phase.make_dataset(skip_steps, share))
         return min([self._num_train_steps, *(each.first_step for each in self._phases[number + 1:])])
 
-    def _ended(self):
+    def _get_end_reason(self):
         """Returns why there is nothing to train, or None if there is."""
         if self.step >= self._num_train_steps:
-            return (f"training is finished, at step {self.step} of {self._num_train_steps}; to train on, "
-                    "raise the number of steps, to train anew, choose another directory")
+            return (f"training is finished at step {self.step} of {self._num_train_steps}; to continue, increase the "
+                    "number of steps; to start again, choose another directory")
         patience = self._evaluations.early_stopping_evals
         best = self._best.step
         if patience and best and sum(row["step"] > best for row in self._eval_log.rows) >= patience:
-            return (f"training has stopped at step {self.step}: {self._evaluations.best_metric} has not risen in "
-                    f"{patience} evaluations, the best is of step {best}")
+            return (f"training stopped at step {self.step}: {self._evaluations.best_metric} has not improved in "
+                    f"{patience} evaluations; the best is from step {best}")
         return None
 
     def _evaluation_is_due(self):
@@ -262,12 +262,12 @@ class TrainingRun:
         return due and all(row["step"] != step for row in self._eval_log.rows)
 
     def _evaluate(self, evaluate):
-        with self._preemption.at_once():
+        with self._preemption.raise_immediately():
             results = {name: float(value) for name, value in evaluate().items()}
         metric = self._evaluations.best_metric
         if metric:
             if metric not in results:
-                raise ValueError(f"best_metric is {metric!r}: the evaluation gives {', '.join(sorted(results))}")
+                raise ValueError(f"`best_metric`={metric!r}: must be one of {', '.join(sorted(results))}")
             counts = self.step >= self._evaluations.counts_from
             if counts and results[metric] > self._best.metrics.get(metric, float("-inf")):
                 self._best.save(self.step, results)
@@ -289,7 +289,7 @@ class TrainingRun:
             began_at, began = self.step, time.monotonic()
             losses = self._trainer.train(min(stop - began_at, *(every - began_at % every for every in intervals)))
             losses = {name: float(value) for name, value in losses.items()}
-            self._after_loop(losses, self.step - began_at, time.monotonic() - began)
+            self._report_loop(losses, self.step - began_at, time.monotonic() - began)
             self._manager.save(self.step)
 
     def _save(self):
@@ -305,16 +305,16 @@ class TrainingRun:
         self._write_logs()
         for variable in self._trainable_variables:
             if not tf.reduce_all(tf.math.is_finite(variable.read_value())):
-                raise self._diverged(self.step, f"{variable.name.removesuffix(':0')} is no longer of finite numbers")
+                raise self._create_diverged_error(self.step, f"{variable.name.removesuffix(':0')} is no longer finite")
         if self._bar is None:
             yield
             return
-        said = self._bar.postfix
-        self._bar.set_postfix_str(f"{said}, {SAVING}" if said else SAVING)
+        postfix = self._bar.postfix
+        self._bar.set_postfix_str(f"{postfix}, {SAVING}" if postfix else SAVING)
         try:
             yield
         finally:
-            self._bar.set_postfix_str(said or "", refresh=False)
+            self._bar.set_postfix_str(postfix or "", refresh=False)
 
     def _write_logs(self):
         """Writes buffered additions to remote files."""
@@ -322,7 +322,7 @@ class TrainingRun:
             self._log.write()
         self._summaries.write()
 
-    def _after_loop(self, means, steps, seconds):
+    def _report_loop(self, means, steps, seconds):
         """Reports a loop of steps.
 
         Args:
@@ -333,35 +333,35 @@ class TrainingRun:
         first_bad_step = self._trainer.first_bad_step
         if first_bad_step:
             self._write_logs()  # They show what led to this step.
-            raise self._diverged(first_bad_step, "the loss or a gradient is not a finite number")
+            raise self._create_diverged_error(first_bad_step, "the loss or a gradient is not a finite number")
         if self._supersedes:
             self._best.supersede(True)
-        tokens = means.pop(utilisation.TOKENS)
+        tokens = means.pop(utilization.TOKENS)
         self._log.add(self.step, means)
         rates = {} if self._is_first_loop else self._rates(steps * self._phase.batch_size / seconds, tokens)
         self._is_first_loop = False
         self._summaries.add({**means, **rates, "steps_per_second": steps / seconds})
-        self._bar.set_postfix_str(", ".join([f"loss {means['loss']:.3f}", *_described(rates)]), refresh=False)
+        self._bar.set_postfix_str(", ".join([f"loss {means['loss']:.3f}", *_format_rates(rates)]), refresh=False)
         self._bar.update(steps)
         self._preemption.check()
 
-    def _diverged(self, step, what):
+    def _create_diverged_error(self, step, what):
         """Creates the DivergedError for a step."""
         folder = self._settings.output_dir
         last = tf.train.latest_checkpoint(folder)
-        kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
+        state = f"contains the checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
         return DivergedError(f"step {step}: {what}",
-                             f"{folder} {kept}; a lower `learning_rate` or a longer warm-up may help")
+                             f"{folder} {state}; a lower `learning_rate` or a longer warm-up may help")
 
     def _rates(self, examples_per_second, tokens):
         """Returns dict of name to float: throughput for `tokens` non-padding tokens per example."""
         rates = {"examples_per_second": examples_per_second, "tokens_per_second": examples_per_second * tokens}
         if self._matmul_rate:
-            rates |= utilisation.compare(examples_per_second * self._phase.flops_of(tokens), self._matmul_rate)
+            rates |= utilization.compare(examples_per_second * self._phase.count_flops(tokens), self._matmul_rate)
         return rates
 
 
-def _described(rates):
+def _format_rates(rates):
     if not rates:
         return
     yield f"{rates['examples_per_second']:.0f} examples/s"

@@ -36,11 +36,11 @@ class Log:
         self._path = os.path.join(folder, name)
         self._writes = writes
         self._is_remote = files.is_remote(self._path)
-        is_there = files.exists(self._path)
-        rows = _read(self._path) if is_there else []
+        exists = files.exists(self._path)
+        rows = _read(self._path) if exists else []
         self.rows = [row for row in rows if row["step"] <= first_step]
         self._is_written = True
-        if is_there and not self._is_remote:
+        if exists and not self._is_remote:
             self._rewrite()
 
     def add(self, step, values):
@@ -85,12 +85,12 @@ class Log:
 def _read(path):
     """Returns the rows of a log as a list of dicts; raises InputError if the file is not a log."""
     lines = io.StringIO(files.read_text(path), newline="")
-    whole = [line for line in lines if line.endswith("\n")]  # Drops an incomplete last line of a killed run.
+    complete = [line for line in lines if line.endswith("\n")]  # Drops an incomplete last line of a killed run.
     try:
         rows = [{name: int(value) if name == "step" else float(value) for name, value in row.items() if value != ""}
-                for row in csv.DictReader(whole) if None not in row.values()]
+                for row in csv.DictReader(complete) if None not in row.values()]
     except (ValueError, TypeError, csv.Error) as error:  # TypeError: more values than names.
-        raise InputError(f"{path}: is no log of a run: {error}; move it away to go on without it") from error
+        raise InputError(f"{path}: is not a log of a run: {error}; move the file to continue without it") from error
     if any("step" not in row for row in rows):
-        raise InputError(f"{path}: is no log of a run: it has no column step; move it away to go on without it")
+        raise InputError(f"{path}: is not a log of a run: it has no column step; move the file to continue without it")
     return rows

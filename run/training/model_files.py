@@ -11,39 +11,38 @@ from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_FILE
 from bert_tf.model_folder.tokenizers import VOCABULARY_NAME as VOCAB_FILE
 from bert_tf.run_state import RUN_FILE, has_run
 
-OF_A_RUN = re.compile(r"ckpt-\d+\.index")  # Files of a run that was killed before its first checkpoint was complete.
+RUN_CHECKPOINT = re.compile(r"ckpt-\d+\.index")  # Left by a run that was killed while it saved its first checkpoint.
 WEIGHTS = re.compile(r"checkpoint|.*\.(index|safetensors|safetensors\.index\.json|bin)")
 
 
-def began(output_dir):
+def has_started(output_dir):
     """Returns whether a run was started in a directory, even if it has no checkpoint yet."""
     return files.exists(os.path.join(output_dir, RUN_FILE))
 
 
-def check_place(output_dir, config, vocab_file=None):
+def check_directory(output_dir, config, vocab_file=None):
     """Raises InputError if training in a directory would damage a model that is not a run of these scripts.
 
     Args:
       output_dir: Path of the run's directory, which need not exist.
-      config, vocab_file: See `check`.
+      config, vocab_file: See `check_run_files`.
     """
-    has_begun = began(output_dir)
+    has_begun = has_started(output_dir)
     if not files.is_dir(output_dir) or (has_begun and has_run(output_dir)):
         return
     names = files.names_in(output_dir)
     weights = next((name for name in names if WEIGHTS.fullmatch(name)
-                    and not (has_begun and OF_A_RUN.fullmatch(name))), None)
+                    and not (has_begun and RUN_CHECKPOINT.fullmatch(name))), None)
     if weights:
-        raise InputError(f"`output_dir`={output_dir}: holds a model, {weights}, that no run of these scripts left "
-                         "there; choose another directory")
-    kept = {CONFIG_FILE: config.to_json().encode()} | ({VOCAB_FILE: read_bytes(vocab_file)} if vocab_file else {})
-    for name, content in () if has_begun else kept.items():
+        raise InputError(f"`output_dir`={output_dir}: contains a model, {weights}, that is not from a run of these "
+                         "scripts; choose another directory")
+    run_files = {CONFIG_FILE: config.to_json().encode()} | ({VOCAB_FILE: read_bytes(vocab_file)} if vocab_file else {})
+    for name, content in () if has_begun else run_files.items():
         if name in names and read_bytes(os.path.join(output_dir, name)) != content:
-            raise InputError(f"`output_dir`={output_dir}: holds another {name}, which would be replaced; choose "
-                             "another folder")
+            raise InputError(f"`output_dir`={output_dir}: would overwrite another {name}; choose another directory")
 
 
-def check(output_dir, config, vocab_file=None):
+def check_run_files(output_dir, config, vocab_file=None):
     """Raises InputError if the directory contains a run with a different config or vocabulary.
 
     Args:
@@ -56,8 +55,12 @@ def check(output_dir, config, vocab_file=None):
         _check_vocabulary(output_dir, vocab_file)
 
 
-def keep(output_dir, config, vocab_file=None):
-    """Writes config and vocabulary to `output_dir`, created if necessary, unless its run has them. See `check`."""
+def save_run_files(output_dir, config, vocab_file=None):
+    """Writes config and vocabulary to a directory, created if necessary, unless its run has them.
+
+    Args:
+      output_dir, config, vocab_file: See `check_run_files`.
+    """
     files.make_dirs(output_dir)
     path = os.path.join(output_dir, CONFIG_FILE)
     if not (has_run(output_dir) and files.exists(path)):
@@ -73,18 +76,19 @@ def _check_config(output_dir, config):
     path = os.path.join(output_dir, CONFIG_FILE)
     if not files.exists(path):
         return
-    there, now = BertConfig.from_json_file(path).to_dict(), config.to_dict()
-    for name in now | there:
-        if there.get(name) != now.get(name):
-            raise InputError(f"`output_dir`={output_dir}: holds the run of another model, with {name} "
-                             f"{there.get(name)}, and `bert_config_file` says {now.get(name)}; choose another "
+    existing, current = BertConfig.from_json_file(path).to_dict(), config.to_dict()
+    for name in current | existing:
+        if existing.get(name) != current.get(name):
+            raise InputError(f"`output_dir`={output_dir}: contains a run of another model, with {name} "
+                             f"{existing.get(name)}, but `bert_config_file` has {current.get(name)}; choose another "
                              "directory")
 
 
 def _check_vocabulary(output_dir, vocab_file):
-    kept = os.path.join(output_dir, VOCAB_FILE)
-    if vocab_file and files.exists(kept) and not _same_bytes(kept, vocab_file):
-        raise InputError(f"`vocab_file`={vocab_file}: is not the vocabulary of the run in `output_dir`, {kept}")
+    existing = os.path.join(output_dir, VOCAB_FILE)
+    if vocab_file and files.exists(existing) and not _same_bytes(existing, vocab_file):
+        raise InputError(f"`vocab_file`={vocab_file}: differs from the vocabulary of the run in `output_dir`, "
+                         f"{existing}")
 
 
 def _same_bytes(first, second):

@@ -7,7 +7,7 @@ import threading
 EXIT_STATUS = 128 + signal.SIGTERM  # Status that a shell reports for a process ended by SIGTERM.
 
 
-class Preempted(SystemExit):
+class PreemptionExit(SystemExit):
     """Ends the process with EXIT_STATUS after its handler has saved the state."""
 
     def __init__(self):
@@ -19,12 +19,12 @@ class Preemption:
 
     def __init__(self):
         self._requested = False
-        self._at_once = False
+        self._raises_immediately = False
         self._previous = None
 
     def __enter__(self):
         if threading.current_thread() is threading.main_thread():  # Other threads cannot set handlers.
-            self._previous = signal.signal(signal.SIGTERM, self._on_signal)
+            self._previous = signal.signal(signal.SIGTERM, self._handle_signal)
         return self
 
     def __exit__(self, *exception):
@@ -32,22 +32,22 @@ class Preemption:
             signal.signal(signal.SIGTERM, self._previous)
 
     def check(self):
-        """Raises Preempted if SIGTERM was received."""
+        """Raises PreemptionExit if SIGTERM was received."""
         if self._requested:
-            raise Preempted
+            raise PreemptionExit
 
     @contextlib.contextmanager
-    def at_once(self):
-        """Makes SIGTERM raise Preempted immediately within the context, where no work needs to be completed."""
+    def raise_immediately(self):
+        """Makes SIGTERM raise PreemptionExit immediately within the context, where no work needs to be completed."""
         self.check()
-        self._at_once = True
+        self._raises_immediately = True
         try:
             yield
         finally:
-            self._at_once = False
+            self._raises_immediately = False
 
-    def _on_signal(self, number, frame):
+    def _handle_signal(self, number, frame):
         del number, frame
         self._requested = True
-        if self._at_once:
-            raise Preempted
+        if self._raises_immediately:
+            raise PreemptionExit

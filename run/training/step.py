@@ -70,16 +70,16 @@ class Trainer:
             self._check_batch_size(next(iter(batches.element_spec.values())).shape[0], share)
             return batches
 
-        self.batches, self._iterator = host_batches.endless(self._strategy, make_checked), None
+        self.batches, self._iterator = host_batches.make_endless(self._strategy, make_checked), None
 
     def _check_batch_size(self, num_rows, share):
         """See `set_dataset`. `num_rows`: int. Rows of a batch on one host, or None if not fixed."""
         replicas = self._strategy.num_replicas_in_sync
         if num_rows is None:
-            raise ValueError("the batches of the dataset are not all of one size: it must drop the remainder")
+            raise ValueError("the dataset must have batches of a fixed size; drop the remainder")
         if num_rows % (replicas // share.count * self._accumulate_steps):
-            raise ValueError(f"accumulate_steps is {self._accumulate_steps}: a batch of {num_rows * share.count} "
-                             f"examples does not divide into {replicas} replicas times {self._accumulate_steps} "
+            raise ValueError(f"`accumulate_steps`={self._accumulate_steps}: a batch of {num_rows * share.count} "
+                             f"examples cannot be split into {replicas} replicas times {self._accumulate_steps} "
                              "micro-batches")
 
     def train(self, num_steps):
@@ -146,7 +146,7 @@ class Trainer:
         if self._accumulate_steps == 1:
             return compute(features)
         count = self._accumulate_steps
-        micro_batches = {name: host_batches.cut(value, count) for name, value in features.items()}
+        micro_batches = {name: host_batches.split_rows(value, count) for name, value in features.items()}
 
         def micro_batch(number):
             return {name: value[number] for name, value in micro_batches.items()}

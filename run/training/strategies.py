@@ -39,16 +39,16 @@ def make_strategy(devices):
     name = devices.strategy_name
     if devices.num_cpu_devices is not None:
         if name != "mirrored":
-            raise InputError(f"`num_cpu_devices`={devices.num_cpu_devices}: goes with "
+            raise InputError(f"`num_cpu_devices`={devices.num_cpu_devices}: requires "
                              f"`distribution_strategy`=mirrored, not {name}")
-        return _mirrored_cpu(devices.num_cpu_devices)
+        return _create_cpu_strategy(devices.num_cpu_devices)
     tf.config.experimental.enable_tensor_float_32_execution(devices.allow_tf32)
     num_gpus = _count_gpus(name, devices.num_gpus)
     if name == "multi_worker_mirrored":
         _check_cluster(os.environ.get("TF_CONFIG"))
     if name == "tpu" and (devices.tpu_name or "").startswith(GRPC):
         _wait_for(devices.tpu_name, devices.connect_timeout)
-    with _errors_explained(name, devices.tpu_name):
+    with _explain_errors(name, devices.tpu_name):
         return distribute_utils.get_distribution_strategy(
             name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
 
@@ -56,35 +56,37 @@ def make_strategy(devices):
 def _count_gpus(name, num_gpus):
     """Returns the number of GPUs to use: `num_gpus`, or by default as many as the strategy of that name can use."""
     visible = len(tf.config.list_physical_devices("GPU"))
-    unseen = None if visible else _unseen_gpus()
+    unseen = None if visible else _explain_unseen_gpus()
     if num_gpus is None:
         num_gpus = min(visible, 1) if name == "one_device" else visible
         if unseen and name != "tpu":
-            print(f"computing on the CPU: {unseen}", file=sys.stderr)
+            print(f"note: running on the CPU: {unseen}", file=sys.stderr)
     if num_gpus > visible:
-        raise InputError(f"`num_gpus`={num_gpus}: " + (unseen or f"TensorFlow sees {visible} on this machine"))
+        raise InputError(f"`num_gpus`={num_gpus}: {unseen or f'TensorFlow finds only {visible} on this machine'}")
     if name == "one_device" and num_gpus > 1:
-        raise InputError(f"`num_gpus`={num_gpus}: `distribution_strategy`=one_device uses one; give mirrored for more")
+        raise InputError(f"`num_gpus`={num_gpus}: `distribution_strategy`=one_device uses only one; set mirrored for "
+                         "more")
     return num_gpus
 
 
 @contextlib.contextmanager
-def _errors_explained(name, tpu_name):
+def _explain_errors(name, tpu_name):
     """Raises InputError for TensorFlow's errors about a TPU or a cluster that it cannot use."""
     try:
         yield
     except tf.errors.NotFoundError as error:
-        raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine it must be "
-                         "tensorflow-tpu, elsewhere `tpu_name` must name one") from error
+        raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine, install "
+                         "tensorflow-tpu, otherwise set `tpu_name`") from error
     except tf.errors.OpError as error:
         if name != "tpu" or not tpu_name:
             raise
-        raise InputError(f"`tpu_name`={tpu_name}: what answers there is no TPU of TensorFlow's: "
+        raise InputError(f"`tpu_name`={tpu_name}: the server at this address is not a TensorFlow TPU: "
                          f"{(error.message.splitlines() or [type(error).__name__])[0]}") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:  # Errors from the cluster and task in TF_CONFIG.
         if name != "multi_worker_mirrored":
             raise
-        raise InputError(f"the environment variable TF_CONFIG describes no cluster with this task: {error}") from error
+        raise InputError("the environment variable TF_CONFIG does not describe a cluster with this task: "
+                         f"{error}") from error
 
 
 def _wait_for(address, timeout):
@@ -94,13 +96,14 @@ def _wait_for(address, timeout):
     """
     host, _, port = address.removeprefix(GRPC).rpartition(":")
     if not (host and port.isdecimal() and int(port) < 1 << 16):
-        raise InputError(f"`tpu_name`={address}: a grpc:// address is {GRPC}HOST:PORT")
-    print(f"connecting to the TPU at {address}, for at most {timeout:g} s", file=sys.stderr)
+        raise InputError(f"`tpu_name`={address}: must be {GRPC}HOST:PORT")
+    print(f"connecting to the TPU at {address} (timeout {timeout:g} s)", file=sys.stderr)
     until = time.monotonic() + timeout
     while True:
         try:
-            with socket.create_connection((host.strip("[]"), int(port)), max(0.1, until - time.monotonic())) as there:
-                _greet(there, until)
+            seconds_left = max(0.1, until - time.monotonic())
+            with socket.create_connection((host.strip("[]"), int(port)), seconds_left) as connection:
+                _greet(connection, until)
                 return
         except OSError as error:
             if time.monotonic() >= until:
@@ -117,18 +120,18 @@ def _greet(connection, until):
         connection.settimeout(max(0.1, until - time.monotonic()))
         part = connection.recv(HTTP2_FRAME_BYTES - len(received))
         if not part:
-            raise OSError("what listens there has closed the connection")
+            raise OSError("the server closed the connection")
         received += part
     if received[3] != HTTP2_SETTINGS:
-        raise OSError("what listens there does not speak gRPC")
+        raise OSError("the server does not speak gRPC")
 
 
-def _unseen_gpus():
+def _explain_unseen_gpus():
     """Returns advice for GPUs that TensorFlow does not see, or None if there are none or they are hidden."""
     if not glob.glob(GPU_FILES) or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return None
-    return (f"TensorFlow does not see this machine's GPUs, most often for want of CUDA's libraries: pip install "
-            f"'tensorflow[and-cuda]=={tf.__version__}'; with TF_CPP_MIN_LOG_LEVEL=0 in the environment it says which")
+    return ("TensorFlow does not find this machine's GPUs, usually because CUDA libraries are missing; run pip install "
+            f"'tensorflow[and-cuda]=={tf.__version__}', or set TF_CPP_MIN_LOG_LEVEL=0 in the environment to see which")
 
 
 def device_type(strategy):
@@ -140,21 +143,21 @@ def device_type(strategy):
     return tf.DeviceSpec.from_string(devices[0]).device_type
 
 
-def multiplies_bfloat16():
+def has_bfloat16_instructions():
     """Returns whether this CPU has bfloat16 instructions for matrix multiplication; True if unknown."""
     _, sets = processor.read()
     return not sets or not BFLOAT16_FLAGS.isdisjoint(sets)
 
 
-def warn_of_slow_precision(precision, device):
+def warn_about_slow_precision(precision, device):
     """Prints a warning to standard error if the CPU lacks instructions for the requested bfloat16.
 
     Args:
       precision: Name of the compute dtype.
       device: "CPU", "GPU", or "TPU".
     """
-    if precision == "bfloat16" and device == "CPU" and not multiplies_bfloat16():
-        print("this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): float32 is faster on it",
+    if precision == "bfloat16" and device == "CPU" and not has_bfloat16_instructions():
+        print("note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it",
               file=sys.stderr)
 
 
@@ -179,16 +182,16 @@ def choose_fast(strategy, config, jit_compile=False, **options):
 def _check_cluster(text):
     """Raises InputError if the environment variable TF_CONFIG is set and does not describe a cluster."""
     try:
-        described = json.loads(text or "{}")
+        cluster = json.loads(text or "{}")
     except (ValueError, RecursionError) as error:
         raise InputError(f"the environment variable TF_CONFIG is not JSON: {error}") from error
-    if not isinstance(described, dict):
-        raise InputError(f"the environment variable TF_CONFIG is a {type(described).__name__}: must be an object "
-                         "with the keys cluster and task")
+    if not isinstance(cluster, dict):
+        raise InputError("the environment variable TF_CONFIG must be an object with the keys cluster and task, but is "
+                         f"a {type(cluster).__name__}")
     for name in ("cluster", "task"):
-        if not isinstance(described.get(name, {}), dict):
-            raise InputError(f"the environment variable TF_CONFIG has {described[name]!r:.60} for {name}: must be "
-                             "an object")
+        if not isinstance(cluster.get(name, {}), dict):
+            raise InputError(f"the environment variable TF_CONFIG must have an object for {name}, but has "
+                             f"{cluster[name]!r:.60}")
 
 
 def allows_dynamic_shapes(strategy):
@@ -219,7 +222,7 @@ def wait_for_all_workers(strategy):
             tf.distribute.ReduceOp.SUM, tf.constant(0.0)))
 
 
-def free(variables):
+def free_memory(variables):
     """Frees the memory of variables that are no longer used.
 
     TensorFlow keeps references to the variables of a function for the lifetime of the process.
@@ -239,7 +242,7 @@ def check_batch_size(argument, batch_size, strategy, micro_batches=1):
                          f"replicas, {micro_batches} x {replicas}")
 
 
-def _mirrored_cpu(num_devices):
+def _create_cpu_strategy(num_devices):
     physical = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(physical, [tf.config.LogicalDeviceConfiguration()] * num_devices)
     return tf.distribute.MirroredStrategy([f"CPU:{number}" for number in range(num_devices)])

@@ -46,14 +46,14 @@ def test_pretraining_that_is_killed_and_preempted_gives_the_same_bits(prepared):
     assert status == -signal.SIGKILL
     status, errors = scripts.kill_when(command, prepared, lambda: read_last_step(broken) >= 14, signal.SIGTERM)
     assert status == 143
-    saved = re.search(r"broken: stopped by SIGTERM, saved at step (\d+); the same command resumes there", errors)
+    saved = re.search(r"broken: stopped by SIGTERM and saved at step (\d+); run the same command to resume", errors)
     assert saved, errors[-3000:]
     assert (broken / f"ckpt-{saved[1]}.index").exists()
     done = scripts.run_anew("run.run_pretraining", prepared, output_dir="broken", **PRETRAINING)
     assert f"broken: resuming at step {saved[1]} of {STEPS}" in done.stdout, done.stderr[-3000:]
     assert_same_tensors(broken, prepared / "undisturbed")
     output = scripts.succeed("run.run_pretraining", prepared, output_dir="broken", **PRETRAINING)
-    assert "training is finished, at step 24 of 24" in output
+    assert "training is finished at step 24 of 24" in output
 
 
 @pytest.mark.timeout(180)  # It trains five times.

@@ -63,7 +63,7 @@ CONTRADICTIONS = (  # command, flags, part of the message
     ("create_pretraining_data", {"max_seq_length": 4}, "`max_seq_length`=4"),
     ("run_distillation", {"student_checkpoint": "model"}, "`student_checkpoint`"),
     ("run_distillation", {"student_layers": 7}, "`student_layers`"),
-    ("compare_models", {"models": "tuned,tuned"}, "`models`=tuned: is named twice"),
+    ("compare_models", {"models": "tuned,tuned"}, "`models`=tuned: is listed twice"),
     ("extract_features", {"layers": "first"}, "`layers`=first: "),
     ("extract_features", {"layers": 9}, "`layers`=9: layer 9 does not exist"),
     ("attention_report", {"text": None, "input_file": "text.txt", "text_b": "b"}, "`text_b`=b: requires `text`"),

@@ -71,7 +71,7 @@ def test_run_deletes_no_checkpoints_of_other_directories(tmp_path, place):
     folder = tmp_path / "run"
     (folder / "below").mkdir(parents=True)
     (folder / "checkpoint").write_text(f'model_checkpoint_path: "ckpt-2"\nall_model_checkpoint_paths: "{place}"\n')
-    with pytest.raises(InputError, match=r"run/checkpoint: names .*ckpt-1, which is not in its folder"):
+    with pytest.raises(InputError, match=r"run/checkpoint: lists .*ckpt-1, which is not in its directory"):
         checkpoints.CheckpointManager(tf.train.Checkpoint(), str(folder), max_to_keep=1)
 
 

@@ -77,7 +77,7 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     *(("run_classifier", RESUMED, f"tuned/{name}", contents, "tuned") for name, contents in (
         ("run.json", (b"\xff", '{"changeable": 3}')), ("task.json", ("[]",)), ("training_log.csv", (b"\xff",)),
         ("checkpoint", ("nonsense", b"\xff\xfe")), ("ckpt-3.index", ("",)), ("ckpt-3.data-00000-of-00001", ("x",)))),
-    ("prune_model", {}, "new/checkpoint", ("",), "--output_dir=new: holds a training run"),
+    ("prune_model", {}, "new/checkpoint", ("",), "--output_dir=new: contains a training run"),
     ("prune_model", {}, "new/prune.json", (json.dumps({"keep_heads": 0.25}),),
      "--output_dir=new: contains a run with --keep_heads 0.25"),
     *(("probe_layers", {name: path}, path, ("a O\n",), f"--output_dir=new: would overwrite --{name}={path}")
@@ -92,7 +92,7 @@ CONFLICTS = (  # command, flags, part of the message
         "run_pretraining", "run_classifier", "run_squad", "run_tagger", "run_multiple_choice")
       for folder in ("model", "hf")),
     ("run_classifier", {"output_dir": "text.txt/below"}, "text.txt/below"),
-    ("run_distillation", {"output_dir": "wide"}, "--output_dir=wide: holds a model"),
+    ("run_distillation", {"output_dir": "wide"}, "--output_dir=wide: contains a model"),
     ("prune_model", {"output_dir": "texts"}, "--output_dir=texts: is not empty"),
     ("analyze_attention", {"output_dir": "tuned"}, "--output_dir=tuned: is not empty"),
     *((command, {"bert_config_file": "bert_config.json", "init_checkpoint": "wide"}, "wide/bert_model.ckpt")
@@ -117,7 +117,7 @@ CONFLICTS = (  # command, flags, part of the message
     *(("run_pretraining", {"output_dir": "pretrained", "bert_config_file": None, **flags}, message)
       for flags, message in (
           ({"train_batch_size": 3}, "--train_batch_size"), ({"max_predictions_per_seq": 4}, "records.tfrecord"),
-          ({"masking": "dynamic", "vocab_file": "vocab.txt"}, "records.tfrecord: its records hold masks"))),
+          ({"masking": "dynamic", "vocab_file": "vocab.txt"}, "records.tfrecord: its records contain masks"))),
     ("run_classifier", {"do_train": None, "do_eval": True}, "--init_checkpoint=model: is not of a model"),
     ("run_tagger", {"do_train": None, "do_eval": True}, "--output_dir=new: contains no tagger"),
     ("run_pretraining", {"do_train": None, "do_eval": True}, "--output_dir=new: holds no checkpoint"),

@@ -116,7 +116,7 @@ def test_a_directory_is_enough_from_training_to_export(folder, tmp_path, monkeyp
     run = {"task_name": "own", "data_dir": ".", "output_dir": "out", "do_eval": True, **LENGTH}
     scripts.run_here(CLASSIFY, init_checkpoint="bert", do_train=True, num_train_epochs=1, train_batch_size=4,
                      eval_steps=1, **run)
-    assert "out: a new run of 2 steps" in capsys.readouterr().out
+    assert "out: starting a new run of 2 steps" in capsys.readouterr().out
     metadata = json.loads((tmp_path / "out" / "task.json").read_text())
     assert (metadata["do_lower_case"], metadata["strip_accents"], metadata["labels"]) == (True, False, ["a", "b"])
     results = (tmp_path / "out" / "eval_results.txt").read_text()

@@ -101,7 +101,7 @@ def folder(tmp_path_factory, reference):
     ("run.run_squad", TRAIN, "`train_file` is required with `do_train`"),
     ("run.run_tagger", TRAIN, "`train_file` is required with `do_train`"),
     ("run.run_multiple_choice", EVALUATE, "`dev_file` is required with `do_eval`"),
-    ("run.run_pretraining", {"input_file": "a.tsv"}, "nothing to do: give `do_train`, `do_eval` or both"),
+    ("run.run_pretraining", {"input_file": "a.tsv"}, "nothing to do; set `do_train`, `do_eval`, or both"),
     ("run.run_pretraining", {"input_file": "a.tsv", "masking": "dynamic", "init_checkpoint": None, **TRAIN,
                              "bert_config_file": "bert/bert_config.json"}, "`vocab_file` is required"),
     ("run.extract_features", {"input_file": "a.tsv", "output_file": "b.jsonl"},

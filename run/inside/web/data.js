@@ -1,16 +1,16 @@
 "use strict";
 
-// What the page was made with: texts, heads and their measures as JSON, matrices as base64.
+// Data of the page: texts, heads, and their measures as JSON, matrices as base64.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const HEADS = DATA.heads; // [layer, head] of each matrix
 const LAYERS = [...new Set(HEADS.map(([layer]) => layer))];
-const FILTERS = { all: [null, null], aa: [0, 0], ab: [0, 1], ba: [1, 0], bb: [1, 1] }; // texts that attention is from, to
-const SQUARES = Float32Array.from({ length: 256 }, (_, code) => (code / 255) ** 2); // codes are of square roots
+const FILTERS = { all: [null, null], aa: [0, 0], ab: [0, 1], ba: [1, 0], bb: [1, 1] }; // source and target text
+const SQUARES = Float32Array.from({ length: 256 }, (_, code) => (code / 255) ** 2); // codes represent square roots
 
-let decoded = { text: -1, bytes: null }; // of the one text that is shown
+let decoded = { text: -1, bytes: null }; // matrices of the current text
 
-/** The attention of a head in a text, row by row: Float32Array [S * S]. */
-function attentionOf(text, head) {
+/** Returns the attention of a head in a text, row by row: Float32Array [S * S]. */
+function getAttention(text, head) {
   if (decoded.text !== text) {
     const packed = atob(document.getElementById(`attention-${text}`).textContent);
     const bytes = new Uint8Array(packed.length);
@@ -21,7 +21,7 @@ function attentionOf(text, head) {
   return Float32Array.from(decoded.bytes.subarray(head * size, (head + 1) * size), (code) => SQUARES[code]);
 }
 
-/** Attention between words out of that between pieces: summed to the pieces of a word, averaged from them. */
+/** Converts attention between tokens to words: summed over target tokens, averaged over source tokens. */
 function joinWords(values, words) {
   const size = words.length, count = words[size - 1] + 1;
   const lengths = new Float32Array(count), joined = new Float32Array(count * count);
@@ -34,17 +34,17 @@ function joinWords(values, words) {
   return joined;
 }
 
-/** What attention is between: pieces or words, each with label, number of its text, and "cls", "sep" or "". */
-function unitsOf(text, join) {
+/** Returns the tokens or words of a text, each with label, number of its text, and "cls", "sep", or "". */
+function getUnits(text, join) {
   const unit = (label, place) => ({ label, segment: text.segments[place], special: text.special[place] });
   if (!join) return text.pieces.map(unit);
   return text.surfaces.map((label, word) => unit(label, text.words.indexOf(word)));
 }
 
-/** A head's attention as filters and switches leave it: units, the numbers of rows and columns that stay, values. */
-function shown(state, head) {
-  const text = DATA.texts[state.text], units = unitsOf(text, state.join);
-  let values = attentionOf(state.text, head);
+/** Applies filters and switches to a head's attention: units, numbers of the remaining rows and columns, and values. */
+function filterAttention(state, head) {
+  const text = DATA.texts[state.text], units = getUnits(text, state.join);
+  let values = getAttention(state.text, head);
   if (state.join) values = joinWords(values, text.words);
   const stays = (segment) => [...units.keys()].filter((place) => {
     const unit = units[place];
@@ -55,24 +55,24 @@ function shown(state, head) {
   return { units, rows: stays(from), columns: stays(to), value: (row, column) => values[row * units.length + column] };
 }
 
-/** The places in HEADS of a layer's heads. */
-function headsOf(layer) {
+/** Returns the indices in HEADS of a layer's heads. */
+function getHeads(layer) {
   return [...HEADS.keys()].filter((place) => HEADS[place][0] === layer);
 }
 
-/** The measure that says most of a head: of those that are shares of its attention the largest. */
-function behaviourOf(text, head) {
+/** Returns the measure that characterizes a head: the largest fraction of its attention. */
+function getBehavior(text, head) {
   const values = DATA.texts[text].measures[head];
   let best = -1;
   DATA.measures.forEach((measure, place) => {
-    if (measure.behaviour && values[place] !== null && (best < 0 || values[place] > values[best])) best = place;
+    if (measure.behavior && values[place] !== null && (best < 0 || values[place] > values[best])) best = place;
   });
   return { name: DATA.measures[best].title, value: values[best] };
 }
 
-/** A few words on a head, for labels. */
-function describe(text, head) {
-  const [layer, number] = HEADS[head], best = behaviourOf(text, head);
+/** Describes a head in a label. */
+function describeHead(text, head) {
+  const [layer, number] = HEADS[head], best = getBehavior(text, head);
   const entropy = DATA.texts[text].measures[head][0];
   return `Layer ${layer}, head ${number}: ${best.name} ${best.value.toFixed(2)}, entropy ${entropy.toFixed(2)} nats`;
 }

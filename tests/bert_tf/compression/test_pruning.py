@@ -98,7 +98,7 @@ def test_importance_is_the_mean_absolute_derivative_over_examples(model, feature
     for kind, values, size, number in (("heads", found.heads, 4, 2), ("neurons", found.neurons, 10, 7)):
         slopes = np.abs(measure_slopes(model.encoder, compute, kind, 1, number, size))
         np.testing.assert_allclose(values[1][number], (slopes.sum() + slopes[0]) / 4, rtol=2e-2)
-    for values in (*found.normalised().heads, *found.normalised().neurons):
+    for values in (*found.normalize().heads, *found.normalize().neurons):
         np.testing.assert_allclose(np.linalg.norm(values), 1)
 
 

@@ -12,7 +12,7 @@ from bert_tf.export import litert
 from bert_tf.serving import checkpoint
 from bert_tf.serving.settings import of_checkpoint
 from run.compression import comparison
-from run.compression.comparison import Measured
+from run.compression.comparison import ComparisonRow
 from tests import scripts, toy_runs
 
 # Wide enough that its matrices have the 1,024 elements from which LiteRT keeps them in int8.
@@ -82,9 +82,9 @@ def test_the_last_model_compared_with_the_first(folder, capsys):
 
 
 def test_rows_are_compared_with_the_first():
-    first = Measured("a", "saved_model", 100, 4_000_000, 0.8, {1: 0.01, 8: 0.04})
-    other = Measured("b", "litert_int8", 50, 1_000_000, 0.6, {1: 0.004, 8: 0.02})
-    row = dict(zip(comparison.HEADER, comparison.rows([first, other])[1], strict=True))
+    first = ComparisonRow("a", "saved_model", 100, 4_000_000, 0.8, {1: 0.01, 8: 0.04})
+    other = ComparisonRow("b", "litert_int8", 50, 1_000_000, 0.6, {1: 0.004, 8: 0.02})
+    row = dict(zip(comparison.HEADER, comparison.make_table([first, other])[1], strict=True))
     assert row == {"model": "b", "format": "litert_int8", "parameters": 50, "megabytes": 1.0, "size_divided_by": 4.0,
                    "{metric}": 0.6, "kept": pytest.approx(0.75), "ms_of_1": pytest.approx(4), "speed_of_1": 2.5,
                    "ms_of_8": pytest.approx(20), "speed_of_8": 2.0}

@@ -73,11 +73,11 @@ def test_the_last_round_that_reaches_the_minimum_score_is_the_result(tmp_path, m
     report = prune("sst", tmp_path / "reached", least_score=0.65, **steps)
     assert (report["round"], len(report["rounds"])) == (1, 2)
     assert BertConfig.from_json_file(tmp_path / "reached" / "bert_config.json").intermediate_size == 6
-    with pytest.raises(InputError, match=r"`least_score`=0\.95: the whole model has eval_accuracy 0\.9000"):
+    with pytest.raises(InputError, match=r"`least_score`=0\.95: the original model has eval_accuracy 0\.9000"):
         prune("sst", tmp_path / "never", least_score=0.95, **steps)
     assert not (tmp_path / "never").exists()
-    with pytest.raises(InputError, match=r"`least_score`=0\.85: no pruned model reaches it; .*best holds the best, of "
-                                         r"round 1, with eval_accuracy 0\.6000"):
+    with pytest.raises(InputError, match=r"`least_score`=0\.85: no pruned model reaches it; .*best contains the best "
+                                         r"one, from round 1, with eval_accuracy 0\.6000"):
         prune("sst", tmp_path / "best", least_score=0.85, keep_neurons=0.25)
     assert BertConfig.from_json_file(tmp_path / "best" / "bert_config.json").intermediate_size == 3
 
@@ -116,11 +116,11 @@ def test_an_interrupted_pruning_ends_like_an_undisturbed_one(flat, undisturbed, 
             raise KeyboardInterrupt
         keep(path, *others)
 
-    keep = model_files.keep
-    monkeypatch.setattr(model_files, "keep", interrupt)
+    keep = model_files.save_run_files
+    monkeypatch.setattr(model_files, "save_run_files", interrupt)
     with pytest.raises(KeyboardInterrupt):
         prune("sst", tmp_path, **STEPS)
-    monkeypatch.setattr(model_files, "keep", keep)
+    monkeypatch.setattr(model_files, "save_run_files", keep)
     first = (tmp_path / "round_1" / "scores.json").stat().st_mtime_ns
     with pytest.raises(InputError, match=r"contains a run with `keep_neurons` 0\.3, not 0\.4; choose another"):
         prune("sst", tmp_path, **STEPS | {"keep_neurons": 0.4})

@@ -44,7 +44,7 @@ def tune_with_pruned_weights():
      "`inner_proportion`=0.5: no loss remains for the later steps"),
     (LossSettings, {"replacing_rate": 0.3, "hidden_weight": 1}, "`replacing_rate`=0.3: cannot be combined with "
      "`hidden_weight`"),
-    (make_general_distillation, {"replacing_rate": 0.3}, "`replacing_rate`=0.3: goes with run_distillation"),
+    (make_general_distillation, {"replacing_rate": 0.3}, "`replacing_rate`=0.3: only works with run_distillation"),
     (StudentSettings, {"student_layers": (0,), "student_checkpoint": "sst"}, "`student_checkpoint`=sst: cannot be "
      "combined with `student_layers`"),
     (make_pruning, {"distill": True}, "`distill`=True: requires `num_train_epochs`"),
@@ -52,7 +52,7 @@ def tune_with_pruned_weights():
      "combined with `prune_vocabulary`"),
     (make_pruning, {"losses": {"hidden_weight": 2.0}}, "`hidden_weight`=2.0: requires `distill`"),
     (make_pruning, {"losses": {"replacing_rate": 0.5}, "distill": True, "num_train_epochs": 1.0},
-     "`replacing_rate`=0.5: is of run_distillation alone"),
+     "`replacing_rate`=0.5: only works with run_distillation"),
     (make_pruning, {"keep_flops": 0.5, "keep_heads": 0.5}, "`keep_flops`=0.5: cannot be combined with `keep_heads`"),
     (make_pruning, {"accumulate_steps": 3, "num_train_epochs": 1.0}, "`train_batch_size`=4: must be a multiple of "
      "`accumulate_steps`=3"),
@@ -61,8 +61,8 @@ def tune_with_pruned_weights():
     (WeightPruningSettings, {"weight_pruning": "magnitude", "pruning_begin": 0.8},
      "`pruning_begin`=0.8: must be at most `pruning_end`=0.7"),
     (tune_with_pruned_weights, {}, "`weight_pruning`=magnitude: requires `do_train`"),
-    (ComparisonSettings, {"models": ("sst", "sst")}, "`models`=sst: is named twice"),
-    (ComparisonSettings, {"models": ("sst",), "formats": ("onnx",)}, "`formats`=onnx: must be among saved_model"),
+    (ComparisonSettings, {"models": ("sst", "sst")}, "`models`=sst: is listed twice"),
+    (ComparisonSettings, {"models": ("sst",), "formats": ("onnx",)}, "`formats`=onnx: must be one of saved_model"),
 ])
 def test_values_that_cannot_be_combined(make, values, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
@@ -75,7 +75,8 @@ def test_values_that_cannot_be_combined(make, values, message):
     ({"cls_weight": 1}, {}, "`cls_weight`=1: compares layers before the last"),
     ({"attention_weight": 1}, {"num_attention_heads": 4}, "`attention_weight`=1: the student has 4 heads and the "
      "teacher 2"),
-    ({"replacing_rate": 0.3}, {"hidden_size": 16}, "`replacing_rate`=0.3: the student has width 16 and the teacher 8"),
+    ({"replacing_rate": 0.3}, {"hidden_size": 16}, "`replacing_rate`=0.3: requires equal hidden sizes, but the student "
+     "has 16 and the teacher 8"),
     ({"replacing_rate": 0.3}, {"num_hidden_groups": 1, "num_hidden_layers": 3},
      "`replacing_rate`=0.3: the student's layers share their weights"),
 ])
@@ -108,13 +109,13 @@ def variants(teachers, tmp_path_factory):
     ({"student_layers": None}, "`student_layers` is required without `student_checkpoint` or `student_config_file`"),
     ({"student_layers": "0,4"}, "`student_layers`=0,4: the teacher has no layer 4, its layers are 0 to 2"),
     ({"unlabeled_file": "texts.txt"}, "`unlabeled_file`=texts.txt: requires `label_weight`=0.0"),
-    ({"task_name": "mrpc"}, "`task_name`=mrpc: `teacher`=sst was trained for sst-2"),
+    ({"task_name": "mrpc"}, "`task_name`=mrpc: conflicts with `teacher`=sst (sst-2)"),
     ({"dev_file": "dev.txt"}, "`dev_file`=dev.txt: the teacher is a classifier, whose data are named by `task_name`"),
-    ({"student_layers": None, "student_checkpoint": "{variants}/other_words"}, "other_words: its vocabulary is not "
-     "that of `teacher`=sst"),
+    ({"student_layers": None, "student_checkpoint": "{variants}/other_words"}, "other_words: its vocabulary differs "
+     "from the vocabulary of `teacher`=sst"),
     ({"teacher": "no_such"}, "`teacher`=no_such: does not exist"),
-    ({"teacher": "{variants}/no_task"}, "no_task: is no fine-tuned model, there is no task.json beside it"),
-    ({"teacher": "{variants}/frozen"}, "frozen: is no fine-tuned model, its task.json says frozen_token_classifier"),
+    ({"teacher": "{variants}/no_task"}, "no_task: is not a fine-tuned model: its directory has no task.json"),
+    ({"teacher": "{variants}/frozen"}, "frozen: is not a fine-tuned model: its task.json says frozen_token_classifier"),
     ({"teacher": "{variants}/sharing"}, "`student_layers`=0: the teacher's layers share their weights"),
     ({"teacher": "{variants}/headless", "task_name": "sst-2"}, "headless: is no fine-tuned classifier, it lacks "
      "output_bias, output_weights"),
@@ -127,8 +128,8 @@ def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, mess
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"student_layers": "0,3"}, "`student_layers`=0,3: the teacher has no layer 3"),
-    ({"student_config_file": "{variants}/few.json"}, "`teacher`=pretrained: has 21558 vocabulary entries, the student "
-     "100"),
+    ({"student_config_file": "{variants}/few.json"}, "`teacher`=pretrained: has 21558 vocabulary entries, but the "
+     "student has 100"),
     ({"teacher": "headless", "student_layers": "0"}, "`teacher`=headless: has no masked LM head"),
     ({"student_layers": "0", "pack_sequences": True, "hidden_weight": 1}, "`hidden_weight`=1.0: cannot be combined "
      "with `pack_sequences`"),
@@ -154,7 +155,7 @@ def test_labels_of_another_task(tmp_path):
     ({"drop_layers": "3"}, "`drop_layers`: there is no layer 3, the model has the layers 0 to 2"),
     ({"output_dir": "sst-2"}, "`output_dir`=sst-2: is not empty and has no prune.json to resume from"),
     ({"distill": True, "num_train_epochs": 1, "train_batch_size": 4, "keep_heads": 0.5, "attention_weight": 1},
-     "`attention_weight`=1.0: heads that are taken out cannot be compared"),
+     "`attention_weight`=1.0: pruned heads cannot be compared"),
 ])
 @pytest.mark.usefixtures("in_teachers")
 def test_models_that_cannot_be_pruned(tmp_path, flags, message):
@@ -166,7 +167,7 @@ def test_models_that_cannot_be_pruned(tmp_path, flags, message):
 def test_models_of_two_tasks_are_not_compared(tmp_path):
     assert_rejected("run.compare_models", "", {
         "models": "sst,tagger", "formats": "saved_model", "output_dir": tmp_path / "out", "data_dir": "sst-2"},
-        "`models`=tagger: is of a token_classifier, and sst of a classifier")
+        "`models`=tagger: is a token_classifier, but sst is a classifier")
 
 
 def assert_rejected(script, variants, flags, message):

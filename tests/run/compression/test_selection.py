@@ -20,13 +20,13 @@ def select(keep_flops, part=1.0, **settings):
     importance = Importance([rng.random(8) for _ in range(2)], [rng.random(64) for _ in range(2)], 1)
     settings = PruningSettings(keep_flops=keep_flops, **settings)
     config = pruned_config(CONFIG, selection.select(importance, CONFIG, CONFIG, settings, part, LENGTH))
-    return selection.flops(config, LENGTH) / selection.flops(CONFIG, LENGTH), config
+    return selection.count_encoder_flops(config, LENGTH) / selection.count_encoder_flops(CONFIG, LENGTH), config
 
 
 def test_the_largest_share_that_fits_is_selected():
     share, config = select(0.7)
     assert 0.65 < share <= 0.7
-    assert select(0.7 * selection.flops(CONFIG, LENGTH))[1] == config
+    assert select(0.7 * selection.count_encoder_flops(CONFIG, LENGTH))[1] == config
     assert 0.8 < select(0.7, part=0.5)[0] <= 0.85
 
 
@@ -36,5 +36,5 @@ def test_layers_are_equal_across_layers():
 
 
 def test_fewer_operations_than_the_smallest_encoder_requires():
-    with pytest.raises(InputError, match=r"`keep_flops`=0\.02: with one head and one neuron a layer the encoder"):
+    with pytest.raises(InputError, match=r"`keep_flops`=0\.02: with one head and one neuron per layer, the encoder"):
         select(0.02)

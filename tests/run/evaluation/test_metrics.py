@@ -12,6 +12,13 @@ def test_scores_by_hand():
     assert scores["eval_matthews_corrcoef"] == pytest.approx((2 * 1 - 1 * 1) / 6)
 
 
+def test_f1_of_several_labels_by_hand():
+    labels, predictions = np.array([[1, 0], [1, 0], [1, 1]]), np.array([[1, 0], [0, 0], [1, 0]])
+    scores = metrics.score(("macro_f1", "micro_f1"), labels, predictions)
+    assert scores["eval_macro_f1"] == pytest.approx((2 * 2 / (2 * 2 + 1) + 0) / 2)
+    assert scores["eval_micro_f1"] == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
+
+
 def test_correlations():
     scores = metrics.score(("pearson", "spearman"), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0]))
     assert scores["eval_spearman"] == pytest.approx(1)

@@ -13,9 +13,9 @@ from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import treebank
 from run.finetuning.fine_tuned_model import FineTunedModel
 from run.inside import corpus_reading, corpus_results, requests
-from run.inside.corpus_sums import STATE_FILE, Sums, relations_of
+from run.inside.corpus_sums import STATE_FILE, Sums, compute_relations
 from run.inside.observing import Observer
-from run.inside.settings import AttentionReportSettings, LookedAtSettings
+from run.inside.settings import AttentionReportSettings, ReportTextSettings
 from tests import remote_folders, scripts, state_files
 from tests.settings import resolved
 
@@ -132,11 +132,11 @@ def test_a_remote_directory(shifting, flags, analysis):
 
 
 def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, corpus):
-    looked_at = LookedAtSettings(input_file=str(corpus / "texts.txt"), max_texts=100)
+    texts = ReportTextSettings(input_file=str(corpus / "texts.txt"), max_texts=100)
     observer = Observer(resolved(AttentionReportSettings(
-        ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16), looked_at=looked_at,
+        ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16), texts=texts,
         output_file=str(corpus / "report.html"))))
-    seen = [each for request in requests.given(looked_at, "encoder") for each in observer(request)]
+    seen = [each for request in requests.read_questions(texts, "encoder") for each in observer(request)]
     tokens = sum(len(each.pieces) for each in seen)
     expected = sum(each.measures[:, 0] * len(each.pieces) for each in seen) / tokens
     np.testing.assert_allclose(np.load(analysis / "analysis.npz")["measures"][:, 0], expected, rtol=1e-4)
@@ -170,7 +170,7 @@ def test_a_head_chosen_on_one_half_is_scored_on_the_other():
     hits[:, 1::2, 1] = True
     hits[:, 0, 1] = True
     sums.add_dependencies([0, 1, 2, 3], [["a", "root"]] * 4, np.array([[1, -1]] * 4), hits)
-    first = relations_of(sums)[0]
+    first = compute_relations(sums)[0]
     assert (first.name, first.cases, first.head) == ("all", 4, 1)
     assert first.score.value == 0.75
     assert first.held_out == pytest.approx(1 / 4)  # Head 1 on the even ones: 1 of 2. Head 0 on the odd ones: 0 of 2.
@@ -193,11 +193,11 @@ def test_inputs_that_are_rejected_before_anything_is_written(shifting, tmp_path,
 def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):
     path, note = str(tmp_path / "texts.txt"), "texts.txt: 1 line contains bytes that are not UTF-8, which are ignored\n"
     (tmp_path / "texts.txt").write_bytes(b"the c\xe9at\ndog\n")
-    found = requests.given(LookedAtSettings(input_file=path), "encoder")
+    found = requests.read_questions(ReportTextSettings(input_file=path), "encoder")
     assert [each.text_a for each in found] == ["the cat", "dog"]
     assert capsys.readouterr().err.endswith(note)
     decoder = files.LineDecoder()
-    assert list(corpus_reading.texts(path, None, 0, None, decoder)) == [("the cat", ""), ("dog", "")]
+    assert list(corpus_reading.read_texts(path, None, 0, None, decoder)) == [("the cat", ""), ("dog", "")]
     decoder.tell(path)
     assert capsys.readouterr().err.endswith(note)
 
@@ -205,7 +205,7 @@ def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04cut"])
 def test_damaged_sums(tmp_path, content):
     (tmp_path / STATE_FILE).write_bytes(content)
-    with pytest.raises(InputError, match=rf"{STATE_FILE}: is damaged"):
+    with pytest.raises(InputError, match=rf"{STATE_FILE}: is corrupted"):
         Sums.read(str(tmp_path), 4)
 
 
@@ -231,4 +231,5 @@ def test_texts_of_a_treebank_are_those_of_its_comments(tmp_path):
     (tmp_path / "bank.conllu").write_text("".join(
         f"{comment}1\tdo\t_\tX\t_\t_\t0\troot\t_\t_\n2\tn't\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
         for comment in ("# text = don't\n", "")))
-    assert list(corpus_reading.texts(None, str(tmp_path / "bank.conllu"), 0, None)) == [("don't", ""), ("do n't", "")]
+    texts = corpus_reading.read_texts(None, str(tmp_path / "bank.conllu"), 0, None)
+    assert list(texts) == [("don't", ""), ("do n't", "")]

@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 from bert_tf.cli.model_settings import ModelSettings
 from run.inside import page, requests
 from run.inside.observing import Observer
-from run.inside.settings import AttentionReportSettings, LookedAtSettings
+from run.inside.settings import AttentionReportSettings, ReportTextSettings
 from tests.settings import resolved
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -25,7 +25,7 @@ EVIL = "<script>document.title='run'</script> the cat"
 def observe(folder, *questions):
     """Returns the Observer of a model, and its Observations of Questions."""
     settings = AttentionReportSettings(ModelSettings(init_checkpoint=str(folder)), output_file=str(folder / "report"),
-                                       looked_at=LookedAtSettings(text=("the cat",)))
+                                       texts=ReportTextSettings(text=("the cat",)))
     observer = Observer(resolved(settings.with_values({"max_seq_length": 16})))
     return observer, [each for question in questions for each in observer(question)]
 
@@ -106,7 +106,7 @@ def test_all_heads(browser, seen):
 def test_lines_are_the_models_numbers(browser, seen):
     find(browser, "#tab-lines").click()
     drawn, attention = get_lines(browser), seen[1][0].attention[0]
-    strong = np.argwhere((page.codes(attention) / 255) ** 2 >= 0.01)
+    strong = np.argwhere((page.encode_attention(attention) / 255) ** 2 >= 0.01)
     assert set(drawn) == {(int(row), int(column)) for row, column in strong}
     for place, weight in drawn.items():
         assert weight == pytest.approx(attention[place], abs=0.0045)

@@ -10,24 +10,24 @@ from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from run.inside import page, report, requests
 from run.inside.observing import Observer
-from run.inside.settings import AttentionReportSettings, EvaluationDataSettings, LookedAtSettings
+from run.inside.settings import AttentionReportSettings, EvaluationDataSettings, ReportTextSettings
 from tests import scripts
 from tests.settings import resolved
 
-PAIR = LookedAtSettings(text=("The cat, unaffable",), text_b=("a DOG ran",))
+PAIR = ReportTextSettings(text=("The cat, unaffable",), text_b=("a DOG ran",))
 
 
-def make_settings(model, looked_at, output_file="out.html", **others):
+def make_settings(model, texts, output_file="out.html", **others):
     if not (model / "task.json").exists():  # It says how long texts may be.
         others["tokenizer"] = TokenizerSettings(max_seq_length=16)
     return resolved(AttentionReportSettings(
-        ModelSettings(init_checkpoint=str(model)), looked_at=looked_at, output_file=str(output_file), **others))
+        ModelSettings(init_checkpoint=str(model)), texts=texts, output_file=str(output_file), **others))
 
 
-def observe(model, looked_at, **others):
+def observe(model, texts, **others):
     """Returns the Observer of a model, and a list of all Observations."""
-    observer = Observer(make_settings(model, looked_at, **others))
-    return observer, [each for request in requests.given(looked_at, observer.kind) for each in observer(request)]
+    observer = Observer(make_settings(model, texts, **others))
+    return observer, [each for request in requests.read_questions(texts, observer.kind) for each in observer(request)]
 
 
 def test_a_pair(shifting):
@@ -47,8 +47,8 @@ def test_a_pair(shifting):
 
 def test_a_masked_lm(toys):
     """Candidates for a token are those of the text with [MASK] instead. A [MASK] in a text is one token."""
-    looked_at = LookedAtSettings(text=("the line stops", "the [MASK] stops"))
-    observer, (seen, other) = observe(toys / "pretrained", looked_at, top_k=4)
+    texts = ReportTextSettings(text=("the line stops", "the [MASK] stops"))
+    observer, (seen, other) = observe(toys / "pretrained", texts, top_k=4)
     assert observer.kind == "masked_lm"
     assert other.pieces[2] == "[MASK]"
     assert [each is None for each in seen.candidates] == [piece in ("[CLS]", "[SEP]") for piece in seen.pieces]
@@ -61,24 +61,24 @@ def test_a_masked_lm(toys):
 
 
 def test_a_fine_tuned_model_predicts_as_it_is_served(toys):
-    observer, (seen,) = observe(toys / "sst", LookedAtSettings(text=("the line",)))
+    observer, (seen,) = observe(toys / "sst", ReportTextSettings(text=("the line",)))
     outputs = observer.servable.answer_texts(text=np.array(["the line"]))
     assert seen.answer["label"] == outputs["label"].numpy()[0].decode()
     assert list(seen.answer["probabilities"].values()) == pytest.approx(outputs["probabilities"].numpy()[0], abs=1e-5)
 
 
-@pytest.mark.parametrize(("name", "looked_at", "part"), [
-    ("tagger", LookedAtSettings(text=("the line",)), None),
-    ("squad", LookedAtSettings(text=("which line",), text_b=("the line stops " * 9,)), "window"),
-    ("swag", LookedAtSettings(text=("the line",), text_b=("stops", "is the word")), "choice"),
+@pytest.mark.parametrize(("name", "texts", "part"), [
+    ("tagger", ReportTextSettings(text=("the line",)), None),
+    ("squad", ReportTextSettings(text=("which line",), text_b=("the line stops " * 9,)), "window"),
+    ("swag", ReportTextSettings(text=("the line",), text_b=("stops", "is the word")), "choice"),
 ])
-def test_each_task(toys, name, looked_at, part, tmp_path):
-    observer, seen = observe(toys / name, looked_at)
+def test_each_task(toys, name, texts, part, tmp_path):
+    observer, seen = observe(toys / name, texts)
     assert (len(seen) > 1) == bool(part)
     assert [each.part for each in seen] == ([f"{part} {number}" for number in range(len(seen))] if part else [""])
     assert all(each.answer == seen[0].answer is not None for each in seen)
     page.write(str(tmp_path / "a.html"), name, observer.heads, seen)
-    assert "The model answers" in (tmp_path / "a.html").read_text()
+    assert "Prediction: " in (tmp_path / "a.html").read_text()
 
 
 def test_numbers(shifting, tmp_path):
@@ -98,7 +98,7 @@ def test_numbers(shifting, tmp_path):
 def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path):
     """Also for texts like the page's own placeholders. Browsers are told to run and load nothing else."""
     texts = ("<script>alert(1)</script> & @@SCRIPT@@ @@DATA@@", "</script><img src=x onerror=alert(1)> <!--")
-    observer, seen = observe(shifting, LookedAtSettings(text=texts))
+    observer, seen = observe(shifting, ReportTextSettings(text=texts))
     path = tmp_path / "out.html"
     page.write(str(path), "</title><b>", observer.heads, seen)
     text = path.read_text()
@@ -114,68 +114,69 @@ def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path)
 
 def test_codes_of_attention_are_small_and_accurate():
     """10 texts of 40 tokens with BERT-Base's 12 layers of 12 heads take 3.2 MB."""
-    assert page.size_of(144, [40] * 10) < 3.2e6
+    assert page.estimate_size(144, [40] * 10) < 3.2e6
     small = np.array([0, 1e-6, 1e-4, 0.01, 0.25, 1])
-    assert np.abs((page.codes(small) / 255.0) ** 2 - small).max() < 0.004
-    assert (page.codes(small[2:]) > 0).all()
+    assert np.abs((page.encode_attention(small) / 255.0) ** 2 - small).max() < 0.004
+    assert (page.encode_attention(small[2:]) > 0).all()
 
 
 def test_rows_that_the_model_predicts_incorrectly(toys):
     """Labels alternate, so a model that always predicts the same is wrong in every other row."""
     data = EvaluationDataSettings(data_dir=str(toys / "sst-2"))
-    settings = make_settings(toys / "sst", LookedAtSettings(wrong_examples=3), data=data)
+    settings = make_settings(toys / "sst", ReportTextSettings(wrong_examples=3), data=data)
     observer = Observer(settings)
-    found, num_rows = requests.wrong(settings, observer.card, observer.answers)
+    found, num_rows = requests.find_wrong_predictions(settings, observer.card, observer.predict)
     assert (len(found), num_rows) == (3, 12)
     for request in found:
         row = int(request.source.split("-")[1])
         assert request.expected == str((row - 1) % 2)
-        assert observer.answers([request])[0]["label"] != request.expected
+        assert observer.predict([request])[0]["label"] != request.expected
     data = EvaluationDataSettings(dev_file=str(toys / "dev.txt"))
-    settings = make_settings(toys / "tagger", LookedAtSettings(wrong_examples=9), data=data)
+    settings = make_settings(toys / "tagger", ReportTextSettings(wrong_examples=9), data=data)
     observer = Observer(settings)
-    found, num_rows = requests.wrong(settings, observer.card, observer.answers)
+    found, num_rows = requests.find_wrong_predictions(settings, observer.card, observer.predict)
     assert num_rows == 6
-    assert all(observer.answers([each])[0]["tags"] != each.expected.split() for each in found)
+    assert all(observer.predict([each])[0]["tags"] != each.expected.split() for each in found)
 
 
 def test_a_model_that_cannot_be_wrong(shifting):
-    settings = make_settings(shifting, LookedAtSettings(wrong_examples=2))
+    settings = make_settings(shifting, ReportTextSettings(wrong_examples=2))
     observer = Observer(settings)
-    with pytest.raises(InputError, match=r"`wrong_examples`: .* is no fine-tuned model"):
-        requests.wrong(settings, observer.card, observer.answers)
+    with pytest.raises(InputError, match=r"`wrong_examples`: requires a fine-tuned model"):
+        requests.find_wrong_predictions(settings, observer.card, observer.predict)
 
 
 @pytest.mark.parametrize(("kind", "text", "text_b", "message"), [
-    ("encoder", ("a", "b"), ("c",), "`text_b` is given 1 times, `text` 2 times"),
+    ("encoder", ("a", "b"), ("c",), "`text_b` is set 1 times, but `text` 2 times"),
     ("span_labeler", ("a",), (), "`text_b` is required: a span labeler reads"),
     ("token_classifier", ("a",), ("c",), "`text_b` is one too many"),
-    ("multiple_choice", ("a",), ("c",), "of multiple choice one `text` is required"),
+    ("multiple_choice", ("a",), ("c",), "multiple choice requires one `text`"),
 ])
 def test_texts_that_the_kind_of_model_rejects(kind, text, text_b, message):
     with pytest.raises(InputError, match=message):
-        requests.given(LookedAtSettings(text=text, text_b=text_b), kind)
+        requests.read_questions(ReportTextSettings(text=text, text_b=text_b), kind)
 
 
 def test_lines_of_a_file(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"one ||| two ||| three\n\nfour\nfive\n")
-    first, second = requests.given(LookedAtSettings(input_file=str(tmp_path / "a.txt"), max_texts=2), "encoder")
+    texts = ReportTextSettings(input_file=str(tmp_path / "a.txt"), max_texts=2)
+    first, second = requests.read_questions(texts, "encoder")
     assert (first.text_a, first.text_b, first.source) == ("one", "two ||| three", "line 1")
     assert (second.text_a, second.text_b, second.source) == ("four", None, "line 3")
-    looked_at = LookedAtSettings(input_file=str(tmp_path / "a.txt"), max_texts=1)
-    assert requests.given(looked_at, "multiple_choice")[0].choices == ("two", "three")
+    texts = ReportTextSettings(input_file=str(tmp_path / "a.txt"), max_texts=1)
+    assert requests.read_questions(texts, "multiple_choice")[0].choices == ("two", "three")
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({}, "one of `text`, `input_file` and `wrong_examples` is required"),
-    ({"looked_at": LookedAtSettings(text=("a",), wrong_examples=2)}, "`text`, `wrong_examples` are given"),
-    ({"data": EvaluationDataSettings(data_dir="x"), "looked_at": LookedAtSettings(text=("a",))},
+    ({}, "exactly one of `text`, `input_file`, and `wrong_examples` is required"),
+    ({"texts": ReportTextSettings(text=("a",), wrong_examples=2)}, "but `text`, `wrong_examples` are set"),
+    ({"data": EvaluationDataSettings(data_dir="x"), "texts": ReportTextSettings(text=("a",))},
      "`data_dir`=x: requires `wrong_examples`"),
-    ({"looked_at": LookedAtSettings(text=("a",)), "output_file": "nowhere/x.html"}, "directory nowhere does not exist"),
+    ({"texts": ReportTextSettings(text=("a",)), "output_file": "nowhere/x.html"}, "directory nowhere does not exist"),
 ])
 def test_settings_that_are_rejected(shifting, settings, message):
     with pytest.raises(InputError, match=message):
-        make_settings(shifting, **{"looked_at": LookedAtSettings(), **settings})
+        make_settings(shifting, **{"texts": ReportTextSettings(), **settings})
 
 
 def test_the_script(shifting, tmp_path, capsys):

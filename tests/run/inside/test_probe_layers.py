@@ -58,7 +58,7 @@ def test_tags_of_a_treebank_and_of_columns(tmp_path):
 def test_relations(tmp_path, capsys):
     relations = probe("words.conllu", tmp_path, label="relations")
     assert relations["train_examples"] == 30  # All words except for the roots.
-    assert "30 examples of 3 labels" in capsys.readouterr().out
+    assert "30 training examples of 3 labels" in capsys.readouterr().out
     table = (tmp_path / "probes.tsv").read_text().splitlines()
     assert float(table[1].split("\t")[1]) == relations["labels"]["accuracy"][0]
     assert (tmp_path / "probes.png").read_bytes().startswith(b"\x89PNG")
@@ -66,8 +66,8 @@ def test_relations(tmp_path, capsys):
 
 @pytest.mark.usefixtures("folder")
 def test_spans_of_several_words(tmp_path, monkeypatch):
-    read, found = probes.read, []
-    monkeypatch.setattr(probes, "read", lambda *arguments: found.append(read(*arguments)) or found[-1])
+    read, found = probes.compute_embeddings, []
+    monkeypatch.setattr(probes, "compute_embeddings", lambda *arguments: found.append(read(*arguments)) or found[-1])
     report = probe("entities.txt", tmp_path, label="spans", random_seed=-2**63)
     spans = {(label, *(found[0].forms[place] for place in places))
              for label, places in zip(found[0].labels, found[0].places, strict=True)}
@@ -86,23 +86,23 @@ def test_bytes_that_are_not_utf8_are_dropped_with_a_note(folder, tmp_path, capsy
 
 
 def test_labels_of_the_control_task_depend_only_on_forms():
-    train = probes.LabelledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
-    dev = probes.LabelledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
-    first, second = probes.control_labels(train, dev, 3)
+    train = probes.LabeledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
+    dev = probes.LabeledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
+    first, second = probes.sample_control_labels(train, dev, 3)
     assert first[0] == first[2] == second[1]
     assert first[3] == second[0]
     assert {*first, *second} <= {"X", "Y"}
-    assert (first, second) == probes.control_labels(train, dev, 3)
+    assert (first, second) == probes.sample_control_labels(train, dev, 3)
 
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"init_checkpoint": None, "bert_config_file": "model/bert_config.json"}, "`init_checkpoint` is required"),
     ({"train_file": None}, "`train_file` is required"),
-    ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: is of treebanks, and `train_file`="),
-    ({"dev_file": "words.txt"}, "`dev_file`=words.txt: is not of the form of `train_file`=words.conllu; either"),
-    ({"label": "spans"}, "`label`=spans: is of files with a label for each word, and `train_file`=words.conllu is a"),
+    ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: requires treebanks, but `train_file`="),
+    ({"dev_file": "words.txt"}, "`dev_file`=words.txt: has another format than `train_file`=words.conllu; both"),
+    ({"label": "spans"}, "`label`=spans: requires files with a label for each word, but `train_file`=words.conllu"),
     ({"label": "spans", "train_file": "words.txt", "dev_file": "words.txt"}, "`label`=spans: the labels of .*words"),
-    ({"max_seq_length": 4}, r"`train_file`=.*words\.conllu: has no sentence of up to `max_seq_length`=4"),
+    ({"max_seq_length": 4}, r"`train_file`=.*words\.conllu: contains no sentence of at most `max_seq_length`=4"),
     ({"dev_file": "empty.conllu", "init_checkpoint": "no_weights"}, r".*empty\.conllu: has no sentences"),
 ])
 @pytest.mark.usefixtures("folder")

@@ -90,7 +90,7 @@ def splitmix(state, index):
 
 def test_random_numbers_are_splitmix64():
     assert [splitmix(1234567, index) for index in range(3)] == SPLITMIX64
-    draws = dynamic_masking._Draws(SEED, tf.constant([5], tf.int64), tf.constant([11], tf.int64))
+    draws = dynamic_masking._RandomNumbers(SEED, tf.constant([5], tf.int64), tf.constant([11], tf.int64))
     state = 0
     for number in (SEED, 5, 11):
         state = splitmix((state + number - 0x9E3779B97F4A7C15) % 2**64, 0)  # Only the mixer.
@@ -109,7 +109,7 @@ def test_positions_are_those_of_the_record_maker(monkeypatch, lowest, whole_word
     """
     pairs = make_pairs(500, S if lowest > 4 else LENGTHS, lowest=lowest)
     masked = mask(pairs, masked_lm_prob=probability, max_predictions_per_seq=most, do_whole_word_mask=whole_words)
-    draws = dynamic_masking._Draws(SEED, tf.zeros([500], tf.int64), tf.range(500, dtype=tf.int64))
+    draws = dynamic_masking._RandomNumbers(SEED, tf.zeros([500], tf.int64), tf.range(500, dtype=tf.int64))
     keys = draws.bits(tf.range(1, S)[tf.newaxis], 62).numpy()
     numbers = [masking.number_to_predict(length, probability, most) for length in range(S + 1)]
     rules = sampling.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, V - 1)
@@ -181,8 +181,7 @@ def test_frequencies_of_positions_and_replacements(whole_words):
 
 def test_a_note_says_if_a_record_has_room_for_fewer_masks():
     assert list(RecordSettings(masking="dynamic", masked_lm_prob=0.3).notes()) == [
-        "note: --max_predictions_per_seq=20: a full record has no more masks, fewer than the 38 of "
-        "--masked_lm_prob=0.3"]
+        "note: --max_predictions_per_seq=20 limits the masks of a full record; --masked_lm_prob=0.3 requires 38"]
     assert list(RecordSettings(masking="dynamic", masked_lm_prob=0.3, max_predictions_per_seq=39).notes()) == []
     assert list(RecordSettings(masking="dynamic").notes()) == []
     assert list(RecordSettings().notes()) == []

@@ -58,5 +58,5 @@ def test_two_replicas_give_the_same_results(examples, two_replicas):
 
 
 def test_nothing_to_evaluate(examples):
-    with pytest.raises(ValueError, match="there is no full batch to evaluate: give more records"):
+    with pytest.raises(ValueError, match="there are too few records for a batch; add records"):
         evaluate(tf.distribute.OneDeviceStrategy("CPU:0"), {name: value[:0] for name, value in examples.items()})

@@ -131,7 +131,7 @@ def test_a_model_without_a_label_lacks_its_head_and_keeps_its_pooler(trained, co
 def test_packs_with_more_masks_than_fit(trained, config):
     settings = make_settings(trained, "sentence_order").with_values({
         "masked_lm_prob": 0.9, "output_dir": str(trained / "too_many"), "config": config})
-    with pytest.raises(ValueError, match="more masked positions together than `max_predictions_per_seq`"):
+    with pytest.raises(ValueError, match="more masked tokens for its sequences than `max_predictions_per_seq`"):
         job.run(settings)
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from run.pretraining.phases import phases_of
+from run.pretraining.phases import get_phases
 from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings, TrainingSettings
 
 
@@ -16,7 +16,7 @@ def settings_of(phases, input_file="a_{length}.tfrecord", **records):
 
 
 def test_phases():
-    found = phases_of(settings_of("128:0.9, 512:0.1:8"))
+    found = get_phases(settings_of("128:0.9, 512:0.1:8"))
     assert [(phase.first_step, phase.settings.records.max_seq_length, phase.settings.records.max_predictions_per_seq,
              phase.settings.training.train_batch_size, phase.settings.records.input_file,
              phase.settings.records.eval_input_file) for phase in found] == [
@@ -25,21 +25,21 @@ def test_phases():
 
 def test_a_run_without_phases_is_one():
     settings = settings_of(None)
-    assert [(phase.first_step, phase.settings) for phase in phases_of(settings)] == [(0, settings)]
+    assert [(phase.first_step, phase.settings) for phase in get_phases(settings)] == [(0, settings)]
 
 
 @pytest.mark.parametrize(("phases", "message"), [
-    ("128:0.9,512:0.2", "`phases`=128:0.9,512:0.2: their shares add up to 1.1, not to 1"),
-    ("128:0.5", "their shares add up to 0.5, not to 1"),
-    ("128", "'128' is no phase: LENGTH:SHARE"),
-    ("128:x", "'128:x' is no phase"),
-    ("128:0.5:1:2:3,64:0.5", "'128:0.5:1:2:3' is no phase"),
-    ("128:1.5,64:-0.5", "'128:1.5': a share lies between 0 and 1"),
+    ("128:0.9,512:0.2", "`phases`=128:0.9,512:0.2: the fractions must add up to 1, but add up to 1.1"),
+    ("128:0.5", "the fractions must add up to 1, but add up to 0.5"),
+    ("128", "'128' is not a phase; must be LENGTH:FRACTION"),
+    ("128:x", "'128:x' is not a phase"),
+    ("128:0.5:1:2:3,64:0.5", "'128:0.5:1:2:3' is not a phase"),
+    ("128:1.5,64:-0.5", "'128:1.5': the fraction must be greater than 0 and at most 1"),
     ("3:1", "`phases`: '3:1': length 3: must be at least 4"),
     ("32:1:0", "`phases`: '32:1:0': batch size 0: must be at least 1"),
     ("32:1:8:0", "`phases`: '32:1:8:0': predictions 0: must be at least 1"),
     ("32:1:2000000000", "`phases`: '32:1:2000000000': `train_batch_size`=2000000000: so many sequences"),
-    ("128:0.9999,512:0.0001", "that of 512 ids gets none of the 1000 steps"),
+    ("128:0.9999,512:0.0001", "the phase of length 512 has none of the 1000 steps"),
 ])
 def test_phases_that_are_none(phases, message):
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -47,7 +47,7 @@ def test_phases_that_are_none(phases, message):
 
 
 def test_records_of_several_phases_are_told_apart_by_their_names():
-    with pytest.raises(ValueError, match=r"`input_file` must name the records of each length by \{length\}"):
+    with pytest.raises(ValueError, match=r"`input_file` must contain \{length\}"):
         settings_of("128:0.9,512:0.1", input_file="a.tfrecord")
 
 

@@ -34,9 +34,9 @@ def test_a_checkpoint_without_heads_is_not_evaluated(tmp_path, reference_config)
         schedule=ScheduleSettings(do_eval=True), model=ModelSettings(init_checkpoint=str(tmp_path / "encoder")),
         training=TrainingSettings(output_dir=str(tmp_path / "out")))
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
-    with pytest.raises(ValueError, match="is not of a pre-trained model that can be evaluated, it lacks cls/"):
+    with pytest.raises(ValueError, match="cannot be evaluated, since it lacks cls/"):
         job.start(settings, strategy, reference_config)
-    with pytest.raises(ValueError, match="holds no checkpoint to evaluate; train first, or give `init_checkpoint`"):
+    with pytest.raises(ValueError, match="contains no checkpoint to evaluate; train first, or set `init_checkpoint`"):
         job.start(dataclasses.replace(settings, model=ModelSettings()), strategy, reference_config)
 
 

@@ -35,16 +35,16 @@ def damaged(files, tmp_path):
 
 def test_numbers_and_lengths_that_do_not_match_the_model(files):
     record_checks.check_pretraining_records(files[:2], FEATURES, {"input_ids": 20})
-    with pytest.raises(ValueError, match=r"1\.tfrecord: the record at byte [\d,]+ holds 19 in input_ids, the model has "
-                                         "room for 0 to 18"):
+    with pytest.raises(ValueError, match=r"1\.tfrecord: the record at byte [\d,]+ contains 19 in input_ids, but the "
+                                         "model supports only 0 to 18"):
         record_checks.check_pretraining_records(files[:2], FEATURES, {"input_ids": 19})
-    with pytest.raises(ValueError, match=r"0\.tfrecord: the record at byte 0 has 7 numbers in input_ids, 8 are "
-                                         "expected: it was made for other sizes"):
+    with pytest.raises(ValueError, match=r"0\.tfrecord: the record at byte 0 has 7 numbers in input_ids, but 8 are "
+                                         "expected; it was created with other sizes"):
         record_checks.check_pretraining_records(files, records.pretraining_features(8, P), {})
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    (b"", "holds no records"), (b"not a record file", "is no TFRecord file, or damaged")])
+    (b"", "contains no records"), (b"not a record file", "is not a TFRecord file, or corrupted")])
 def test_files_without_records(tmp_path, content, message):
     (tmp_path / "a.tfrecord").write_bytes(content)
     with pytest.raises(ValueError, match=rf"a\.tfrecord: {message}"):
@@ -55,13 +55,13 @@ PACKED = {"objective": "doc_sentences", "pack_sequences": True}
 
 
 @pytest.mark.parametrize(("kind", "wanted", "message"), [
-    ({}, {"masking": "dynamic"}, "hold masks, and would be masked twice: give `masking`=static"),
-    ({}, {"objective": "full_sentences"}, "say of each pair whether the second part is the next"),
-    ({"objective": "full_sentences"}, {}, "do not say whether the second part is the next one"),
-    ({"objective": "sentence_order"}, {}, "say of each pair whether its parts are swapped"),
-    ({"objective": "segment_pairs"}, {"objective": "sentence_order"}, "do not say whether the parts are swapped"),
-    (PACKED, {"objective": "doc_sentences"}, "hold several sequences each: give `pack_sequences`"),
-    ({"objective": "doc_sentences"}, PACKED, "each hold one sequence: leave out `pack_sequences`"),
+    ({}, {"masking": "dynamic"}, "contain masks and would be masked twice; set `masking`=static"),
+    ({}, {"objective": "full_sentences"}, "contain next sentence labels"),
+    ({"objective": "full_sentences"}, {}, "lack next sentence labels"),
+    ({"objective": "sentence_order"}, {}, "contain sentence order labels"),
+    ({"objective": "segment_pairs"}, {"objective": "sentence_order"}, "lack sentence order labels"),
+    (PACKED, {"objective": "doc_sentences"}, "contain several sequences each; set `pack_sequences`"),
+    ({"objective": "doc_sentences"}, PACKED, "contain one sequence each; omit `pack_sequences`"),
     ({**PACKED, "objective": "sentence_order", "max_sequences_per_pack": 3},
      {**PACKED, "objective": "sentence_order", "max_sequences_per_pack": 2}, "3 numbers in sentence_order_positions"),
 ])
@@ -77,7 +77,7 @@ def test_more_sequences_than_a_pack_may_hold(tmp_path):
     settings = InstanceSettings(max_seq_length=S, max_predictions_per_seq=P, max_sequences_per_pack=2, **PACKED)
     path = write_records(tmp_path / "a.tfrecord", settings.features, 1, input_mask=np.full([1, S], 3))
     limits = record_checks.pretraining_limits(BertConfig(99), settings)
-    with pytest.raises(ValueError, match="holds 3 in input_mask, the model has room for 0 to 2"):
+    with pytest.raises(ValueError, match="contains 3 in input_mask, but the model supports only 0 to 2"):
         record_checks.check_pretraining_records([path], settings.features, limits)
 
 
@@ -85,8 +85,8 @@ def test_more_sequences_than_a_pack_may_hold(tmp_path):
 def test_a_damaged_record_found_in_training_is_named_by_file_and_byte(damaged, share):
     paths, size = damaged
     data = inputs.pretraining_training_data(paths, FEATURES, 6, seed=1, **share)
-    with (pytest.raises(ValueError, match=rf"2\.tfrecord: the record at byte {7 * size:,} is damaged or cut off"),
-          record_checks.bad_records_named(paths, FEATURES, {})):
+    with (pytest.raises(ValueError, match=rf"2\.tfrecord: the record at byte {7 * size:,} is corrupted or truncated"),
+          record_checks.locate_bad_records(paths, FEATURES, {})):
         list(data.take(6))
 
 
@@ -94,11 +94,11 @@ def test_an_invalid_number_found_in_training_is_named_by_file_and_byte(damaged):
     paths, size = damaged
     limits = {"input_ids": 13}
     data = inputs.pretraining_training_data(paths[:2], FEATURES, 5, seed=1, limits=limits)
-    with (pytest.raises(ValueError, match=rf"1\.tfrecord: the record at byte {3 * size:,} holds 13 in input_ids"),
-          record_checks.bad_records_named(paths[:2], FEATURES, limits)):
+    with (pytest.raises(ValueError, match=rf"1\.tfrecord: the record at byte {3 * size:,} contains 13 in input_ids"),
+          record_checks.locate_bad_records(paths[:2], FEATURES, limits)):
         list(data.take(4))
     with (pytest.raises(tf.errors.InvalidArgumentError, match="mine"),
-          record_checks.bad_records_named(paths[:2], FEATURES, {})):
+          record_checks.locate_bad_records(paths[:2], FEATURES, {})):
         tf.debugging.Assert(False, ["mine"])
 
 
@@ -106,5 +106,5 @@ def test_records_are_counted(files, tmp_path):
     assert record_checks.count_records(files) == [10, 10, 10]
     with open(files[0], "rb") as file:
         (tmp_path / "short.tfrecord").write_bytes(file.read()[:-3])
-    with pytest.raises(ValueError, match=r"short\.tfrecord: is damaged or cut off: record 10 does not end"):
+    with pytest.raises(ValueError, match=r"short\.tfrecord: is corrupted or truncated: record 10 does not end"):
         record_checks.count_records([str(tmp_path / "short.tfrecord")])

@@ -45,28 +45,28 @@ def test_batches_for_training(one_device, two_replicas):
         assert share == WHOLE
         return numbers(13, 4, drop_remainder=True).repeat()
 
-    assert by_replica(one_device, host_batches.endless(one_device, make), 2) == [[[0, 1, 2, 3]], [[4, 5, 6, 7]]]
-    distributed = host_batches.endless(two_replicas, make)
+    assert by_replica(one_device, host_batches.make_endless(one_device, make), 2) == [[[0, 1, 2, 3]], [[4, 5, 6, 7]]]
+    distributed = host_batches.make_endless(two_replicas, make)
     assert by_replica(two_replicas, distributed, 3) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9], [10, 11]]]
     shapes = [spec.shape.as_list() for spec in distributed.element_spec["wide"]._component_specs]
     assert shapes == [[2, 3], [2, 3]]
 
 
 def test_batches_for_evaluation_whose_last_is_smaller(one_device, two_replicas):
-    assert by_replica(one_device, host_batches.finite(one_device, lambda share: numbers(5, 4, False)), 2) == [
+    assert by_replica(one_device, host_batches.make_finite(one_device, lambda share: numbers(5, 4, False)), 2) == [
         [[0, 1, 2, 3]], [[4]]]
-    distributed = host_batches.finite(two_replicas, lambda share: numbers(9, 4, False))
+    distributed = host_batches.make_finite(two_replicas, lambda share: numbers(9, 4, False))
     assert by_replica(two_replicas, distributed, 3) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8], []]]
     assert sum(1 for _ in distributed) == 3
-    distributed = host_batches.finite(two_replicas, lambda share: numbers(9, 4, True))
+    distributed = host_batches.make_finite(two_replicas, lambda share: numbers(9, 4, True))
     assert by_replica(two_replicas, distributed, 2) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
     assert sum(1 for _ in distributed) == 2
 
 
 @pytest.mark.parametrize(("distribute", "drop_remainder", "last"), [
-    (host_batches.endless, True, None),
-    (host_batches.finite, True, None),
-    (host_batches.finite, False, [[[24, 25], [26, 27]], [[28], []], [[], []]]),
+    (host_batches.make_endless, True, None),
+    (host_batches.make_finite, True, None),
+    (host_batches.make_finite, False, [[[24, 25], [26, 27]], [[28], []], [[], []]]),
 ], ids=["training", "evaluation", "with a smaller batch"])
 def test_replicas_of_several_hosts_have_the_rows_of_the_batch_in_order(distribute, drop_remainder, last):
     def make(share):
@@ -78,6 +78,6 @@ def test_replicas_of_several_hosts_have_the_rows_of_the_batch_in_order(distribut
     expected += [last] if last else []
     found = []
     for host in distribute(HostsOfTwoReplicas(), make):
-        elements = host.take(2 * len(expected)) if distribute is host_batches.endless else host
+        elements = host.take(2 * len(expected)) if distribute is host_batches.make_endless else host
         found.append([element["x"].tolist() for element in elements.as_numpy_iterator()])
     assert found == [[part for step in expected for part in step[host]] for host in range(3)]

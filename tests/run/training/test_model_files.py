@@ -12,46 +12,46 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
         (tmp_path / name).write_text(name)
     first, second = (str(tmp_path / name) for name in ("first.txt", "second.txt"))
     folder = str(tmp_path / "run")
-    model_files.keep(folder, CONFIG, first)
+    model_files.save_run_files(folder, CONFIG, first)
     assert BertConfig.from_json_file(tmp_path / "run" / "bert_config.json") == CONFIG
-    model_files.keep(folder, CONFIG, second)  # no checkpoint there: nothing to spoil
+    model_files.save_run_files(folder, CONFIG, second)  # no checkpoint there: nothing to spoil
     (tmp_path / "run" / "checkpoint").touch()
-    model_files.check(folder, CONFIG, second)
-    with pytest.raises(ValueError, match=r"=.*first\.txt: is not the vocabulary of the run in `output_dir`"):
-        model_files.check(folder, CONFIG, first)
-    with pytest.raises(ValueError, match="holds the run of another model, with vocab_size 11, and "
-                                         "`bert_config_file` says 12; choose another directory"):
-        model_files.check(folder, BertConfig(12, 6, 2, 3, 7), second)
+    model_files.check_run_files(folder, CONFIG, second)
+    with pytest.raises(ValueError, match=r"=.*first\.txt: differs from the vocabulary of the run in `output_dir`"):
+        model_files.check_run_files(folder, CONFIG, first)
+    with pytest.raises(ValueError, match="contains a run of another model, with vocab_size 11, but "
+                                         "`bert_config_file` has 12; choose another directory"):
+        model_files.check_run_files(folder, BertConfig(12, 6, 2, 3, 7), second)
     assert (tmp_path / "run" / "vocab.txt").read_text() == "second.txt"
 
 
 @pytest.mark.parametrize(("names", "message"), [
-    (["bert_model.ckpt.index", "bert_config.json"], "holds a model, bert_model.ckpt.index, that no run"),
-    (["config.json", "model.safetensors"], "holds a model, model.safetensors, that"),
-    (["checkpoint", "best.json"], "holds a model, checkpoint, that"),  # the best/ of a run
-    (["run.json", "bert_model.ckpt.index"], "holds a model, bert_model.ckpt.index"),  # a pruned model
-    (["bert_config.json"], "holds another bert_config.json, which would be replaced; choose another"),
-    (["vocab.txt"], "holds another vocab.txt, which would be replaced"),
+    (["bert_model.ckpt.index", "bert_config.json"], "contains a model, bert_model.ckpt.index, that is not from a run"),
+    (["config.json", "model.safetensors"], "contains a model, model.safetensors, that"),
+    (["checkpoint", "best.json"], "contains a model, checkpoint, that"),  # the best/ of a run
+    (["run.json", "bert_model.ckpt.index"], "contains a model, bert_model.ckpt.index"),  # a pruned model
+    (["bert_config.json"], "would overwrite another bert_config.json; choose another"),
+    (["vocab.txt"], "would overwrite another vocab.txt"),
     (["run.json", "bert_config.json", "vocab.txt", "ckpt-5.index"], None),  # killed at its first checkpoint
     (["run.json", "checkpoint", "bert_config.json", "ckpt-5.index"], None),
     (["notes.txt"], None), ([], None)])
 def test_training_in_a_folder_that_holds_something(tmp_path, names, message):
     folder, vocabulary = tmp_path / "out", tmp_path / "vocab.txt"
     vocabulary.write_text("theirs")
-    model_files.check_place(str(folder), CONFIG, str(vocabulary))
+    model_files.check_directory(str(folder), CONFIG, str(vocabulary))
     folder.mkdir()
     for name in names:
         (folder / name).write_text("ours")
     if message is None:
-        model_files.check_place(str(folder), CONFIG, str(vocabulary))
+        model_files.check_directory(str(folder), CONFIG, str(vocabulary))
         return
     with pytest.raises(InputError, match=f"^`output_dir`={folder}: {message}"):
-        model_files.check_place(str(folder), CONFIG, str(vocabulary))
+        model_files.check_directory(str(folder), CONFIG, str(vocabulary))
     assert {path.name: path.read_text() for path in folder.iterdir()} == dict.fromkeys(names, "ours")
 
 
 def test_files_that_would_not_change_are_in_nobodys_way(tmp_path):
     (tmp_path / "bert_config.json").write_text(CONFIG.to_json())
     (tmp_path / "vocab.txt").write_text("x")
-    model_files.check_place(str(tmp_path), CONFIG, str(tmp_path / "vocab.txt"))
-    assert not model_files.began(str(tmp_path))
+    model_files.check_directory(str(tmp_path), CONFIG, str(tmp_path / "vocab.txt"))
+    assert not model_files.has_started(str(tmp_path))

@@ -106,13 +106,13 @@ def test_gradient_accumulation_on_replicas_with_batches_from_a_generator(two_rep
 
 
 def test_a_batch_that_does_not_divide(one_device, two_replicas):
-    with pytest.raises(ValueError, match="accumulate_steps is 3: a batch of 2 examples does not divide into 1 replicas "
+    with pytest.raises(ValueError, match="`accumulate_steps`=3: a batch of 2 examples cannot be split into 1 replicas "
                                          "times 3 micro-batches"):
         make_line(one_device, mean_output, [[1, 2]], accumulate_steps=3)
-    with pytest.raises(ValueError, match="divide into 2 replicas times 2 micro-batches"):
+    with pytest.raises(ValueError, match="be split into 2 replicas times 2 micro-batches"):
         make_line(two_replicas, mean_output, [[1, 2]], accumulate_steps=2)
     trainer, _, _ = make_line(one_device, mean_output, [[1, 2]])
-    with pytest.raises(ValueError, match="not all of one size: it must drop the remainder"):
+    with pytest.raises(ValueError, match="must have batches of a fixed size; drop the remainder"):
         trainer.set_dataset(lambda share: tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0]}).batch(2))
 
 

@@ -27,21 +27,21 @@ def test_batches_must_divide(two_replicas):
 
 
 def test_strategies_that_cannot_be_had():
-    with pytest.raises(ValueError, match="`num_cpu_devices`=2: goes with `distribution_strategy`=mirrored, not "
+    with pytest.raises(ValueError, match="`num_cpu_devices`=2: requires `distribution_strategy`=mirrored, not "
                                          "one_device"):
         strategies.make_strategy(DeviceSettings(num_cpu_devices=2))
-    with pytest.raises(ValueError, match="`num_gpus`=2: TensorFlow sees 0 on this machine"):
+    with pytest.raises(ValueError, match="`num_gpus`=2: TensorFlow finds only 0 on this machine"):
         strategies.make_strategy(DeviceSettings(num_gpus=2))
     with pytest.raises(ValueError, match="`distribution_strategy`=tpu: TensorFlow finds no TPU"):
         strategies.make_strategy(DeviceSettings(use_tpu=True))
     for address in ("grpc://host", "grpc://:80", "grpc://host:x", "grpc://host:99999"):
-        with pytest.raises(InputError, match=f"`tpu_name`={address}: a grpc:// address is grpc://HOST:PORT"):
+        with pytest.raises(InputError, match=f"`tpu_name`={address}: must be grpc://HOST:PORT"):
             strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address))
 
 
 @pytest.mark.parametrize(("text", "message"), [
     ("{", "TF_CONFIG is not JSON: Expecting property name"),
-    ('["localhost:1"]', "TF_CONFIG is a list: must be an object with the keys cluster and task"),
+    ('["localhost:1"]', "TF_CONFIG must be an object with the keys cluster and task, but is a list"),
 ])
 def test_a_cluster_that_cannot_be_read(monkeypatch, text, message):
     monkeypatch.setenv("TF_CONFIG", text)
@@ -58,11 +58,11 @@ def test_bfloat16_on_a_cpu_without_it(tmp_path, monkeypatch, capsys, cpu_info, i
         (tmp_path / "cpuinfo").write_text(cpu_info)
     monkeypatch.setattr(processor, "CPU_INFO", str(tmp_path / "cpuinfo"))
     for precision, device in (("float32", "CPU"), ("float16", "CPU"), ("bfloat16", "GPU"), ("bfloat16", "TPU")):
-        strategies.warn_of_slow_precision(precision, device)
+        strategies.warn_about_slow_precision(precision, device)
     assert capsys.readouterr().err == ""
-    strategies.warn_of_slow_precision("bfloat16", "CPU")
+    strategies.warn_about_slow_precision("bfloat16", "CPU")
     assert capsys.readouterr().err == is_slow * (
-        "this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): float32 is faster on it\n")
+        "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it\n")
 
 
 def test_implementations_are_chosen_by_device(two_replicas, monkeypatch):
@@ -88,8 +88,8 @@ def unseen_gpu(tmp_path, monkeypatch):
 def test_a_gpu_that_tensorflow_does_not_see(unseen_gpu, monkeypatch, capsys):
     install = f"pip install 'tensorflow[and-cuda]=={tf.__version__}'"
     strategies.make_strategy(DeviceSettings())
-    assert capsys.readouterr().err.startswith("computing on the CPU: TensorFlow does not see this machine's GPUs")
-    with pytest.raises(ValueError, match="`num_gpus`=1: TensorFlow does not see this machine's GPUs") as error:
+    assert capsys.readouterr().err.startswith("note: running on the CPU: TensorFlow does not find this machine's GPUs")
+    with pytest.raises(ValueError, match="`num_gpus`=1: TensorFlow does not find this machine's GPUs") as error:
         strategies.make_strategy(DeviceSettings(num_gpus=1))
     assert install in str(error.value)
     strategies.make_strategy(DeviceSettings(num_gpus=0))
@@ -134,11 +134,11 @@ def serve(server, answer):
 
 
 @pytest.mark.parametrize(("answer", "message"), [
-    (b"HTTP/1.1 400 Bad Request\r\n\r\n", "cannot be reached within `connect_timeout`=0.3 s: what listens there does"),
-    (b"", "cannot be reached within `connect_timeout`=0.3 s: what listens there has closed the connection"),
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", "cannot be reached within `connect_timeout`=0.3 s: the server does not"),
+    (b"", "cannot be reached within `connect_timeout`=0.3 s: the server closed the connection"),
     (None, "cannot be reached within .*: timed out"),
-    (bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]), "what answers there is no TPU of TensorFlow's: Received http2 header with "
-                                         "status: 404$")])
+    (bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]), "the server at this address is not a TensorFlow TPU: Received http2 header "
+                                         "with status: 404$")])
 def test_servers_that_are_not_tpus(monkeypatch, capsys, answer, message):
     """The last one speaks gRPC, and has no methods, which TensorFlow reports."""
     def fail(*arguments, **named):
@@ -150,7 +150,7 @@ def test_servers_that_are_not_tpus(monkeypatch, capsys, answer, message):
         address = f"grpc://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(InputError, match=f"`tpu_name`={address}: {message}"):
             strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address, connect_timeout=0.3))
-    assert capsys.readouterr().err == f"connecting to the TPU at {address}, for at most 0.3 s\n"
+    assert capsys.readouterr().err == f"connecting to the TPU at {address} (timeout 0.3 s)\n"
 
 
 def test_an_address_without_a_server():

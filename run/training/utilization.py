@@ -73,7 +73,7 @@ def finetuning_flops(config, tokens, frozen_layers=0, trains_kernels=True, num_r
     return (1 + backward) * encoder_flops(config, 1, tokens, num_read)
 
 
-def matmul_rate(strategy, dtype):
+def measure_matmul_rate(strategy, dtype):
     """Measures the FLOPs per second of square matmuls in a dtype on all replicas; takes a second."""
     return _rate(strategy, tf.as_dtype(dtype).name)
 
