@@ -53,8 +53,8 @@ def run(settings):
     if settings.pruning.prune_vocabulary:
         vocabulary = find_used_ids(settings.pruning.prune_vocabulary, tokenizer)
         opened = settings.with_values({"vocab_file": write_vocabulary(tokenizer, vocabulary)})
-    whole = FineTunedModel.open(opened)
-    task = whole.task
+    original = FineTunedModel.open(opened)
+    task = original.task
     if settings.pruning.num_train_epochs:
         task.settings.num_train_steps(task.num_train_examples)
     techniques = choose_techniques(
@@ -81,11 +81,11 @@ def _empty_directory(folder):
         (files.remove_tree if files.is_dir(path) else files.remove)(path)
 
 
-def _make_distillation(settings, whole):
+def _make_distillation(settings, original):
     """Creates the TaskDistillation from the original model, a FineTunedModel. `settings`: PruneModelSettings."""
-    path, pruning, losses = whole.path, settings.pruning, settings.losses
-    student = drop_layers({}, whole.config, pruning.drop_layers)[1]  # Only the attention loss depends on heads.
-    check_sizes(losses, student, whole.config)
+    path, pruning, losses = original.path, settings.pruning, settings.losses
+    student = drop_layers({}, original.config, pruning.drop_layers)[1]  # Only the attention loss depends on heads.
+    check_sizes(losses, student, original.config)
     if losses.attention_weight and (pruning.keep_heads < 1 or pruning.keep_flops is not None):
         raise InputError(f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
                          "teacher's; set it to 0")
@@ -98,7 +98,7 @@ class _Pruning:
 
     Args:
       settings: PruneModelSettings.
-      whole: FineTunedModel. The original model.
+      original: FineTunedModel. The original model.
       strategy: tf.distribute.Strategy to train with.
       techniques: Techniques to train with.
     """
@@ -140,7 +140,7 @@ class _Pruning:
             technique.end()
         self._print_result(chosen, entries)
 
-    def _round(self, number, before):
+    def _run_round(self, number, before):
         """Runs round `number` on the FineTunedModel `before`; returns a FineTunedModel and its scores."""
         folder = os.path.join(self._output_dir, ROUND.format(number))
         finished = os.path.join(folder, SCORES_FILE)
@@ -159,7 +159,7 @@ class _Pruning:
         write_json(finished, {name: float(value) for name, value in scores.items()})
         return model, scores
 
-    def _pruned(self, folder, before, number):
+    def _create_pruned_model(self, folder, before, number):
         """Returns the FineTunedModel of a round's pruned model, created unless it already exists completely."""
         mark = os.path.join(folder, REPORT_FILE)
         if exists(mark):
@@ -180,14 +180,14 @@ class _Pruning:
         write_json(mark, details)
         return model
 
-    def _with_vocabulary(self, ids):
+    def _reduce_vocabulary(self, ids):
         """Creates the FineTunedModel with the tokens `ids`."""
-        whole = self._whole
-        tensors, config = keep_pieces(whole.read_tensors(), whole.config, ids)
-        print(f"vocabulary: {len(ids):,} of {whole.config.vocab_size:,} pieces stay")
-        return whole.write(os.path.join(self._output_dir, "vocabulary"), tensors, config)
+        original = self._original
+        tensors, config = keep_pieces(original.read_tensors(), original.config, ids)
+        print(f"vocabulary: keeping {len(ids):,} of {original.config.vocab_size:,} tokens")
+        return original.write(os.path.join(self._output_dir, "vocabulary"), tensors, config)
 
-    def _without_layers_and_table(self, model):
+    def _reduce_layers_and_embeddings(self, model):
         """Drops `drop_layers` and factorizes the word embedding matrix to `embedding_size`; returns the model."""
         settings = self._settings
         if not (settings.drop_layers or settings.embedding_size):

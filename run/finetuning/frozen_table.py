@@ -75,7 +75,7 @@ def _finish(name, settings, state):
         trained.free()
     scores = results.read_results(path)
     for each in settings.runs:  # A row that was interrupted at its end may have left some.
-        checkpoints.remove(each.training.output_dir)
+        checkpoints.remove_checkpoints(each.training.output_dir)
     return scores
 
 

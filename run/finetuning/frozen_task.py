@@ -32,7 +32,7 @@ class TaggerTraining(Technique):
 
     def build(self, build):
         """See Technique."""
-        build.flops = lambda tokens: utilisation.FORWARD_AND_BACKWARD * build.model.flops_per_word * tokens
+        build.flops = lambda tokens: utilization.FORWARD_AND_BACKWARD * build.model.flops_per_word * tokens
 
 
 TECHNIQUES = (TaggerTraining(),)
@@ -151,7 +151,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
                     rows, outputs["layers"], strict=True)]  # [words, K, H] each.
 
         frozen_vectors.write(path, metadata, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
-        strategies.free(encoder.variables)
+        strategies.free_memory(encoder.variables)
         print(f"{path}: saved the features of {metadata['words']:,} words of the {split} file")
 
     def _load_encoder(self, strategy):

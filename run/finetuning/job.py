@@ -109,7 +109,7 @@ def _begin(settings, context, states, folder):
                 print(with_flags(f"{settings.training.output_dir}: {changes}"))
         for each, state in states.items():
             state.begin()
-            model_files.keep(each, context.config, settings.tokenizer.vocab_file)
+            model_files.save_run_files(each, context.config, settings.tokenizer.vocab_file)
             task_metadata.keep(each, context.task.metadata)
     context.task.write_training_data(folder)
     for technique in context.techniques:
@@ -144,12 +144,12 @@ def _check(settings, context):
         for each in settings.runs:
             each.num_train_steps(task.num_train_examples)
         _check_search(settings)
-        if not any(model_files.began(each.training.output_dir) for each in settings.runs):
-            model_files.check_place(settings.training.output_dir, context.config, settings.tokenizer.vocab_file)
+        if not any(model_files.has_started(each.training.output_dir) for each in settings.runs):
+            model_files.check_directory(settings.training.output_dir, context.config, settings.tokenizer.vocab_file)
     states = {}
     for folder, values in {settings.training.output_dir: ({},), **dict(_list_run_states(settings, context))}.items():
         check_metadata(folder, task.metadata)
-        model_files.check(folder, context.config, settings.tokenizer.vocab_file)
+        model_files.check_run_files(folder, context.config, settings.tokenizer.vocab_file)
         states[folder] = RunState(folder, *values)
     if does_train and task.init_checkpoint and not all(
             has_run(each.training.output_dir) for each in settings.runs):

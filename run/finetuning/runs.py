@@ -205,7 +205,7 @@ def _open_training_run(settings, context, build):
         context.strategy, build.model, build.optimizer, build.loss, settings.training, build.steps or 1,
         step_settings=settings.step, init_checkpoint=task.init_checkpoint, init_layers=build.init_layers,
         new_variables=context.new_variables, evaluations=evaluations, network=build.network, aside=build.aside,
-        trains=build.steps is not None, flops_of=build.flops)
+        trains=build.steps is not None, count_flops=build.flops)
 
 
 def _check_trained(settings, missing):

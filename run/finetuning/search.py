@@ -101,7 +101,7 @@ def _save_best(best, settings, context, trials):
         best.settings, tuning=dataclasses.replace(best.settings.tuning, do_train=False, keep_head=None),
         trained_weights=TrainedWeightsSettings(), weight_pruning=WeightPruningSettings()), context)
     if context.writes:
-        checkpoints.save_alone(output_dir, trained_model.model, trained_model.step)
+        checkpoints.save_only_checkpoint(output_dir, trained_model.model, trained_model.step)
         plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PLOT_FILE),
                              [(*trial.values, trial.results.get(metric)) for trial in trials], metric)
     runs.write_results(output_dir, context, trained_model.results)

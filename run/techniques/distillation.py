@@ -217,7 +217,7 @@ class TaskDistillation(Distillation):
         positions = {"logits": (), "hidden": (-2,), "attention": (-2, -1), "cls": (),
                      **{name: (axis,) for name, axis in KINDS[task.kind].per_position.items()}}
         teacher_outputs.write(path, metadata, count_tokens(features["input_mask"]), narrow, positions)
-        strategies.free(model.variables)
+        strategies.free_memory(model.variables)
         print(f"{path}: saved the teacher outputs for {len(features['input_ids']):,} rows")
 
     def _make_teacher_function(self):

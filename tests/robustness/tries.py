@@ -59,7 +59,7 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     ("run_tagger", {}, "words.txt", WORDS, None),
     ("analyze_attention", {"treebank": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("probe_layers", {"train_file": "a.conllu", "dev_file": "a.conllu"}, "a.conllu", TREEBANKS, None),
-    ("analyze_attention", {}, "text.txt", ("",), "--input_file=text.txt: holds no"),
+    ("analyze_attention", {}, "text.txt", ("",), "--input_file=text.txt: contains no"),
     ("nearest", {}, "text.txt", ("",), "--input_file=text.txt: contains no"),
     ("nearest", {"vectors": "a.npz"}, "a.npz", (*ARCHIVES, pickle.dumps([1])), None),
     ("predict", {"model": "served", "input_file": "a.jsonl"}, "a.jsonl", (DEEP,), "a.jsonl:1: is not valid JSON"),
@@ -120,7 +120,7 @@ CONFLICTS = (  # command, flags, part of the message
           ({"masking": "dynamic", "vocab_file": "vocab.txt"}, "records.tfrecord: its records contain masks"))),
     ("run_classifier", {"do_train": None, "do_eval": True}, "--init_checkpoint=model: is not of a model"),
     ("run_tagger", {"do_train": None, "do_eval": True}, "--output_dir=new: contains no tagger"),
-    ("run_pretraining", {"do_train": None, "do_eval": True}, "--output_dir=new: holds no checkpoint"),
+    ("run_pretraining", {"do_train": None, "do_eval": True}, "--output_dir=new: contains no checkpoint"),
 )
 RECORD_FILES = r"new\.tfrecord(\.manifest\.json)?"
 VALID = (  # command, flags, additional files, part of the output, regular expression of new files

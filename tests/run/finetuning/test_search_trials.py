@@ -54,7 +54,7 @@ def searched(tmp_path, monkeypatch):
             search=SearchSettings(search=True, **{"search_batch_sizes": (8,), "search_learning_rates": (0.1, 0.5),
                                                   "search_epochs": (1.0, 2.0), **values}))
         for each in settings.runs:
-            model_files.keep(each.training.output_dir, BertConfig(11, 6, 1, 2, 7))
+            model_files.save_run_files(each.training.output_dir, BertConfig(11, 6, 1, 2, 7))
         return search.run(settings, runs.RunContext(tf.distribute.get_strategy(), None, Task(settings, None)))
 
     run.ran = []
