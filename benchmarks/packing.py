@@ -22,7 +22,7 @@ from bert_tf.cli.settings import setting
 from bert_tf.fast import FastEncoder
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import masking
-from data_prep.pretraining.instances.packing import packs_of_lengths
+from data_prep.pretraining.instances.packing import compute_packs
 from run.settings import DTYPE_POLICIES
 from run.training import strategies
 
@@ -91,7 +91,7 @@ def sequences_and_packs(settings):
     lengths = np.random.default_rng(1).normal(most / 2, SPREAD * most, SEQUENCES).astype(int).clip(5, most)
     numbers = masking.numbers_to_predict(InstanceSettings(
         max_seq_length=most, max_predictions_per_seq=settings.max_predictions_per_seq))
-    return lengths, dict(packs_of_lengths(
+    return lengths, dict(compute_packs(
         np.bincount(lengths, minlength=most + 1), numbers, most, settings.max_predictions_per_seq,
         settings.max_sequences_per_pack))
 

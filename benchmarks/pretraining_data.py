@@ -107,12 +107,13 @@ def measure_reader(long_text, text, settings, folder):
 
     def read(num_threads, tokenizer=tokenizer):
         with shard_plan.TextReader() as reader:
-            return dataclasses.replace(plan(long_text), tokenizer=tokenizer).task(0, reader, num_threads=num_threads)
+            return dataclasses.replace(plan(long_text), tokenizer=tokenizer).create_task(
+                0, reader, num_threads=num_threads)
 
     with shard_plan.TextReader() as reader:
-        task = plan(lines).task(0, reader)
+        task = plan(lines).create_task(0, reader)
     stand_in = OpsElsewhere(tokenizer)
-    turns = {"worker": lambda: shards.make_shard(task), "1 thread": lambda: read(1), "2 threads": lambda: read(2),
+    turns = {"worker": lambda: shards.create_shard(task), "1 thread": lambda: read(1), "2 threads": lambda: read(2),
              "lock": lambda: read(1, stand_in)}
     with measurements.on_cores(2):
         times = measurements.medians(measurements.time_turns(turns, settings.rounds))

@@ -114,7 +114,7 @@ def learn_with_tensorflow_text(words, vocab_size):
 def print_row(name, asked, entries, seconds, words, same):
     """Prints one line of the table: a vocabulary on held-out words, a dict of word to count."""
     known = set(entries)
-    pieces = {word: learner.count_pieces(word, known) for word in words}
+    pieces = {word: learner.count_tokens(word, known) for word in words}
     total = sum(words.values())
     mean = sum(count * max(pieces[word], 1) for word, count in words.items()) / total
     unknown = sum(count for word, count in words.items() if not pieces[word]) / total

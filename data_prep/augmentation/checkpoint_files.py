@@ -25,13 +25,14 @@ def read(settings):
     vocab_file = settings.vocab_file or tokenizer.vocab_file
     for name, path in (("bert_config_file", config_file), ("vocab_file", vocab_file)):
         if path is None:
-            raise InputError(f"`{name}` is required: there is none beside `init_checkpoint`={checkpoint}")
+            raise InputError(f"`{name}` is required, because there is none next to `init_checkpoint`={checkpoint}")
         paths.check_file(name, path)
     config = model_folder.read_config(config_file)
     is_json = vocab_file.endswith(TOKENIZER_NAME)
     vocabulary = model_folder.pieces_of_tokenizer_json(vocab_file) if is_json else read_vocabulary(vocab_file)
     if len(vocabulary) > config.vocab_size:
-        raise InputError(f"`vocab_file`={vocab_file}: has {len(vocabulary)} entries, the model {config.vocab_size}")
+        raise InputError(f"`vocab_file`={vocab_file}: has {len(vocabulary)} entries, but the model has "
+                         f"{config.vocab_size}")
     if settings.do_lower_case is not None:
         return config, vocabulary, settings.do_lower_case, None
     lower_case = True if tokenizer.do_lower_case is None else tokenizer.do_lower_case

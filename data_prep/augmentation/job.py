@@ -17,8 +17,8 @@ from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder, new_file
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 from data_prep.augmentation import checkpoint_files
-from data_prep.augmentation.proposals import MaskedLMProposals, WordTableProposals
-from data_prep.augmentation.words import Words, may_stand_in, replace
+from data_prep.augmentation.proposals import EmbeddingProposals, MaskedLMProposals
+from data_prep.augmentation.words import Words, is_replacement, replace
 from data_prep.tasks import tables
 
 ROWS_AT_A_TIME = 256  # Rows whose words are proposed together.
@@ -41,7 +41,7 @@ def run(settings):
     header = tables.read_header(settings.input_file)
     if not header:
         raise InputError(f"`input_file`={settings.input_file}: is empty")
-    columns = settings.text_positions(header)
+    columns = settings.find_text_positions(header)
     decoder = LineDecoder()
     num_rows = check_rows(settings, columns, decoder)
     if decoder.num_garbled:
@@ -50,19 +50,19 @@ def run(settings):
     num_written = 0
     with (new_file(settings.output_file, newline="") as file,
           tqdm(total=num_rows, desc="augmenting", unit="row", dynamic_ncols=True) as progress):
-        write = _writer(file, settings.output_file)
+        write = _create_writer(file, settings.output_file)
         if settings.has_header:
             write(header)
-        for row, fields, proposed in proposals(settings, columns, proposer):
-            copies = draw_copies(proposed, settings.copies, settings.replace_probability,
+        for row, fields, proposed in propose_rows(settings, columns, proposer):
+            copies = sample_copies(proposed, settings.copies, settings.replace_probability,
                                  random.Random(f"{settings.random_seed} {row}"))
-            for each in (fields, *(_with_texts(fields, columns, copy) for copy in copies)):
-                write(each)
+            for output_fields in (fields, *(_replace_texts(fields, columns, copy) for copy in copies)):
+                write(output_fields)
             num_written += 1 + len(copies)
             progress.update()
-    announce(f"{settings.output_file}: {num_written:,} rows, {num_rows:,} of them those of {settings.input_file}; "
-             f"{proposer.num_replaceable:,} words may be replaced, {proposer.num_of_table:,} of them by neighbours in "
-             f"the word table; {time.monotonic() - started:.1f} s")
+    announce(f"{settings.output_file}: {num_written:,} rows, including {num_rows:,} from {settings.input_file}; "
+             f"{proposer.num_replaceable:,} replaceable words, {proposer.num_from_embeddings:,} of them by their "
+             f"nearest word embeddings; {time.monotonic() - started:.1f} s")
 
 
 def read_rows(settings, decoder=None):
@@ -76,20 +76,20 @@ def check_rows(settings, columns, decoder=None):
     for number, fields in read_rows(settings, decoder):
         num_rows += 1
         if len(fields) <= max(columns):
-            raise InputError(f"{settings.input_file}:{number}: has {len(fields)} columns, column {max(columns) + 1} "
-                             "is needed")
+            raise InputError(f"{settings.input_file}:{number}: has {len(fields)} columns, but column "
+                             f"{max(columns) + 1} is required")
     if not num_rows:
-        raise InputError(f"`input_file`={settings.input_file}: holds no example")
+        raise InputError(f"`input_file`={settings.input_file}: contains no examples")
     return num_rows
 
 
-def proposals(settings, columns, proposer):
-    """Yields (0-based number of the example, its fields, proposals of Proposer.candidates for its texts)."""
+def propose_rows(settings, columns, proposer):
+    """Yields (0-based number of the example, its fields, proposals of Proposer.propose for its texts)."""
     rows = enumerate(fields for _, fields in read_rows(settings))
     while window := list(itertools.islice(rows, ROWS_AT_A_TIME)):
-        proposed = proposer.candidates([[fields[column] for column in columns] for _, fields in window])
-        for (row, fields), each in zip(window, proposed, strict=True):
-            yield row, fields, each
+        proposed = proposer.propose([[fields[column] for column in columns] for _, fields in window])
+        for (row, fields), texts in zip(window, proposed, strict=True):
+            yield row, fields, texts
 
 
 class Proposer:
@@ -99,7 +99,8 @@ class Proposer:
       settings: AugmentationSettings.
 
     Attributes:
-      num_replaceable, num_of_table: int. Number of words with proposals, and of those from the word embedding matrix.
+      num_replaceable: int. Number of words with proposals.
+      num_from_embeddings: int. Number of these whose proposals come from the word embedding matrix.
     """
 
     def __init__(self, settings):
@@ -107,49 +108,50 @@ class Proposer:
         tokenizer = PlainTokenizer(vocabulary, lower_case, strip_accents)
         model = models.BertPretrainer(FastEncoder(config, Fast(remove_padding=True, last_where_read=True)))
         report = load_pretrained(model, settings.init_checkpoint)
-        lacking = [name for name in report.missing if name.startswith(HEAD)]
-        if settings.masked_lm and lacking:
-            raise InputError(f"`init_checkpoint`={settings.init_checkpoint}: has no masked LM, it lacks "
-                             f"{', '.join(lacking)}; without `masked_lm` neighbours in its word table "
-                             "replace words")
-        allowed = np.array([may_stand_in(piece) for piece in vocabulary])
-        most = min(settings.num_candidates + 1, int(allowed.sum()))  # One may be the word itself.
-        if most < 2:
-            raise InputError(f"`vocab_file`: has {allowed.sum()} entries that are words, nothing can be replaced")
+        missing = [name for name in report.missing if name.startswith(HEAD)]
+        if settings.masked_lm and missing:
+            raise InputError(f"`init_checkpoint`={settings.init_checkpoint}: has no masked LM; it lacks "
+                             f"{', '.join(missing)}; set `masked_lm`=False to replace words with their nearest word "
+                             "embeddings")
+        allowed = np.array([is_replacement(token) for token in vocabulary])
+        num_proposals = min(settings.num_candidates + 1, int(allowed.sum()))  # One may be the word itself.
+        if num_proposals < 2:
+            raise InputError(f"`vocab_file`: has {allowed.sum()} entries that are words; at least 2 are required")
         self._vocabulary, self._num_candidates = vocabulary, settings.num_candidates
         self._words = Words(tokenizer, settings.stop_words)
-        self._of_table = WordTableProposals(
-            model.encoder.embeddings.word_embeddings.numpy()[: len(vocabulary)], allowed, most)
-        self._of_masked_lm = MaskedLMProposals(
-            model, tokenizer, allowed, most, min(settings.max_seq_length, config.max_position_embeddings),
+        self._embedding_proposals = EmbeddingProposals(
+            model.encoder.embeddings.word_embeddings.numpy()[: len(vocabulary)], allowed, num_proposals)
+        self._masked_lm_proposals = MaskedLMProposals(
+            model, tokenizer, allowed, num_proposals, min(settings.max_seq_length, config.max_position_embeddings),
             settings.batch_size) if settings.masked_lm else None
-        self.num_replaceable = self.num_of_table = 0
+        self.num_replaceable = self.num_from_embeddings = 0
 
-    def candidates(self, rows):
+    def propose(self, rows):
         """Maps rows, a list of lists of texts, to lists of (text, list of (Word, list of str)) of the same shape."""
         texts = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
-        found = {text: self._words(text) for text in texts}
-        asked = [(ids, word) for ids, words in found.values() for word in words]
-        proposed = iter(self._propose(asked))
-        of_text = {text: (text, [(word, next(proposed)) for word in words]) for text, (_, words) in found.items()}
-        return [[of_text[text] for text in row] for row in rows]
+        words_by_text = {text: self._words(text) for text in texts}
+        requests = [(ids, word) for ids, words in words_by_text.values() for word in words]
+        proposed = iter(self._propose_words(requests))
+        proposals_by_text = {text: (text, [(word, next(proposed)) for word in words])
+                             for text, (_, words) in words_by_text.items()}
+        return [[proposals_by_text[text] for text in row] for row in rows]
 
-    def _propose(self, asked):
+    def _propose_words(self, requests):
         """Returns a list of str, the candidates, for each (IDs of a text, Word in it)."""
-        of_masked_lm = [len(word.ids) == 1 and self._of_masked_lm is not None for _, word in asked]
-        self.num_replaceable += len(asked)
-        self.num_of_table += len(asked) - sum(of_masked_lm)
-        candidates = [None] * len(asked)
-        for wanted, propose in ((True, self._of_masked_lm), (False, self._of_table)):
-            places = [place for place, is_of_masked_lm in enumerate(of_masked_lm) if is_of_masked_lm == wanted]
+        uses_masked_lm = [len(word.ids) == 1 and self._masked_lm_proposals is not None for _, word in requests]
+        self.num_replaceable += len(requests)
+        self.num_from_embeddings += len(requests) - sum(uses_masked_lm)
+        candidates = [None] * len(requests)
+        for use_masked_lm, propose in ((True, self._masked_lm_proposals), (False, self._embedding_proposals)):
+            places = [place for place, is_masked_lm in enumerate(uses_masked_lm) if is_masked_lm == use_masked_lm]
             if places:
-                for place, ids in zip(places, propose([asked[each] for each in places]), strict=True):
-                    others = [self._vocabulary[id_] for id_ in ids if (id_,) != asked[place][1].ids]
+                for place, ids in zip(places, propose([requests[place] for place in places]), strict=True):
+                    others = [self._vocabulary[id_] for id_ in ids if (id_,) != requests[place][1].ids]
                     candidates[place] = others[: self._num_candidates]
         return candidates
 
 
-def draw_copies(texts, num_copies, probability, generator):
+def sample_copies(texts, num_copies, probability, generator):
     """Samples copies of an example with words replaced, all distinct and different from the example.
 
     Args:
@@ -165,14 +167,14 @@ def draw_copies(texts, num_copies, probability, generator):
     for _ in range(num_copies):
         copy = []
         for text, words in texts:
-            drawn = [(word, generator.choice(candidates)) for word, candidates in words
-                     if generator.random() < probability]
-            copy.append(replace(text, drawn))
+            replacements = [(word, generator.choice(candidates)) for word, candidates in words
+                            if generator.random() < probability]
+            copy.append(replace(text, replacements))
         copies[tuple(copy)] = None
     return list(copies)[1:]
 
 
-def _with_texts(fields, columns, texts):
+def _replace_texts(fields, columns, texts):
     """Returns a copy of a row's fields with other texts in some columns."""
     fields = [*fields]
     for column, text in zip(columns, texts, strict=True):
@@ -180,7 +182,7 @@ def _with_texts(fields, columns, texts):
     return fields
 
 
-def _writer(file, path):
+def _create_writer(file, path):
     """Returns a function that writes a row, a list of str, in the format that tables.read_rows reads."""
     if path.lower().endswith(".csv"):
         return csv.writer(file, lineterminator="\n").writerow

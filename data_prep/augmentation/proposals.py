@@ -28,7 +28,7 @@ class MaskedLMProposals:
 
     def __init__(self, model, tokenizer, allowed, num_candidates, max_seq_length, batch_size):
         self._tokenizer, self._batch_size = tokenizer, batch_size
-        self._room = (max_seq_length - 3) // 2  # Maximum length of each half of a pair.
+        self._max_half = (max_seq_length - 3) // 2  # Maximum length of each half of a pair.
         bias = tf.constant(np.where(allowed, 0, -np.inf), tf.float32)
 
         @tf.function(reduce_retracing=True, autograph=False, input_signature=[
@@ -40,26 +40,27 @@ class MaskedLMProposals:
 
     def __call__(self, words):
         """Maps words, a list of (IDs of a text, Word in it), to int32 [N, K], most likely first."""
-        pairs = [self._pair(ids, word.first) for ids, word in words]
+        pairs = [self._create_pair(ids, word.first) for ids, word in words]
         order = np.argsort([len(ids) for ids, _, _ in pairs], kind="stable")
-        found = []
+        batches = []
         for start in range(0, len(order), self._batch_size):
-            found.append(self._best(self._features([pairs[each] for each in order[start : start + self._batch_size]])))
-        proposed = np.concatenate(found)
+            batch = [pairs[row] for row in order[start : start + self._batch_size]]
+            batches.append(self._best(self._create_features(batch)))
+        proposed = np.concatenate(batches)
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return proposed[back]
 
-    def _pair(self, ids, place):
+    def _create_pair(self, ids, place):
         """Returns (IDs of the pair, length of its first segment, position of [MASK]). place: index of the word."""
-        start = max(0, min(place - self._room // 2, len(ids) - self._room))
-        window = ids[start : start + self._room]
+        start = max(0, min(place - self._max_half // 2, len(ids) - self._max_half))
+        window = ids[start : start + self._max_half]
         masked = [*window]
         masked[place - start] = self._tokenizer.mask_id
         first = [self._tokenizer.cls_id, *masked, self._tokenizer.sep_id]
         return [*first, *window, self._tokenizer.sep_id], len(first), place - start + 1
 
-    def _features(self, pairs):
+    def _create_features(self, pairs):
         """Returns the model's inputs, dict of int32 [N, S]."""
         length = max(len(ids) for ids, _, _ in pairs)
         features = {name: np.zeros([len(pairs), length], np.int32) for name in FEATURES}
@@ -71,7 +72,7 @@ class MaskedLMProposals:
         return features
 
 
-class WordTableProposals:
+class EmbeddingProposals:
     """Proposes the entries whose word embeddings have the highest cosine similarity to a word.
 
     The embedding of a word is the mean of its token embeddings. The proposals for each word are cached.
@@ -93,15 +94,15 @@ class WordTableProposals:
         """Maps words, a list of (IDs of a text, Word in it), to int32 [N, K], nearest first."""
         new = list(dict.fromkeys(word.ids for _, word in words if word.ids not in self._known))
         for start in range(0, len(new), WORDS_AT_A_TIME):
-            asked = new[start : start + WORDS_AT_A_TIME]
-            vectors = np.stack([self._table[[*ids]].mean(axis=0) for ids in asked])
-            self._known |= zip(asked, self._nearest(vectors), strict=True)
+            batch = new[start : start + WORDS_AT_A_TIME]
+            embeddings = np.stack([self._table[[*ids]].mean(axis=0) for ids in batch])
+            self._known |= zip(batch, self._find_nearest(embeddings), strict=True)
         return np.stack([self._known[word.ids] for _, word in words])
 
-    def _nearest(self, vectors):
+    def _find_nearest(self, embeddings):
         """Maps embeddings, float32 [N, H], to the nearest entries, int32 [N, K]."""
-        likeness = vectors @ self._rows.T  # The norm of an embedding does not change its order.
-        nearest = np.argpartition(-likeness, self._num_candidates - 1, axis=1)[:, : self._num_candidates]
+        similarity = embeddings @ self._rows.T  # The norm of an embedding does not change its order.
+        nearest = np.argpartition(-similarity, self._num_candidates - 1, axis=1)[:, : self._num_candidates]
         nearest.sort(axis=1)  # Breaks ties by ID.
-        order = np.argsort(-np.take_along_axis(likeness, nearest, axis=1), axis=1, kind="stable")
+        order = np.argsort(-np.take_along_axis(similarity, nearest, axis=1), axis=1, kind="stable")
         return self._allowed[np.take_along_axis(nearest, order, axis=1)].astype(np.int32)

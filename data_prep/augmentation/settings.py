@@ -55,29 +55,28 @@ class AugmentationSettings(Settings):
     def check(self):
         """See Settings."""
         if len(self.text_columns) > 2:
-            raise InputError(f"`text_columns`={','.join(self.text_columns)}: an example has one text or two")
+            raise InputError(f"`text_columns`={','.join(self.text_columns)}: must be one or two columns")
 
     def check_files(self):
         """See Settings."""
         if self.output_file.lower().endswith(".csv") != self.input_file.lower().endswith(".csv"):
-            raise InputError(f"`output_file`={self.output_file}: must end as `input_file`={self.input_file} does: both "
-                             "are .csv, or none is")
+            raise InputError(f"`output_file`={self.output_file}: must have the same format as `input_file`="
+                             f"{self.input_file}; both must end in .csv, or neither")
 
     @property
     def has_header(self):
         """True if the first row of the input names its columns. In CoLA's training file, it does not."""
         return not self.task_name or find_task(self.task_name).splits["train"].header
 
-    def text_positions(self, header):
+    def find_text_positions(self, header):
         """Returns the 0-based positions of the texts in a row, one or two; header: fields of the first row.
 
         Raises:
           InputError: If no setting specifies the texts, or if a column or a published task does not exist.
         """
         if self.text_columns:
-            return [tables.position(column, header, self.input_file) for column in self.text_columns]
+            return [tables.find_position(column, header, self.input_file) for column in self.text_columns]
         if not self.task_name:
-            raise InputError("nothing says where the texts are: give `text_columns`, names of "
-                             f"{', '.join(header)}, or `task_name`")
+            raise InputError(f"`text_columns` or `task_name` is required; the columns are {', '.join(header)}")
         split = find_task(self.task_name).splits["train"]
         return [column for column in (split.text_a, split.text_b) if column is not None]

@@ -48,20 +48,20 @@ class Words:
                 words.append(dataclasses.replace(last, text=text[last.start : end], end=end, ids=(*last.ids, id_)))
             else:
                 words.append(Word(text[start:end], start, end, place, (id_,)))
-        return ids, [word for word in words if self._may_be_replaced(word)]
+        return ids, [word for word in words if self._is_replaceable(word)]
 
     def _continues(self, id_):
         return self._tokenizer.vocabulary[id_].startswith(SUFFIX_INDICATOR)
 
-    def _may_be_replaced(self, word):
+    def _is_replaceable(self, word):
         is_word = any(map(str.isalpha, word.text)) and word.text.lower() not in self._stop_words
         return is_word and self._tokenizer.unk_id not in word.ids
 
 
 @functools.cache
-def may_stand_in(piece):
+def is_replacement(token):
     """Returns whether a vocabulary entry is a complete word of letters only."""
-    return piece.isalpha()
+    return token.isalpha()
 
 
 def replace(text, replacements):

@@ -6,7 +6,7 @@ import tempfile
 
 
 @functools.cache
-def compiled(function, *helpers):
+def compile_function(function, *helpers):
     """Compiles a function for the types of its arguments; processes share the code on disk.
 
     The code is in `__pycache__` next to the function's file. If this directory cannot be written, it is in the user's

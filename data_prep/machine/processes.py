@@ -40,8 +40,8 @@ def map_in_processes(function, items, num_workers, in_order=True):
     limit = AHEAD * num_workers if in_order else num_workers
     workers, results, num_sent, num_yielded, is_exhausted = [], {}, 0, 0, False
     with contextlib.ExitStack() as stack:
-        ahead = stack.enter_context(_Prefetched(items))
-        stack.callback(_end, workers)
+        ahead = stack.enter_context(_Prefetcher(items))
+        stack.callback(_kill_workers, workers)
         while True:
             busy = [worker for worker in workers if worker.item is not None]
             if not is_exhausted and len(busy) < num_workers and len(busy) + len(results) < limit:
@@ -72,7 +72,7 @@ def _wait(busy):
     return dict(by_connection[ready].receive() for ready in done)
 
 
-def _end(workers):
+def _kill_workers(workers):
     for worker in workers:
         worker.process.kill()
     for worker in workers:
@@ -97,12 +97,12 @@ class _Worker:
 
     def send(self, index, item):
         self.item = index
-        with self._errors_naming_the_end():
+        with self._explain_exit():
             self.connection.send(item)
 
     def receive(self):
         """Returns (index, result) of the item sent last; raises the exception that the function raised."""
-        with self._errors_naming_the_end():
+        with self._explain_exit():
             result, error = self.connection.recv()
         if error is not None:
             raise error
@@ -110,13 +110,13 @@ class _Worker:
         return index, result
 
     @contextlib.contextmanager
-    def _errors_naming_the_end(self):
+    def _explain_exit(self):
         try:
             yield
         except (EOFError, BrokenPipeError, ConnectionResetError):
             self.process.join(END_SECONDS)
-            raise ChildProcessError(f"a worker process ended before its work was done (exit code "
-                                    f"{self.process.exitcode}; -9 is a kill, often for want of memory)") from None
+            raise ChildProcessError(f"a worker process exited before it finished (exit code "
+                                    f"{self.process.exitcode}; -9 means killed, often for lack of memory)") from None
 
 
 def _serve(function, to_parent):
@@ -128,12 +128,12 @@ def _serve(function, to_parent):
         except EOFError:
             return
         try:
-            answer = function(item), None
+            reply = function(item), None
         except Exception as error:
             error.add_note(f"in a worker process: {traceback.format_exc()}")
-            answer = None, error
+            reply = None, error
         del item  # Frees its memory before the next item arrives.
-        to_parent.send(answer)
+        to_parent.send(reply)
 
 
 def _tie_to_parent():
@@ -147,13 +147,13 @@ def _tie_to_parent():
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-class _Prefetched:
+class _Prefetcher:
     """Iterates over items that a thread prefetches, one at a time; a context manager, which ends the thread."""
 
     def __init__(self, items):
-        self._taken = queue.Queue(maxsize=1)
+        self._queue = queue.Queue(maxsize=1)
         self._is_stopped = threading.Event()
-        self._thread = threading.Thread(target=self._take, args=(iter(items),), daemon=True)
+        self._thread = threading.Thread(target=self._prefetch, args=(iter(items),), daemon=True)
 
     def __enter__(self):
         self._thread.start()
@@ -162,24 +162,24 @@ class _Prefetched:
     def __exit__(self, *_):
         self._is_stopped.set()
         with contextlib.suppress(queue.Empty):
-            self._taken.get_nowait()  # So that the thread does not block on an item that is never consumed.
+            self._queue.get_nowait()  # So that the thread does not block on an item that is never consumed.
         self._thread.join()
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        item, error = self._taken.get()
+        item, error = self._queue.get()
         if error is not None:
             raise error
         return item
 
-    def _take(self, items):
+    def _prefetch(self, items):
         error = StopIteration()
         try:
             while not self._is_stopped.is_set():
-                self._taken.put((next(items), None))
+                self._queue.put((next(items), None))
         except Exception as raised:
             error = raised
         if not self._is_stopped.is_set():
-            self._taken.put((None, error))
+            self._queue.put((None, error))

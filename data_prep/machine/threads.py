@@ -23,15 +23,15 @@ def map_in_threads(function, items, num_threads):
     if num_threads == 1:
         yield from map(function, items)
         return
-    begun = collections.deque()
+    pending = collections.deque()
     with concurrent.futures.ThreadPoolExecutor(num_threads) as pool:
         try:
             for item in items:
-                begun.append(pool.submit(function, item))
-                if len(begun) == AHEAD * num_threads:
-                    yield begun.popleft().result()
-            while begun:
-                yield begun.popleft().result()
+                pending.append(pool.submit(function, item))
+                if len(pending) == AHEAD * num_threads:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
-            for each in begun:
-                each.cancel()
+            for future in pending:
+                future.cancel()

@@ -41,10 +41,10 @@ DIRECT_OPTIONS = (
     # There are no triggers, but with this flag Beam does not search the internet for a server to run the pipeline.
     "--allow_unsafe_triggers",
 )
-RUNNERS_WITH_OWN_OPTIONS = ("flink", "spark")  # Beam's Python package does not know all of their options.
+RUNNERS_WITH_UNKNOWN_OPTIONS = ("flink", "spark")  # Beam's Python package does not know all of their options.
 
 
-def make_options(runner, beam_options="", num_workers=None):
+def create_options(runner, beam_options="", num_workers=None):
     """Creates the PipelineOptions of a runner.
 
     Args:
@@ -65,32 +65,32 @@ def make_options(runner, beam_options="", num_workers=None):
         arguments = [f"--direct_num_workers={num_workers}", *DIRECT_OPTIONS, *arguments]
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     elif num_workers:
-        raise InputError(f"`num_workers`={num_workers}: is for `runner`=local and `runner`=direct; give `beam_options` "
-                         f"what {runner} is to be told of its workers")
+        raise InputError(f"`num_workers`={num_workers}: only works with `runner`=local or `runner`=direct; for "
+                         f"{runner}, set the workers in `beam_options`")
     options = PipelineOptions(arguments, runner=RUNNERS[runner])
     try:
-        beams_runner = create_runner(RUNNERS[runner])
+        pipeline_runner = create_runner(RUNNERS[runner])
     except ImportError as error:
         raise InputError(f"`runner`={runner}: {error}") from error
-    known, given = _parsed(options, beam_options)
-    unknown = given - known
-    if unknown and runner not in RUNNERS_WITH_OWN_OPTIONS:
+    known, explicit = _parse_options(options, beam_options)
+    unknown = explicit - known
+    if unknown and runner not in RUNNERS_WITH_UNKNOWN_OPTIONS:
         raise InputError(f"`beam_options`={beam_options}: Apache Beam has no option --{min(unknown)}")
-    mistakes = PipelineOptionsValidator(options, beams_runner).validate()
-    if mistakes:
-        raise InputError(f"`beam_options`={beam_options}: {' '.join(mistakes)}")
+    errors = PipelineOptionsValidator(options, pipeline_runner).validate()
+    if errors:
+        raise InputError(f"`beam_options`={beam_options}: {' '.join(errors)}")
     return options
 
 
-def _parsed(options, beam_options):
+def _parse_options(options, beam_options):
     """Returns two sets: the names of the options that Beam knows, and these plus all other options that were set."""
-    said = io.StringIO()
+    output = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(output):
             return (set(options.get_all_options()), set(options.get_all_options(retain_unknown_options=True)))
     except SystemExit as error:  # Beam uses argparse, which prints its usage and the error, and exits.
-        mistake = said.getvalue().strip().rpartition("error: ")[2]
-        raise InputError(f"`beam_options`={beam_options}: {mistake}") from error
+        message = output.getvalue().strip().rpartition("error: ")[2]
+        raise InputError(f"`beam_options`={beam_options}: {message}") from error
 
 
 def check_paths(runner, paths):
@@ -99,10 +99,11 @@ def check_paths(runner, paths):
         if runner == "direct" or is_remote(path):
             continue
         if runner == "dataflow":
-            raise InputError(f"`runner`=dataflow: {path}: is on this machine, where Dataflow's workers cannot open it: "
-                             f"give a path that begins with gs://")
+            raise InputError(f"`runner`=dataflow: {path}: must be a path that begins with gs://, because Dataflow "
+                             "workers cannot open files of this machine")
         if not os.path.isabs(path):
-            raise InputError(f"`runner`={runner}: {path}: workers do not run in this folder: give the full path")
+            raise InputError(f"`runner`={runner}: {path}: must be an absolute path, because workers run in another "
+                             "directory")
 
 
 def create_pretraining_data(input_files, output_files, tokenizer, settings, seed, options, *, num_output_shards=1,
@@ -112,7 +113,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
     The manifest records the shards of a run when all of them are finished.
 
     Args:
-      options: PipelineOptions from `make_options`.
+      options: PipelineOptions from `create_options`.
       input_files, output_files, tokenizer, settings, seed, num_output_shards, max_shard_bytes, verify, announce: See
         local_runner.create_pretraining_data. Workers must be able to open the tokenizer's vocabulary file.
 
@@ -131,23 +132,23 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
     if missing:
         pipeline = beam.Pipeline(options=options)
         _ = (pipeline
-             | "ShardsToMake" >> beam.Create(missing)
+             | "MissingShards" >> beam.Create(missing)
              | "SpreadOverWorkers" >> beam.Reshuffle()
-             | "MakeShards" >> beam.ParDo(MakeShard(plan))
+             | "CreateShards" >> beam.ParDo(CreateShard(plan))
              | "Gather" >> beam.combiners.ToList()
-             | "NoteInManifest" >> beam.Map(note_in_manifest, manifest.path, made_from, plan.shard_files))
-        with run_plan.only_writer_of(plan, manifest), _mistakes_of_workers():
+             | "AddToManifest" >> beam.Map(add_to_manifest, manifest.path, made_from, plan.shard_files))
+        with run_plan.lock_shards(plan, manifest), _reraise_worker_errors():
             pipeline.run().wait_until_finish()
         manifest = Manifest(manifest.path, made_from, plan.shard_files)
     if manifest.missing:
-        raise OSError(f"{manifest.path}: {len(manifest.missing)} of {len(plan.units)} shards are not to be found after "
-                      f"the run: workers must write to a file system that this machine can read")
+        raise OSError(f"{manifest.path}: {len(manifest.missing)} of {len(plan.units)} shards do not exist after the "
+                      "run; workers must write to a file system that this machine can read")
     num_bytes_made = sum(plan.units[i].num_bytes for i in missing)
     return run_plan.Summary(
         settings, manifest.counts, len(plan.units), len(missing), num_bytes_made, time.perf_counter() - start)
 
 
-class MakeShard(beam.DoFn):
+class CreateShard(beam.DoFn):
     """Creates and writes the shards.Shard with a given number. Adds its Counts to Beam counters of the same names."""
 
     def __init__(self, plan):
@@ -165,27 +166,27 @@ class MakeShard(beam.DoFn):
     def process(self, index):
         """Yields the Shard."""
         with shard_plan.TextReader() as reader:
-            shard = shards.make_shard(self._plan.task(index, reader))
+            shard = shards.create_shard(self._plan.create_task(index, reader))
         for name, number in dataclasses.asdict(shard.counts).items():
             beam.metrics.Metrics.counter("pretraining_data", name).inc(number)
         yield shard
 
 
-def note_in_manifest(made, path, made_from, shard_files):
-    """Adds `made`, a list of Shard, to the manifest at `path`. For the other arguments, see Manifest."""
-    Manifest(path, made_from, shard_files).add(*made)
+def add_to_manifest(created, path, made_from, shard_files):
+    """Adds `created`, a list of Shard, to the manifest at `path`. For the other arguments, see Manifest."""
+    Manifest(path, made_from, shard_files).add(*created)
 
 
 @contextlib.contextmanager
-def _mistakes_of_workers():
+def _reraise_worker_errors():
     """Raises a worker's InputError or OSError, which is text within a Beam error, as that exception."""
     try:
         yield
     except Exception as error:
         message = "".join(traceback.format_exception_only(error))
         for kind in (InputError, OSError):
-            found = re.search(rf"^([\w.]+\.)?{kind.__name__}: (?P<message>.*?)(?: \[while running .*)?$", message,
+            match = re.search(rf"^([\w.]+\.)?{kind.__name__}: (?P<message>.*?)(?: \[while running .*)?$", message,
                               re.MULTILINE)
-            if found:
-                raise kind(found["message"]) from error
+            if match:
+                raise kind(match["message"]) from error
         raise

@@ -55,17 +55,16 @@ def choose_runner(settings, files):
     """
     if settings.runner == "local":
         if settings.beam_options:
-            raise InputError(f"`beam_options`={settings.beam_options}: is for a `runner` of Apache Beam, and that is "
-                             "local")
+            raise InputError(f"`beam_options`={settings.beam_options}: cannot be combined with `runner`=local")
         from data_prep.pretraining import local_runner
 
         return functools.partial(local_runner.create_pretraining_data, num_workers=settings.num_workers)
     if not importlib.util.find_spec("apache_beam"):
-        raise InputError(f"`runner`={settings.runner}: Apache Beam is not installed: pip install -e '.[beam]'")
+        raise InputError(f"`runner`={settings.runner}: requires Apache Beam; run pip install -e '.[beam]'")
     from data_prep.pretraining import beam_runner
 
     beam_runner.check_paths(settings.runner, files)
-    options = beam_runner.make_options(settings.runner, settings.beam_options, settings.num_workers)
+    options = beam_runner.create_options(settings.runner, settings.beam_options, settings.num_workers)
     return functools.partial(beam_runner.create_pretraining_data, options=options)
 
 
@@ -74,10 +73,10 @@ def check_outputs(input_files, output_files, patterns=""):
 
     `patterns`: Value of `input_file`. No output may have a path that the next run would match.
     """
-    taken = {absolute(path): "is an input file too" for path in input_files}
+    taken = {absolute(path): "would overwrite an input file; choose another path" for path in input_files}
     for path in output_files:
         if not path:
-            raise InputError(f"`output_file`={','.join(output_files)}: one of the names is empty")
+            raise InputError(f"`output_file`={','.join(output_files)}: contains an empty path")
         paths.check_output_name("output_file", path)
         if is_dir(path):
             raise InputError(f"`output_file`={path}: must be a file, but is a directory")
@@ -90,6 +89,6 @@ def check_outputs(input_files, output_files, patterns=""):
         while parent and not is_remote(path) and not os.path.exists(parent):
             parent = os.path.dirname(parent)
         if parent and not is_remote(path) and not os.path.isdir(parent):
-            raise InputError(f"`output_file`={path}: {parent} is a file, not a directory")
-        taken[real_path] = "is named twice"
+            raise InputError(f"`output_file`={path}: {parent} must be a directory, but is a file")
+        taken[real_path] = "occurs twice"
 

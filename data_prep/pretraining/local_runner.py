@@ -9,9 +9,9 @@ import tqdm
 
 from data_prep.machine import processes
 from data_prep.pretraining import shard_plan, shards
-from data_prep.pretraining.run_plan import Summary, begin, only_writer_of
+from data_prep.pretraining.run_plan import Summary, begin, lock_shards
 
-MOST_THREADS = 8  # Maximum number of tokenizer threads. With more, the interpreter's lock is the bottleneck.
+MAX_THREADS = 8  # Maximum number of tokenizer threads. With more, the interpreter's lock is the bottleneck.
 BYTES_PER_WORKER = 1 << 26  # Bytes of text, counted in each pass, that justify starting a process (1.5 s).
 
 
@@ -51,50 +51,50 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
         input_files, output_files, tokenizer, settings, seed, num_output_shards=num_output_shards,
         max_shard_bytes=max_shard_bytes, verify=verify, announce=announce)
     missing, num_bytes_made = manifest.missing, 0
-    with (only_writer_of(plan, manifest), contextlib.closing(_made(plan, missing, num_workers)) as made):
-        for shard in made:
+    with (lock_shards(plan, manifest), contextlib.closing(_create_shards(plan, missing, num_workers)) as created):
+        for shard in created:
             manifest.add(shard)
             num_bytes_made += shard.counts.num_bytes
     return Summary(
         settings, manifest.counts, len(plan.units), len(missing), num_bytes_made, time.perf_counter() - start)
 
 
-def _made(plan, missing, num_workers):
+def _create_shards(plan, missing, num_workers):
     """Yields the Shard of each number in `missing` as it finishes; a generator, to be closed."""
     num_cores = len(os.sched_getaffinity(0))
     if len(plan.units) == 1:
-        return _made_alone(plan, missing, min(num_workers or num_cores, MOST_THREADS))
+        return _create_only_shard(plan, missing, min(num_workers or num_cores, MAX_THREADS))
     num_bytes = sum(plan.units[i].num_bytes for i in missing) * plan.settings.num_passes
     num_workers = num_workers or max(1, min(num_cores, num_bytes // BYTES_PER_WORKER))
-    return _made_in_turn(plan, missing, min(num_workers, len(missing)))
+    return _create_several_shards(plan, missing, min(num_workers, len(missing)))
 
 
-def _made_alone(plan, missing, num_threads):
+def _create_only_shard(plan, missing, num_threads):
     """Yields the only shard, created in this process, with a progress bar for each step."""
     for index in missing:
         with shard_plan.TextReader() as reader, _progress_bar("tokenizing", plan.num_bytes, "B") as advance:
-            task = plan.task(index, reader, advance, num_threads)
-        yield shards.make_shard(task, _progress_bar)
+            task = plan.create_task(index, reader, advance, num_threads)
+        yield shards.create_shard(task, _progress_bar)
 
 
-def _made_in_turn(plan, missing, num_workers):
+def _create_several_shards(plan, missing, num_workers):
     """Yields the shards of several, created in worker processes if there is more than one worker."""
     with contextlib.ExitStack() as stack:
-        advance = stack.enter_context(_progress_bar("making shards", plan.num_bytes, "B"))
+        advance = stack.enter_context(_progress_bar("creating shards", plan.num_bytes, "B"))
         advance(sum(unit.num_bytes for i, unit in enumerate(plan.units) if i not in missing))
         reader = stack.enter_context(shard_plan.TextReader())
-        tasks = (plan.task(index, reader, num_threads=min(num_workers, MOST_THREADS)) for index in missing)
+        tasks = (plan.create_task(index, reader, num_threads=min(num_workers, MAX_THREADS)) for index in missing)
         if num_workers > 1:
-            made = stack.enter_context(contextlib.closing(processes.map_in_processes(
-                shards.make_shard, _compiled_ahead(tasks), num_workers, in_order=False)))
+            created = stack.enter_context(contextlib.closing(processes.map_in_processes(
+                shards.create_shard, _compile_first(tasks), num_workers, in_order=False)))
         else:
-            made = map(shards.make_shard, tasks)
-        for shard in made:
+            created = map(shards.create_shard, tasks)
+        for shard in created:
             advance(shard.counts.num_bytes)
             yield shard
 
 
-def _compiled_ahead(tasks):
+def _compile_first(tasks):
     """Yields tasks; compiles before the first, so that workers do not each compile the same functions."""
     for number, task in enumerate(tasks):
         if not number:
@@ -105,6 +105,6 @@ def _compiled_ahead(tasks):
 @contextlib.contextmanager
 def _progress_bar(description, total, unit):
     # An occasional line is enough for a log file.
-    with tqdm.tqdm(desc=f"{description:>16}", total=total, unit=unit, unit_scale=True, file=sys.stderr,
+    with tqdm.tqdm(desc=f"{description:>18}", total=total, unit=unit, unit_scale=True, file=sys.stderr,
                    mininterval=0.2 if sys.stderr.isatty() else 10) as bar:
         yield bar.update

@@ -66,14 +66,14 @@ class Manifest:
         self._content = {"format": FORMAT, "made_from": made_from, "shards": [None] * len(shard_files)}
         if exists(path):
             content = _read(path)
-            differences = _differences(content["made_from"], made_from)
+            differences = _find_differences(content["made_from"], made_from)
             if differences:
-                raise InputError(f"{path}: this output was made from something else: {'; '.join(differences)}: give "
-                                 f"another `output_file`, or remove this one with its manifest to make it anew")
+                raise InputError(f"{path}: does not match this run: {'; '.join(differences)}; choose another "
+                                 "`output_file`, or delete the output and its manifest to regenerate it")
             shards = content["shards"]
-            if len(shards) != len(shard_files) or any(shard and len(shard["files"]) != len(each)
-                                                      for shard, each in zip(shards, shard_files, strict=True)):
-                raise InputError(f"{path}: tells of other shards than there are: remove it to make all of them anew")
+            if len(shards) != len(shard_files) or any(shard and len(shard["files"]) != len(file_paths)
+                                                      for shard, file_paths in zip(shards, shard_files, strict=True)):
+                raise InputError(f"{path}: does not match the shards of this run; delete it to regenerate all shards")
             self._content = content
         shards = self._content["shards"]
         finished = [i for i, shard in enumerate(shards) if shard]
@@ -89,14 +89,15 @@ class Manifest:
     @property
     def counts(self):
         """Total Counts of all finished shards."""
-        made = [shard["counts"] for shard in self._content["shards"] if shard]
+        finished = [shard["counts"] for shard in self._content["shards"] if shard]
         # Earlier versions did not count sequences because each record had one.
-        return sum((Counts(**{"num_sequences": counts.get("num_records", 0), **counts}) for counts in made), Counts())
+        return sum((Counts(**{"num_sequences": counts.get("num_records", 0), **counts}) for counts in finished),
+                   Counts())
 
     def add(self, *shards):
         """Adds finished shards (shards.Shard), and updates the file."""
         for shard in shards:
-            files = [{**file, "sample": _digest_of_sample(path)}
+            files = [{**file, "sample": _compute_sample_digest(path)}
                      for path, file in zip(self._shard_files[shard.index], shard.files, strict=True)]
             self._content["shards"][shard.index] = {"files": files, "counts": dataclasses.asdict(shard.counts)}
         with new_file(self.path) as file:
@@ -106,7 +107,7 @@ class Manifest:
 def _read(path):
     content = read_json(path)
     if not _is_manifest(content):
-        raise InputError(f"{path}: is no manifest of format {FORMAT}")
+        raise InputError(f"{path}: is not a manifest of format {FORMAT}")
     return content
 
 
@@ -121,21 +122,21 @@ def _is_manifest(content):
             and all(isinstance(file, dict) and isinstance(file.get("path"), str)
                     for file in content["made_from"]["inputs"])
             and isinstance(content["shards"], list)
-            and all(shard is None or (has(shard, "files", "counts") and _is_shard(**shard))
+            and all(shard is None or (has(shard, "files", "counts") and _is_shard_entry(**shard))
                     for shard in content["shards"]))
 
 
-def _is_shard(files, counts):
+def _is_shard_entry(files, counts):
     """Returns whether the values of a manifest's shard have their types."""
-    return (isinstance(files, list) and all(map(_is_file, files))
+    return (isinstance(files, list) and all(map(_is_file_entry, files))
             and isinstance(counts, dict) and counts.keys() <= _COUNTS
             and all(type(count) is int for count in counts.values()))
 
 
-def _is_file(told):
+def _is_file_entry(entry):
     """Returns whether a manifest's entry for a file is valid."""
-    return (isinstance(told, dict) and type(told.get("bytes")) is int
-            and all(isinstance(told.get(kind, ""), str) for kind in _DIGESTS))
+    return (isinstance(entry, dict) and type(entry.get("bytes")) is int
+            and all(isinstance(entry.get(kind, ""), str) for kind in _DIGESTS))
 
 
 def _has_sizes(paths, files):
@@ -148,7 +149,7 @@ def _has_changed(paths, files, kind):
     return any(kind in file and _DIGESTS[kind](path) != file[kind] for path, file in zip(paths, files, strict=True))
 
 
-def _digest_of_sample(path):
+def _compute_sample_digest(path):
     """Computes the SHA-256 of blocks at the start, the middle, and the end of a file."""
     last = max(0, size(path) - SAMPLE_BYTES)
     digest = hashlib.sha256()
@@ -159,7 +160,7 @@ def _digest_of_sample(path):
     return digest.hexdigest()
 
 
-def _digest(path):
+def _compute_digest(path):
     """Computes the SHA-256 of a file."""
     digest = hashlib.sha256()
     with open_bytes(path) as file:
@@ -168,24 +169,24 @@ def _digest(path):
     return digest.hexdigest()
 
 
-_DIGESTS = {"sha256": _digest, "sample": _digest_of_sample}
+_DIGESTS = {"sha256": _compute_digest, "sample": _compute_sample_digest}
 
 
-def _differences(old, new):
+def _find_differences(old, new):
     """Returns the differences between two results of `describe`, a list of str."""
-    old_flags, new_flags = ({**LATER_DEFAULTS, **made["flags"]} for made in (old, new))
+    old_flags, new_flags = ({**LATER_DEFAULTS, **description["flags"]} for description in (old, new))
     differences = [f"`{name}` was {old_flags.get(name)}, now {new_flags.get(name)}"
                    for name in dict.fromkeys([*old_flags, *new_flags]) if old_flags.get(name) != new_flags.get(name)]
     if old["vocabulary"] != new["vocabulary"]:
-        differences.append("the vocabulary of `vocab_file` is another one")
-    old_inputs, new_inputs = ({file["path"]: file for file in made["inputs"]} for made in (old, new))
+        differences.append("`vocab_file` contains another vocabulary")
+    old_inputs, new_inputs = ({file["path"]: file for file in description["inputs"]} for description in (old, new))
     changed = [path for path in dict.fromkeys([*old_inputs, *new_inputs])
                if old_inputs.get(path) != new_inputs.get(path)]
     if changed:
         path = changed[0]
-        how = "is new" if path not in old_inputs else "is left out" if path not in new_inputs else "was changed"
+        change = "is new" if path not in old_inputs else "was removed" if path not in new_inputs else "was changed"
         others = f", and {len(changed) - 1} more differ" if len(changed) > 1 else ""
-        differences.append(f"input {path} {how}{others}")
+        differences.append(f"input {path} {change}{others}")
     elif old["inputs"] != new["inputs"]:
-        differences.append("the inputs come in another order")
+        differences.append("the inputs are in another order")
     return differences

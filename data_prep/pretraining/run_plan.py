@@ -33,7 +33,7 @@ def begin(input_files, output_files, tokenizer, settings, seed, *, num_output_sh
         try:
             make_dirs(os.path.dirname(path) or ".")
         except OSError as error:
-            raise OSError(f"`output_file`={path}: its folder cannot be made: {error.strerror or error}") from error
+            raise OSError(f"`output_file`={path}: cannot create its directory: {error.strerror or error}") from error
     return plan, manifest
 
 
@@ -60,7 +60,7 @@ class Plan:
 
     @functools.cached_property
     def vocabulary(self):
-        return masking.Vocabulary.of_tokenizer(self.tokenizer)
+        return masking.Vocabulary.from_tokenizer(self.tokenizer)
 
     def describe(self):
         """Returns everything that the records depend on, for the manifest."""
@@ -68,13 +68,13 @@ class Plan:
         if self.tokenizer.strip_accents != self.tokenizer.lower_case:  # Otherwise omitted, as in old manifests.
             casing["strip_accents"] = self.tokenizer.strip_accents
         return manifest_lib.describe(self.input_files, self.tokenizer.vocab_file, {
-            **self.settings.described(),
+            **self.settings.describe(),
             **casing,
             "random_seed": self.seed,
             "output_file": ",".join(map(os.path.basename, self.output_files)),
             "num_output_shards": len(self.units)})
 
-    def task(self, index, reader, on_progress=None, num_threads=1):
+    def create_task(self, index, reader, on_progress=None, num_threads=1):
         """Reads and tokenizes a unit, in threads. Returns its ShardTask; raises InputError for too few documents."""
         corpus = corpus_lib.tokenize(reader.read(self.units[index], on_progress), self.tokenizer, num_threads)
         self._check_documents(corpus, index)
@@ -83,18 +83,18 @@ class Plan:
                                 self.tokenizer.unk_id, seed)
 
     def _check_documents(self, corpus, index):
-        if corpus.num_documents >= self.settings.what.fewest_documents:
+        if corpus.num_documents >= self.settings.objective_spec.fewest_documents:
             return
-        needed = "at least two documents, each ended by a blank line, are needed for random next sentences"
+        requirement = "random next sentences require at least two documents, separated by blank lines"
         if len(self.units) > 1:
             start = self.units[index].ranges[0]
             documents = ("no document", "one document")[corpus.num_documents]
-            why = f"{needed}; " if self.settings.what.fewest_documents > 1 else ""
+            reason = f"{requirement}; " if self.settings.objective_spec.fewest_documents > 1 else ""
             raise InputError(f"shard {index + 1} of {len(self.units)}, from byte {start.start:,} of {start.path}, "
-                             f"would be of {documents}: {why}{shard_plan.FEWER_SHARDS}")
+                             f"would contain {documents}; {reason}{shard_plan.FEWER_SHARDS}")
         if not corpus.num_documents:
-            raise shard_plan.no_sentence(self.input_files)
-        raise InputError(f"the text is one document, in {shard_plan.named(self.input_files)}: {needed}")
+            raise shard_plan.create_empty_error(self.input_files)
+        raise InputError(f"only one document in {shard_plan.describe_paths(self.input_files)}; {requirement}")
 
 
 def shard_file(path, index, num_shards):
@@ -106,7 +106,7 @@ def shard_file(path, index, num_shards):
 
 
 @contextlib.contextmanager
-def only_writer_of(plan, manifest):
+def lock_shards(plan, manifest):
     """A context in which no other process of this machine writes the shards of a Plan that its Manifest lacks.
 
     After an error or Ctrl-C, it removes the unfinished files.
@@ -143,11 +143,11 @@ class Summary:
     seconds: float
 
     def __str__(self):
-        lines = self.counts.lines(self.settings)
+        lines = self.counts.to_lines(self.settings)
         if self.num_made:
-            made = f" for {self.num_made} of {self.num_shards} shards" if self.num_made < self.num_shards else ""
-            lines.insert(2, f"took     {self.seconds:.1f} s{made}, "
-                            f"{self.num_bytes_made / 1e6 / self.seconds:.2f} MB of text a second")
+            suffix = f" for {self.num_made} of {self.num_shards} shards" if self.num_made < self.num_shards else ""
+            lines.insert(2, f"took     {self.seconds:.1f} s{suffix}, "
+                            f"{self.num_bytes_made / 1e6 / self.seconds:.2f} MB of text per second")
         return "\n".join(lines)
 
 
@@ -155,15 +155,16 @@ def _announce(plan, manifest, num_output_shards, announce):
     """Reports, before any work, the differences from a plain run."""
     num_shards, num_missing = len(plan.units), len(manifest.missing)
     if num_shards > num_output_shards:
-        announce(f"`max_shard_mb`: the {plan.num_bytes / 1e6:,.1f} MB of text are made into {num_shards} shards, from "
-                 f"{plan.shard_files[0][0]} on")
+        announce(f"`max_shard_mb`: splitting {plan.num_bytes / 1e6:,.1f} MB of text into {num_shards} shards, "
+                 f"beginning with {plan.shard_files[0][0]}")
     if manifest.num_damaged:
-        announce(f"{manifest.num_damaged} of {num_shards} shards were finished, but their files are gone or have "
-                 f"another size: they are made again")
+        announce(f"regenerating {manifest.num_damaged} of {num_shards} shards, which were finished, but whose files "
+                 "are missing or have another size")
     if manifest.num_changed:
-        announce(f"{manifest.num_changed} of {num_shards} shards were finished, but their files have been changed: "
-                 f"they are made again")
+        announce(f"regenerating {manifest.num_changed} of {num_shards} shards, which were finished, but whose files "
+                 "were changed")
     if not num_missing:
-        announce(f"{plan.output_files[0]}: is finished already; to make it again, remove {manifest.path}")
+        announce(f"{plan.output_files[0]}: is complete; to regenerate it, delete {manifest.path}")
     elif num_missing < num_shards:
-        announce(f"{num_shards - num_missing} of {num_shards} shards are finished already, {num_missing} are missing")
+        announce(f"{plan.output_files[0]}: resuming; {num_shards - num_missing} of {num_shards} shards are finished, "
+                 f"{num_missing} are missing")

@@ -66,7 +66,7 @@ class JobSettings(Settings):
 
     def check(self):
         if math.isinf(self.max_shard_mb):
-            raise InputError(f"`max_shard_mb`={self.max_shard_mb}: give 0 for no limit")
+            raise InputError(f"`max_shard_mb`={self.max_shard_mb}: must be finite; set 0 for no limit")
 
     @property
     def output_files(self):

@@ -19,7 +19,7 @@ from data_prep.pretraining.corpus import is_blank
 BLOCK_BYTES = 1 << 19  # Bytes of text read and tokenized together. Tokenizing larger blocks was not measurably faster.
 SCAN_BYTES = 1 << 14  # Bytes read together in the search for the end of a document.
 MAX_LINE_BYTES = 1 << 26
-FEWER_SHARDS = "give a lower `num_output_shards` or a higher `max_shard_mb`"
+FEWER_SHARDS = "decrease `num_output_shards` or increase `max_shard_mb`"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Unit:
     @property
     def num_bytes(self):
         """Bytes of text, after decompression."""
-        return sum(each.stop - each.start for each in self.ranges)
+        return sum(file_range.stop - file_range.start for file_range in self.ranges)
 
 
 def plan_units(paths, num_units=1, max_bytes=0):
@@ -62,32 +62,32 @@ def plan_units(paths, num_units=1, max_bytes=0):
       InputError: If there are too few documents, no document ends within max_bytes, or a .gz file is damaged.
       OSError: If a file cannot be read.
     """
-    sizes = [_text_size(path) for path in paths]
+    sizes = [_get_text_size(path) for path in paths]
     total = sum(sizes)
     if not total and num_units > 1:
-        raise no_sentence(paths)
+        raise create_empty_error(paths)
     if max_bytes:
         num_units = max(num_units, -(-total // max_bytes))
-    cuts = [0]
+    boundaries = [0]
     with TextReader() as reader:
         for k in range(1, num_units):
-            after = _part(paths, sizes, max(total * k // num_units, cuts[-1] + 1) - 1, total)
-            cut = total - after.num_bytes + _bytes_to_next_document(reader, after, max_bytes)
-            if cut >= total:
-                raise InputError(f"the text, {total:,} bytes, cannot be cut into {num_units} shards: blank lines "
-                                 f"end too few documents; {FEWER_SHARDS}")
-            cuts.append(cut)
-    return [_part(paths, sizes, start, stop) for start, stop in itertools.pairwise([*cuts, total])]
+            after = _create_unit(paths, sizes, max(total * k // num_units, boundaries[-1] + 1) - 1, total)
+            boundary = total - after.num_bytes + _count_bytes_to_next_document(reader, after, max_bytes)
+            if boundary >= total:
+                raise InputError(f"{total:,} bytes of text cannot be split into {num_units} shards: too few "
+                                 f"documents end with a blank line; {FEWER_SHARDS}")
+            boundaries.append(boundary)
+    return [_create_unit(paths, sizes, start, stop) for start, stop in itertools.pairwise([*boundaries, total])]
 
 
-def no_sentence(paths):
+def create_empty_error(paths):
     """Creates the InputError for text files without a sentence."""
-    return InputError(f"no sentence in {named(paths)}: an input file holds one sentence a line")
+    return InputError(f"no sentence in {describe_paths(paths)}; input files must have one sentence per line")
 
 
-def named(paths):
+def describe_paths(paths):
     """Returns the description of text files for messages."""
-    return paths[0] if len(paths) == 1 else f"any of {len(paths)} files, {paths[0]} the first"
+    return paths[0] if len(paths) == 1 else f"{len(paths)} files, beginning with {paths[0]}"
 
 
 class TextReader:
@@ -115,21 +115,21 @@ class TextReader:
           OSError: If a file cannot be read.
         """
         for file_range in unit.ranges:
-            for block in self._blocks(file_range, block_bytes):
+            for block in self._read_blocks(file_range, block_bytes):
                 yield block
                 if on_progress:
                     on_progress(len(block))
 
-    def lines(self, unit):
+    def read_lines(self, unit):
         """Yields (path, line) for the lines of a unit, with their line ends; lines need not be valid UTF-8."""
         for file_range in unit.ranges:
-            for block in self._blocks(file_range, SCAN_BYTES):
+            for block in self._read_blocks(file_range, SCAN_BYTES):
                 for line in io.BytesIO(block):  # Unlike bytes.splitlines, ends lines only at \n.
                     yield file_range.path, line
 
-    def _blocks(self, file_range, block_bytes):
-        with _errors_naming(file_range.path):
-            file = self._file(file_range.path)
+    def _read_blocks(self, file_range, block_bytes):
+        with _add_path_to_errors(file_range.path):
+            file = self._get_file(file_range.path)
             file.seek(file_range.start)
             remaining, rest = file_range.stop - file_range.start, b""
             while remaining and (fresh := file.read(min(block_bytes, remaining))):
@@ -138,15 +138,15 @@ class TextReader:
                 if not end:
                     rest += fresh
                     if len(rest) > MAX_LINE_BYTES:
-                        raise InputError(f"{file_range.path}: a line of over {MAX_LINE_BYTES:,} bytes: an input file "
-                                         f"holds one sentence a line")
+                        raise InputError(f"{file_range.path}: contains a line of over {MAX_LINE_BYTES:,} bytes; input "
+                                         "files must have one sentence per line")
                     continue
                 yield rest + fresh[:end]
                 rest = fresh[end:]
             if rest:
                 yield rest
 
-    def _file(self, path):
+    def _get_file(self, path):
         if path != self._path:
             self._open_files.close()
             self._path, self._open = path, self._open_files.enter_context(_open(path))
@@ -164,27 +164,27 @@ def _open(path):
 
 
 @contextlib.contextmanager
-def _errors_naming(path):
+def _add_path_to_errors(path):
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path}: not a gzip file, or a damaged one: {error}") from error
+        raise InputError(f"{path}: is corrupted or not a gzip file: {error}") from error
     except OSError as error:
         if error.strerror is None:  # From a remote file, whose message already has the path.
             raise
         raise OSError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _text_size(path):
+def _get_text_size(path):
     """Returns the bytes of a file, after decompression."""
-    with _errors_naming(path):
+    with _add_path_to_errors(path):
         if not path.endswith(".gz"):
             return files.size(path)
         with _open(path) as file:
             return sum(map(len, iter(lambda: file.read(BLOCK_BYTES), b"")))
 
 
-def _part(paths, sizes, start, stop):
+def _create_unit(paths, sizes, start, stop):
     """Returns bytes start to stop - 1 of the concatenated files, as a Unit."""
     ranges, file_start = [], 0
     for path, size in zip(paths, sizes, strict=True):
@@ -195,16 +195,16 @@ def _part(paths, sizes, start, stop):
     return Unit(tuple(ranges))
 
 
-def _bytes_to_next_document(reader, part, max_bytes):
+def _count_bytes_to_next_document(reader, part, max_bytes):
     """Returns the bytes of a part, which begins within a line, up to the first document that begins after that line."""
     position = 0
-    for number, (path, line) in enumerate(reader.lines(part)):
+    for number, (path, line) in enumerate(reader.read_lines(part)):
         position += len(line)
-        if not number:  # The rest of a line cannot end a document, because its beginning may hold a sentence.
+        if not number:  # The rest of a line cannot end a document, because its beginning may contain a sentence.
             continue
         if is_blank(line):
             break
         if max_bytes and position > max_bytes:
-            raise InputError(f"{path}: no blank line, which would end a document, in {position:,} bytes: end "
-                             f"documents with blank lines, or give `max_shard_mb`=0 to hold the whole text in memory")
+            raise InputError(f"{path}: contains no blank line in {position:,} bytes; end documents with blank lines, "
+                             "or set `max_shard_mb`=0 to keep the complete text in memory")
     return position

@@ -16,7 +16,7 @@ from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import InstanceSettings, Sampler, masking
 
 BATCH = 1024  # Records assembled and serialized together.
-MAX_UNKNOWN_SHARE = 0.05  # Text with a larger fraction of [UNK] probably does not match the vocabulary.
+MAX_UNKNOWN_FRACTION = 0.05  # Text with a larger fraction of [UNK] probably does not match the vocabulary.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,31 +73,31 @@ class Counts:
     num_sequences: int = 0
 
     def __add__(self, other):
-        return Counts(*(mine + theirs for mine, theirs
+        return Counts(*(first + second for first, second
                         in zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
 
-    def lines(self, settings):
+    def to_lines(self, settings):
         """Describes the counts for the user, as a list of lines; `settings`: InstanceSettings."""
-        wrote = f"{self.num_records:,} records"
+        written = f"{self.num_records:,} records"
         if settings.pack_sequences:
-            wrote += f" of {self.num_sequences:,} sequences, {self.num_sequences / self.num_records:.2f} each"
+            written += f" with {self.num_sequences:,} sequences, {self.num_sequences / self.num_records:.2f} per record"
         masked = f", {self.num_masked / self.num_real:.1%} of these masked" if self.num_masked else ", unmasked"
         label = ""
-        if settings.what.sentence_label:
-            label = f", {self.num_random_next / self.num_sequences:.1%} {settings.what.label_names[1]}"
+        if settings.objective_spec.sentence_label:
+            label = f", {self.num_random_next / self.num_sequences:.1%} {settings.objective_spec.label_names[1]}"
         lines = [
             f"read     {self.num_documents:,} documents, {self.num_sentences:,} sentences, "
             f"{self.num_tokens:,} tokens ({self.num_unknown / self.num_tokens:.2%} [UNK])",
-            f"wrote    {wrote}: {self.num_real / self.num_ids:.1%} of their ids are real{masked}{label}",
+            f"wrote    {written}: {self.num_real / self.num_ids:.1%} non-padding tokens{masked}{label}",
         ]
         if self.num_predictions_cut:
             lines.append(f"note: `max_predictions_per_seq` is too small for `masked_lm_prob`: "
-                         f"{self.num_predictions_cut:,} predictions were cut")
+                         f"{self.num_predictions_cut:,} predictions were dropped")
         if self.num_garbled:
             lines.append(f"note: {garbled_note(self.num_garbled)}")
-        if self.num_unknown > MAX_UNKNOWN_SHARE * self.num_tokens:
-            lines.append(f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]: does the "
-                         f"vocabulary, or its casing, fit this text?")
+        if self.num_unknown > MAX_UNKNOWN_FRACTION * self.num_tokens:
+            lines.append(f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]; check that the "
+                         "vocabulary and its casing match the text")
         return lines
 
 
@@ -116,7 +116,7 @@ def no_progress(*_):
     yield lambda amount: None
 
 
-def make_shard(task, progress=no_progress):
+def create_shard(task, progress=no_progress):
     """Creates a shard's records; for sentence pairs, the original BERT's with the same settings and seed.
 
     Args:
@@ -135,18 +135,18 @@ def make_shard(task, progress=no_progress):
     with contextlib.ExitStack() as stack:
         writers = [stack.enter_context(records.RecordWriter(path, settings.features))
                    for path in task.output_files]
-        with progress("making instances", settings.num_passes * corpus.num_sentences, " sentences") as advance:
+        with progress("creating instances", settings.num_passes * corpus.num_sentences, " sentences") as advance:
             instances = instances_lib.create_instances(
                 corpus, settings, task.vocabulary, Sampler(task.seed), advance)
         with progress("writing", instances.num_records, " records") as advance:
             write_instances(corpus, instances, settings, task.vocabulary, writers, advance)
     files = [{"file": os.path.basename(writer.path), "bytes": writer.num_bytes, "sha256": writer.sha256.hexdigest()}
              for writer in writers]
-    return Shard(task.index, files, count(corpus, instances, settings, task.unk_id))
+    return Shard(task.index, files, compute_counts(corpus, instances, settings, task.unk_id))
 
 
 def compile_ahead(task):
-    """Compiles the functions that `make_shard` calls, with a text of four words, so that processes can load them."""
+    """Compiles the functions that `create_shard` calls, with a text of four words, so that processes can load them."""
     two = np.arange(3)
     corpus = Corpus(np.ones(4, task.corpus.tokens.dtype), 2 * two, two, 0)
     settings = dataclasses.replace(task.settings, dupe_factor=1)
@@ -169,12 +169,12 @@ def write_instances(corpus, instances, settings, vocabulary, writers, on_progres
         on_progress(len(rows))
 
 
-def count(corpus, instances, settings, unk_id):
+def compute_counts(corpus, instances, settings, unk_id):
     """Computes the Counts of a shard."""
-    num_cut = 0
+    num_dropped = 0
     if settings.masking == "static":
-        wanted = np.maximum(1, np.rint(instances.lengths * settings.masked_lm_prob))
-        num_cut = np.maximum(0, wanted - settings.max_predictions_per_seq).sum()
+        required = np.maximum(1, np.rint(instances.lengths * settings.masked_lm_prob))
+        num_dropped = np.maximum(0, required - settings.max_predictions_per_seq).sum()
     return Counts(
         num_bytes=corpus.num_bytes,
         num_documents=corpus.num_documents,
@@ -186,6 +186,6 @@ def count(corpus, instances, settings, unk_id):
         num_real=int(instances.lengths.sum()),
         num_random_next=int(instances.labels.sum()),
         num_masked=len(instances.mask_positions),
-        num_predictions_cut=int(num_cut),
+        num_predictions_cut=int(num_dropped),
         num_garbled=corpus.num_garbled,
         num_sequences=len(instances))

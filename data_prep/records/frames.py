@@ -15,7 +15,7 @@ import struct
 import numpy as np
 
 from bert_tf.errors import InputError
-from data_prep.machine import compiled
+from data_prep.machine import compile_function
 
 HEADER = struct.Struct("<QI")
 FOOTER = struct.Struct("<I")
@@ -26,7 +26,7 @@ MASK_DELTA = 0xA282EAD8  # See tensorflow/core/lib/hash/crc32c.h.
 # Tags from tensorflow/core/example/example.proto and feature.proto: field << 3 | 2, for a field with a length.
 EXAMPLE_FEATURES, FEATURES_ENTRY, ENTRY_KEY, ENTRY_VALUE, LIST_VALUE = 0x0A, 0x0A, 0x0A, 0x12, 0x0A
 FEATURE_FLOATS, FEATURE_INTS = 0x12, 0x1A
-MOST_HEADER_BYTES = 64  # Per feature without its name, and per record.
+MAX_HEADER_BYTES = 64  # Per feature without its name, and per record.
 
 
 def compose_frames(columns, features):
@@ -46,47 +46,48 @@ def compose_frames(columns, features):
     _check_columns(columns, features)
     num_records, *others = {len(column) for column in columns.values()}
     if others:
-        raise ValueError(f"columns of {num_records} and of {others[0]} records")
+        raise ValueError(f"columns have different numbers of records: {num_records} and {others[0]}")
     ints, float_bytes = _join_ints(columns, features), _join_floats(columns, features).view(np.uint8)
     layout, names = _describe(tuple(features))
     widest = -(-int(ints.max(initial=1)).bit_length() // 7)
-    most = ints.shape[1] * widest + float_bytes.shape[1] + len(names) + MOST_HEADER_BYTES * (len(features) + 1)
-    out = np.empty(num_records * most, np.uint8)
-    size = compiled(write_frames, write_record, put_length, length_size, put_number, checksum)(
+    max_header_bytes = len(names) + MAX_HEADER_BYTES * (len(features) + 1)
+    max_record_bytes = ints.shape[1] * widest + float_bytes.shape[1] + max_header_bytes
+    out = np.empty(num_records * max_record_bytes, np.uint8)
+    size = compile_function(write_frames, write_record, put_length, length_size, put_number, checksum)(
         ints, float_bytes, layout, names, _checksum_tables(), np.empty(len(features), np.int64), out)
     return memoryview(out[:size])
 
 
 def compute_checksum(data):
     """Computes the masked CRC-32C of a bytes object."""
-    return compiled(checksum)(np.frombuffer(data, np.uint8), 0, len(data), _checksum_tables())
+    return compile_function(checksum)(np.frombuffer(data, np.uint8), 0, len(data), _checksum_tables())
 
 
 def _check_columns(columns, features):
     if set(columns) != {feature.name for feature in features}:
-        raise InputError(f"got the features {sorted(columns)}: the record has "
+        raise InputError(f"the columns {sorted(columns)} do not match the features of the record, "
                          f"{sorted(feature.name for feature in features)}")
     for feature in features:
         values = np.asarray(columns[feature.name])
         if values.ndim != 2 or values.shape[1] != feature.length:
-            raise InputError(f"{feature.name} has shape {list(values.shape)}: must be "
+            raise InputError(f"{feature.name} has shape {list(values.shape)}; must be "
                              f"[batch, {feature.length}]")
         if not feature.is_float and values.size and values.min() < 0:
-            raise InputError(f"{feature.name} holds {values.min()}: a record's numbers are not negative")
+            raise InputError(f"{feature.name} contains {values.min()}; must not be negative")
 
 
 def _join_ints(columns, features):
     """Joins the integer columns: int32 [B, I], or int64 for larger numbers."""
-    found = [np.asarray(columns[feature.name]) for feature in features if not feature.is_float]
-    largest = max((int(column.max(initial=0)) for column in found), default=0)
+    selected = [np.asarray(columns[feature.name]) for feature in features if not feature.is_float]
+    largest = max((int(column.max(initial=0)) for column in selected), default=0)
     dtype = np.int32 if largest < 1 << 31 else np.int64
-    return np.concatenate([_no_numbers(columns, features), *found], axis=1, dtype=dtype, casting="unsafe")
+    return np.concatenate([_no_numbers(columns, features), *selected], axis=1, dtype=dtype, casting="unsafe")
 
 
 def _join_floats(columns, features):
     """Joins the float columns: float32 [B, F]."""
-    found = [np.asarray(columns[feature.name]) for feature in features if feature.is_float]
-    return np.concatenate([_no_numbers(columns, features), *found], axis=1, dtype="<f4", casting="unsafe")
+    selected = [np.asarray(columns[feature.name]) for feature in features if feature.is_float]
+    return np.concatenate([_no_numbers(columns, features), *selected], axis=1, dtype="<f4", casting="unsafe")
 
 
 def _no_numbers(columns, features):
@@ -149,16 +150,16 @@ def write_record(row, ints, float_bytes, layout, names, sizes, out, place):
     first = first_byte = 0
     for i in range(len(layout)):
         is_float, length, name_start, name_stop = layout[i, 0], layout[i, 1], layout[i, 2], layout[i, 3]
-        of_list = length_size(sizes[i])
-        of_value = length_size(of_list)
+        list_size = length_size(sizes[i])
+        value_size = length_size(list_size)
         name = length_size(name_stop - name_start)
-        place = put_length(out, place, FEATURES_ENTRY, name + length_size(of_value))
+        place = put_length(out, place, FEATURES_ENTRY, name + length_size(value_size))
         place = put_length(out, place, ENTRY_KEY, name_stop - name_start)
         for j in range(name_start, name_stop):
             out[place] = names[j]
             place += 1
-        place = put_length(out, place, ENTRY_VALUE, of_value)
-        place = put_length(out, place, FEATURE_FLOATS if is_float else FEATURE_INTS, of_list)
+        place = put_length(out, place, ENTRY_VALUE, value_size)
+        place = put_length(out, place, FEATURE_FLOATS if is_float else FEATURE_INTS, list_size)
         place = put_length(out, place, LIST_VALUE, sizes[i])
         if is_float:
             for j in range(sizes[i]):

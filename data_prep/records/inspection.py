@@ -47,27 +47,27 @@ def inspect(path, settings, vocabulary=None, announce=print):
     with files.open_bytes(path) as file:
         for number, (_, record) in enumerate(read_records(path, file, files.size(path))):
             place = f"{path}, record {number:,}"
-            values = _features(record, place)
+            values = _parse_record(record, place)
             if layout is None:
                 layout = _Layout(path, values, settings)
             layout.check(values, place, vocabulary)
             layout.add(values, sums)
             if number < settings.num_records:
-                announce(f"{place}: {layout.describe(values)}\n  {' '.join(layout.marked_pieces(values, vocabulary))}")
-    return f"{path}: {layout.summary(sums)}"
+                announce(f"{place}: {layout.describe(values)}\n  {' '.join(layout.mark_tokens(values, vocabulary))}")
+    return f"{path}: {layout.summarize(sums)}"
 
 
-def _features(record, place):
+def _parse_record(record, place):
     """Returns dict of feature name to its numbers; raises InputError unless it is a numeric tf.train.Example."""
     try:
         features = tf.train.Example.FromString(record).features.feature
     except DecodeError:
-        raise InputError(f"{place}: is no tf.train.Example") from None
+        raise InputError(f"{place}: is not a tf.train.Example") from None
     values = {}
     for name, feature in features.items():
         kind = feature.WhichOneof("kind") or "int64_list"
         if kind == "bytes_list":
-            raise InputError(f"{place}: {name} holds bytes, not numbers: this is no record for BERT")
+            raise InputError(f"{place}: {name} contains bytes, not numbers; this is not a record for BERT")
         values[name] = getattr(feature, kind).value
     return values
 
@@ -75,17 +75,17 @@ def _features(record, place):
 SENTENCE_LABELS = {"next_sentence": ("actual next", "random next"), "sentence_order": ("in order", "swapped"), None: ()}
 
 
-def _kinds(values):
+def _list_kinds(values):
     """Yields (name of the kind, its features, prefix of its sequence label) for each possible kind of record."""
     length, predictions = len(values.get("input_ids", ())), len(values.get("masked_lm_positions", ()))
     for label in SENTENCE_LABELS:
         for most_packed in (0, len(values.get(f"{label}_positions", ())) or (1 if label is None else 0)):
             packed = "packed " if most_packed else ""
-            of_sequence = {"sentence_label": label, "most_packed": most_packed}
+            label_options = {"sentence_label": label, "most_packed": most_packed}
             yield f"{packed}pre-training records", schema.pretraining_features(
-                length, predictions, **of_sequence), label
+                length, predictions, **label_options), label
             yield f"unmasked {packed}pre-training records", schema.unmasked_pretraining_features(
-                length, **of_sequence), label
+                length, **label_options), label
     yield "classification records", schema.classification_features(length), None
 
 
@@ -93,25 +93,24 @@ class _Layout:
     """The features of a file's records and their lengths, taken from its first record."""
 
     def __init__(self, path, values, settings):
-        for self._kind, features, self._label in _kinds(values):
+        for self._kind, features, self._label in _list_kinds(values):
             if {feature.name for feature in features} == set(values):
                 self._lengths = {feature.name: feature.length for feature in features}
                 self._floats = {feature.name for feature in features if feature.is_float}
                 break
         else:
-            raise InputError(f"{path}: its records have the features {', '.join(sorted(values))}: neither those of "
-                             "pre-training records, packed or not, nor of unmasked pre-training records nor of "
-                             "classification records")
+            raise InputError(f"{path}: its records have the features {', '.join(sorted(values))}; must be pre-training "
+                             "records, packed or not, masked or unmasked, or classification records")
         if not self._lengths["input_ids"]:
-            raise InputError(f"{path}: input_ids of its records are empty")
+            raise InputError(f"{path}: its records have empty input_ids")
         self._is_packed = "positions" in self._lengths
         self._sizes = {"max_seq_length": self._lengths["input_ids"]}
         if "masked_lm_positions" in self._lengths:
             self._sizes["max_predictions_per_seq"] = self._lengths["masked_lm_positions"]
         for name, size in self._sizes.items():
-            wanted = getattr(settings, name)
-            if wanted not in (None, size):
-                raise InputError(f"{path}: its records were made with `{name}`={size}, not {wanted}")
+            expected_size = getattr(settings, name)
+            if expected_size not in (None, size):
+                raise InputError(f"{path}: its records were created with `{name}`={size}, not {expected_size}")
 
     def check(self, values, place, vocabulary):
         """Raises InputError unless a record has the features of the first one, with valid numbers."""
@@ -123,63 +122,63 @@ class _Layout:
         for name, numbers in values.items():
             self._check_type(name, numbers, place)
         for name in self._floats:
-            odd = next((number for number in values[name] if not math.isfinite(number)), None)
-            if odd is not None:
-                raise InputError(f"{place}: {name} holds {odd}, which is no finite number")
-        for name, highest, problem in self._limits(vocabulary):
-            found = max(values.get(name, ()), default=0)
-            if found > highest:
-                raise InputError(f"{place}: {name} holds {found}{problem}")
+            invalid = next((number for number in values[name] if not math.isfinite(number)), None)
+            if invalid is not None:
+                raise InputError(f"{place}: {name} contains {invalid}; must be finite")
+        for name, highest, problem in self._list_limits(vocabulary):
+            largest = max(values.get(name, ()), default=0)
+            if largest > highest:
+                raise InputError(f"{place}: {name} contains {largest}; must be {problem}")
 
     def _check_type(self, name, numbers, place):
         """Raises InputError if the numbers of a feature have the wrong type, or are negative when that is invalid."""
         expected, other = ("floats", "integers") if name in self._floats else ("integers", "floats")
         if numbers and isinstance(numbers[0], float) != (name in self._floats):
-            raise InputError(f"{place}: {name} holds {other}, not {expected}")
+            raise InputError(f"{place}: {name} contains {other}, not {expected}")
         if name != "label_ids" and min(numbers, default=0) < 0:
-            raise InputError(f"{place}: {name} holds {min(numbers)}, which is negative")
+            raise InputError(f"{place}: {name} contains {min(numbers)}; must not be negative")
 
-    def _limits(self, vocabulary):
+    def _list_limits(self, vocabulary):
         """Yields (feature, its maximum, end of the message for a larger number) in the order of the checks."""
-        length, is_neither = self._lengths["input_ids"], ", which is neither 0 nor 1"
-        yield f"{self._label}_labels", 1, is_neither
+        length, binary = self._lengths["input_ids"], "0 or 1"
+        yield f"{self._label}_labels", 1, binary
         most_packed = self._lengths.get(f"{self._label}_positions", length)
-        yield "input_mask", *((most_packed, f", and a record has at most {most_packed} sequences") if self._is_packed
-                              else (1, is_neither))
+        yield "input_mask", *((most_packed, f"at most {most_packed}, the maximum number of sequences per record")
+                              if self._is_packed else (1, binary))
         for name in ("positions", "masked_lm_positions", f"{self._label}_positions"):
-            yield name, length - 1, ", beyond the end"
+            yield name, length - 1, f"less than {length}, the length of the record"
         for name in ("input_ids", "masked_lm_ids") if vocabulary else ():
-            yield name, len(vocabulary) - 1, (f", and `vocab_file` has {len(vocabulary):,} entries: the records were "
-                                              f"made with another vocabulary")
+            yield name, len(vocabulary) - 1, (f"less than {len(vocabulary):,}, the size of `vocab_file`; set the "
+                                              "vocabulary that the records were created with")
 
     def add(self, values, sums):
-        """Adds a record to the sums for `summary`."""
+        """Adds a record to the sums for `summarize`."""
         sums["records"] += 1
         sums["sequences"] += max(values["input_mask"])
-        sums["real"] += _num_real(values)
+        sums["tokens"] += _count_tokens(values)
         sums["masked"] += int(sum(values.get("masked_lm_weights", ())))
         sums["label 1"] += sum(values.get(f"{self._label}_labels", ()))
         for label in values.get("label_ids", ()):
             sums["label", label] += 1
 
-    def summary(self, sums):
+    def summarize(self, sums):
         """Returns a one-line summary of all records."""
         sizes = ", ".join(f"{name} {size}" for name, size in self._sizes.items())
-        shares = [f"{sums['real'] / (sums['records'] * self._sizes['max_seq_length']):.1%} of their ids are real"]
+        statistics = [f"{sums['tokens'] / (sums['records'] * self._sizes['max_seq_length']):.1%} non-padding tokens"]
         if "masked_lm_positions" in self._lengths:
-            shares.append(f"{sums['masked'] / max(1, sums['real']):.1%} of these masked")
+            statistics.append(f"{sums['masked'] / max(1, sums['tokens']):.1%} of these masked")
         if self._is_packed:
-            shares.insert(0, f"{sums['sequences'] / sums['records']:.2f} sequences each")
+            statistics.insert(0, f"{sums['sequences'] / sums['records']:.2f} sequences per record")
         if self._label:
-            shares.append(f"{sums['label 1'] / max(1, sums['sequences']):.1%} {SENTENCE_LABELS[self._label][1]}")
+            statistics.append(f"{sums['label 1'] / max(1, sums['sequences']):.1%} {SENTENCE_LABELS[self._label][1]}")
         if "label_ids" in self._lengths:
             labels = sorted(key[1] for key in sums if isinstance(key, tuple))
-            shares.append("labels " + ", ".join(f"{label} ({sums['label', label]:,})" for label in labels))
-        return f"{sums['records']:,} {self._kind}, {sizes}: {', '.join(shares)}"
+            statistics.append("labels " + ", ".join(f"{label} ({sums['label', label]:,})" for label in labels))
+        return f"{sums['records']:,} {self._kind}, {sizes}: {', '.join(statistics)}"
 
     def describe(self, values):
         """Returns a one-line description of a record."""
-        parts = [f"{_num_real(values)} of {len(values['input_ids'])} ids are real"]
+        parts = [f"{_count_tokens(values)} of {len(values['input_ids'])} tokens are non-padding"]
         num_sequences = max(values["input_mask"])
         if self._is_packed:
             parts.append(f"{num_sequences} sequence{'' if num_sequences == 1 else 's'}")
@@ -190,26 +189,26 @@ class _Layout:
             parts += [SENTENCE_LABELS[self._label][min(label, 1)] for label in labels]
         if "label_ids" in values:
             parts.append(f"label {values['label_ids'][0]}"
-                         + ("" if values["is_real_example"][0] else ", only fills a batch up"))
+                         + ("" if values["is_real_example"][0] else ", only pads a batch"))
         return ", ".join(parts)
 
-    def marked_pieces(self, values, vocabulary):
+    def mark_tokens(self, values, vocabulary):
         """Returns the non-padding tokens of a record; masked ones as "{label -> input}".
 
         A "|" separates packed sequences.
         """
         name = (lambda index: vocabulary[index]) if vocabulary else str
-        pieces = [name(index) for index in values["input_ids"]]
+        tokens = [name(index) for index in values["input_ids"]]
         for position, index, weight in zip(*(values.get(f"masked_lm_{part}", ()) for part in
                                              ("positions", "ids", "weights")), strict=True):
             if weight:
-                pieces[position] = f"{{{name(index)} -> {pieces[position]}}}"
+                tokens[position] = f"{{{name(index)} -> {tokens[position]}}}"
         for place, position in enumerate(values.get("positions", ())):
             if place and not position:
-                pieces[place] = f"| {pieces[place]}"
-        return pieces[:_num_real(values)]
+                tokens[place] = f"| {tokens[place]}"
+        return tokens[:_count_tokens(values)]
 
 
-def _num_real(values):
+def _count_tokens(values):
     """Returns the number of non-padding tokens of a record."""
     return sum(number > 0 for number in values["input_mask"])

@@ -20,18 +20,18 @@ def read_records(path, file, size):
     offset = number = 0
     while offset < size:
         header = file.read(HEADER.size)
-        is_whole = len(header) == HEADER.size
-        length, length_checksum = HEADER.unpack(header) if is_whole else (0, 0)
-        if is_whole and compute_checksum(header[:LENGTH_BYTES]) != length_checksum:
-            problem = f"damaged after {number:,} records" if number else "not a TFRecord file"
-            raise InputError(f"{path}: {problem}: no record begins at byte {offset:,}")
+        is_complete = len(header) == HEADER.size
+        length, length_checksum = HEADER.unpack(header) if is_complete else (0, 0)
+        if is_complete and compute_checksum(header[:LENGTH_BYTES]) != length_checksum:
+            problem = f"corrupted after {number:,} records" if number else "not a TFRecord file"
+            raise InputError(f"{path}: is {problem}; no record begins at byte {offset:,}")
         stop = offset + HEADER.size + length + FOOTER.size
-        if not is_whole or stop > size:
-            raise InputError(f"{path}: is truncated: after {number:,} whole records, which end at byte {offset:,}, it "
-                             f"ends within a record")
+        if not is_complete or stop > size:
+            raise InputError(f"{path}: is truncated; contains {number:,} complete records up to byte {offset:,}, and "
+                             "part of another one")
         record = file.read(length)
         if compute_checksum(record) != FOOTER.unpack(file.read(FOOTER.size))[0]:
-            raise InputError(f"{path}: record {number:,}, at byte {offset:,}, is damaged: its checksum is wrong")
+            raise InputError(f"{path}: record {number:,}, at byte {offset:,}, is corrupted: its checksum is wrong")
         yield offset, record
         offset = stop
         number += 1

@@ -20,6 +20,6 @@ class InspectionSettings(Settings):
     vocab_file: str | None = setting(None, "Vocabulary that the records were created with.", place=places.INPUT_FILE)
     num_records: int = setting(3, "Number of records of each file to print.", lower=0)
     max_seq_length: int | None = setting(
-        None, "Required value of the records. Defaults to the value of the first record.")
+        None, "Required value of the records. Defaults to the value of the first record.", lower=1)
     max_predictions_per_seq: int | None = setting(
-        None, "Required value of the records. Defaults to the value of the first record.")
+        None, "Required value of the records. Defaults to the value of the first record.", lower=1)

@@ -26,13 +26,13 @@ class TaskSettings(Settings):
     data: ClassVar[tuple]
 
     @classmethod
-    def of_model(cls, kept, data, called="model"):
+    def from_model(cls, model_settings, data, model_name="model"):
         """Returns the settings for the task of a fine-tuned model of this kind.
 
         Args:
-          kept: Dict of the settings of the model's training run.
-          data: Settings object that can name data. Its values take precedence over `kept`.
-          called: str. Name of the model in error messages.
+          model_settings: Dict of the settings of the model's training run.
+          data: Settings object that can name data. Its values take precedence over `model_settings`.
+          model_name: str. Name of the model in error messages.
 
         Raises:
           InputError: If `data` names data of another kind.
@@ -40,10 +40,10 @@ class TaskSettings(Settings):
         data = {name: value for name in ALL_DATA if (value := getattr(data, name, None)) is not None}
         other = next((name for name in data if name not in cls.data), None)
         if other:
-            raise InputError(f"`{other}`={data[other]}: the {called} is a {cls.kind}, whose data are named by "
-                             f"{', '.join(f'`{name}`' for name in cls.data)}")
-        # `kept` has fingerprints instead of paths for the files of the training run.
-        values = {name: value for name, value in kept.items()
+            raise InputError(f"`{other}`={data[other]}: does not apply to the {model_name}, a {cls.kind}; set "
+                             f"{' or '.join(f'`{name}`' for name in cls.data)}")
+        # `model_settings` has fingerprints instead of paths for the files of the training run.
+        values = {name: value for name, value in model_settings.items()
                   if not isinstance(value, dict) and name not in set(cls.data) - {"task_name"}} | data
         return cls(**{field.name: values[field.name] for field in dataclasses.fields(cls) if field.name in values})
 
@@ -80,7 +80,7 @@ class TaskData(abc.ABC):
     Args:
       settings: TaskSettings of the kind.
       max_seq_length: int. Maximum length of an input in tokens, S.
-      kept: TaskMetadata of the model or the teacher, whose labels are used. None for a new model.
+      metadata: TaskMetadata of the model or the teacher, whose labels are used. None for a new model.
 
     Attributes:
       Settings: Class of the settings.
@@ -88,10 +88,10 @@ class TaskData(abc.ABC):
 
     Settings: ClassVar[type[TaskSettings]]
 
-    def __init__(self, settings, max_seq_length, kept=None):
+    def __init__(self, settings, max_seq_length, metadata=None):
         self.settings = settings
         self.max_seq_length = max_seq_length
-        self.kept = kept
+        self.metadata = metadata
         self._examples = {}
 
     def check(self):  # noqa: B027
@@ -130,8 +130,8 @@ class TaskData(abc.ABC):
           InputError: If the data are invalid. The message names the file and line, or the incompatible setting.
         """
 
-    def unlabeled(self, path, tokenizer):
-        """Converts texts without labels to features, for a student of the teacher in `kept`.
+    def read_unlabeled(self, path, tokenizer):
+        """Converts texts without labels to features, for a student of the teacher in `metadata`.
 
         Args:
           path: Path of the file.
@@ -145,13 +145,13 @@ class TaskData(abc.ABC):
         """
         features = self._read_unlabeled(path, tokenizer)
         if not len(features["input_ids"]):
-            raise InputError(f"`unlabeled_file`={path}: has no texts")
-        print(f"{path}: {len(features['input_ids']):,} rows without labels", file=sys.stderr)
+            raise InputError(f"`unlabeled_file`={path}: contains no texts")
+        print(f"{path}: {len(features['input_ids']):,} unlabeled rows", file=sys.stderr)
         return {name: features[name] for name in ID_FEATURES}
 
     @abc.abstractmethod
     def _read_unlabeled(self, path, tokenizer):
-        """Reads the features of texts without labels. See `unlabeled`."""
+        """Reads the features of texts without labels. See `read_unlabeled`."""
 
     @abc.abstractmethod
     def questions(self):
@@ -172,6 +172,6 @@ class TaskData(abc.ABC):
         return {}
 
     @property
-    def kept_settings(self):
+    def resume_settings(self):
         """Dict of the settings that affect the features. A run can be resumed only with equal ones."""
         return collect(FIXED, self.settings)

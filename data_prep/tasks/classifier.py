@@ -83,12 +83,12 @@ class Settings(TaskSettings):
         return self.xnli_language, self.xnli_train_language or self.xnli_language
 
     @classmethod
-    def of_model(cls, kept, data, called="model"):
+    def from_model(cls, model_settings, data, model_name="model"):
         """See TaskSettings. Columns of a custom task are ignored for another `task_name`."""
-        if (getattr(data, "task_name", None) or kept.get("task_name")) != "own":
-            of_own = {field.name for field in dataclasses.fields(cls) if OWN in field.metadata["needs"]}
-            kept = {name: value for name, value in kept.items() if name not in of_own}
-        return super().of_model(kept, data, called)
+        if (getattr(data, "task_name", None) or model_settings.get("task_name")) != "own":
+            custom_names = {field.name for field in dataclasses.fields(cls) if OWN in field.metadata["needs"]}
+            model_settings = {name: value for name, value in model_settings.items() if name not in custom_names}
+        return super().from_model(model_settings, data, model_name)
 
 
 class ClassifierData(TaskData):
@@ -101,21 +101,21 @@ class ClassifierData(TaskData):
 
     Settings = Settings
 
-    def __init__(self, settings, max_seq_length, kept=None):
-        super().__init__(settings, max_seq_length, kept)
-        self.dataset = _find_dataset(settings, kept)
+    def __init__(self, settings, max_seq_length, metadata=None):
+        super().__init__(settings, max_seq_length, metadata)
+        self.dataset = _find_dataset(settings, metadata)
         stride = settings.window_stride or max(1, max_seq_length // 2)
         self.windows = text_windows.Windows(stride, settings.max_windows) if settings.long_texts == "windows" else None
 
     def check(self):
         """See TaskData. Prints the assumed labels if the model's labels have no names or another order."""
-        kept, labels = self.kept, self.dataset.labels
-        if kept and kept.as_task.is_generic and kept.labels != labels:
-            print(f"note: {kept.source} gives the model's labels no names: they are taken for {', '.join(labels)}, in "
-                  "this order", file=sys.stderr)
+        metadata, labels = self.metadata, self.dataset.labels
+        if metadata and metadata.as_task.is_generic and metadata.labels != labels:
+            print(f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in this order",
+                  file=sys.stderr)
         if self.dataset.name != "own" and labels != glue.find_task(self.dataset.name).labels:
-            print(f"note: the model's labels are in another order than those of {self.dataset.name}, which are taken "
-                  f"in the model's: {', '.join(labels)}", file=sys.stderr)
+            print(f"note: the label order of the model differs from that of {self.dataset.name}; using the order of "
+                  f"the model: {', '.join(labels)}", file=sys.stderr)
 
     def _read_examples(self, split):
         allow_unknown = split == "dev" and self.dataset.name == "own" and not self.settings.strict
@@ -129,16 +129,17 @@ class ClassifierData(TaskData):
         else:
             features = glue.convert_examples_to_features(examples, tokenizer, self.max_seq_length, show_progress=True)
         if examples.num_broken:
-            notes.append(f"{examples.num_broken:,} rows have too few columns and are left out")
+            notes.append(f"{examples.num_broken:,} rows have too few columns and are skipped")
         if examples.num_empty:
             notes.append(f"{examples.num_empty:,} rows have an empty text")
-        cut = None if self.windows else glue.count_cut(examples, tokenizer, self.max_seq_length)
-        if cut and cut.num_examples:
-            notes.append(f"{cut.num_examples:,} rows are longer than --max_seq_length={self.max_seq_length}: "
-                         f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
+        truncation = None if self.windows else glue.count_truncated(examples, tokenizer, self.max_seq_length)
+        if truncation and truncation.num_examples:
+            notes.append(f"{truncation.num_examples:,} rows are longer than --max_seq_length={self.max_seq_length} "
+                         f"and are truncated: {truncation.num_tokens:,} of all {truncation.all_tokens:,} tokens are "
+                         "dropped")
         if examples.num_unknown:
-            notes.append(f"{examples.num_unknown:,} rows have a label that training lacks, and count as wrong "
-                         "(--strict refuses them)")
+            notes.append(f"{examples.num_unknown:,} rows have a label that the training data lacks and count as "
+                         "misclassified; set --strict to reject them")
         if examples.num_garbled:
             notes.append(garbled_note(examples.num_garbled))
         for note in notes:
@@ -151,21 +152,21 @@ class ClassifierData(TaskData):
             examples, tokenizer, self.max_seq_length, self.windows, show_progress=True)
         if counts.max() > 1:
             notes.append(f"{np.count_nonzero(counts > 1):,} rows are longer than --max_seq_length="
-                         f"{self.max_seq_length}: they are read in {counts[counts > 1].mean():.1f} windows each, at "
-                         f"most {counts.max()}")
+                         f"{self.max_seq_length} and are read in {counts[counts > 1].mean():.1f} windows on average, "
+                         f"at most {counts.max()}")
         if was_cut.any():
-            notes.append(f"{np.count_nonzero(was_cut):,} rows are cut, they do not fit into {self.windows.most} "
-                         "windows or their first text is too long")
+            notes.append(f"{np.count_nonzero(was_cut):,} rows are truncated, because they do not fit into "
+                         f"{self.windows.max_windows} windows or their first text is too long")
         return features
 
     def _read_unlabeled(self, path, tokenizer):
-        decoder, is_pair = LineDecoder(), self.kept.pairs
+        decoder, is_pair = LineDecoder(), self.metadata.pairs
         rows = [line.split("\t") for line in read_lines(path, decoder) if line.strip()]
         decoder.tell(path)
         for number, row in enumerate(rows, 1):
             if len(row) != 1 + is_pair:
-                raise InputError(f"`unlabeled_file`={path}: text {number} has {len(row)} columns, the teacher reads "
-                                 f"{'two texts with a tab between them' if is_pair else 'one text a line'}")
+                raise InputError(f"`unlabeled_file`={path}: text {number} has {len(row)} columns, but the teacher "
+                                 f"requires {'two texts, separated by a tab,' if is_pair else 'one text'} per line")
         texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
         examples = glue.Examples(list(range(len(rows))), texts[0], texts[1] if is_pair else None, None)
         return glue.convert_examples_to_features(examples, tokenizer, self.max_seq_length, True)
@@ -174,16 +175,16 @@ class ClassifierData(TaskData):
         examples = glue.read_examples(self.dataset, self.settings.data_dir, "dev")
         for place, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
             text_b = examples.text_b[place] if examples.text_b else None
-            names, right = self._answer(examples.labels[place])
+            names, right = self._find_answer(examples.labels[place])
             yield Question(text_a, text_b, expected=", ".join(names), source=guid, right=right)
 
-    def _answer(self, label):
+    def _find_answer(self, label):
         """Returns a row's label, labels, or number: list of names in the data, and the model's prediction for it."""
         if self.dataset.regression:
             return [f"{label:g}"], float(label)
         is_several = bool(self.dataset.label_separator)
         names, right = ([labels[id_] for id_ in (np.flatnonzero(label) if is_several else [label])]
-                        for labels in (self.dataset.labels, self.kept.labels))
+                        for labels in (self.dataset.labels, self.metadata.labels))
         return names, right if is_several else right[0]
 
     @property
@@ -193,47 +194,48 @@ class ClassifierData(TaskData):
     @property
     def card(self):
         return {"labels": self.dataset.labels, "pairs": self.dataset.splits["train"].text_b is not None,
-                "multi_label": bool(self.dataset.label_separator), **self._kept_windows}
+                "multi_label": bool(self.dataset.label_separator), **self._window_settings}
 
     @property
-    def _kept_windows(self):
+    def _window_settings(self):
         return {"window_pooling": self.settings.window_pooling, "window_stride": self.windows.stride,
-                "max_windows": self.windows.most} if self.windows else {}
+                "max_windows": self.windows.max_windows} if self.windows else {}
 
     @property
-    def kept_settings(self):
+    def resume_settings(self):
         settings = dataclasses.replace(self.settings, task_name=self.dataset.name)
         if settings.task_name == "xnli":
             settings = dataclasses.replace(settings, xnli_train_language=settings.xnli_languages[1])
-        return {**collect(FIXED, settings), **self._kept_windows}
+        return {**collect(FIXED, settings), **self._window_settings}
 
 
-def _find_dataset(task, kept):
+def _find_dataset(task, metadata):
     """Returns the data_prep.tasks.glue.Dataset for the settings; raises InputError if it does not exist.
 
     Custom tasks use the labels of the training file, or the model's labels if there is a model with label names.
     """
     if task.task_name == "own":
-        has_names = kept and not kept.as_task.is_generic
-        dataset = glue.own_task(
+        has_names = metadata and not metadata.as_task.is_generic
+        dataset = glue.create_custom_task(
             task.data_dir, task.text_a_column, task.text_b_column, task.label_column,
-            labels=kept.labels if has_names else (), regression=task.regression, label_separator=task.label_separator)
-        if kept and len(kept.labels) != len(dataset.labels):
-            raise InputError(f"`data_dir`={task.data_dir}: the model has {len(kept.labels)} labels, the data "
-                             f"{len(dataset.labels)}: it was trained for another task")
+            labels=metadata.labels if has_names else (), regression=task.regression,
+            label_separator=task.label_separator)
+        if metadata and len(metadata.labels) != len(dataset.labels):
+            raise InputError(f"`data_dir`={task.data_dir}: the model has {len(metadata.labels)} labels, but the data "
+                             f"has {len(dataset.labels)}; use the data of the task that the model was trained on")
         return dataset
     try:
         dataset = glue.find_task(task.task_name)
     except InputError as error:
-        raise InputError(f"`task_name`: {error}, and own") from error
+        raise InputError(f"`task_name`: {error}, or own") from error
     if dataset.name == "xnli":
-        dataset = glue.xnli_task(*task.xnli_languages)
-    if kept is None or kept.labels == dataset.labels:
+        dataset = glue.create_xnli_task(*task.xnli_languages)
+    if metadata is None or metadata.labels == dataset.labels:
         return dataset
-    return dataclasses.replace(dataset, labels=labels_of_model(dataset.name, dataset.labels, kept.labels))
+    return dataclasses.replace(dataset, labels=order_labels(dataset.name, dataset.labels, metadata.labels))
 
 
-def labels_of_model(task_name, labels, of_model):
+def order_labels(task_name, labels, model_labels):
     """Returns the labels of a published task in the order of a model's outputs.
 
     Models on Hugging Face's hub have the label names of its datasets, or no names, in any order.
@@ -241,7 +243,7 @@ def labels_of_model(task_name, labels, of_model):
     Args:
       task_name: str. Name of the published task.
       labels: Tuple of str. Labels of the task.
-      of_model: Tuple of str. Labels of the model.
+      model_labels: Tuple of str. Labels of the model.
 
     Returns:
       Tuple of str. `labels` in the order of the model, or unchanged if the model's labels have no names.
@@ -249,18 +251,18 @@ def labels_of_model(task_name, labels, of_model):
     Raises:
       InputError: If the model has other labels, or another number of them.
     """
-    if len(of_model) == len(labels):
-        if all(map(GENERIC_LABEL.fullmatch, of_model)):
+    if len(model_labels) == len(labels):
+        if all(map(GENERIC_LABEL.fullmatch, model_labels)):
             return labels
-        known = {_plain(name): label for name, label in HUB_NAMES.get(task_name, {}).items()}
-        known |= {_plain(label): label for label in labels}
-        in_order = tuple(known.get(_plain(name)) for name in of_model)
+        known = {_normalize(name): label for name, label in HUB_NAMES.get(task_name, {}).items()}
+        known |= {_normalize(label): label for label in labels}
+        in_order = tuple(known.get(_normalize(name)) for name in model_labels)
         if {*in_order} == {*labels}:
             return in_order
-    learned, needed = (", ".join(each) or "a number" for each in (of_model, labels))
-    raise InputError(f"`task_name`={task_name}: the model was trained for another task, its labels are {learned}, "
-                     f"those of the task {needed}")
+    predicted, required = (", ".join(names) or "a number" for names in (model_labels, labels))
+    raise InputError(f"`task_name`={task_name}: the model was trained for another task; it predicts {predicted}, but "
+                     f"the task requires {required}")
 
 
-def _plain(name):
+def _normalize(name):
     return re.sub(r"[^a-z0-9]", "", name.lower())

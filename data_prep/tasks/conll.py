@@ -75,20 +75,20 @@ def read_sentences(path, token_column=0, label_column=None):
     """
     lines, words, labels, documents = [], [], [], []
     columns, decoder = (token_column,) if label_column is None else (token_column, label_column), files.LineDecoder()
-    rows = list(_decoded_rows(path, decoder))
-    for document, sentence in _sentences(path, rows, columns):
+    rows = list(_read_rows(path, decoder))
+    for document, sentence in _group_rows(path, rows, columns):
         documents.append(document)
         lines.append([line for line, _ in sentence])
         words.append([fields[token_column] for _, fields in sentence])
         if label_column is not None:
             labels.append([fields[label_column] for _, fields in sentence])
     if not words:
-        raise InputError(f"{path}: has no words")
+        raise InputError(f"{path}: contains no words")
     if label_column is None:
         return Sentences(path, rows, lines, words, None, decoder.num_garbled, documents)
     if any(map(ENTITY_LABEL.fullmatch, itertools.chain(*labels))):
         _check_entity_labels(path, lines, labels)
-        labels = [to_iob2(each) for each in labels]
+        labels = [to_iob2(sentence) for sentence in labels]
     return Sentences(path, rows, lines, words, labels, decoder.num_garbled, documents)
 
 
@@ -128,7 +128,7 @@ def from_iob2(labels, scheme):
 
 def find_scheme(sentences, label_column):
     """Returns the scheme of the entity labels in a column of a file; IOB2 if there are none."""
-    labels = [[_fields(sentences.rows[line - 1]) for line in lines] for lines in sentences.lines]
+    labels = [[_split_fields(sentences.rows[line - 1]) for line in lines] for lines in sentences.lines]
     width = len(labels[0][0])
     if not -width <= label_column < width:
         return IOB2
@@ -149,7 +149,7 @@ def are_entity_labels(names):
     return any(map(ENTITY_LABEL.fullmatch, names))
 
 
-def label_names(sentences):
+def find_label_names(sentences):
     """Returns the labels defined by a training file, in the order of their IDs, a tuple of str.
 
     For entities: O, then B- and I- of each type, with types sorted. Otherwise: the labels that occur, sorted.
@@ -159,7 +159,7 @@ def label_names(sentences):
     """
     names = set(itertools.chain(*sentences.labels))
     if len(names) < 2:
-        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}: is another column meant?")
+        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}; check `label_column`")
     if not are_entity_labels(names):
         return tuple(sorted(names))
     types = sorted({name.split("-", 1)[1] for name in names - {OUTSIDE}})
@@ -196,50 +196,52 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, a
     ids = {name: number for number, name in enumerate(names)}
     if sentences.labels is not None:
         _check_known(sentences, ids, allow_unknown)
-    room = max_seq_length - 2
-    pieces = list(_pieces_of_words(itertools.chain(*sentences.words), tokenizer))
-    num_cut = sum(len(of_word) > room for of_word in pieces)
-    labels = itertools.chain(*sentences.labels) if sentences.labels is not None else [names[0]] * len(pieces)
-    words = [(of_word[:room], ids.get(label, UNKNOWN)) for of_word, label in zip(pieces, labels, strict=True)]
+    max_tokens = max_seq_length - 2
+    word_ids = list(_tokenize_words(itertools.chain(*sentences.words), tokenizer))
+    num_truncated = sum(len(token_ids) > max_tokens for token_ids in word_ids)
+    labels = itertools.chain(*sentences.labels) if sentences.labels is not None else [names[0]] * len(word_ids)
+    words = [(token_ids[:max_tokens], ids.get(label, UNKNOWN))
+             for token_ids, label in zip(word_ids, labels, strict=True)]
     if document_context:
         rows = itertools.chain.from_iterable(
-            _windows(words[start:stop], room) for start, stop in _documents(sentences))
+            _split_document(words[start:stop], max_tokens) for start, stop in _find_documents(sentences))
     else:
         starts = itertools.accumulate(map(len, sentences.words), initial=0)
         rows = itertools.chain.from_iterable(
-            _divided(words[start:stop], room) for start, stop in itertools.pairwise(starts))
-    return _features(list(rows), tokenizer, max_seq_length), num_cut
+            _split_sentence(words[start:stop], max_tokens) for start, stop in itertools.pairwise(starts))
+    return _create_features(list(rows), tokenizer, max_seq_length), num_truncated
 
 
-def _divided(words, room):
+def _split_sentence(words, max_tokens):
     """Yields the rows of a sentence, (IDs, label IDs) of their tokens each; words: list of (IDs, label ID)."""
     row = []
     for word in words:
-        if sum(len(ids) for ids, _ in row) + len(word[0]) > room:
-            yield _row(row)
+        if sum(len(ids) for ids, _ in row) + len(word[0]) > max_tokens:
+            yield _join_words(row)
             row = []
         row.append(word)
-    yield _row(row)
+    yield _join_words(row)
 
 
-def _windows(words, room):
-    """Yields the rows of a document, like `_divided`. Words whose label is in another row have none."""
-    for window in document_windows.windows_of([len(ids) for ids, _ in words], room):
-        yield _row([(ids, label if window.first <= number < window.last else IGNORED)
-                    for number, (ids, label) in enumerate(words[window.start : window.stop], start=window.start)])
+def _split_document(words, max_tokens):
+    """Yields the rows of a document, like `_split_sentence`. Words whose label is in another row have none."""
+    for window in document_windows.compute_windows([len(ids) for ids, _ in words], max_tokens):
+        yield _join_words([
+            (ids, label if window.first <= number < window.last else IGNORED)
+            for number, (ids, label) in enumerate(words[window.start : window.stop], start=window.start)])
 
 
-def _row(words):
+def _join_words(words):
     """Returns (IDs, label IDs) of the tokens of words, lists of int."""
     row_ids = list(itertools.chain(*(ids for ids, _ in words)))
     return row_ids, list(itertools.chain(*([label, *[IGNORED] * (len(ids) - 1)] for ids, label in words)))
 
 
-def _documents(sentences):
+def _find_documents(sentences):
     """Yields start and stop of each document in Sentences among their words."""
     if not any(sentences.documents or ()):
-        raise InputError(f"`document_context`: {sentences.path} has no row that begins with {DOCUMENT_START}, where a "
-                         "document begins")
+        raise InputError(f"`document_context`=True: requires rows that begin with {DOCUMENT_START}, one per document, "
+                         f"but {sentences.path} contains none")
     start = 0
     for _, group in itertools.groupby(zip(sentences.documents, sentences.words, strict=True), lambda pair: pair[0]):
         stop = start + sum(len(words) for _, words in group)
@@ -247,7 +249,7 @@ def _documents(sentences):
         start = stop
 
 
-def _features(rows, tokenizer, max_seq_length):
+def _create_features(rows, tokenizer, max_seq_length):
     """Returns the features of convert_sentences_to_features for rows of (IDs, label IDs) of their tokens."""
     features = {name: np.zeros([len(rows), max_seq_length], np.int32)
                 for name in ("input_ids", "input_mask", "segment_ids", "label_ids")}
@@ -260,17 +262,18 @@ def _features(rows, tokenizer, max_seq_length):
     return features
 
 
-def lengths_of_parts(sentences, most):
-    """Returns the words of each sentence, list of int; splits longer ones into parts of up to `most` words.
+def compute_part_lengths(sentences, max_words):
+    """Returns the words of each sentence, list of int; splits longer ones into parts of up to `max_words` words.
 
     Args:
       sentences: Sentences.
-      most: int. Maximum number of words per part.
+      max_words: int. Maximum number of words per part.
     """
-    return [min(most, len(words) - start) for words in sentences.words for start in range(0, len(words), most)]
+    return [min(max_words, len(words) - start)
+            for words in sentences.words for start in range(0, len(words), max_words)]
 
 
-def features_of_words(label_ids, lengths):
+def create_word_features(label_ids, lengths):
     """Creates features with one position per word instead of per token.
 
     Args:
@@ -286,12 +289,12 @@ def features_of_words(label_ids, lengths):
     return {"input_mask": mask.astype(np.int32), "label_ids": labels}
 
 
-def of_words(values, label_ids):
+def select_word_values(values, label_ids):
     """Selects the values at the first tokens of words, in order: [rows, S, ...], [rows, S] -> [words, ...]."""
     return values[label_ids != IGNORED]
 
 
-def by_sentence(values, sentences):
+def group_by_sentence(values, sentences):
     """Splits a list with one item per word into one list per sentence."""
     values = iter(values)
     return [list(itertools.islice(values, len(words))) for words in sentences.words]
@@ -311,11 +314,11 @@ def write_predictions(path, sentences, labels):
     with new_file(path) as file:
         for line, row in enumerate(sentences.rows, start=1):
             if label := by_line.get(line, OUTSIDE if row.startswith(DOCUMENT_START) else None):
-                row += f"{_separator(row)}{label}"
+                row += f"{_find_separator(row)}{label}"
             file.write(f"{row}\n")
 
 
-def _sentences(path, rows, columns):
+def _group_rows(path, rows, columns):
     """Yields the sentences of a file: the number of the document, and a list of (line number, fields).
 
     Checks `columns`.
@@ -324,7 +327,7 @@ def _sentences(path, rows, columns):
     for line, row in enumerate(rows, start=1):
         is_word = row.strip(" \t") and not row.startswith(DOCUMENT_START)
         if is_word:
-            fields = _fields(row)
+            fields = _split_fields(row)
             first = first or (line, len(fields))
             _check_row(path, line, fields, columns, *first)
             sentence.append((line, fields))
@@ -336,14 +339,14 @@ def _sentences(path, rows, columns):
         yield document, sentence
 
 
-def _fields(row):
+def _split_fields(row):
     return row.split("\t") if "\t" in row else re.split(" +", row)
 
 
-def _decoded_rows(path, decoder):
+def _read_rows(path, decoder):
     """Yields lines without their ends; strips spaces around rows without tabs."""
     if not files.is_file(path):
-        raise InputError(f"{path}: does not exist")
+        raise InputError(f"{path}: does not exist or is not a file")
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             row = decoder(line, number == 1).rstrip("\r\n")
@@ -352,19 +355,19 @@ def _decoded_rows(path, decoder):
 
 def _check_row(path, line, fields, columns, first_line, width):
     if len(fields) != width:
-        raise InputError(f"{path}:{line}: {width} columns are expected, as in line {first_line}, {len(fields)} found")
+        raise InputError(f"{path}:{line}: has {len(fields)} columns, but line {first_line} has {width}")
     for column in columns:
         if not -width <= column < width:
-            raise InputError(f"{path}:{line}: there is no column {column}: the row has {width}, 0 to {width - 1}, or "
-                             f"from the last -1 to {-width}")
+            raise InputError(f"{path}:{line}: column {column} does not exist; the row has {width} columns: 0 to "
+                             f"{width - 1}, or {-width} to -1")
         if not fields[column]:
             raise InputError(f"{path}:{line}: column {column} is empty")
     if len({column % width for column in columns}) < len(columns):
-        raise InputError(f"{path}:{line}: column {columns[0]} is {columns[1]} too, of {width}: a word and a label are "
-                         "expected in columns of their own")
+        raise InputError(f"{path}:{line}: of {width} columns, {columns[0]} and {columns[1]} are the same; set "
+                         "`token_column` and `label_column` to different columns")
 
 
-def _separator(row):
+def _find_separator(row):
     return "\t" if "\t" in row else " "
 
 
@@ -372,8 +375,8 @@ def _check_entity_labels(path, lines, labels):
     """Raises InputError with file and line unless all labels are entity labels."""
     for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
         if label != OUTSIDE and not ENTITY_LABEL.fullmatch(label):
-            raise InputError(f"{path}:{line}: label {label!r}: O, or B-, I-, E- or S- before the type of an entity is "
-                             "expected, as in other rows")
+            raise InputError(f"{path}:{line}: label {label!r}: must be O, or an entity type with the prefix B-, I-, "
+                             "E-, or S-, as in other rows")
 
 
 def _check_known(sentences, ids, allow_unknown):
@@ -382,11 +385,11 @@ def _check_known(sentences, ids, allow_unknown):
         itertools.chain(*sentences.lines), itertools.chain(*sentences.labels), strict=True) if label not in ids]
     if unknown and not (allow_unknown and len(unknown) < sentences.num_words):
         line, label = unknown[0]
-        raise InputError(f"{sentences.path}:{line}: label {label!r} is unknown: the labels of the training data "
-                         f"are {', '.join(ids)}")
+        raise InputError(f"{sentences.path}:{line}: unknown label {label!r}; the training data has the labels "
+                         f"{', '.join(ids)}")
 
 
-def _pieces_of_words(words, tokenizer):
+def _tokenize_words(words, tokenizer):
     """Yields the IDs of each word's tokens, a list of at least one int."""
     words = iter(words)
     while batch := list(itertools.islice(words, WORDS_AT_A_TIME)):

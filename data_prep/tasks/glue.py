@@ -1,8 +1,8 @@
 """Sentence and sentence-pair tasks: the nine GLUE tasks, XNLI, and custom files.
 
-`TASKS` describes the columns of the texts and labels in each published dataset. `own_task` describes a TSV or CSV file
-with named columns. Published files are read like in the processors of the original BERT's run_classifier.py: by
-position, TSV without quoting, with a header if the file has one.
+`TASKS` describes the columns of the texts and labels in each published dataset. `create_custom_task` describes a TSV or
+CSV file with named columns. Published files are read like in the processors of the original BERT's run_classifier.py:
+by position, TSV without quoting, with a header if the file has one.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from tqdm import tqdm
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, is_file
 from data_prep.tasks import tables
-from data_prep.tasks.table_splits import not_selected, selected_rows
+from data_prep.tasks.table_splits import describe_selection, select_rows
 
 ROWS_AT_A_TIME = 1024
 UNKNOWN = -1  # Instead of the ID of a label that the task does not have.
@@ -76,9 +76,9 @@ class Dataset:
 
     def __post_init__(self):
         if self.regression == bool(self.labels):
-            raise InputError(f"task {self.name}: it needs either labels or regression=True")
+            raise InputError(f"task {self.name}: requires either labels or regression=True")
         if len(set(self.labels)) != len(self.labels):
-            raise InputError(f"task {self.name}: a label occurs twice in {', '.join(self.labels)}")
+            raise InputError(f"task {self.name}: contains a duplicate label: {', '.join(self.labels)}")
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
 
     @property
@@ -122,11 +122,11 @@ def find_task(name):
     for known, task in TASKS.items():
         if name.lower() in (known, known.replace("-", "")):
             return task
-    raise InputError(f"{name!r} is no known task: the tasks are {', '.join(TASKS)}")
+    raise InputError(f"unknown task {name!r}; must be one of {', '.join(TASKS)}")
 
 
-def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyType({}), labels=(),
-             regression=False, label_separator=None, metrics=()):
+def create_custom_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyType({}), labels=(),
+                       regression=False, label_separator=None, metrics=()):
     """Creates a custom task for files with a header.
 
     Args:
@@ -144,13 +144,13 @@ def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyTyp
     Raises:
       InputError: If a column or file is missing, or if the training file has no labels.
     """
-    files = {**{split: _own_file(data_dir, split) for split in ("train", "dev", "test")}, **files}
+    files = {**{split: _find_custom_file(data_dir, split) for split in ("train", "dev", "test")}, **files}
     splits = {split: Split(file, text_a, text_b, label) for split, file in files.items()}
     test_path = os.path.join(data_dir, files["test"])
     if is_file(test_path) and label not in tables.read_header(test_path):
         splits["test"] = dataclasses.replace(splits["test"], label=None)
     if not labels and not regression:
-        labels = _labels_of_file(os.path.join(data_dir, files["train"]), splits["train"], label_separator)
+        labels = _read_labels(os.path.join(data_dir, files["train"]), splits["train"], label_separator)
     if not metrics:
         metrics = (("pearson", "spearman") if regression else
                    ("micro_f1", "macro_f1") if label_separator else ("accuracy", "macro_f1"))
@@ -175,14 +175,14 @@ def read_examples(task, data_dir, split, allow_unknown=False):
         a number. The message names the file, and the line if applicable.
     """
     if split not in task.splits:
-        raise InputError(f"task {task.name} has no split {split!r}: it has {', '.join(task.splits)}")
+        raise InputError(f"task {task.name} has no split {split!r}; must be one of {', '.join(task.splits)}")
     layout = task.splits[split]
     path = os.path.join(data_dir, layout.file)
-    parse_label = _label_parser(task)
+    parse_label = _create_label_parser(task)
     guids, text_a, text_b, labels = [], [], [], []
     num_empty = num_broken = num_unknown = 0
     decoder, allow_unknown = LineDecoder(), allow_unknown and bool(task.labels) and not task.label_separator
-    for line, number, row in selected_rows(path, layout, task.skip_broken_rows, decoder):
+    for line, number, row in select_rows(path, layout, task.skip_broken_rows, decoder):
         if row is None:
             num_broken += 1
             continue
@@ -199,9 +199,9 @@ def read_examples(task, data_dir, split, allow_unknown=False):
                 labels.append(UNKNOWN)
                 num_unknown += 1
     if num_unknown == len(guids) > 0:
-        raise InputError(f"{path}: has none of the labels {', '.join(task.labels)}: is another column meant?")
+        raise InputError(f"{path}: contains none of the labels {', '.join(task.labels)}; check the label column")
     if not guids:
-        raise InputError(f"{path}: has no rows{not_selected(path, layout)}")
+        raise InputError(f"{path}: contains no rows{describe_selection(path, layout)}")
     return Examples(
         guids, text_a, text_b if layout.text_b is not None else None,
         np.array(labels, np.float32 if task.regression else np.int32) if layout.label is not None else None,
@@ -212,8 +212,8 @@ def check_length(examples, max_seq_length):
     """Raises InputError if `max_seq_length` has no space for a token of each text of Examples."""
     shortest = 3 if examples.text_b is None else 5
     if max_seq_length < shortest:
-        raise InputError(f"`max_seq_length`={max_seq_length}: [CLS], [SEP] and a piece of each text need at "
-                         f"least {shortest}")
+        raise InputError(f"`max_seq_length`={max_seq_length}: must be at least {shortest}, for [CLS], [SEP], and a "
+                         "token of each text")
 
 
 def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=False):
@@ -249,15 +249,15 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progr
 
 
 @dataclasses.dataclass(frozen=True)
-class Cut:
-    """Truncation by a maximum length: `num_examples` examples lose `num_pieces` of all `all_pieces` tokens."""
+class Truncation:
+    """Truncation by a maximum length: `num_examples` examples lose `num_tokens` of all `all_tokens` tokens."""
 
     num_examples: int
-    num_pieces: int
-    all_pieces: int
+    num_tokens: int
+    all_tokens: int
 
 
-def count_cut(examples, tokenizer, max_seq_length):
+def count_truncated(examples, tokenizer, max_seq_length):
     """Counts the tokens that `convert_examples_to_features` with the same arguments truncates."""
     lengths = np.zeros(len(examples), np.int64)
     for texts in filter(None, (examples.text_a, examples.text_b)):
@@ -266,38 +266,38 @@ def count_cut(examples, tokenizer, max_seq_length):
             lengths[rows] += tokenizer.tokenize(texts[rows]).row_lengths().numpy()
     num_special = 2 if examples.text_b is None else 3
     excess = np.maximum(0, lengths + num_special - max_seq_length)
-    return Cut(int(np.count_nonzero(excess)), int(excess.sum()), int(lengths.sum()))
+    return Truncation(int(np.count_nonzero(excess)), int(excess.sum()), int(lengths.sum()))
 
 
-def _label_parser(task):
+def _create_label_parser(task):
     """Returns a function from the text of a label to its value in `Examples.labels`; it raises InputError."""
     ids = {label: number for number, label in enumerate(task.labels)}
     ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
 
-    def number(text):
+    def parse_number(text):
         try:
             value = float(text)
         except ValueError:
             value = np.nan
         if not abs(value) <= float(np.finfo(np.float32).max):
-            raise InputError(f"label {text!r}: a number is expected")
+            raise InputError(f"label {text!r}: must be a number")
         return value
 
-    def one_label(text):
+    def parse_label_name(text):
         if text not in ids:
-            raise InputError(f"label {text!r} is unknown: the labels are {', '.join(task.labels)}")
+            raise InputError(f"unknown label {text!r}; must be one of {', '.join(task.labels)}")
         return ids[text]
 
-    def several_labels(text):
-        present = {one_label(label) for label in _split_labels(text, task.label_separator)}
+    def parse_label_names(text):
+        present = {parse_label_name(label) for label in _split_labels(text, task.label_separator)}
         return [int(label in present) for label in range(len(task.labels))]
 
     if task.regression:
-        return number
-    return several_labels if task.label_separator else one_label
+        return parse_number
+    return parse_label_names if task.label_separator else parse_label_name
 
 
-def _own_file(data_dir, split):
+def _find_custom_file(data_dir, split):
     has_csv, has_tsv = (is_file(os.path.join(data_dir, f"{split}.{ending}")) for ending in ("csv", "tsv"))
     return f"{split}.csv" if has_csv and not has_tsv else f"{split}.tsv"
 
@@ -306,33 +306,33 @@ def _split_labels(text, separator):
     return [label.strip() for label in text.split(separator) if label.strip()]
 
 
-def _labels_of_file(path, layout, separator):
+def _read_labels(path, layout, separator):
     labels = set()
-    for line, _, row in selected_rows(path, layout, skip_broken=False):
+    for line, _, row in select_rows(path, layout, skip_broken=False):
         if not separator and not row.label.strip():
             raise InputError(f"{path}:{line}: the label is empty")
         labels.update(_split_labels(row.label, separator) if separator else [row.label])
     if not labels:
-        raise InputError(f"{path}: has no labels")
+        raise InputError(f"{path}: contains no labels")
     if len(labels) < 2 and not separator:
-        raise InputError(f"{path}: all rows have the label {labels.pop()!r}: is another column meant?")
+        raise InputError(f"{path}: all rows have the label {labels.pop()!r}; check the label column")
     if all(map(_WHOLE_NUMBER.fullmatch, labels)):
         return sorted(labels, key=lambda label: (int(label), label))
     return sorted(labels)
 
 
-def _glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):
+def _create_glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):
     """Creates a task whose development file has the columns of its training file; `train`, `test`: dicts of them."""
     return Dataset(name, {"train": Split("train.tsv", **train), "dev": Split(dev_file, **train),
                                      "test": Split(test_file, **test)}, labels, **fields)
 
 
-def _mnli_task(name, kind):
+def _create_mnli_task(name, kind):
     texts = {"text_a": 8, "text_b": 9, "index": 0}
-    return _glue_task(name, NLI_LABELS, {**texts, "label": -1}, texts, f"dev_{kind}.tsv", f"test_{kind}.tsv")
+    return _create_glue_task(name, NLI_LABELS, {**texts, "label": -1}, texts, f"dev_{kind}.tsv", f"test_{kind}.tsv")
 
 
-def xnli_task(language="zh", train_language=None):
+def create_xnli_task(language="zh", train_language=None):
     """Creates XNLI in one of its languages, trained on translated MultiNLI. The original BERT reads the Chinese part.
 
     Args:
@@ -349,25 +349,25 @@ def xnli_task(language="zh", train_language=None):
 NLI_LABELS = ("contradiction", "entailment", "neutral")
 _TWO_WAY = ("entailment", "not_entailment")
 _PAIR = {"text_a": 1, "text_b": 2, "index": 0}
-_LABELLED_PAIR = {**_PAIR, "label": 3}
+_LABELED_PAIR = {**_PAIR, "label": 3}
 _MRPC_PAIR = {"text_a": 3, "text_b": 4}
 _STSB_PAIR = {"text_a": 7, "text_b": 8, "index": 0}
 
 TASKS = MappingProxyType({task.name: task for task in (
-    _glue_task("cola", ("0", "1"), {"text_a": 3, "label": 1, "header": False}, {"text_a": 1, "index": 0},
+    _create_glue_task("cola", ("0", "1"), {"text_a": 3, "label": 1, "header": False}, {"text_a": 1, "index": 0},
                metrics=("matthews_corrcoef", "accuracy")),
-    _glue_task("sst-2", ("0", "1"), {"text_a": 0, "label": 1}, {"text_a": 1, "index": 0}),
-    _glue_task("mrpc", ("0", "1"), {**_MRPC_PAIR, "label": 0}, {**_MRPC_PAIR, "index": 0},
+    _create_glue_task("sst-2", ("0", "1"), {"text_a": 0, "label": 1}, {"text_a": 1, "index": 0}),
+    _create_glue_task("mrpc", ("0", "1"), {**_MRPC_PAIR, "label": 0}, {**_MRPC_PAIR, "index": 0},
                metrics=("f1", "accuracy")),
-    _glue_task("sts-b", (), {**_STSB_PAIR, "label": 9}, _STSB_PAIR, regression=True,
+    _create_glue_task("sts-b", (), {**_STSB_PAIR, "label": 9}, _STSB_PAIR, regression=True,
                metrics=("pearson", "spearman")),
     # A line break inside a question splits some rows of the published training file.
-    _glue_task("qqp", ("0", "1"), {"text_a": 3, "text_b": 4, "label": 5, "index": 0}, _PAIR,
+    _create_glue_task("qqp", ("0", "1"), {"text_a": 3, "text_b": 4, "label": 5, "index": 0}, _PAIR,
                metrics=("f1", "accuracy"), skip_broken_rows=True),
-    _mnli_task("mnli", "matched"),
-    _mnli_task("mnli-mm", "mismatched"),
-    _glue_task("qnli", _TWO_WAY, _LABELLED_PAIR, _PAIR),
-    _glue_task("rte", _TWO_WAY, _LABELLED_PAIR, _PAIR),
-    _glue_task("wnli", ("0", "1"), _LABELLED_PAIR, _PAIR),
-    xnli_task(),
+    _create_mnli_task("mnli", "matched"),
+    _create_mnli_task("mnli-mm", "mismatched"),
+    _create_glue_task("qnli", _TWO_WAY, _LABELED_PAIR, _PAIR),
+    _create_glue_task("rte", _TWO_WAY, _LABELED_PAIR, _PAIR),
+    _create_glue_task("wnli", ("0", "1"), _LABELED_PAIR, _PAIR),
+    create_xnli_task(),
 )})

@@ -42,7 +42,7 @@ class MultipleChoiceData(TaskData):
         path = getattr(self.settings, f"{split}_file")
         questions = swag.READERS[self.settings.data_format](path)
         if questions.labels is None and split != "test":
-            raise InputError(f"`{split}_file`={path}: has no answers")
+            raise InputError(f"`{split}_file`={path}: contains no answers")
         return questions
 
     def read(self, split, tokenizer):
@@ -50,14 +50,15 @@ class MultipleChoiceData(TaskData):
         questions = self.examples(split)
         features = swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length, show_progress=True)
         pairs = questions.pairs()
-        notes = [f"{split}: {len(questions):,} questions of {questions.num_choices} choices"]
+        notes = [f"{split}: {len(questions):,} questions with {questions.num_choices} choices each"]
         num_empty = sum(not text.strip() for text in questions.text_a + pairs.text_b)
         if num_empty:
             notes.append(f"{num_empty:,} texts are empty")
-        cut = glue.count_cut(pairs, tokenizer, self.max_seq_length)
-        if cut.num_examples:
-            notes.append(f"{cut.num_examples:,} choices are longer than --max_seq_length={self.max_seq_length}: "
-                         f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
+        truncation = glue.count_truncated(pairs, tokenizer, self.max_seq_length)
+        if truncation.num_examples:
+            notes.append(f"{truncation.num_examples:,} choices are longer than --max_seq_length={self.max_seq_length} "
+                         f"and are truncated: {truncation.num_tokens:,} of all {truncation.all_tokens:,} tokens are "
+                         "dropped")
         if questions.num_garbled:
             notes.append(files.garbled_note(questions.num_garbled))
         print("; ".join(notes), file=sys.stderr)
@@ -70,7 +71,7 @@ class MultipleChoiceData(TaskData):
     def questions(self):
         questions = swag.READERS[self.settings.data_format](self.settings.dev_file)
         if questions.labels is None:
-            raise InputError(f"`dev_file`={self.settings.dev_file}: has no labels to compare with")
+            raise InputError(f"`dev_file`={self.settings.dev_file}: contains no answers to compare with")
         for guid, text_a, choices, label in zip(questions.guids, questions.text_a, questions.text_b, questions.labels,
                                                 strict=True):
             yield Question(text_a, choices=tuple(choices), expected=f"choice {label}", source=guid, right=int(label))

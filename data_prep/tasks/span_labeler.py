@@ -66,18 +66,18 @@ class SpanLabelerData(TaskData):
             logging.getLogger(squad.__name__).setLevel(logging.INFO)
         squad.check_lengths(self.max_seq_length, settings.doc_stride, settings.max_query_length)
         if settings.doc_stride > self.max_seq_length - settings.max_query_length - 3:
-            warn(f"`doc_stride`={settings.doc_stride}: windows after long questions are shorter and do not overlap: "
-                 "answers across their ends cannot be found")
+            warn(f"note: `doc_stride`={settings.doc_stride}: windows after long questions are shorter and do not "
+                 "overlap, so answers across their boundaries cannot be found")
 
     def _read_examples(self, split):
         """Reads the examples of a split, and prints notes about them to standard error."""
         _, path = self._file(split)
         examples = squad.read_examples(path, split == "train", self.settings.version_2_with_negative)
         if examples.num_not_found:
-            warn(f"{path}: {examples.num_not_found:,} questions are left out: their answer does not stand in the "
-                 "context where answer_start says")
+            warn(f"{path}: {examples.num_not_found:,} questions are skipped, because their answer is not at its "
+                 "answer_start in the context")
         if examples.num_empty:
-            warn(f"{path}: {examples.num_empty:,} questions are empty, or about an empty context")
+            warn(f"{path}: {examples.num_empty:,} questions are empty or have an empty context")
         return examples
 
     def read(self, split, tokenizer):
@@ -94,15 +94,17 @@ class SpanLabelerData(TaskData):
         """Yields the windows of a split and prints their number at the end; raises InputError if there are none."""
         name, path = self._file(split)
         examples, settings = self.examples(split), self.settings
-        windows = self._windows_of(examples, tokenizer, is_training=split == "train")
+        windows = self._create_windows(examples, tokenizer, is_training=split == "train")
         yield from windows
         if not windows.num_features:
-            raise InputError(f"`{name}`={path}: no context has a word")
-        cut = windows.num_long_questions
-        warn(f"{path}: {len(examples):,} questions, {windows.num_features:,} windows"
-             + (f"; {cut:,} questions are cut to --max_query_length={settings.max_query_length} pieces" if cut else ""))
+            raise InputError(f"`{name}`={path}: contains no context with words")
+        note = ""
+        if windows.num_long_questions:
+            note = (f"; {windows.num_long_questions:,} questions are truncated to --max_query_length="
+                    f"{settings.max_query_length} tokens")
+        warn(f"{path}: {len(examples):,} questions, {windows.num_features:,} windows{note}")
 
-    def _windows_of(self, examples, tokenizer, is_training):
+    def _create_windows(self, examples, tokenizer, is_training):
         return squad.convert_examples_to_features(
             examples, tokenizer, self.max_seq_length, self.settings.doc_stride, self.settings.max_query_length,
             is_training)
@@ -114,16 +116,16 @@ class SpanLabelerData(TaskData):
 
     def _read_unlabeled(self, path, tokenizer):
         examples = squad.read_examples(path, False, self.settings.version_2_with_negative)
-        windows = list(self._windows_of(examples, tokenizer, is_training=False))
+        windows = list(self._create_windows(examples, tokenizer, is_training=False))
         if not windows:
-            raise InputError(f"`unlabeled_file`={path}: no context has a word")
+            raise InputError(f"`unlabeled_file`={path}: contains no context with words")
         return {name: values.astype(np.int32) for name, values in _id_features(windows).items()}
 
     def questions(self):
         path = self.settings.predict_file
         for example in squad.read_examples(path, False, self.settings.version_2_with_negative):
             if example.answers is None:
-                raise InputError(f"`predict_file`={path}: has no answers to compare with")
+                raise InputError(f"`predict_file`={path}: contains no answers to compare with")
             yield Question(example.question_text, example.context, expected=" / ".join(dict.fromkeys(example.answers)),
                            source=example.qas_id, right=example.answers)
 
@@ -137,5 +139,5 @@ class SpanLabelerData(TaskData):
 
 
 def _id_features(windows):
-    arrays = squad.arrays_of(windows)
+    arrays = squad.create_arrays(windows)
     return {name: arrays[name] for name in ID_FEATURES}

@@ -64,24 +64,24 @@ def read_swag(path):
     decoder = files.LineDecoder()
     rows = tables.read_rows(path, decoder)
     header = next(rows, (1, []))[1]
-    first, second = (tables.position(name, header, path) for name in ("sent1", "sent2"))
-    names = sorted(filter(ENDING.fullmatch, header), key=_number_of)
-    missing = next((f"ending{number}" for number, name in enumerate(names) if _number_of(name) != number), None)
+    first, second = (tables.find_position(name, header, path) for name in ("sent1", "sent2"))
+    names = sorted(filter(ENDING.fullmatch, header), key=_parse_number)
+    missing = next((f"ending{number}" for number, name in enumerate(names) if _parse_number(name) != number), None)
     if len(names) < 2 or missing:
-        expected = f"the column {missing} is" if missing else "columns ending0, ending1, ... are"
-        raise InputError(f"{path}:1: {expected} expected: the columns are {', '.join(header)}")
+        required = f"column {missing} is" if missing else "columns ending0, ending1, ... are"
+        raise InputError(f"{path}:1: {required} required; the columns are {', '.join(header)}")
     endings = list(map(header.index, names))
     answers = header.index("label") if "label" in header else None
     guids, text_a, text_b, labels = [], [], [], []
     for number, (line, fields) in enumerate(rows):
         if len(fields) != len(header):
-            raise InputError(f"{path}:{line}: {len(header)} columns are expected, {len(fields)} found")
+            raise InputError(f"{path}:{line}: must have {len(header)} columns, but has {len(fields)}")
         guids.append(fields[0] if not header[0] else str(number))  # Written by pandas: its index has no name.
         text_a.append(fields[first])
         text_b.append([f"{fields[second]} {fields[ending]}".strip() for ending in endings])
         if answers is not None:
-            labels.append(_swag_label(fields[answers], len(endings), f"{path}:{line}"))
-    return dataclasses.replace(_questions(path, guids, text_a, text_b, labels), num_garbled=decoder.num_garbled)
+            labels.append(_parse_swag_label(fields[answers], len(endings), f"{path}:{line}"))
+    return dataclasses.replace(_create_questions(path, guids, text_a, text_b, labels), num_garbled=decoder.num_garbled)
 
 
 def read_race(path):
@@ -98,24 +98,24 @@ def read_race(path):
         options, or if its answer is not an option. The message names the file, and the question if applicable.
     """
     guids, text_a, text_b, labels = [], [], [], []
-    for file in _race_files(path):
+    for file in _find_race_files(path):
         article = _read_article(file)
         answers = article.get("answers")
         if guids and (answers is not None) != bool(labels):
-            raise InputError(f"{file}: has {'no ' if answers is None else ''}answers, unlike the files before it")
+            raise InputError(f"{file}: contains {'no ' if answers is None else ''}answers, unlike the previous files")
         for number, (question, options) in enumerate(zip(article["questions"], article["options"], strict=True)):
             place = f"{file}, question {number + 1}"
             if not isinstance(question, str) or not _are_texts(options):
-                raise InputError(f"{place}: a text, and as options a list of texts, are expected")
+                raise InputError(f"{place}: the question must be a string, and its options a list of strings")
             expected = len(text_b[0]) if text_b else len(options)
             if len(options) != expected or expected < 2:
-                raise InputError(f"{place}: {max(2, expected)} options are expected, {len(options)} found")
+                raise InputError(f"{place}: must have {max(2, expected)} options, but has {len(options)}")
             guids.append(without_surrogates(f"{article.get('id', os.path.basename(file))}-{number}"))
             text_a.append(without_surrogates(article["article"]))
-            text_b.append([without_surrogates(_statement(question, option)) for option in options])
+            text_b.append([without_surrogates(_complete_question(question, option)) for option in options])
             if answers is not None:
-                labels.append(_race_label(answers[number], len(options), place))
-    return _questions(path, guids, text_a, text_b, labels)
+                labels.append(_parse_race_label(answers[number], len(options), place))
+    return _create_questions(path, guids, text_a, text_b, labels)
 
 
 READERS = {"swag": read_swag, "race": read_race}
@@ -144,25 +144,25 @@ def convert_questions_to_features(questions, tokenizer, max_seq_length, show_pro
     return features
 
 
-def _number_of(ending):
+def _parse_number(ending):
     return int(ENDING.fullmatch(ending)[1])
 
 
-def _swag_label(text, num_choices, place):
+def _parse_swag_label(text, num_choices, place):
     if text not in map(str, range(num_choices)):
-        raise InputError(f"{place}: label {text!r}: the number of an ending is expected, 0 to {num_choices - 1}")
+        raise InputError(f"{place}: label {text!r}: must be the number of an ending, 0 to {num_choices - 1}")
     return int(text)
 
 
-def _race_files(path):
+def _find_race_files(path):
     if files.is_file(path):
         return [path]
     if not files.is_dir(path):
         raise InputError(f"{path}: does not exist")
-    found = [file for file in files.files_below(path) if file.endswith((".json", ".txt"))]
-    if not found:
-        raise InputError(f"{path}: holds no .json or .txt files")
-    return found
+    json_files = [file for file in files.files_below(path) if file.endswith((".json", ".txt"))]
+    if not json_files:
+        raise InputError(f"{path}: contains no .json or .txt files")
+    return json_files
 
 
 def _read_article(path):
@@ -170,13 +170,13 @@ def _read_article(path):
     article = read_json(path)
     kinds = {"article": str, "questions": list, "options": list}
     if not isinstance(article, dict) or not all(isinstance(article.get(key), kind) for key, kind in kinds.items()):
-        raise InputError(f"{path}: an object with the keys article, a text, questions and options, lists, is expected")
+        raise InputError(f"{path}: must be an object with the keys article (a string), questions, and options (lists)")
     num_questions = len(article["questions"])
     if not isinstance(article.get("answers", []), list):
-        raise InputError(f"{path}: a list is expected under the key answers")
+        raise InputError(f"{path}: answers must be a list")
     for key in ("options", "answers"):
         if key in article and len(article[key]) != num_questions:
-            raise InputError(f"{path}: {num_questions} {key} are expected, one a question, {len(article[key])} found")
+            raise InputError(f"{path}: must have {num_questions} {key}, one per question, but has {len(article[key])}")
     return article
 
 
@@ -184,21 +184,21 @@ def _are_texts(options):
     return isinstance(options, list) and all(isinstance(option, str) for option in options)
 
 
-def _statement(question, option):
+def _complete_question(question, option):
     """Returns a question with an option inserted in its gap, marked by "_", or appended."""
     if "_" in question:
         return re.sub("_+", lambda _: option, question, count=1)
     return f"{question} {option}"
 
 
-def _race_label(answer, num_choices, place):
+def _parse_race_label(answer, num_choices, place):
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:num_choices]
     if not (isinstance(answer, str) and len(answer) == 1 and answer in letters):
-        raise InputError(f"{place}: answer {answer!r}: one of {', '.join(letters)} is expected")
+        raise InputError(f"{place}: answer {answer!r}: must be one of {', '.join(letters)}")
     return letters.index(answer)
 
 
-def _questions(path, guids, text_a, text_b, labels):
+def _create_questions(path, guids, text_a, text_b, labels):
     if not guids:
-        raise InputError(f"{path}: has no questions")
+        raise InputError(f"{path}: contains no questions")
     return Questions(guids, text_a, text_b, np.array(labels, np.int32) if labels else None)

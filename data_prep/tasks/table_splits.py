@@ -17,7 +17,7 @@ class Row:
     index: str | None
 
 
-def selected_rows(path, layout, skip_broken, decoder=None):
+def select_rows(path, layout, skip_broken, decoder=None):
     """Yields (line, number of the row, Row or None for a broken one) of the rows that `only` selects.
 
     The header is row 0. Without a header, the first row is row 0, as in the original BERT's guids.
@@ -28,15 +28,15 @@ def selected_rows(path, layout, skip_broken, decoder=None):
     if layout.header:
         first_number, header = 1, next(rows, (1, []))[1]
         if any(isinstance(column, str) for column in columns):
-            columns = [tables.position(column, header, path) if isinstance(column, str) else column
+            columns = [tables.find_position(column, header, path) if isinstance(column, str) else column
                        for column in columns]
             width = len(header)  # A tab within a text would shift the named columns after it.
-    needed = max(column for column in columns if column is not None) + 1
+    num_required = max(column for column in columns if column is not None) + 1
     for number, (line, fields) in enumerate(rows, start=first_number):
-        if len(fields) < needed or (width and len(fields) != width):
+        if len(fields) < num_required or (width and len(fields) != width):
             if not skip_broken:
-                raise InputError(f"{path}:{line}: {width or f'at least {needed}'} columns are expected, "
-                                 f"{len(fields)} found")
+                raise InputError(f"{path}:{line}: must have {width or f'at least {num_required}'} columns, but has "
+                                 f"{len(fields)}")
             yield line, number, None
             continue
         *values, key = (None if column is None else fields[column] for column in columns)
@@ -44,11 +44,11 @@ def selected_rows(path, layout, skip_broken, decoder=None):
             yield line, number, Row(*values)
 
 
-def not_selected(path, layout):
+def describe_selection(path, layout):
     """Describes the values in the column of `only` for a file without a matching row; "" without `only`."""
     if layout.only is None:
         return ""
     column, value = layout.only
     others = sorted({fields[column] for _, fields in itertools.islice(tables.read_rows(path), layout.header, None)
                      if len(fields) > column})
-    return f" with {value!r} in column {column + 1}, which has {', '.join(others) or 'none'}"
+    return f" with {value!r} in column {column + 1}, which contains {', '.join(others) or 'no values'}"

@@ -24,12 +24,12 @@ def read_rows(path, decoder=None):
     """
     decoder = decoder or files.LineDecoder()
     if not files.is_file(path):
-        raise InputError(f"{path}: does not exist")
+        raise InputError(f"{path}: does not exist or is not a file")
     with files.open_bytes(path) as file:
         # Lines end only at \n: texts may contain any other character that Python treats as a line end.
         lines = (decoder(line, not number) for number, line in enumerate(file))
         if path.lower().endswith(".csv"):
-            yield from _csv_rows(lines, path)
+            yield from _read_csv_rows(lines, path)
             return
         for number, line in enumerate(lines, start=1):
             if line := line.rstrip("\r\n"):
@@ -43,14 +43,14 @@ def read_header(path):
     return []
 
 
-def position(column, header, path):
+def find_position(column, header, path):
     """Returns the 0-based position of a column by its name in the header; InputError lists the names."""
     if column not in header:
-        raise InputError(f"{path}:1: there is no column {column!r}: the columns are {', '.join(header)}")
+        raise InputError(f"{path}:1: column {column!r} does not exist; must be one of {', '.join(header)}")
     return header.index(column)
 
 
-def _csv_rows(lines, path):
+def _read_csv_rows(lines, path):
     reader = csv.reader(lines, strict=True)
     try:
         while (fields := _next_row(reader)) is not None:

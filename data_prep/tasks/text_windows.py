@@ -14,11 +14,11 @@ class Windows:
 
     Attributes:
       stride: int. Tokens between the starts of two windows of a text.
-      most: int. Maximum number of windows of a text.
+      max_windows: int. Maximum number of windows of a text.
     """
 
     stride: int
-    most: int
+    max_windows: int
 
 
 def convert_examples_to_windows(examples, tokenizer, max_seq_length, windows, show_progress=False):
@@ -44,11 +44,11 @@ def convert_examples_to_windows(examples, tokenizer, max_seq_length, windows, sh
     parts, rows, was_cut = [], [np.zeros([0], np.int64)], []
     with tqdm(total=len(examples), desc="tokenizing", unit="row", disable=not show_progress) as progress:
         for start in range(0, len(examples), ROWS_AT_A_TIME):
-            some = slice(start, start + ROWS_AT_A_TIME)
-            text_b = None if examples.text_b is None else examples.text_b[some]
+            batch = slice(start, start + ROWS_AT_A_TIME)
+            text_b = None if examples.text_b is None else examples.text_b[batch]
             encoded, row, cut = tokenizer.encode_windows(
-                examples.text_a[some], text_b, max_seq_length=max_seq_length, stride=windows.stride,
-                max_windows=windows.most)
+                examples.text_a[batch], text_b, max_seq_length=max_seq_length, stride=windows.stride,
+                max_windows=windows.max_windows)
             parts.append({name: value.numpy() for name, value in encoded.items()})
             rows.append(start + row.numpy())
             was_cut.append(cut.numpy())

@@ -48,7 +48,7 @@ class TokenClassifierData(TaskData):
     @functools.cached_property
     def labels(self):
         """Names of the labels, from the model or, for a new one, from the training file: tuple of str."""
-        return self.kept.labels if self.kept else conll.label_names(self.examples("train"))
+        return self.metadata.labels if self.metadata else conll.find_label_names(self.examples("train"))
 
     def _read_examples(self, split):
         label_column = None if split == "test" else self.settings.label_column
@@ -57,20 +57,20 @@ class TokenClassifierData(TaskData):
     def read(self, split, tokenizer):
         """See TaskData."""
         sentences, document_context = self.examples(split), self.settings.document_context
-        features, num_cut = conll.convert_sentences_to_features(
+        features, num_truncated = conll.convert_sentences_to_features(
             sentences, self.labels, tokenizer, self.max_seq_length,
             allow_unknown=split == "dev" and not self.settings.strict, document_context=document_context)
         notes = f"{split}: {len(sentences):,} sentences, {sentences.num_words:,} words"
         if document_context:
             notes += f" in {len(features['input_ids']):,} windows of {len(set(sentences.documents)):,} documents"
         elif len(features["input_ids"]) > len(sentences):
-            notes += (f" in {len(features['input_ids']):,} rows: what is longer than --max_seq_length="
-                      f"{self.max_seq_length} is divided")
-        if num_cut:
-            notes += f"; {num_cut:,} words alone are longer and lose their last pieces"
+            notes += (f" in {len(features['input_ids']):,} rows; sentences longer than --max_seq_length="
+                      f"{self.max_seq_length} are split")
+        if num_truncated:
+            notes += f"; {num_truncated:,} words are longer than a row and are truncated"
         if num_unknown := int((features["label_ids"] == conll.UNKNOWN).sum()):
-            notes += (f"; {num_unknown:,} words have a label that training lacks, and count as wrong (--strict refuses "
-                      "them)")
+            notes += (f"; {num_unknown:,} words have a label that the training data lacks and count as misclassified "
+                      "(set --strict to reject them)")
         if sentences.num_garbled:
             notes += f"; {garbled_note(sentences.num_garbled)}"
         print(notes, file=sys.stderr)
@@ -78,7 +78,7 @@ class TokenClassifierData(TaskData):
 
     def _read_unlabeled(self, path, tokenizer):
         sentences = conll.read_sentences(path, self.settings.token_column, None)
-        return conll.convert_sentences_to_features(sentences, self.kept.labels, tokenizer, self.max_seq_length)[0]
+        return conll.convert_sentences_to_features(sentences, self.metadata.labels, tokenizer, self.max_seq_length)[0]
 
     def questions(self):
         sentences = self.examples("dev")

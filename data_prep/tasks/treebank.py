@@ -40,7 +40,7 @@ class Sentence:
 
         Returns:
           List of W int, the character at which each word begins; None if there is no text, or if it is not the forms
-          of the words, one after the other, with or without spaces between them.
+          of the words, in sequence, with or without spaces between them.
         """
         if self.text is None:
             return None
@@ -66,7 +66,7 @@ def read_sentences(path, decoder=None):
         of the sentence, or if there are no sentences. The message names the file, and the line if applicable.
     """
     decoder = decoder or files.LineDecoder()
-    rows, sentence_text, found = [], None, 0
+    rows, sentence_text, num_sentences = [], None, 0
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             text = decoder(line, number == 1).rstrip("\r\n")
@@ -74,40 +74,40 @@ def read_sentences(path, decoder=None):
                 sentence_text = match[1]
             elif text.strip() and not text.startswith("#"):
                 rows.append((number, text.split("\t")))
-            elif not text.strip() and (sentence := _sentence(path, rows, sentence_text)):
+            elif not text.strip() and (sentence := _create_sentence(path, rows, sentence_text)):
                 yield sentence
-                found += 1
+                num_sentences += 1
             if not text.strip():
                 rows, sentence_text = [], None
-    if sentence := _sentence(path, rows, sentence_text):
+    if sentence := _create_sentence(path, rows, sentence_text):
         yield sentence
-        found += 1
-    if not found:
-        raise InputError(f"{path}: has no sentences")
+        num_sentences += 1
+    if not num_sentences:
+        raise InputError(f"{path}: contains no sentences")
 
 
-def _sentence(path, rows, text):
+def _create_sentence(path, rows, text):
     """Returns the Sentence of rows (line number, columns) and a text or None, or None if they have no words."""
     words = []
     for line, columns in rows:
         if len(columns) != NUM_COLUMNS:
-            raise InputError(f"{path}:{line}: has {len(columns)} of the {NUM_COLUMNS} columns of CoNLL-U, divided by "
-                             "tabs")
+            raise InputError(f"{path}:{line}: has {len(columns)} columns separated by tabs, but CoNLL-U requires "
+                             f"{NUM_COLUMNS}")
         if not columns[0].isdecimal():
             if not columns[0].replace("-", "").replace(".", "").isdecimal():
-                raise InputError(f"{path}:{line}: ID is {columns[0]!r}: a whole number, a range or a decimal is needed")
+                raise InputError(f"{path}:{line}: ID {columns[0]!r}: must be an integer, a range, or a decimal")
             continue
         words.append((line, columns))
         if int(columns[0]) != len(words):
-            raise InputError(f"{path}:{line}: ID is {columns[0]}: must be {len(words)}")
-    heads = [_head(path, line, columns[6], len(words)) for line, columns in words]
+            raise InputError(f"{path}:{line}: ID {columns[0]}: must be {len(words)}")
+    heads = [_parse_head(path, line, columns[6], len(words)) for line, columns in words]
     if not words:
         return None
     return Sentence([columns[1] for _, columns in words], [columns[3] for _, columns in words], heads,
                     [columns[7] for _, columns in words], text)
 
 
-def _head(path, line, text, num_words):
+def _parse_head(path, line, text, num_words):
     if not (text.isdecimal() and int(text) <= num_words):
-        raise InputError(f"{path}:{line}: HEAD is {text!r}: must be a number from 0 to {num_words}")
+        raise InputError(f"{path}:{line}: HEAD {text!r}: must be a number from 0 to {num_words}")
     return int(text) - 1

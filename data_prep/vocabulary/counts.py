@@ -30,14 +30,14 @@ class WordCounts:
     Attributes:
       words: Dict of word to number of occurrences, without words longer than MAX_WORD_CHARACTERS.
       characters: Dict of character to number of occurrences in words of up to MAX_WORD_CHARACTERS.
-      dropped: int. Occurrences of the words dropped from `words` because of the limit on distinct words. Their
+      num_dropped: int. Occurrences of the words dropped from `words` because of the limit on distinct words. Their
         characters are counted in `characters`.
       num_garbled: int. Number of lines with invalid UTF-8 bytes, which were dropped.
     """
 
     words: dict
     characters: dict
-    dropped: int
+    num_dropped: int
     num_garbled: int = 0
 
 
@@ -62,7 +62,7 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
     Raises:
       InputError: If a .gz file is damaged. The message names the file.
     """
-    words, characters, dropped, num_garbled = collections.Counter(), collections.Counter(), 0, 0
+    words, characters, num_dropped, num_garbled = collections.Counter(), collections.Counter(), 0, 0
     progress = tqdm(total=sum(map(files.size, paths)), desc="counting words", unit="B", unit_scale=True,
                     disable=not show_progress)
     with progress:
@@ -71,10 +71,10 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
                 for character in word:
                     characters[character] += count
             words.update(block_words)
-            dropped += _drop_rarest(words, max_distinct_words)
+            num_dropped += _drop_rarest(words, max_distinct_words)
             num_garbled += garbled
             progress.update(compressed_size)
-    return WordCounts(dict(words), dict(characters), dropped, num_garbled)
+    return WordCounts(dict(words), dict(characters), num_dropped, num_garbled)
 
 
 def _drop_rarest(words, limit):
@@ -97,8 +97,8 @@ def _count_blocks(paths, lower_case, num_workers):
         for block in blocks:
             yield count(block)
         return
-    with contextlib.closing(processes.map_in_processes(count, blocks, num_workers)) as counted:
-        yield from counted
+    with contextlib.closing(processes.map_in_processes(count, blocks, num_workers)) as results:
+        yield from results
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,27 +120,27 @@ class _Block:
 
 def _read_blocks(paths):
     for path in paths:
-        with files.open_bytes(path) as file, _decompressed(file) as stream:
-            yield from _blocks_of_stream(stream, file, path)
+        with files.open_bytes(path) as file, _decompress(file) as stream:
+            yield from _split_stream(stream, file, path)
 
 
-def _decompressed(file):
+def _decompress(file):
     return gzip.GzipFile(fileobj=file) if file.name.endswith(".gz") else contextlib.nullcontext(file)
 
 
-def _blocks_of_stream(stream, file, path):
+def _split_stream(stream, file, path):
     line, position, rest = 1, 0, b""
     while True:
         try:
             fresh = stream.read(BLOCK_BYTES)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"{path}: not a gzip file, or one that is damaged: {error}") from error
+            raise InputError(f"{path}: is corrupted or not a gzip file: {error}") from error
         # No word extends across a space or a line end, and neither byte occurs inside a UTF-8 character.
         end = max(fresh.rfind(b"\n"), fresh.rfind(b" ")) + 1 if fresh else 0
         if fresh and not end:
             rest += fresh
             if len(rest) > MAX_WORD_BYTES:
-                raise InputError(f"{path}: has no space or line end in {len(rest):,} bytes: is it text?")
+                raise InputError(f"{path}: contains no space or line end in {len(rest):,} bytes; must be a text file")
             continue
         text, rest = rest + fresh[:end], fresh[end:]
         if text:
@@ -161,5 +161,5 @@ def _count_block(block, lower_case):
     for chunk, count in collections.Counter(chunks(text)).items():
         for word in words_of_chunk(chunk, lower_case, lower_case):
             counts[word] += count
-    kept = {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}
-    return kept, block.size_in_file, decoder.num_garbled
+    short_words = {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}
+    return short_words, block.size_in_file, decoder.num_garbled

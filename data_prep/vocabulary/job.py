@@ -35,11 +35,12 @@ def run(settings):
     counts = count_words(input_files, settings.do_lower_case, settings.num_workers, settings.max_distinct_words,
                          show_progress=True)
     if not counts.words:
-        raise InputError(f"`input_file`={settings.input_file}: there are no words in it")
+        raise InputError(f"`input_file`={settings.input_file}: contains no words")
     if counts.num_garbled:
         announce(f"`input_file`: {files.garbled_note(counts.num_garbled)}")
-    if counts.dropped:
-        announce(f"{counts.dropped:,} occurrences of rare words were dropped (`max_distinct_words`)")
+    if counts.num_dropped:
+        announce(f"`max_distinct_words`={settings.max_distinct_words}: dropped {counts.num_dropped:,} occurrences of "
+                 "rare words")
     if initial:
         announce(f"{settings.initial_vocab}: {learner.describe(initial, counts.words)}")
         entries = learner.fill_unused(initial, counts.words, settings.min_count, settings.num_unused or 0)
@@ -56,6 +57,6 @@ def read_initial_vocabulary(path, vocab_size):
     """Reads the entries of `initial_vocab`; raises InputError if `vocab_size` is set to a different number."""
     entries = read_vocabulary(path)
     if vocab_size not in (None, len(entries)):
-        raise InputError(f"`vocab_size`={vocab_size}: `initial_vocab` has {len(entries)} entries and keeps that "
-                         "number; leave `vocab_size` out")
+        raise InputError(f"`vocab_size`={vocab_size}: must be {len(entries)}, the size of `initial_vocab`; unset "
+                         "`vocab_size`")
     return entries

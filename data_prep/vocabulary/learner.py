@@ -19,7 +19,7 @@ MAX_LEARNED_WORDS = 1_000_000
 MAX_LEARNED_OCCURRENCES = 20_000_000
 
 # TensorFlow Text's WordPiece kernel accepts entries of up to 256 bytes, and a character can have four.
-MAX_PIECE_CHARACTERS = 64
+MAX_TOKEN_CHARACTERS = 64
 
 REPEATS = 512  # Maximum occurrences of a word in one string passed to the learner.
 
@@ -48,18 +48,18 @@ def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, 
       InputError: If the characters do not fit into `vocab_size`, or if the text is too small for it.
     """
     specials = [*BEFORE_UNUSED, *(f"[unused{number}]" for number in range(num_unused)), *AFTER_UNUSED]
-    characters = _character_entries(counts.characters, min_character_count or min_count)
+    characters = _find_character_entries(counts.characters, min_character_count or min_count)
     smallest = len(specials) + len(characters)
     if vocab_size < smallest:
         raise InputError(
-            f"`vocab_size`={vocab_size}: {len(specials)} special entries and {len(characters)} for the "
-            f"characters of the text need {smallest}; raise it to that or more, or raise `min_character_count`")
-    pieces = _merge_pieces(counts.words, characters, vocab_size - len(specials), min_count, show_progress)
-    found = len(specials) + len(pieces)
-    if found < vocab_size:
-        raise InputError(f"`vocab_size`={vocab_size}: the text gives only {found} entries with "
-                         f"`min_count`={min_count}; lower either, or add text")
-    return specials + pieces
+            f"`vocab_size`={vocab_size}: must be at least {smallest}, for {len(specials)} special entries and "
+            f"{len(characters)} entries for the characters of the text; increase it or `min_character_count`")
+    tokens = _merge_tokens(counts.words, characters, vocab_size - len(specials), min_count, show_progress)
+    num_entries = len(specials) + len(tokens)
+    if num_entries < vocab_size:
+        raise InputError(f"`vocab_size`={vocab_size}: the text yields only {num_entries} entries with "
+                         f"`min_count`={min_count}; decrease either, or add text")
+    return specials + tokens
 
 
 def fill_unused(vocabulary, words, min_count=2, num_unused=0):
@@ -83,13 +83,13 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
     slots = [index for index, entry in enumerate(vocabulary)
              if entry.startswith("[unused") and entry.endswith("]")]
     if len(slots) <= num_unused:
-        raise InputError(f"`num_unused`={num_unused}: `initial_vocab` has {len(slots)} [unusedN] entries, which "
-                         f"leaves none to fill")
+        raise InputError(f"`num_unused`={num_unused}: `initial_vocab` has only {len(slots)} [unusedN] entries, so "
+                         "none remain to replace")
     known = set(vocabulary)
     savings = {}
     for word, count in words.items():
-        if count >= min_count and word not in known and len(word) <= MAX_PIECE_CHARACTERS:
-            savings[word] = count * ((count_pieces(word, known) or len(word) + 1) - 1)
+        if count >= min_count and word not in known and len(word) <= MAX_TOKEN_CHARACTERS:
+            savings[word] = count * ((count_tokens(word, known) or len(word) + 1) - 1)
     chosen = sorted(savings, key=lambda word: (-savings[word], word))[:len(slots) - num_unused]
     filled = list(vocabulary)
     for slot, word in zip(slots, chosen, strict=False):
@@ -97,9 +97,9 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
     return filled
 
 
-def count_pieces(word, vocabulary):
+def count_tokens(word, vocabulary):
     """Counts the tokens of a word with longest-match-first, 0 if it is [UNK]; `vocabulary` is a set."""
-    start, pieces = 0, 0
+    start, num_tokens = 0, 0
     while start < len(word):
         end = len(word)
         prefix = "##" if start else ""
@@ -107,8 +107,8 @@ def count_pieces(word, vocabulary):
             end -= 1
         if end == start:
             return 0
-        start, pieces = end, pieces + 1
-    return pieces
+        start, num_tokens = end, num_tokens + 1
+    return num_tokens
 
 
 def write_vocabulary(path, vocabulary):
@@ -120,69 +120,69 @@ def write_vocabulary(path, vocabulary):
 def describe(vocabulary, words):
     """Returns a one-line summary of how a vocabulary covers counted words: tokens per word and fraction of [UNK]."""
     known = set(vocabulary)
-    total = unknown = pieces = 0
+    total = unknown = total_tokens = 0
     for word, count in words.items():
-        in_word = count_pieces(word, known)
+        num_tokens = count_tokens(word, known)
         total += count
-        pieces += count * (in_word or 1)
-        unknown += 0 if in_word else count
+        total_tokens += count * (num_tokens or 1)
+        unknown += 0 if num_tokens else count
     return (f"{len(vocabulary):,} entries; {total:,} words, {len(words):,} distinct; "
-            f"{pieces / total:.3f} pieces a word, {unknown / total:.3%} [UNK]")
+            f"{total_tokens / total:.3f} tokens per word, {unknown / total:.3%} [UNK]")
 
 
-def _character_entries(characters, min_count):
+def _find_character_entries(characters, min_count):
     frequent = sorted(character for character, count in characters.items() if count >= min_count)
     return frequent + [f"##{character}" for character in frequent
                        if not is_punctuation(character) and not is_cjk(character)]
 
 
-def _merge_pieces(words, characters, num_pieces, min_count, show_progress):
-    """Returns `characters` and the tokens merged from them, `num_pieces` in total or as many as the words yield.
+def _merge_tokens(words, characters, num_tokens, min_count, show_progress):
+    """Returns `characters` and the tokens merged from them, `num_tokens` in total or as many as the words yield.
 
     The library's own WordPiece trainer numbers the continuations ("##e") in hash table order, which differs from run to
     run, and breaks ties by these numbers. So this function encodes each entry of `characters` as one code point and
     learns plain byte-pair encoding, which sorts its alphabet.
     """
-    entry_of_symbol = dict(zip(_symbols(len(characters)), characters, strict=True))
-    learned_words = _words_to_learn(words, set(characters), min_count)
+    entry_of_symbol = dict(zip(_create_symbols(len(characters)), characters, strict=True))
+    learned_words = _select_words(words, set(characters), min_count)
     scale = max(1, sum(learned_words.values()) / MAX_LEARNED_OCCURRENCES)
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trainer = trainers.BpeTrainer(vocab_size=num_pieces, min_frequency=max(1, round(min_count / scale)),
-                                  max_token_length=MAX_PIECE_CHARACTERS, show_progress=show_progress,
+    trainer = trainers.BpeTrainer(vocab_size=num_tokens, min_frequency=max(1, round(min_count / scale)),
+                                  max_token_length=MAX_TOKEN_CHARACTERS, show_progress=show_progress,
                                   initial_alphabet=list(entry_of_symbol))
-    tokenizer.train_from_iterator(_symbol_text(learned_words, entry_of_symbol, scale), trainer)
+    tokenizer.train_from_iterator(_encode_words(learned_words, entry_of_symbol, scale), trainer)
     learned = tokenizer.get_vocab()
-    pieces = []
+    tokens = []
     for symbols in sorted(learned, key=learned.get):
         first, *others = (entry_of_symbol[symbol] for symbol in symbols)
-        pieces.append(first + "".join(other.removeprefix("##") for other in others))
-    return pieces
+        tokens.append(first + "".join(other.removeprefix("##") for other in others))
+    return tokens
 
 
-def _entries_of_word(word):
+def _split_word(word):
     return [word[0], *(f"##{character}" for character in word[1:])]
 
 
-def _words_to_learn(words, characters, min_count):
+def _select_words(words, characters, min_count):
     """Returns the most frequent words and their counts, without words that a rare character makes [UNK] in any case."""
     frequent = [word for word, count in words.items()
-                if count >= min_count and characters.issuperset(_entries_of_word(word))]
+                if count >= min_count and characters.issuperset(_split_word(word))]
     frequent.sort(key=lambda word: (-words[word], word))
     return {word: words[word] for word in frequent[:MAX_LEARNED_WORDS]}
 
 
-def _symbols(number):
+def _create_symbols(number):
     """Returns `number` code points in increasing order, without white space and surrogates."""
     symbols = (chr(code) for code in range(0x21, sys.maxunicode) if not 0xD800 <= code < 0xE000)
     return list(itertools.islice((symbol for symbol in symbols if not symbol.isspace()), number))
 
 
-def _symbol_text(words, entry_of_symbol, scale):
+def _encode_words(words, entry_of_symbol, scale):
     """Yields each word once per occurrence, divided by `scale`, with its characters as the learner's symbols."""
     symbol_of_entry = {entry: symbol for symbol, entry in entry_of_symbol.items()}
     for word, count in words.items():
-        symbols = "".join(map(symbol_of_entry.get, _entries_of_word(word))) + " "
-        whole, rest = divmod(round(count / scale), REPEATS)
-        yield from [symbols * REPEATS] * whole
+        symbols = "".join(map(symbol_of_entry.get, _split_word(word))) + " "
+        num_blocks, rest = divmod(round(count / scale), REPEATS)
+        yield from [symbols * REPEATS] * num_blocks
         yield symbols * rest

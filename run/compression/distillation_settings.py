@@ -73,7 +73,7 @@ class DistillationSettings(FineTuningSettings):
         if known_name and task_name and known_name.replace("-", "") != task_name.lower().replace("-", ""):
             raise InputError(f"conflicts with `teacher`={teacher.path} ({known_name})", "task_name", task_name)
         return dataclasses.replace(
-            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.of_model(run, self.data, "teacher"),
+            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.from_model(run, self.data, "teacher"),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
             tokenizer=dataclasses.replace(self.tokenizer, max_seq_length=teacher.metadata.max_seq_length))
 
@@ -155,10 +155,10 @@ def build_student_settings(student, teacher, vocab_file=None):
         with renamed(bert_config_file="student_config_file"):
             return ModelSettings(student.student_config_file, config=read_config(student.student_config_file, 1))
     path = student.student_checkpoint
-    found = find({"student_checkpoint": path})
-    found.check_no_pickle()
+    student_files = find({"student_checkpoint": path})
+    student_files.check_no_pickle()
     names = {"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}
-    existing = told_values(names, {}, found, warn)
+    existing = told_values(names, {}, student_files, warn)
     if vocab_file and files.read_bytes(existing["vocab_file"]) != files.read_bytes(vocab_file):
         raise InputError(f"its vocabulary differs from the vocabulary of `teacher`={student.teacher}",
                          "student_checkpoint", path)

@@ -43,10 +43,10 @@ def _measure(opened):
         quantize(model, FakeQuantization(), only)
         outputs = opened.predict(model)
         quantize(model, None, only)
-        found = task.score(outputs)[task.metric]
+        new_score = task.score(outputs)[task.metric]
         changed = sum(one != other for one, other in zip(task.decisions(outputs), decisions, strict=True))
         difference = max(float(np.abs(outputs[key] - baseline[key]).max()) for key in baseline)
-        yield name, found, found - score, changed, difference
+        yield name, new_score, new_score - score, changed, difference
 
 
 def _sort_key(name):

@@ -194,9 +194,9 @@ class _Pruning:
             return model
         tensors, config = drop_layers(model.read_tensors(), model.config, settings.drop_layers)
         if settings.embedding_size:
-            tensors, config, share = factorise(tensors, config, settings.embedding_size)
-            print(f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions keep {share:.1%} of "
-                  "the squared norm")
+            tensors, config, fraction = factorise(tensors, config, settings.embedding_size)
+            print(f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions keep {fraction:.1%} "
+                  "of the squared norm")
         return model.write(os.path.join(self._output_dir, "start"), tensors, config)
 
     def _train(self, model, folder):
@@ -238,7 +238,7 @@ def _collect_fixed_settings(settings, task, techniques):
     return {
         "init_checkpoint": files.absolute(settings.model.init_checkpoint),
         **{name: fingerprint(paths) for name, paths in task.training_files.items()},
-        **task.kept_settings, **{name: value for each in techniques for name, value in each.resume().items()},
+        **task.resume_settings, **{name: value for each in techniques for name, value in each.resume().items()},
         "max_seq_length": task.settings.tokenizer.max_seq_length,
         **settings.pruning.values(), **collect(FIXED, settings.training),
         "random_seed": settings.training.random_seed,

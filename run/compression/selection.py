@@ -34,17 +34,17 @@ def select(importance, config, original, settings, part, length):
     values = importance.normalize()
 
     def select_units(heads, neurons):
-        return Kept(*(_select_indices(each, number, original, share, settings.prune_across == "layer")
-                      for number, (each, share) in enumerate(((values.heads, heads), (values.neurons, neurons)))))
+        return Kept(*(_select_indices(each, number, original, fraction, settings.prune_across == "layer")
+                      for number, (each, fraction) in enumerate(((values.heads, heads), (values.neurons, neurons)))))
 
     if settings.keep_flops is None:
-        return select_units(*(1 - (1 - share) * part for share in (settings.keep_heads, settings.keep_neurons)))
+        return select_units(*(1 - (1 - fraction) * part for fraction in (settings.keep_heads, settings.keep_neurons)))
     most = count_encoder_flops(original, length)
     target = settings.keep_flops * most if settings.keep_flops <= 1 else settings.keep_flops
     allowed = most - max(0, most - target) * part
 
-    def count_flops(share):
-        units = select_units(share / RESOLUTION, share / RESOLUTION)
+    def count_flops(fraction):
+        units = select_units(fraction / RESOLUTION, fraction / RESOLUTION)
         return count_encoder_flops(pruned_config(config, units), length)
 
     if count_flops(0) > allowed:
@@ -58,9 +58,9 @@ def select(importance, config, original, settings, part, length):
     return select_units(least / RESOLUTION, least / RESOLUTION)
 
 
-def _select_indices(values, number, original, share, by_layer):
+def _select_indices(values, number, original, fraction, by_layer):
     """Returns the indices to keep in each layer. `number`: Position of the unit type in BertConfig.layer_sizes."""
     sizes = np.asarray(original.layer_sizes)[:, number]
     if not by_layer:
-        return most_important(values, round(share * int(sizes.sum())))
-    return [most_important([each], round(share * int(size)))[0] for each, size in zip(values, sizes, strict=True)]
+        return most_important(values, round(fraction * int(sizes.sum())))
+    return [most_important([each], round(fraction * int(size)))[0] for each, size in zip(values, sizes, strict=True)]

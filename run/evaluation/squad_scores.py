@@ -52,7 +52,7 @@ def best_thresholds(examples, answers):
       Dict of best_exact and best_f1, float in percent, and their thresholds best_exact_thresh and best_f1_thresh.
     """
     # Scores each threshold with the best answers that it would accept.
-    scores = squad_evaluate_v2_0.evaluate(_dataset(examples), answers.best_texts(), answers.null_odds)
+    scores = squad_evaluate_v2_0.evaluate(_dataset(examples), answers.get_best_texts(), answers.null_odds)
     best = {f"best_{name}": scores[f"final_{name}"] for name in ("exact", "exact_thresh", "f1", "f1_thresh")}
     all_null = 100 * sum(not example.answers for example in examples) / len(examples)
     for name in ("best_exact", "best_f1"):

@@ -102,7 +102,7 @@ class FineTunedModel:
         """
         files.make_dirs(folder)
         task_metadata.keep(folder, self.task.metadata)
-        write_json(os.path.join(folder, RUN_FILE), self.task.kept_settings)
+        write_json(os.path.join(folder, RUN_FILE), self.task.resume_settings)
         with files.new_file(os.path.join(folder, VOCAB_FILE), "wb") as file:
             file.write(files.read_bytes(self.task.settings.tokenizer.vocab_file))
         FORMATS["tf1"].write(folder, tensors, config)

@@ -65,15 +65,15 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
             self._encoder_features[split] = features
             lengths = self._lengths[split] = conll.lengths_of_parts(
                 self.data.examples(split), self.settings.tokenizer.max_seq_length)
-            self.features[split] = conll.features_of_words(conll.of_words(
+            self.features[split] = conll.create_word_features(conll.select_word_values(
                 features["label_ids"], features["label_ids"]), lengths)
         if not self.settings.tuning.do_train:
             for each in self.settings.runs:
-                RunState(each.training.output_dir, self.kept_settings)
+                RunState(each.training.output_dir, self.resume_settings)
 
     @property
-    def kept_settings(self):
-        return {**super().kept_settings, **collect(FIXED, self.settings.frozen),
+    def resume_settings(self):
+        return {**super().resume_settings, **collect(FIXED, self.settings.frozen),
                 "frozen_checkpoint": self._encoder_files}
 
     @functools.cached_property

@@ -250,7 +250,7 @@ class FineTunedSettings(Settings):
         if metadata is None or metadata.kind not in DATA:
             raise InputError(f"must be a fine-tuned model, with a {task_metadata.TASK_FILE} that names its task",
                              "init_checkpoint", checkpoint)
-        task = DATA[metadata.kind].Settings.of_model(started_with, self.data)
+        task = DATA[metadata.kind].Settings.from_model(started_with, self.data)
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())
 
     def choose_tuning(self):

@@ -24,10 +24,10 @@ def read_texts(path, treebank_path, first, most, decoder=None):
       decoder: bert_tf.files.LineDecoder, which counts lines with invalid bytes. May be None.
     """
     if path:
-        found = (pair for pair in extraction.read_texts(path, decoder) if any(pair))
+        pairs = (pair for pair in extraction.read_texts(path, decoder) if any(pair))
     else:
-        found = ((sentence.text or " ".join(sentence.words), "") for sentence in treebank.read_sentences(treebank_path))
-    return itertools.islice(found, first, most)
+        pairs = ((sentence.text or " ".join(sentence.words), "") for sentence in treebank.read_sentences(treebank_path))
+    return itertools.islice(pairs, first, most)
 
 
 def split_windows(items, first):

@@ -83,17 +83,17 @@ def draw_measures(folder, heads, values):
     _save(figure, folder, MEASURES_PICTURE)
 
 
-def draw_relations(folder, heads, found):
-    """Plots the best head and the best offset for the most frequent relations. `found`: List of Relation."""
-    names = list(dict.fromkeys(each.name for each in found))[:MOST_RELATIONS]
-    best = [max((each for each in found if each.name == name), key=lambda each: each.score.value) for name in names]
+def draw_relations(folder, heads, relations):
+    """Plots the best head and the best offset for the most frequent relations. `relations`: List of Relation."""
+    names = list(dict.fromkeys(each.name for each in relations))[:MOST_RELATIONS]
+    best = [max((each for each in relations if each.name == name), key=lambda each: each.score.value) for name in names]
     figure = Figure(figsize=(9, 1.5 + 0.34 * len(names)), layout="constrained")
     panel, places = figure.subplots(), np.arange(len(names))
-    for shift, label, color, shares in ((-0.2, "best head", "C0", [each.score for each in best]),
-                                        (0.2, "best offset", "C7", [each.baseline for each in best])):
-        values = np.array([share.value for share in shares])
-        errors = [np.maximum(values - [share.low for share in shares], 0),
-                  np.maximum([share.high for share in shares] - values, 0)]
+    for shift, label, color, proportions in ((-0.2, "best head", "C0", [each.score for each in best]),
+                                             (0.2, "best offset", "C7", [each.baseline for each in best])):
+        values = np.array([proportion.value for proportion in proportions])
+        errors = [np.maximum(values - [proportion.low for proportion in proportions], 0),
+                  np.maximum([proportion.high for proportion in proportions] - values, 0)]
         panel.barh(places + shift, values, 0.4, xerr=errors, label=label, color=color)
     labels = [f"{each.name} ({each.cases:,}): {heads[each.head][0]}.{heads[each.head][1]}" for each in best]
     panel.set_yticks(places, labels)
@@ -104,16 +104,16 @@ def draw_relations(folder, heads, found):
     _save(figure, folder, RELATIONS_PICTURE)
 
 
-def draw_curve(folder, found):
-    """Plots the score by number of pruned heads. `found`: run.inside.importance.Curve."""
+def draw_curve(folder, curve):
+    """Plots the score by number of pruned heads. `curve`: run.inside.importance.Curve."""
     figure = Figure(figsize=(8, 5), layout="constrained")
     panel = figure.subplots()
-    panel.plot(found.counts, found.scores[BY_IMPORTANCE], "o-", label="least important first")
-    others = np.array([scores for name, scores in found.scores.items() if name != BY_IMPORTANCE])
+    panel.plot(curve.counts, curve.scores[BY_IMPORTANCE], "o-", label="least important first")
+    others = np.array([scores for name, scores in curve.scores.items() if name != BY_IMPORTANCE])
     if len(others):
-        panel.plot(found.counts, others.mean(axis=0), "s--", color="C7", label=f"random order, mean of {len(others)}")
-        panel.fill_between(found.counts, others.min(axis=0), others.max(axis=0), color="C7", alpha=0.25)
-    panel.set(xlabel=f"number of pruned heads (of {len(found.heads)})", ylabel=found.metric.removeprefix("eval_"))
+        panel.plot(curve.counts, others.mean(axis=0), "s--", color="C7", label=f"random order, mean of {len(others)}")
+        panel.fill_between(curve.counts, others.min(axis=0), others.max(axis=0), color="C7", alpha=0.25)
+    panel.set(xlabel=f"number of pruned heads (of {len(curve.heads)})", ylabel=curve.metric.removeprefix("eval_"))
     panel.legend()
     _save(figure, folder, CURVE_PICTURE)
 

@@ -108,9 +108,9 @@ class Sums:
         np.add.at(self.offsets, (halves[near], ids[near], offset[near]), 1)
         member = np.zeros([HALVES * len(known), len(rows)])
         member[halves * len(known) + ids, np.arange(len(rows))] = 1
-        found = hits[:, rows, :, places].astype(np.float64)  # [cases, 2, K]: index arrays precede slices
+        case_hits = hits[:, rows, :, places].astype(np.float64)  # [cases, 2, K]: index arrays precede slices
         for direction in range(len(DIRECTIONS)):
-            summed = member @ found[:, direction]  # Integers, exact in float64.
+            summed = member @ case_hits[:, direction]  # Integers, exact in float64.
             self.hits[direction] += summed.reshape(HALVES, len(known), -1).astype(np.int64)
 
     def measures(self):

@@ -73,10 +73,11 @@ class Job:
 
     def _measure_importance(self):
         """Measures importances as JSON values. "heads" is last and marks them as complete."""
-        found = self._model.measure_importance(
+        importance = self._model.measure_importance(
             self._settings.importance_examples, self._settings.random_seed).normalize()
-        heads = [(layer, head) for layer, each in enumerate(found.heads) for head in range(len(each))]
-        return {"num_examples": found.num_examples, "importance": np.concatenate(found.heads).tolist(), "heads": heads}
+        heads = [(layer, head) for layer, each in enumerate(importance.heads) for head in range(len(each))]
+        return {"num_examples": importance.num_examples, "importance": np.concatenate(importance.heads).tolist(),
+                "heads": heads}
 
     def _fill(self, state, heads, orders, counts):
         """Returns the scores of a state, after computing missing ones and saving each."""

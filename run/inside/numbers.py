@@ -41,13 +41,13 @@ def write_json(path, heads, observations):
 
 
 def _to_json_values(each):
-    found = {"texts": each.request.texts, "part": each.part, "was_cut": each.was_cut, "pieces": each.pieces,
+    values = {"texts": each.request.texts, "part": each.part, "was_cut": each.was_cut, "pieces": each.pieces,
              "segments": each.segments, "words": each.words.tolist(), "surfaces": each.surfaces,
              "attention": each.attention.astype(np.float64).round(PLACES).tolist(),
              "measures": round_measures(each.measures), "answer": each.answer, "expected": each.request.expected}
     if each.candidates:
-        found["candidates"] = [one and {"own": one.own, "best": one.best} for one in each.candidates]
-    return {name: value for name, value in found.items() if value is not None}
+        values["candidates"] = [one and {"own": one.own, "best": one.best} for one in each.candidates]
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def round_measures(measures, places=PLACES):

@@ -175,10 +175,10 @@ class Observer:
             all_ids, starts, ends = (each[0].numpy() for each in (tokens.ids, tokens.char_starts, tokens.char_ends))
             if not np.array_equal(all_ids[: len(places)], ids[places]):  # A later window, or one with masks.
                 continue
-            of_text = numbers[places] - numbers[places[0]]
-            found = words.surfaces([pieces[place] for place in places], of_text, text,
-                                   list(zip(starts, ends, strict=True))[: len(places)])
-            for word, surface in enumerate(found):
+            text_surfaces = words.surfaces(
+                [pieces[place] for place in places], numbers[places] - numbers[places[0]], text,
+                list(zip(starts, ends, strict=True))[: len(places)])
+            for word, surface in enumerate(text_surfaces):
                 surfaces[numbers[places[0]] + word] = surface or surfaces[numbers[places[0]] + word]
         return surfaces
 
@@ -189,7 +189,7 @@ class Observer:
         ids = features["input_ids"][0].numpy()
         places = [place for place, id_ in enumerate(ids)
                   if id_ not in (self.tokenizer.cls_id, self.tokenizer.sep_id)]
-        found = [None] * len(ids)
+        candidates = [None] * len(ids)
         for start in range(0, len(places), ROWS_AT_A_TIME):
             rows = np.array(places[start : start + ROWS_AT_A_TIME])
             masked = np.tile(ids, [len(rows), 1])
@@ -202,5 +202,6 @@ class Observer:
             best = np.argsort(-chances, axis=1, kind="stable")[:, : self.top_k]
             for place, row, numbers in zip(rows, chances, best, strict=True):
                 own = None if ids[place] == self.tokenizer.mask_id else float(row[ids[place]])
-                found[place] = Candidates(own, [(self.tokenizer.vocabulary[id_], float(row[id_])) for id_ in numbers])
-        return found
+                candidates[place] = Candidates(
+                    own, [(self.tokenizer.vocabulary[id_], float(row[id_])) for id_ in numbers])
+        return candidates

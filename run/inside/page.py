@@ -75,8 +75,8 @@ def read_web_file(name):
 def _fill_placeholders(text, parts):
     """Replaces placeholders @@NAME@@ in a part of the page, but not within inserted text."""
     for name, value in parts.items():
-        before, found, after = text.partition(f"@@{name}@@")
-        if found:
+        before, placeholder, after = text.partition(f"@@{name}@@")
+        if placeholder:
             return _fill_placeholders(before, parts) + value + _fill_placeholders(after, parts)
     return text
 

@@ -60,10 +60,10 @@ def run(settings):
     encoder = models.BertEncoder(config)
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
     train, dev = (compute_embeddings(name, each, settings, encoder, tokenizer) for name, each in sentences.items())
-    found = _train_probes(settings, train, dev, train.labels, dev.labels)
+    result = _train_probes(settings, train, dev, train.labels, dev.labels)
     control = _train_probes(settings, train, dev, *sample_control_labels(train, dev, settings.random_seed % 2**64))
     make_dirs(settings.output_dir)
-    _write(settings, train, dev, found, control)
+    _write(settings, train, dev, result, control)
 
 
 def _train_probes(settings, train, dev, train_labels, dev_labels):
@@ -75,48 +75,48 @@ def _train_probes(settings, train, dev, train_labels, dev_labels):
                         learning_rate=settings.probe_learning_rate, seed=settings.random_seed % 2**32)
 
 
-def _write(settings, train, dev, found, control):
+def _write(settings, train, dev, result, control):
     """Writes, prints, and plots the table."""
     most_common = collections.Counter(train.labels).most_common(1)[0][0]
     majority = dev.labels.count(most_common) / len(dev.labels)
     rows = [[str(layer), accuracy, control_accuracy, accuracy - control_accuracy, weight]
             for layer, (accuracy, control_accuracy, weight) in enumerate(
-                zip(found.accuracy, control.accuracy, found.weights, strict=True))]
-    rows.append([MIX, found.mix_accuracy, control.mix_accuracy, found.mix_accuracy - control.mix_accuracy, 1.0])
+                zip(result.accuracy, control.accuracy, result.weights, strict=True))]
+    rows.append([MIX, result.mix_accuracy, control.mix_accuracy, result.mix_accuracy - control.mix_accuracy, 1.0])
     header = ["layer", "accuracy", "control", "selectivity", "weight"]
     table = [f"{name:>12}" for name in header], *(
         [f"{row[0]:>12}", *(f"{value:>12.4f}" for value in row[1:])] for row in rows)
     text = "\n".join("".join(line) for line in table) + (
         f"\n{len(train.labels):,} training examples of {len(set(train.labels))} labels, {len(dev.labels):,} evaluation "
         f"examples; most common label, {most_common}: {majority:.4f}\ncenter of gravity of the mix: layer "
-        f"{found.centre:.2f}; for the control task: layer {control.centre:.2f}\n")
+        f"{result.centre:.2f}; for the control task: layer {control.centre:.2f}\n")
     texts = {"probes.txt": text, "probes.tsv": "".join("\t".join(map(str, row)) + "\n" for row in [header, *rows]),
              "probes.json": json.dumps({
                  "label": settings.label, "train_examples": len(train.labels), "dev_examples": len(dev.labels),
                  "majority": majority, **{name: {"accuracy": each.accuracy.tolist(), "mix": each.mix_accuracy,
                                                  "weights": each.weights.tolist(), "centre": each.centre}
-                                          for name, each in (("labels", found), ("control", control))}}, indent=2)}
+                                          for name, each in (("labels", result), ("control", control))}}, indent=2)}
     for name, content in texts.items():
         with new_file(os.path.join(settings.output_dir, name)) as file:
             file.write(content)
     with new_file(os.path.join(settings.output_dir, "probes.png"), "wb") as file:
-        _draw(found, control, majority).savefig(file, format="png", dpi=150)
+        _draw(result, control, majority).savefig(file, format="png", dpi=150)
     print(text, end="")
 
 
-def _draw(found, control, majority):
+def _draw(result, control, majority):
     """Plots accuracy by layer, with the control task's, and the weights of the mix."""
     figure = Figure(figsize=(7, 6), layout="constrained", facecolor="white")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-    layers = np.arange(len(found.accuracy))
-    above.plot(layers, found.accuracy, marker="o", label="labels")
+    layers = np.arange(len(result.accuracy))
+    above.plot(layers, result.accuracy, marker="o", label="labels")
     above.plot(layers, control.accuracy, marker="s", label="control: random labels")
-    above.axhline(found.mix_accuracy, linestyle="--", linewidth=1, label="mix of all layers")
+    above.axhline(result.mix_accuracy, linestyle="--", linewidth=1, label="mix of all layers")
     above.axhline(majority, color="grey", linestyle=":", linewidth=1, label="most common label")
     above.set(ylabel="accuracy")
     above.legend(fontsize=8)
-    below.bar(layers, found.weights)
-    below.axvline(found.centre, color="black", linewidth=1, label=f"center of gravity {found.centre:.2f}")
+    below.bar(layers, result.weights)
+    below.axvline(result.centre, color="black", linewidth=1, label=f"center of gravity {result.centre:.2f}")
     below.set(xlabel="layer (0: embeddings)", ylabel="weight in the mix")
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.legend(fontsize=8)
@@ -148,11 +148,11 @@ def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
         tokenizer, sentences, settings.tokenizer.max_seq_length, settings.batch_size)
     with tqdm(total=len(sentences), desc=path, unit="sentence", dynamic_ncols=True) as bar:
         for rows, features, words, _ in batches:
-            found = outputs(features, words).numpy().astype(EMBEDDING_DTYPE)  # [B, W, K, H]
-            for row, of_sentence in zip(rows, found, strict=True):
+            embeddings = outputs(features, words).numpy().astype(EMBEDDING_DTYPE)  # [B, W, K, H]
+            for row, sentence_embeddings in zip(rows, embeddings, strict=True):
                 sentence, start = sentences[row], len(forms)
                 used_rows.add(row)
-                vectors.append(of_sentence[: len(sentence.words)])
+                vectors.append(sentence_embeddings[: len(sentence.words)])
                 forms += sentence.words
                 for word, example in enumerate(_get_examples(sentence, settings.label)):
                     if example is not None:
@@ -209,10 +209,10 @@ def _get_examples(sentence, label):
     if label == "tags":
         return [(tag, []) for tag in sentence.tags]
     if label == "spans":
-        found = [None] * len(sentence.words)
+        examples = [None] * len(sentence.words)
         for kind, first, last in get_entities(sentence.tags):
-            found[first] = kind, [last]
-        return found
+            examples[first] = kind, [last]
+        return examples
     return [None if head == treebank.ROOT else (relation, [head])
             for relation, head in zip(sentence.relations, sentence.heads, strict=True)]
 
@@ -248,4 +248,4 @@ def sample_control_labels(train, dev, seed):
     forms = [[words.forms[place] for place in words.places[:, 0]] for words in (train, dev)]
     distinct = sorted(set(itertools.chain(*forms)))
     drawn = dict(zip(distinct, rng.choice(labels, len(distinct), p=counts / counts.sum()), strict=True))
-    return tuple([str(drawn[form]) for form in of_file] for of_file in forms)
+    return tuple([str(drawn[form]) for form in file_forms] for file_forms in forms)

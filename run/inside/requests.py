@@ -16,9 +16,9 @@ def read_questions(texts, kind):
     """Returns the Questions from `text` or `input_file`; raises InputError if they do not match `kind`."""
     if texts.input_file:
         decoder = files.LineDecoder()
-        found = list(_read_lines(texts.input_file, texts.max_texts, kind, decoder))
+        questions = list(_read_lines(texts.input_file, texts.max_texts, kind, decoder))
         decoder.tell(texts.input_file)
-        return found
+        return questions
     first, second = (list(map(_drop_invalid_bytes, column)) for column in (texts.text, texts.text_b))
     if KINDS[kind].takes_choices:
         if len(first) != 1 or len(second) < 2:
@@ -32,7 +32,7 @@ def read_questions(texts, kind):
 
 def _read_lines(path, most, kind, decoder):
     """Yields the Questions of the first non-empty lines of a file. `decoder`: bert_tf.files.LineDecoder."""
-    found = 0
+    num_questions = 0
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             text = decoder(line, number == 1).strip()
@@ -50,10 +50,10 @@ def _read_lines(path, most, kind, decoder):
             else:
                 yield _check(Question(first, others[0] if others else None, source=place), kind,
                              f"{path}:{number}: a second text, after ` ||| `,")
-            found += 1
-            if found == most:
+            num_questions += 1
+            if num_questions == most:
                 return
-    if not found:
+    if not num_questions:
         raise InputError(f"`input_file`={path}: contains no text")
 
 
@@ -84,9 +84,9 @@ def find_wrong_predictions(settings, card, answer):
     kind, checkpoint = card.kind, settings.model.init_checkpoint
     if kind not in DATA:
         raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
-    task = DATA[kind].Settings.of_model(task_metadata.read_run(checkpoint), settings.data)
+    task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data)
     places.check(task, TuningSettings(do_eval=True))
-    found, num_rows, most = [], 0, settings.texts.wrong_examples
+    errors, num_rows, most = [], 0, settings.texts.wrong_examples
     rows = DATA[kind](task, card.max_seq_length, card).questions()
     is_number = KINDS[kind].gives_number(card)
     while batch := [each for _, each in zip(range(ROWS_AT_A_TIME), rows, strict=False)]:
@@ -95,10 +95,10 @@ def find_wrong_predictions(settings, card, answer):
             off = abs(answered["value"] - question.right) if is_number else float(
                 not KINDS[kind].is_right(answered, question.right))
             if off:
-                found.append((off, question))
-        if not is_number and len(found) >= most:
+                errors.append((off, question))
+        if not is_number and len(errors) >= most:
             break
-    if not found:
+    if not errors:
         raise InputError(f"`wrong_examples`: the model predicts all {num_rows} examples correctly")
-    found.sort(key=lambda each: -each[0])  # Stable: classification errors keep their order.
-    return [question for _, question in found[:most]], num_rows
+    errors.sort(key=lambda each: -each[0])  # Stable: classification errors keep their order.
+    return [question for _, question in errors[:most]], num_rows

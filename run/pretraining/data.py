@@ -77,4 +77,4 @@ def _record_features(settings, config):
         return instances.features, None
     tokenizer = read_tokenizer(records_settings.vocab_file, True, None, config)  # Casing is irrelevant here.
     return instances.features, dynamic_masking.make_masker(
-        instances, masking.Vocabulary.of_tokenizer(tokenizer), settings.training.random_seed)
+        instances, masking.Vocabulary.from_tokenizer(tokenizer), settings.training.random_seed)

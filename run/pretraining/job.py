@@ -121,7 +121,7 @@ def choose_fast(settings, strategy, config, **options):
 
 def sentence_label(settings):
     """Returns the name of the sentence-level label of PretrainingSettings, or None."""
-    return settings.records.instances.what.sentence_label
+    return settings.records.instances.objective_spec.sentence_label
 
 
 def count_flops(settings, encoder):

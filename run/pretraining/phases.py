@@ -37,14 +37,14 @@ def get_phases(settings):
     if not text:
         return [Phase(0, settings)]
     parts = [_parse_phase(part, settings) for part in text.split(",")]
-    shares = [share for share, _ in parts]
-    if not math.isclose(sum(shares), 1, abs_tol=1e-6):
-        raise InputError(f"`phases`={text}: the fractions must add up to 1, but add up to {sum(shares):g}")
+    fractions = [fraction for fraction, _ in parts]
+    if not math.isclose(sum(fractions), 1, abs_tol=1e-6):
+        raise InputError(f"`phases`={text}: the fractions must add up to 1, but add up to {sum(fractions):g}")
     if len(parts) > 1 and PLACEHOLDER not in (settings.records.input_file or ""):
         raise InputError(f"`phases`={text}: `input_file` must contain {PLACEHOLDER}, for example "
                          f"records_{PLACEHOLDER}.tfrecord")
     steps = settings.schedule.num_train_steps
-    firsts = [round(before * steps) for before in itertools.accumulate(shares[:-1], initial=0.0)]
+    firsts = [round(before * steps) for before in itertools.accumulate(fractions[:-1], initial=0.0)]
     for (_, each), first, stop in zip(parts, firsts, [*firsts[1:], steps], strict=True):
         if first == stop:
             raise InputError(f"`phases`={text}: the phase of length {each.records.max_seq_length} has none of the "
@@ -59,10 +59,10 @@ def _parse_phase(text, settings):
     if not 2 <= len(fields) <= 4:
         raise wrong
     try:
-        length, share, *sizes = int(fields[0]), float(fields[1]), *map(int, fields[2:])
+        length, fraction, *sizes = int(fields[0]), float(fields[1]), *map(int, fields[2:])
     except ValueError:
         raise wrong from None
-    if not 0 < share <= 1:
+    if not 0 < fraction <= 1:
         raise InputError(f"`phases`: {text!r}: the fraction must be greater than 0 and at most 1")
     batch_size, predictions, *_ = *sizes, *(settings.training.train_batch_size, None)[len(sizes):]
     if predictions is None:
@@ -70,12 +70,12 @@ def _parse_phase(text, settings):
     named = {name: (getattr(settings.records, name) or "").replace(PLACEHOLDER, str(length)) or None
              for name in ("input_file", "eval_input_file")}
     try:
-        return share, dataclasses.replace(
+        return fraction, dataclasses.replace(
             settings,
             records=dataclasses.replace(settings.records, max_seq_length=length, max_predictions_per_seq=predictions,
                                         **named),
             training=dataclasses.replace(settings.training, train_batch_size=batch_size),
             schedule=dataclasses.replace(settings.schedule, phases=None))
     except InputError as error:  # about a setting that `phases` replaces
-        found = f"{NAMES[error.argument]} {error.value}: {error.problem}" if error.argument in NAMES else error
-        raise InputError(f"`phases`: {text!r}: {found}") from error
+        message = f"{NAMES[error.argument]} {error.value}: {error.problem}" if error.argument in NAMES else error
+        raise InputError(f"`phases`: {text!r}: {message}") from error

@@ -45,7 +45,7 @@ def pretraining_limits(config, instances):
       config: BertConfig.
       instances: InstanceSettings of the records.
     """
-    length, label = instances.max_seq_length, instances.what.sentence_label
+    length, label = instances.max_seq_length, instances.objective_spec.sentence_label
     return {"input_ids": config.vocab_size, "input_mask": instances.most_packed + 1 if instances.most_packed else 2,
             "segment_ids": config.type_vocab_size, "positions": length, "masked_lm_positions": length,
             "masked_lm_ids": config.vocab_size, f"{label}_labels": 2, f"{label}_positions": length}
@@ -61,16 +61,16 @@ def check_pretraining_records(paths, features, limits):
       limits: Result of `pretraining_limits`.
     """
     def check(path):
-        found = _first_features(path)
-        for advice, is_wrong in ((UNEXPECTED_FEATURES, lambda name: name in found and name not in names),
-                                 (MISSING_FEATURES, lambda name: name in names and name not in found)):
-            wrong = next((advice[name] for name in advice if found and is_wrong(name)), None)
+        present = _first_features(path)
+        for advice, is_wrong in ((UNEXPECTED_FEATURES, lambda name: name in present and name not in names),
+                                 (MISSING_FEATURES, lambda name: name in names and name not in present)):
+            wrong = next((advice[name] for name in advice if present and is_wrong(name)), None)
             if wrong:
                 raise InputError(f"{path}: its records {wrong}")
         wrong = find_bad_record([path], features, limits, CHECKED_RECORDS)
         if wrong:
             raise InputError(wrong)
-        if found is None:
+        if present is None:
             raise InputError(f"{path}: contains no records")
 
     names = {feature.name for feature in features}
@@ -190,13 +190,13 @@ def _locate_bad_record(data, path, offset, features, limits):
 def _describe_mismatch(record, features, limits):
     """Describes how a record (bytes) differs from these features and limits; returns None if it matches."""
     try:
-        found = tf.train.Example.FromString(record).features.feature
+        stored = tf.train.Example.FromString(record).features.feature
     except message.DecodeError:
         return "is not a tf.train.Example"
     for feature in features:
-        if feature.name not in found:
+        if feature.name not in stored:
             return f"has no {feature.name}"
-        numbers = found[feature.name].float_list if feature.is_float else found[feature.name].int64_list
+        numbers = stored[feature.name].float_list if feature.is_float else stored[feature.name].int64_list
         if len(numbers.value) != feature.length:
             return (f"has {len(numbers.value)} numbers in {feature.name}, but {feature.length} are expected; it was "
                     "created with other sizes")

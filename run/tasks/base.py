@@ -121,9 +121,9 @@ class Task(abc.ABC):
         return self.data.training_files
 
     @property
-    def kept_settings(self):
+    def resume_settings(self):
         """Dict of the settings that determine the task's features, which a resumed run must match."""
-        return self.data.kept_settings
+        return self.data.resume_settings
 
     @property
     def num_train_examples(self):

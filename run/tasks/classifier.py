@@ -6,7 +6,7 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from data_prep.tasks import glue
-from data_prep.tasks.classifier import ClassifierData, labels_of_model
+from data_prep.tasks.classifier import ClassifierData, order_labels
 from run.evaluation import glue_submission, metrics, plots, results
 from run.tasks.base import Task
 
@@ -61,7 +61,7 @@ class ClassifierTask(Task):
         if self._dataset.name == "own":
             return super().has_labels(labels)
         try:
-            return labels_of_model(self._dataset.name, self._dataset.labels, labels) == self._dataset.labels
+            return order_labels(self._dataset.name, self._dataset.labels, labels) == self._dataset.labels
         except InputError:
             return False
 

@@ -127,7 +127,7 @@ class TaskDistillation(Distillation):
     def read(self, task, tokenizer):
         """See Technique. Reads texts without labels, checks the teacher, and numbers the training examples."""
         if self._unlabeled_file:
-            task.features["train"] = task.data.unlabeled(self._unlabeled_file, tokenizer)
+            task.features["train"] = task.data.read_unlabeled(self._unlabeled_file, tokenizer)
         self._check_teacher(task)
         if self._saves_outputs:
             teacher_outputs.check_teacher(self._find_folder(task.settings.training.output_dir), self._teacher_files)

@@ -10,8 +10,8 @@ from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
-from data_prep.augmentation.job import draw_copies
-from data_prep.augmentation.proposals import MaskedLMProposals, WordTableProposals
+from data_prep.augmentation.job import sample_copies
+from data_prep.augmentation.proposals import EmbeddingProposals, MaskedLMProposals
 from data_prep.augmentation.words import Words, replace
 from tests import scripts, toy_runs
 from tests.encoders import make_encoder
@@ -42,7 +42,7 @@ def test_neighbors_of_word_embeddings():
         table[TOKENS.index(token)] = length * np.cos(np.deg2rad(angle)), length * np.sin(np.deg2rad(angle))
     allowed = np.isin(TOKENS, ["dog", "cat", "fox", "run", "jump"])
     ids, words = find_words("fox dog jumps fox")
-    found = WordTableProposals(table, allowed, 3)([(ids, word) for word in words])
+    found = EmbeddingProposals(table, allowed, 3)([(ids, word) for word in words])
     assert [[TOKENS[id_] for id_ in row] for row in found] == [
         ["fox", "cat", "jump"], ["dog", "cat", "fox"], ["run", "jump", "fox"], ["fox", "cat", "jump"]]
 
@@ -77,13 +77,13 @@ def test_copies():
         return text, [(word, ["x", "y"]) for word in find_words(text)[1]]
 
     texts = [propose(text) for text in ("The dog, Jumped", "the")]
-    copies = draw_copies(texts, 50, 1.0, random.Random(3))
+    copies = sample_copies(texts, 50, 1.0, random.Random(3))
     assert sorted(copies) == [(f"The {a}, {b}", "the") for a in "xy" for b in "xy"]  # each copy once
-    assert draw_copies(texts, 50, 1e-12, random.Random(3)) == []  # the example is not a copy
-    copies = draw_copies([propose("dog " * 400)], 5, 0.4, random.Random(3))
+    assert sample_copies(texts, 50, 1e-12, random.Random(3)) == []  # the example is not a copy
+    copies = sample_copies([propose("dog " * 400)], 5, 0.4, random.Random(3))
     assert len(copies) == 5
     assert all(200 < copy[0].count("dog") < 280 for copy in copies)  # 240 expected, standard deviation 10
-    assert draw_copies(texts, 3, 0.4, random.Random(3)) == draw_copies(texts, 3, 0.4, random.Random(3))
+    assert sample_copies(texts, 3, 0.4, random.Random(3)) == sample_copies(texts, 3, 0.4, random.Random(3))
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_a_table_of_pairs(folder, capsys):
     for column in (3, 4):  # both texts have replaced words
         assert {len(row[column].split()) for row in rows[1:]} == {len(source[1][column].split())}
         assert len({row[column] for row in rows[1:]}) > 1
-    assert capsys.readouterr().out.startswith("out.tsv: 10 rows, 2 of them those of mrpc.tsv; ")
+    assert capsys.readouterr().out.startswith("out.tsv: 10 rows, including 2 from mrpc.tsv; ")
     scripts.run_here(SCRIPT, output_file="again.tsv", **flags | {"batch_size": 64})
     assert read_rows(folder / "again.tsv") == rows
     scripts.run_here(SCRIPT, output_file="other.tsv", random_seed=1, **flags)
@@ -143,15 +143,15 @@ def test_csv_and_word_embeddings(folder):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"init_checkpoint": "encoder"}, "`init_checkpoint`=encoder: has no masked LM, it lacks cls/predictions/"),
-    ({"text_columns": "nothing", "task_name": None}, "mrpc.tsv:1: there is no column 'nothing': the columns are Quali"),
+    ({"init_checkpoint": "encoder"}, "`init_checkpoint`=encoder: has no masked LM; it lacks cls/predictions/"),
+    ({"text_columns": "nothing", "task_name": None}, "mrpc.tsv:1: column 'nothing' does not exist; must be one of"),
     ({"text_columns": "Quality"}, "`text_columns`=Quality: cannot be combined with `task_name`"),
-    ({"task_name": None}, "nothing says where the texts are: give `text_columns`, names of Quality, #1 ID"),
-    ({"task_name": "no"}, "'no' is no known task: the tasks are cola"),
-    ({"output_file": "out.csv"}, "`output_file`=out.csv: must end as `input_file`=mrpc.tsv does"),
-    ({"input_file": "empty.tsv"}, "`input_file`=empty.tsv: holds no example"),
+    ({"task_name": None}, "`text_columns` or `task_name` is required; the columns are Quality, #1 ID"),
+    ({"task_name": "no"}, "unknown task 'no'; must be one of cola"),
+    ({"output_file": "out.csv"}, "`output_file`=out.csv: must have the same format as `input_file`=mrpc.tsv"),
+    ({"input_file": "empty.tsv"}, "`input_file`=empty.tsv: contains no examples"),
     ({"init_checkpoint": "nowhere"}, "`init_checkpoint`=nowhere"),
-    ({"input_file": "own.csv", "output_file": "out.csv"}, "own.csv:2: has 2 columns, column 5 is needed"),
+    ({"input_file": "own.csv", "output_file": "out.csv"}, "own.csv:2: has 2 columns, but column 5 is required"),
 ])
 def test_invalid_input(folder, flags, message):
     before = sorted(path.name for path in folder.iterdir())

@@ -41,7 +41,7 @@ def test_vocabulary_and_records_match_a_local_run(folder, tmp_path, capsys):
         run(place)
     files.remove(f"{folder}/{names[2]}")
     run(folder)
-    assert "2 of 3 shards are finished already, 1 are missing\n" in capsys.readouterr().out
+    assert "2 of 3 shards are finished, 1 are missing\n" in capsys.readouterr().out
     for name in ("vocab.txt", *names):
         assert files.read_bytes(f"{folder}/{name}") == (tmp_path / name).read_bytes()
     inspection.run(InspectionSettings(f"{folder}/{names[0]}", f"{folder}/vocab.txt", num_records=1))
@@ -55,9 +55,9 @@ def test_vocabulary_and_records_match_a_local_run(folder, tmp_path, capsys):
 def test_datasets(folder):
     put(f"{folder}/own/train.csv", 'text,label\n"a, film",good\nbad one,bad\n')
     put(f"{folder}/own/dev.tsv", "text\tlabel\nx\tgood\n")
-    task = glue.own_task(f"{folder}/own", "text")
+    task = glue.create_custom_task(f"{folder}/own", "text")
     assert glue.read_examples(task, f"{folder}/own", "train").text_a == ["a, film", "bad one"]
-    with pytest.raises(InputError, match=rf"^{folder}/own/test\.tsv: does not exist$"):
+    with pytest.raises(InputError, match=rf"^{folder}/own/test\.tsv: does not exist or is not a file$"):
         glue.read_examples(task, f"{folder}/own", "test")
 
     put(f"{folder}/words.txt", "EU B-ORG\nrejects O\n\nPeter B-PER\n")

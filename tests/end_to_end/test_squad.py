@@ -59,8 +59,8 @@ def test_task_is_learned_and_its_files_are_written(folder, trained):
     assert task_metadata.read(output) == task_metadata.TaskMetadata("span_labeler", do_lower_case=True, **LENGTHS)
     # Steps count the 39 questions that are used, 39 / 8 * 12, and not their windows.
     assert np.genfromtxt(output / "eval_log.csv", delimiter=",", names=True)["step"].tolist() == [20, 40, 58]
-    assert "train.json: 1 questions are left out: their answer does not stand in the context" in trained.stderr
-    assert "1 questions are cut to --max_query_length=5 pieces" in trained.stderr
+    assert "train.json: 1 questions are skipped, because their answer is not at its answer_start" in trained.stderr
+    assert "1 questions are truncated to --max_query_length=5 tokens" in trained.stderr
 
 
 def test_predictions_with_a_known_threshold(folder, trained):

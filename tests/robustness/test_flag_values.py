@@ -59,7 +59,7 @@ CONTRADICTIONS = (  # command, flags, part of the message
      "`min_character_count`=3: cannot be combined with `initial_vocab`"),
     ("augment_data", {"task_name": "mrpc"}, "`text_columns`=text: cannot be combined"),
     ("augment_data", {"text_columns": "text,label,text"}, "`text_columns`=text,label,text"),
-    ("create_pretraining_data", {"masked_lm_prob": 15}, "`masked_lm_prob`=15.0: a probability"),
+    ("create_pretraining_data", {"masked_lm_prob": 15}, "`masked_lm_prob`=15.0: must be"),
     ("create_pretraining_data", {"max_seq_length": 4}, "`max_seq_length`=4"),
     ("run_distillation", {"student_checkpoint": "model"}, "`student_checkpoint`"),
     ("run_distillation", {"student_layers": 7}, "`student_layers`"),

@@ -64,8 +64,8 @@ REJECTED = (  # command, flags, beginning of the message
       for command in (*TRAINING, "analyze_attention", "probe_layers")),
     *((command, {"output_dir": "gs:/bucket/x"}, "`output_dir`=gs:/bucket/x: is not the path of a bucket; set gs://")
       for command in TRAINING),
-    ("create_pretraining_data", {"output_file": "labels.txt/new"}, "`output_file`=labels.txt/new: labels.txt is"),
-    ("create_pretraining_data", {"output_file": "a,a"}, "`output_file`=a: is named twice"),
+    ("create_pretraining_data", {"output_file": "labels.txt/new"}, "`output_file`=labels.txt/new: labels.txt must be"),
+    ("create_pretraining_data", {"output_file": "a,a"}, "`output_file`=a: occurs twice"),
     ("run_classifier", {"data_dir": "own\udcff"}, "`data_dir`="),
 )
 

@@ -89,7 +89,7 @@ def test_labels_in_the_order_of_the_model(tmp_path, capsys):
     (tmp_path / "dev_matched.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
     scripts.run_here(CLASSIFY, init_checkpoint="classifier", task_name="mnli", data_dir=tmp_path, do_eval=True,
                      output_dir=tmp_path / "out", **LENGTH)
-    assert ("note: the model's labels are in another order than those of mnli, which are taken in the model's: "
+    assert ("note: the label order of the model differs from that of mnli; using the order of the model: "
             "entailment, neutral, contradiction") in capsys.readouterr().err
     assert "eval_accuracy = 1.0" in (tmp_path / "out" / "eval_results.txt").read_text()
 

@@ -77,7 +77,7 @@ def test_the_rule_is_learned_and_probabilities_match_the_scores(folder):
 def test_files_and_messages_of_a_run(folder, trained):
     assert json.loads((folder / "out" / "task.json").read_text())["kind"] == "multiple_choice"
     assert (folder / "out" / "confusion.png").read_bytes().startswith(b"\x89PNG")
-    assert "train: 160 questions of 4 choices\n" in trained.stderr.replace("\r", "\n")
+    assert "train: 160 questions with 4 choices each\n" in trained.stderr.replace("\r", "\n")
 
 
 @pytest.mark.usefixtures("trained")
@@ -95,6 +95,6 @@ def test_race_with_another_number_of_choices(folder):
         SCRIPT, folder, data_format="race", dev_file="race", test_file="race", output_dir="race_out",
         init_checkpoint="out", do_eval=True, do_predict=True, **FLAGS)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "dev: 12 questions of 3 choices; 3 choices are longer than --max_seq_length=13" in done.stderr
+    assert "dev: 12 questions with 3 choices each; 3 choices are longer than --max_seq_length=13" in done.stderr
     assert read_results(str(folder / "race_out" / "eval_results.txt"))["eval_accuracy"] > 0.7
     assert np.loadtxt(folder / "race_out" / "test_results.tsv", delimiter="\t").shape == (12, 3)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from data_prep.machine import compiled
+from data_prep.machine import compile_function
 from data_prep.pretraining.instances import sampling
 
 NO_NUMBERS = np.zeros((0, 0), np.int32)  # Instead of a feature that a record does not have.
@@ -27,16 +27,16 @@ def assemble(corpus, instances, records, settings, vocabulary):
     """
     features = {feature.name: np.zeros((len(records), feature.length), np.float32 if feature.is_float else np.int32)
                 for feature in settings.features}
-    label = settings.what.sentence_label
-    compiled(fill_records)(
+    label = settings.objective_spec.sentence_label
+    compile_function(fill_records)(
         corpus.tokens, instances.parts, instances.part_starts, instances.labels, instances.order,
-        instances.record_starts, records, bool(settings.what.pairs), settings.pack_sequences, vocabulary.cls_id,
-        vocabulary.sep_id, *(features[name] for name in ("input_ids", "input_mask", "segment_ids")),
+        instances.record_starts, records, bool(settings.objective_spec.pairs), settings.pack_sequences,
+        vocabulary.cls_id, vocabulary.sep_id, *(features[name] for name in ("input_ids", "input_mask", "segment_ids")),
         features.get("positions", NO_NUMBERS),
         *(features.get(f"{label}_{name}", nothing) for name, nothing in (
             ("labels", NO_NUMBERS), ("positions", NO_NUMBERS), ("weights", NO_NUMBERS.astype(np.float32)))))
     if settings.masking == "static":
-        compiled(fill_masks)(
+        compile_function(fill_masks)(
             instances.mask_starts, instances.mask_positions, instances.mask_replacements, sampling.KEEP,
             instances.order, instances.record_starts, records, features["input_ids"], features["input_mask"],
             *(features[f"masked_lm_{name}"] for name in ("positions", "ids", "weights")))

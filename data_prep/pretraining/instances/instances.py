@@ -74,32 +74,33 @@ def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda s
     """
     check_documents(corpus.num_documents, settings)
     text, rules = create_text(corpus, settings, vocabulary), create_rules(settings, vocabulary)
-    dtypes = (np.promote_types(np.int32, _narrowest(len(corpus.tokens))), np.uint16, bool, np.uint16, np.uint16,
-              _narrowest(vocabulary.size))
+    dtypes = (np.promote_types(np.int32, _find_dtype(len(corpus.tokens))), np.uint16, bool, np.uint16, np.uint16,
+              _find_dtype(vocabulary.size))
     columns = [[np.zeros((0, 2) if column == 0 else 0, dtype)] for column, dtype in enumerate(dtypes)]
-    sample = sentence_pairs.sample if settings.what.pairs else sequences.sample
-    for some in sample(sampler, corpus, text, rules, settings, on_progress):
-        for column, dtype, items in zip(columns, dtypes, some, strict=True):
+    sample = sentence_pairs.sample if settings.objective_spec.pairs else sequences.sample
+    for batch in sample(sampler, corpus, text, rules, settings, on_progress):
+        for column, dtype, items in zip(columns, dtypes, batch, strict=True):
             column.append(items.astype(dtype))
     parts, part_counts, labels, mask_counts, mask_positions, mask_replacements = map(np.concatenate, columns)
     if not len(labels):
-        raise InputError("the text gives no sequence: its documents are of one token each")
+        raise InputError("the text yields no sequence, because each of its documents has only one token")
     order = np.arange(len(labels), dtype=np.uint32)
     sampler.shuffle(order)
-    made = Instances(parts, _starts(part_counts, np.promote_types(np.uint32, np.min_scalar_type(len(parts)))), labels,
-                     _starts(mask_counts, np.int64), mask_positions, mask_replacements, order,
-                     np.arange(len(order) + 1, dtype=np.uint32))
-    return packing.pack(made, settings, sampler) if settings.pack_sequences else made
+    instances = Instances(
+        parts, _compute_starts(part_counts, np.promote_types(np.uint32, np.min_scalar_type(len(parts)))), labels,
+        _compute_starts(mask_counts, np.int64), mask_positions, mask_replacements, order,
+        np.arange(len(order) + 1, dtype=np.uint32))
+    return packing.pack(instances, settings, sampler) if settings.pack_sequences else instances
 
 
-def check_documents(num_documents, settings, what="the text"):
-    """Raises InputError if there are too few documents; `what` names the text in the message."""
-    if num_documents >= settings.what.fewest_documents:
+def check_documents(num_documents, settings, source="the text"):
+    """Raises InputError if there are too few documents; `source` names the text in the message."""
+    if num_documents >= settings.objective_spec.fewest_documents:
         return
     if not num_documents:
-        raise InputError(f"{what} has no sentence")
-    raise InputError(f"{what} is one document: at least two documents, with a blank line between them, are needed to "
-                     f"take a random next sentence from another one")
+        raise InputError(f"{source} contains no sentences")
+    raise InputError(f"{source} contains only one document; random next sentences require at least two, separated by a "
+                     "blank line")
 
 
 def create_text(corpus, settings, vocabulary):
@@ -117,15 +118,15 @@ def create_rules(settings, vocabulary):
     if settings.masking == "static":
         numbers[:] = masking.numbers_to_predict(settings)
     return Rules(settings.max_seq_length - NUM_SPECIAL, float(settings.short_seq_prob),
-                 settings.what.pairs == "swapped", numbers, settings.do_whole_word_mask, vocabulary.mask_id,
+                 settings.objective_spec.pairs == "swapped", numbers, settings.do_whole_word_mask, vocabulary.mask_id,
                  vocabulary.size - 1)
 
 
-def _narrowest(limit):
+def _find_dtype(limit):
     """Returns the narrowest signed dtype of at least 16 bits for numbers up to `limit`."""
     return np.promote_types(np.int16, np.min_scalar_type(-limit - 1))
 
 
-def _starts(counts, dtype):
+def _compute_starts(counts, dtype):
     """Returns [N + 1]: the sums of the first 0, 1, ..., N counts."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(dtype)

@@ -22,9 +22,9 @@ class Vocabulary:
     is_continuation: np.ndarray
 
     @classmethod
-    def of_tokenizer(cls, tokenizer):
+    def from_tokenizer(cls, tokenizer):
         """Creates a Vocabulary from a BertTokenizer."""
-        is_continuation = np.array([piece.startswith("##") for piece in tokenizer.vocabulary])
+        is_continuation = np.array([token.startswith("##") for token in tokenizer.vocabulary])
         return cls(tokenizer.vocab_size, tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id,
                    is_continuation)
 

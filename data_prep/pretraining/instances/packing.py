@@ -30,8 +30,8 @@ def pack(instances, settings, sampler):
     lengths = instances.lengths[in_order]
     by_length = np.argsort(lengths, kind="stable")
     counts = np.bincount(lengths, minlength=settings.max_seq_length + 1)
-    kinds = packs_of_lengths(counts, masking.numbers_to_predict(settings), settings.max_seq_length,
-                             settings.max_predictions_per_seq, settings.max_sequences_per_pack)
+    kinds = compute_packs(counts, masking.numbers_to_predict(settings), settings.max_seq_length,
+                          settings.max_predictions_per_seq, settings.max_sequences_per_pack)
     next_of_length = np.concatenate([[0], np.cumsum(counts)])[:-1]
     records = []
     for kind, count in kinds:
@@ -52,13 +52,13 @@ def pack(instances, settings, sampler):
     return dataclasses.replace(instances, order=in_order[np.concatenate(records)], record_starts=starts)
 
 
-def packs_of_lengths(counts, numbers_to_predict, most_ids, most_predictions, most_sequences):
+def compute_packs(counts, numbers_to_predict, max_ids, max_predictions, max_sequences):
     """Computes packs for a histogram of lengths.
 
     Args:
-      counts: Array. Number of sequences of each length from 0 to `most_ids`.
+      counts: Array. Number of sequences of each length from 0 to `max_ids`.
       numbers_to_predict: Sequence of int. Maximum number of masked positions for each length.
-      most_ids, most_predictions, most_sequences: int. Limits of a pack.
+      max_ids, max_predictions, max_sequences: int. Limits of a pack.
 
     Returns:
       List of (tuple of the lengths in a pack, descending; number of such packs).
@@ -67,7 +67,7 @@ def packs_of_lengths(counts, numbers_to_predict, most_ids, most_predictions, mos
     emptiest = []  # Heap of (IDs, lengths) of the open kinds, and of some closed kinds.
 
     def add(kind, count):
-        if len(kind) == most_sequences or sum(kind) == most_ids:
+        if len(kind) == max_sequences or sum(kind) == max_ids:
             finished[kind] += count
         elif count:
             open_kinds[kind] += count
@@ -76,25 +76,25 @@ def packs_of_lengths(counts, numbers_to_predict, most_ids, most_predictions, mos
     def predictions(kind):
         return sum(numbers_to_predict[length] for length in kind)
 
-    for length in range(most_ids, 0, -1):
-        left, passed_over = int(counts[length]), []
+    for length in range(max_ids, 0, -1):
+        left, rejected = int(counts[length]), []
         while left:
-            if not emptiest or emptiest[0][0] + length > most_ids:  # Then no other pack has space either.
-                of_one = max(1, min(most_ids // length, most_sequences,
-                                    most_predictions // max(1, numbers_to_predict[length])))
-                opened = -(-left // of_one)
+            if not emptiest or emptiest[0][0] + length > max_ids:  # Then no other pack has space either.
+                per_pack = max(1, min(max_ids // length, max_sequences,
+                                      max_predictions // max(1, numbers_to_predict[length])))
+                opened = -(-left // per_pack)
                 add((length,), opened)
                 left -= opened
                 continue
             _, kind = heapq.heappop(emptiest)
             count = open_kinds.pop(kind, 0)
-            if predictions((*kind, length)) > most_predictions:
-                passed_over.append((kind, count))
+            if predictions((*kind, length)) > max_predictions:
+                rejected.append((kind, count))
                 continue
             taken = min(left, count)
             add((*kind, length), taken)
             add(kind, count - taken)
             left -= taken
-        for kind, count in passed_over:
+        for kind, count in rejected:
             add(kind, count)
     return [(kind, count) for kind, count in [*finished.items(), *open_kinds.items()] if count]

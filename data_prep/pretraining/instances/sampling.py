@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_prep.machine import compiled
+from data_prep.machine import compile_function
 
 KEEP = -1  # Instead of a replacement's ID: the token stays unchanged.
 RANDOM_DOCUMENT_TRIES = 10  # As in the original BERT's create_instances_from_document.
@@ -94,15 +94,15 @@ class Sampler:
 
     def shuffle(self, items):
         """Shuffles an array in place."""
-        compiled(shuffle, *OF_SHUFFLE)(self.state, items, len(items))
+        compile_function(shuffle, *SHUFFLE_HELPERS)(self.state, items, len(items))
 
     def sample_pairs(self, place, text, rules, buffers):
         """See the function `sample_pairs`."""
-        return compiled(sample_pairs, *OF_PAIRS)(self.state, place, text, rules, buffers)
+        return compile_function(sample_pairs, *PAIR_HELPERS)(self.state, place, text, rules, buffers)
 
     def sample_all_masks(self, part_starts, text, rules, buffers):
         """See the function `sample_all_masks`."""
-        return compiled(sample_all_masks, *OF_MASKS)(self.state, part_starts, text, rules, buffers)
+        return compile_function(sample_all_masks, *MASK_HELPERS)(self.state, part_starts, text, rules, buffers)
 
 
 def sample_pairs(state, place, text, rules, buffers):
@@ -375,6 +375,6 @@ def count_bits(number):
     return bits
 
 
-OF_SHUFFLE = (random_bits, next_word, count_bits)
-OF_MASKS = (sample_masks, find_position, find_words, shuffle, random_integer, random_fraction, *OF_SHUFFLE)
-OF_PAIRS = (sample_pair, sample_swapped_pair, find_stop, sample_sentences, truncate_pair, *OF_MASKS)
+SHUFFLE_HELPERS = (random_bits, next_word, count_bits)
+MASK_HELPERS = (sample_masks, find_position, find_words, shuffle, random_integer, random_fraction, *SHUFFLE_HELPERS)
+PAIR_HELPERS = (sample_pair, sample_swapped_pair, find_stop, sample_sentences, truncate_pair, *MASK_HELPERS)

@@ -7,7 +7,7 @@ import numpy as np
 
 from data_prep.pretraining.instances.sampling import InstanceBuffers
 
-ROOM = 1 << 14  # Sentences whose pairs are sampled together.
+BATCH_SENTENCES = 1 << 14  # Sentences whose pairs are sampled together.
 
 
 def sample(sampler, corpus, text, rules, settings, on_progress):
@@ -27,7 +27,7 @@ def sample(sampler, corpus, text, rules, settings, on_progress):
     """
     sampler.shuffle(text.documents)
     sizes = np.diff(corpus.document_starts)[text.documents]  # In sentences.
-    buffers = create_buffers(max(int(sizes.max()), min(ROOM, corpus.num_sentences)), settings)
+    buffers = create_buffers(max(int(sizes.max()), min(BATCH_SENTENCES, corpus.num_sentences)), settings)
     for _ in range(settings.num_passes):
         place = 0
         while place < len(sizes):

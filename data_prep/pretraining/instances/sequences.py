@@ -7,7 +7,7 @@ the next sequence.
 
 import numpy as np
 
-from data_prep.pretraining.instances.sentence_pairs import ROOM, create_mask_buffers
+from data_prep.pretraining.instances.sentence_pairs import BATCH_SENTENCES, create_mask_buffers
 
 
 def sample(sampler, corpus, text, rules, settings, on_progress):
@@ -15,21 +15,21 @@ def sample(sampler, corpus, text, rules, settings, on_progress):
 
     See `sentence_pairs.sample` for arguments and yielded values. Sequences have no labels.
     """
-    parts, part_starts = cut(corpus, settings.max_seq_length, settings.what.crosses_documents)
-    buffers = create_mask_buffers(min(ROOM, len(part_starts) - 1), settings)
+    parts, part_starts = split_corpus(corpus, settings.max_seq_length, settings.objective_spec.crosses_documents)
+    buffers = create_mask_buffers(min(BATCH_SENTENCES, len(part_starts) - 1), settings)
     for _ in range(settings.num_passes):
-        for first in range(0, len(part_starts) - 1, ROOM):
-            starts = part_starts[first:first + ROOM + 1]
-            some = np.ascontiguousarray(parts[starts[0]:starts[-1]])
+        for first in range(0, len(part_starts) - 1, BATCH_SENTENCES):
+            starts = part_starts[first:first + BATCH_SENTENCES + 1]
+            batch_parts = np.ascontiguousarray(parts[starts[0]:starts[-1]])
             num_masks = sampler.sample_all_masks(
-                starts - starts[0], text, rules, buffers._replace(parts=some.ravel()))
+                starts - starts[0], text, rules, buffers._replace(parts=batch_parts.ravel()))
             count = len(starts) - 1
-            yield (some, np.diff(starts), np.zeros(count, bool), buffers.mask_counts[:count],
+            yield (batch_parts, np.diff(starts), np.zeros(count, bool), buffers.mask_counts[:count],
                    buffers.mask_positions[:num_masks], buffers.mask_replacements[:num_masks])
         on_progress(corpus.num_sentences)
 
 
-def cut(corpus, max_seq_length, crosses_documents):
+def split_corpus(corpus, max_seq_length, crosses_documents):
     """Divides a corpus into sequences.
 
     Args:
@@ -50,8 +50,8 @@ def cut(corpus, max_seq_length, crosses_documents):
     while start < num_tokens:
         while document_ends[document] <= start:
             document += 1
-        most = start + document + max_seq_length - 2  # Without [CLS] and the last [SEP].
-        stop = np.searchsorted(totals, most, side="right")  # In sentences.
+        limit = start + document + max_seq_length - 2  # Without [CLS] and the last [SEP].
+        stop = np.searchsorted(totals, limit, side="right")  # In sentences.
         stop = int(sentence_ends[stop - 1]) if stop else 0
         if stop <= start:
             stop = start + max_seq_length - 2

@@ -57,10 +57,10 @@ class InstanceSettings(Settings):
     def check(self):
         """See Settings."""
         if not self.pack_sequences and self.max_sequences_per_pack != LATER_DEFAULTS["max_sequences_per_pack"]:
-            raise InputError(f"`max_sequences_per_pack`={self.max_sequences_per_pack}: has no effect without "
-                             f"`pack_sequences`")
-        if self.short_seq_prob != SHORT_SEQ_PROB and not self.what.pairs:
-            raise InputError(f"`short_seq_prob`={self.short_seq_prob}: has no effect with `objective`={self.objective}")
+            raise InputError(f"`max_sequences_per_pack`={self.max_sequences_per_pack}: requires `pack_sequences`")
+        if self.short_seq_prob != SHORT_SEQ_PROB and not self.objective_spec.pairs:
+            raise InputError(f"`short_seq_prob`={self.short_seq_prob}: cannot be combined with "
+                             f"`objective`={self.objective}")
         # Checked here instead of in the flags, which have no bounds in the original BERT.
         if not NUM_SPECIAL + 2 <= self.max_seq_length <= MAX_SEQ_LENGTH:
             raise InputError(f"`max_seq_length`={self.max_seq_length}: must be at least "
@@ -73,7 +73,7 @@ class InstanceSettings(Settings):
                              f"{MAX_SEQ_LENGTH}")
         for name in ("masked_lm_prob", "short_seq_prob"):
             if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"`{name}`={getattr(self, name)}: a probability lies between 0 and 1")
+                raise InputError(f"`{name}`={getattr(self, name)}: must be between 0 and 1")
 
     @property
     def num_passes(self):
@@ -83,7 +83,7 @@ class InstanceSettings(Settings):
         return 1 if self.masking == "dynamic" else 10
 
     @property
-    def what(self):
+    def objective_spec(self):
         """The Objective."""
         return OBJECTIVES[self.objective]
 
@@ -95,12 +95,12 @@ class InstanceSettings(Settings):
     @property
     def features(self):
         """Features of the records, a tuple of records.Feature."""
-        of_sequence = {"sentence_label": self.what.sentence_label, "most_packed": self.most_packed}
+        label_options = {"sentence_label": self.objective_spec.sentence_label, "most_packed": self.most_packed}
         if self.masking == "dynamic":
-            return records.unmasked_pretraining_features(self.max_seq_length, **of_sequence)
-        return records.pretraining_features(self.max_seq_length, self.max_predictions_per_seq, **of_sequence)
+            return records.unmasked_pretraining_features(self.max_seq_length, **label_options)
+        return records.pretraining_features(self.max_seq_length, self.max_predictions_per_seq, **label_options)
 
-    def described(self):
+    def describe(self):
         """Returns dict of setting to value, for all settings that affect the records, for a manifest."""
-        told = {**dataclasses.asdict(self), "dupe_factor": self.num_passes}
-        return {name: value for name, value in told.items() if LATER_DEFAULTS.get(name, ...) != value}
+        values = {**dataclasses.asdict(self), "dupe_factor": self.num_passes}
+        return {name: value for name, value in values.items() if LATER_DEFAULTS.get(name, ...) != value}

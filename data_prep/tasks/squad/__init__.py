@@ -8,13 +8,26 @@ from data_prep.tasks.squad.examples import Example, Examples, read_examples
 from data_prep.tasks.squad.features import (
     Feature,
     FeatureStream,
-    arrays_of,
     check_lengths,
     convert_examples_to_features,
+    create_arrays,
     record_features,
     write_records,
 )
 
-__all__ = ["Answers", "Example", "Examples", "Feature", "FeatureStream", "arrays_of", "check_lengths",
-           "convert_examples_to_features", "predict_answers", "read_examples", "record_features", "write_answers",
-           "write_predictions", "write_records"]
+__all__ = [
+    "Answers",
+    "Example",
+    "Examples",
+    "Feature",
+    "FeatureStream",
+    "check_lengths",
+    "convert_examples_to_features",
+    "create_arrays",
+    "predict_answers",
+    "read_examples",
+    "record_features",
+    "write_answers",
+    "write_predictions",
+    "write_records",
+]

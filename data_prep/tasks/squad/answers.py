@@ -12,7 +12,7 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
 from bert_tf.tasks.span_decoding import ScoredWindow, Spans, find_spans, rank
-from data_prep.tasks.squad.final_text import final_text
+from data_prep.tasks.squad.final_text import get_final_text
 
 PREDICTIONS_FILE = "predictions.json"
 NBEST_FILE = "nbest_predictions.json"
@@ -42,7 +42,7 @@ class Answers:
     nbest: dict
     null_odds: dict | None
 
-    def best_texts(self):
+    def get_best_texts(self):
         """Returns dict of question ID to its most likely answer other than no answer; "" if there is none."""
         return {qas_id: next((candidate.text for candidate in candidates if candidate.text), "")
                 for qas_id, candidates in self.nbest.items()}
@@ -50,7 +50,7 @@ class Answers:
     def choose(self, null_score_diff_threshold):
         """Returns dict of question ID to its answer; for SQuAD 2.0, "" if the null odds exceed the threshold."""
         return {qas_id: "" if self.null_odds and self.null_odds[qas_id] > null_score_diff_threshold else text
-                for qas_id, text in self.best_texts().items()}
+                for qas_id, text in self.get_best_texts().items()}
 
 
 def write_predictions(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
@@ -78,7 +78,7 @@ def write_answers(answers, output_dir, null_score_diff_threshold):
     """
     nbest = {qas_id: [{"text": candidate.text, "probability": probability, "start_logit": candidate.start_logit,
                        "end_logit": candidate.end_logit}
-                      for candidate, probability in zip(candidates, _probabilities(candidates), strict=True)]
+                      for candidate, probability in zip(candidates, _compute_probabilities(candidates), strict=True)]
              for qas_id, candidates in answers.nbest.items()}
     _write_json(os.path.join(output_dir, NBEST_FILE), nbest)
     _write_json(os.path.join(output_dir, PREDICTIONS_FILE), answers.choose(null_score_diff_threshold))
@@ -108,8 +108,8 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
       InputError: If the number of rows of scores differs from the number of features.
     """
     if not len(start_logits) == len(end_logits) == len(features):
-        raise InputError(f"{len(start_logits)} rows of start logits, {len(end_logits)} of end logits: "
-                         f"{len(features)} features need one each")
+        raise InputError(f"{len(start_logits)} rows of start logits and {len(end_logits)} of end logits do not match "
+                         f"{len(features)} features")
     windows_of_example = defaultdict(list)
     for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
         windows_of_example[feature.example_index].append((feature, ScoredWindow(  # Python adds in this precision
@@ -118,14 +118,14 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
     for index, example in enumerate(examples):
         windows = [window for _, window in windows_of_example[index]]
         features_of_example = [feature for feature, _ in windows_of_example[index]]
-        null = _null(windows) if version_2_with_negative else None
-        spans = _best_spans(windows, null, n_best_size, max_answer_length)
-        candidates = _distinct(spans, features_of_example, example.doc_tokens, n_best_size,
+        null = _find_null(windows) if version_2_with_negative else None
+        spans = _rank_spans(windows, null, n_best_size, max_answer_length)
+        candidates = _select_distinct(spans, features_of_example, example.doc_tokens, n_best_size,
                                (do_lower_case, strip_accents))
         if version_2_with_negative:
             if null not in candidates:
                 candidates.append(null)
-            null_odds[example.qas_id] = _null_odds(null, candidates)
+            null_odds[example.qas_id] = _compute_null_odds(null, candidates)
         nbest[example.qas_id] = candidates or [Candidate("empty", 0.0, 0.0)]
     return Answers(nbest, null_odds if version_2_with_negative else None)
 
@@ -140,20 +140,20 @@ class _Span(NamedTuple):
     end_logit: float
 
 
-def _null(windows):
+def _find_null(windows):
     """Returns the Candidate of no answer, from the window with its lowest score."""
     scores = [(float(window.start_scores[0]), float(window.end_scores[0])) for window in windows]
     return Candidate("", *min(scores, key=sum, default=(0.0, 0.0)))
 
 
-def _null_odds(null, candidates):
+def _compute_null_odds(null, candidates):
     best = next((candidate for candidate in candidates if candidate.text), None)
     if best is None:
         return CERTAINLY_NULL
     return null.start_logit + null.end_logit - best.start_logit - best.end_logit
 
 
-def _best_spans(windows, null, n_best_size, max_answer_length):
+def _rank_spans(windows, null, n_best_size, max_answer_length):
     """Yields the _Spans that can be answers, best first, with ties in the original BERT's order."""
     spans = find_spans(windows, n_best_size, max_answer_length)
     if null:
@@ -162,26 +162,26 @@ def _best_spans(windows, null, n_best_size, max_answer_length):
         yield _Span(*(column[row].item() for column in spans))
 
 
-def _distinct(spans, features, doc_tokens, n_best_size, casing):
-    """Returns Candidates for the first `n_best_size` spans with distinct texts; `casing`: See `final_text`."""
+def _select_distinct(spans, features, doc_tokens, n_best_size, casing):
+    """Returns Candidates for the first `n_best_size` spans with distinct texts; `casing`: See `get_final_text`."""
     candidates, seen = [], set()
     for span in spans:
         if len(candidates) >= n_best_size:
             break
-        text = _text(span, features[span.window], doc_tokens, casing) if span.start else ""
+        text = _extract_text(span, features[span.window], doc_tokens, casing) if span.start else ""
         if text not in seen:
             seen.add(text)
             candidates.append(Candidate(text, span.start_logit, span.end_logit))
     return candidates
 
 
-def _text(span, feature, doc_tokens, casing):
+def _extract_text(span, feature, doc_tokens, casing):
     first_word, last_word = (feature.words[position - feature.context_start] for position in (span.start, span.end))
-    pieces = [feature.vocabulary[piece] for piece in feature.pieces[span.start : span.end + 1]]
-    return final_text(pieces, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
+    tokens = [feature.vocabulary[token_id] for token_id in feature.token_ids[span.start : span.end + 1]]
+    return get_final_text(tokens, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
 
 
-def _probabilities(candidates):
+def _compute_probabilities(candidates):
     """Computes the softmax of the candidates' scores, a list of float."""
     scores = [candidate.start_logit + candidate.end_logit for candidate in candidates]
     highest = max(scores)

@@ -10,7 +10,7 @@ from bert_tf.files import read_json
 # The original BERT splits contexts only at these characters. U+202F is its narrow no-break space.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
 
-_KINDS = {list: "a list", str: "a text", int: "a whole number", bool: "true or false", (str, int): "a text"}
+_KINDS = {list: "a list", str: "a string", int: "an integer", bool: "true or false", (str, int): "a string"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,70 +78,70 @@ def read_examples(path, is_training, version_2_with_negative):
       OSError: If the file cannot be read.
     """
     examples = Examples()
-    for place, context, question in _questions(path):
+    for place, context, question in _read_questions(path):
         answers = question.get("answers")
         if answers is not None:
-            answers = tuple(_field(answer, "text", str, f"{place}.answers[{index}]")
-                            for index, answer in enumerate(_field(question, "answers", list, place)))
-        example = Example(str(_field(question, "id", (str, int), place)), _field(question, "question", str, place),
-                          context, answers=answers)
+            answers = tuple(_get_field(answer, "text", str, f"{place}.answers[{index}]")
+                            for index, answer in enumerate(_get_field(question, "answers", list, place)))
+        example = Example(str(_get_field(question, "id", (str, int), place)),
+                          _get_field(question, "question", str, place), context, answers=answers)
         if is_training:
-            example = _with_answer(example, question, place, version_2_with_negative)
+            example = _add_answer(example, question, place, version_2_with_negative)
             if example is None:
                 examples.num_not_found += 1
                 continue
         examples.num_empty += not (example.question_text.strip() and _WORD.search(context))
         examples.append(example)
     if not examples:
-        raise InputError(f"{path}: has no questions" if not examples.num_not_found else
-                         f"{path}: none of its {examples.num_not_found} answers stands where answer_start says")
+        raise InputError(f"{path}: contains no questions" if not examples.num_not_found else
+                         f"{path}: none of its {examples.num_not_found} answers is at its answer_start in the context")
     if not is_training:
         _check_ids(path, examples)
     return examples
 
 
-def _questions(path):
+def _read_questions(path):
     """Yields (place in the file, context, question as a dict)."""
-    for article_index, article in enumerate(_field(read_json(path), "data", list, path)):
+    for article_index, article in enumerate(_get_field(read_json(path), "data", list, path)):
         article_place = f"{path}: data[{article_index}]"
-        for paragraph_index, paragraph in enumerate(_field(article, "paragraphs", list, article_place)):
+        for paragraph_index, paragraph in enumerate(_get_field(article, "paragraphs", list, article_place)):
             place = f"{article_place}.paragraphs[{paragraph_index}]"
-            context = _field(paragraph, "context", str, place)
-            for index, question in enumerate(_field(paragraph, "qas", list, place)):
+            context = _get_field(paragraph, "context", str, place)
+            for index, question in enumerate(_get_field(paragraph, "qas", list, place)):
                 if not isinstance(question, dict):
-                    raise InputError(f"{place}.qas[{index}]: a question with id and text is expected")
+                    raise InputError(f"{place}.qas[{index}]: must be an object with the keys id and question")
                 yield f"{place}.qas[{index}]", context, question
 
 
-def _field(mapping, name, kind, place):
+def _get_field(mapping, name, kind, place):
     value = mapping.get(name) if isinstance(mapping, dict) else None
     if not isinstance(value, kind):
-        raise InputError(f"{place}: {_KINDS[kind]} named {name!r} is expected, as in a SQuAD file")
+        raise InputError(f"{place}: requires {name!r}, {_KINDS[kind]}, as in SQuAD files")
     return value
 
 
-def _with_answer(example, question, place, version_2_with_negative):
+def _add_answer(example, question, place, version_2_with_negative):
     """Returns the example with its answer for training, or None if the context does not contain it."""
     if version_2_with_negative:
         if "is_impossible" not in question:
-            raise InputError(f"{place}: has no 'is_impossible', so this is no SQuAD 2.0: leave "
-                             "`version_2_with_negative` out")
-        if _field(question, "is_impossible", bool, place):
+            raise InputError(f"{place}: has no 'is_impossible', so it is not in SQuAD 2.0 format; unset "
+                             "`version_2_with_negative`")
+        if _get_field(question, "is_impossible", bool, place):
             return dataclasses.replace(example, orig_answer_text="", start_position=-1, end_position=-1,
                                        is_impossible=True)
     num_answers = len(example.answers or ())
     if num_answers != 1:
         hint = "" if num_answers or version_2_with_negative else (
-            "; SQuAD 2.0, which has questions without, needs `version_2_with_negative`")
-        raise InputError(f"{place}: {num_answers} answers: for training, each question should have exactly 1{hint}")
+            "; for SQuAD 2.0, which has questions without answers, set `version_2_with_negative`")
+        raise InputError(f"{place}: has {num_answers} answers, but training requires exactly 1 per question{hint}")
     text = example.answers[0]
-    start = _field(question["answers"][0], "answer_start", int, f"{place}.answers[0]")
-    words = _words_of_answer(example.context, text, start)
+    start = _get_field(question["answers"][0], "answer_start", int, f"{place}.answers[0]")
+    words = _find_answer_words(example.context, text, start)
     return words and dataclasses.replace(example, orig_answer_text=text, start_position=words[0],
                                          end_position=words[1])
 
 
-def _words_of_answer(context, text, start):
+def _find_answer_words(context, text, start):
     """Returns (first, last), the words that an answer overlaps, or None if it is not at `start`."""
     cleaned = " ".join(text.split())
     if not cleaned or start < 0 or start + len(text) > len(context):
@@ -158,6 +158,5 @@ def _check_ids(path, examples):
     seen = set()
     for example in examples:
         if example.qas_id in seen:
-            raise InputError(f"{path}: two questions have the id {example.qas_id!r}, so their answers could not be "
-                             "told apart")
+            raise InputError(f"{path}: two questions have the ID {example.qas_id!r}; IDs must be unique")
         seen.add(example.qas_id)

@@ -26,8 +26,8 @@ class Feature:
       unique_id: int. Number of the window, starting at FIRST_UNIQUE_ID.
       example_index: int. 0-based number of its example.
       doc_span_index: int. 0-based number of the window in its context.
-      pieces: int32 [N]. IDs without padding.
-      context_start: int. Position in `pieces` at which the window begins.
+      token_ids: int32 [N]. IDs without padding.
+      context_start: int. Position in `token_ids` at which the window begins.
       words: int32 [window]. Word of the context for each token of the window.
       is_max_context: bool [window]. Whether no other window has more context for that token.
       max_seq_length: int. Length of the padded arrays, S.
@@ -40,7 +40,7 @@ class Feature:
     unique_id: int
     example_index: int
     doc_span_index: int
-    pieces: np.ndarray
+    token_ids: np.ndarray
     context_start: int
     words: np.ndarray
     is_max_context: np.ndarray
@@ -53,7 +53,7 @@ class Feature:
     @property
     def tokens(self):
         """The tokens without padding, a list of str."""
-        return [self.vocabulary[piece] for piece in self.pieces]
+        return [self.vocabulary[token_id] for token_id in self.token_ids]
 
     @property
     def token_to_orig_map(self):
@@ -68,17 +68,17 @@ class Feature:
     @property
     def input_ids(self):
         """int32 [S]."""
-        return _padded([self])["input_ids"][0]
+        return _pad([self])["input_ids"][0]
 
     @property
     def input_mask(self):
         """int32 [S], 1 for tokens and 0 for padding."""
-        return _padded([self])["input_mask"][0]
+        return _pad([self])["input_mask"][0]
 
     @property
     def segment_ids(self):
         """int32 [S], 1 for the window and the [SEP] after it."""
-        return _padded([self])["segment_ids"][0]
+        return _pad([self])["segment_ids"][0]
 
 
 class FeatureStream:
@@ -96,8 +96,8 @@ class FeatureStream:
         self._vocabulary = tokenizer.vocabulary
         self._max_seq_length, self._doc_stride = max_seq_length, doc_stride
         self._max_query_length, self._is_training = max_query_length, is_training
-        self._pieces_of_word = {}
-        self._features = self._make(examples)
+        self._token_ids_by_word = {}
+        self._features = self._create_features(examples)
 
     def __iter__(self):
         return self
@@ -105,43 +105,44 @@ class FeatureStream:
     def __next__(self):
         return next(self._features)
 
-    def _make(self, examples):
+    def _create_features(self, examples):
         for start in range(0, len(examples), EXAMPLES_AT_A_TIME):
             batch = examples[start : start + EXAMPLES_AT_A_TIME]
             questions = self._tokenize([example.question_text for example in batch])
             answers = self._tokenize([example.orig_answer_text or "" for example in batch]) if self._is_training else (
                 [None] * len(batch))
-            documents = self._documents(dict.fromkeys(example.context for example in batch))
+            documents = self._create_documents(dict.fromkeys(example.context for example in batch))
             for index, (example, question, answer) in enumerate(zip(batch, questions, answers, strict=True), start):
                 self.num_long_questions += len(question) > self._max_query_length
-                yield from self._windows(index, example, question[: self._max_query_length],
+                yield from self._create_windows(index, example, question[: self._max_query_length],
                                          documents[example.context], answer)
 
     def _tokenize(self, texts):
         """Maps a list of str to a list of int32 arrays, the tokens of each."""
-        pieces = self._tokenizer.tokenize([without_surrogates(text).encode() for text in texts])
-        values, splits = pieces.values.numpy(), pieces.row_splits.numpy().tolist()
+        token_ids = self._tokenizer.tokenize([without_surrogates(text).encode() for text in texts])
+        values, splits = token_ids.values.numpy(), token_ids.row_splits.numpy().tolist()
         return [values[start:stop] for start, stop in itertools.pairwise(splits)]
 
-    def _documents(self, contexts):
+    def _create_documents(self, contexts):
         """Returns dict of each of `contexts` to its _Document."""
         words = {context: split_words(context) for context in contexts}
         new = [word for word in dict.fromkeys(itertools.chain.from_iterable(words.values()))
-               if word not in self._pieces_of_word]
-        self._pieces_of_word.update(
-            (word, pieces.tolist()) for word, pieces in zip(new, self._tokenize(new), strict=True))
-        return {context: _Document.of_words([self._pieces_of_word[word] for word in words[context]])
+               if word not in self._token_ids_by_word]
+        self._token_ids_by_word.update(
+            (word, token_ids.tolist()) for word, token_ids in zip(new, self._tokenize(new), strict=True))
+        return {context: _Document.from_words([self._token_ids_by_word[word] for word in words[context]])
                 for context in contexts}
 
-    def _windows(self, example_index, example, question, document, answer):
+    def _create_windows(self, example_index, example, question, document, answer):
         """Yields the Features of one example; `question`, `answer`: int32 arrays of their tokens."""
         begin = np.concatenate([[self._tokenizer.cls_id], question, [self._tokenizer.sep_id]])
         # 3 as in the original BERT: [CLS] and two [SEP].
-        windows, _ = cut_into_windows(len(document.pieces), self._max_seq_length - len(question) - 3, self._doc_stride)
+        windows, _ = cut_into_windows(
+            len(document.token_ids), self._max_seq_length - len(question) - 3, self._doc_stride)
         fullest = find_fullest_windows(windows)
         has_answer = self._is_training and not example.is_impossible
-        first, last = document.answer_span(example, answer) if has_answer else (-1, -1)
-        for span_index, (start, length) in enumerate(windows if len(document.pieces) else ()):
+        first, last = document.find_answer_span(example, answer) if has_answer else (-1, -1)
+        for span_index, (start, length) in enumerate(windows if len(document.token_ids) else ()):
             stop = start + length
             positions = (None, None)
             if self._is_training:
@@ -151,7 +152,7 @@ class FeatureStream:
             self.num_features += 1
             yield Feature(
                 FIRST_UNIQUE_ID + self.num_features - 1, example_index, span_index,
-                np.concatenate([begin, document.pieces[start:stop], begin[-1:]]).astype(np.int32), len(begin),
+                np.concatenate([begin, document.token_ids[start:stop], begin[-1:]]).astype(np.int32), len(begin),
                 document.words[start:stop], fullest[start:stop] == span_index, self._max_seq_length,
                 self._vocabulary, *positions, example.is_impossible)
 
@@ -183,9 +184,9 @@ def check_lengths(max_seq_length, doc_stride, max_query_length):
     """Raises InputError, with the flag, if the lengths do not allow dividing contexts into windows."""
     if max_seq_length <= max_query_length + 3:
         raise InputError(f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, which is "
-                         f"{max_query_length + 3}: the longest question leaves no room for the context")
+                         f"{max_query_length + 3}, so that some context fits after the longest question")
     if doc_stride < 1:
-        raise InputError(f"`doc_stride`={doc_stride}: must be at least 1, or the windows do not move on")
+        raise InputError(f"`doc_stride`={doc_stride}: must be at least 1")
 
 
 def record_features(max_seq_length, is_training):
@@ -202,29 +203,29 @@ def write_records(path, features, max_seq_length, is_training):
     features = iter(features)
     with records.RecordWriter(path, record_features(max_seq_length, is_training)) as writer:
         while batch := list(itertools.islice(features, RECORDS_AT_A_TIME)):
-            writer.write(arrays_of(batch))
+            writer.write(create_arrays(batch))
         return writer.num_records
 
 
-def arrays_of(features):
+def create_arrays(features):
     """Converts a list of Features to the arrays of their records: dict of name to int [B, length]."""
     def numbers(attribute):
         return np.array([[getattr(feature, attribute)] for feature in features], np.int64)
 
-    arrays = {"unique_ids": numbers("unique_id"), **_padded(features)}
+    arrays = {"unique_ids": numbers("unique_id"), **_pad(features)}
     if features[0].start_position is not None:
         arrays |= {"start_positions": numbers("start_position"), "end_positions": numbers("end_position"),
                    "is_impossible": numbers("is_impossible")}
     return arrays
 
 
-def _padded(features):
+def _pad(features):
     """Returns dict of the model's three inputs, int32 [B, S]."""
     arrays = {name: np.zeros([len(features), features[0].max_seq_length], np.int32)
               for name in ("input_ids", "input_mask", "segment_ids")}
     for row, feature in enumerate(features):
-        count = len(feature.pieces)
-        arrays["input_ids"][row, :count] = feature.pieces
+        count = len(feature.token_ids)
+        arrays["input_ids"][row, :count] = feature.token_ids
         arrays["input_mask"][row, :count] = 1
         arrays["segment_ids"][row, feature.context_start : count] = 1
     return arrays
@@ -235,23 +236,23 @@ class _Document:
     """A context in tokens.
 
     Attributes:
-      pieces: int32 [N]. IDs of the tokens.
+      token_ids: int32 [N]. IDs of the tokens.
       words: int32 [N]. Number of the word of each token.
       word_starts: int64 [words + 1]. Number of tokens before each word, and N.
     """
 
-    pieces: np.ndarray
+    token_ids: np.ndarray
     words: np.ndarray
     word_starts: np.ndarray
 
     @classmethod
-    def of_words(cls, pieces):
-        """Creates a _Document. `pieces`: for each word, the list of its token IDs."""
-        counts = [len(ids) for ids in pieces]
-        return cls(np.fromiter(itertools.chain.from_iterable(pieces), np.int32),
+    def from_words(cls, word_ids):
+        """Creates a _Document. `word_ids`: for each word, the list of its token IDs."""
+        counts = [len(ids) for ids in word_ids]
+        return cls(np.fromiter(itertools.chain.from_iterable(word_ids), np.int32),
                    np.repeat(np.arange(len(counts), dtype=np.int32), counts), np.cumsum([0, *counts]))
 
-    def answer_span(self, example, answer):
+    def find_answer_span(self, example, answer):
         """Returns (first, last) token of an example's answer, whose own tokens are `answer`.
 
         These are the tokens of all words that it overlaps. If they contain the answer's tokens, only those: 1895 in
@@ -259,8 +260,8 @@ class _Document:
         """
         first = int(self.word_starts[:-1][example.start_position])
         last = int(self.word_starts[example.end_position + 1]) - 1
-        pieces, answer = self.pieces[first : last + 1].tolist(), answer.tolist()
-        for start in range(len(pieces) - len(answer) + 1 if answer else 0):
-            if pieces[start : start + len(answer)] == answer:
+        token_ids, answer = self.token_ids[first : last + 1].tolist(), answer.tolist()
+        for start in range(len(token_ids) - len(answer) + 1 if answer else 0):
+            if token_ids[start : start + len(answer)] == answer:
                 return first + start, first + start + len(answer) - 1
         return first, last

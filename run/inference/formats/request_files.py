@@ -72,7 +72,7 @@ def check(path, text_inputs, columns=(), file_format=None):
         _find_positions(path, tables.read_header(path), text_inputs, columns)
     elif kind == "tsv":
         for column in columns:
-            tables.position(column, tables.read_header(path), path)
+            tables.find_position(column, tables.read_header(path), path)
 
 
 def _check_columns(text_inputs, columns):
@@ -114,7 +114,7 @@ def _read_rows(path, text_inputs, columns, decoder):
 def _find_positions(path, header, text_inputs, columns):
     """Returns dict of input to the positions of its columns; "choices" has all columns named choice and a number."""
     if columns:
-        places = [tables.position(column, header, path) for column in columns]
+        places = [tables.find_position(column, header, path) for column in columns]
         first = len(text_inputs) - 1
         return {**{name: [place] for name, place in zip(text_inputs[:first], places, strict=False)},
                 text_inputs[-1]: places[first:]}

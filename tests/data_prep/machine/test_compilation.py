@@ -4,12 +4,12 @@ import os
 import subprocess
 import sys
 
-from data_prep.machine import compiled
+from data_prep.machine import compile_function
 from tests import scripts
 
 MODULE = """
 import os, subprocess, sys
-from data_prep.machine import compiled
+from data_prep.machine import compile_function
 
 def twice(number):
     return add(number, number)
@@ -18,7 +18,7 @@ def add(number, other):
     return number + other
 
 if __name__ == "__main__":
-    print(compiled(twice, add)(3), compiled(twice, add)(0.5))
+    print(compile_function(twice, add)(3), compile_function(twice, add)(0.5))
     print(os.environ.get("NUMBA_CACHE_DIR"))
     if sys.argv[1:]:
         subprocess.run([sys.executable, __file__], check=True)
@@ -60,8 +60,8 @@ def test_functions_run_if_the_disk_is_full(monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
-    assert compiled(next_number)(3) == 4
-    assert compiled(next_number)(0.5) == 1.5
+    assert compile_function(next_number)(3) == 4
+    assert compile_function(next_number)(0.5) == 1.5
 
 
 def next_number(number):

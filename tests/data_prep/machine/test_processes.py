@@ -76,7 +76,7 @@ def test_errors_of_workers_and_of_items():
     assert "fail_at_three" in raised.value.__notes__[0]
     with pytest.raises(ZeroDivisionError):
         list(run(square, (1 // (2 - number) for number in range(9)), 2))
-    with pytest.raises(ChildProcessError, match=r"a worker process ended .*\(exit code -9; "):
+    with pytest.raises(ChildProcessError, match=r"a worker process exited .*\(exit code -9; "):
         list(run(die, range(3), 2))
 
 

@@ -52,7 +52,7 @@ def test_worker_processes_create_the_bytes_of_the_local_runner(create, texts, tm
         output_file=tmp_path / "beam" / "a.tfrecord", vocab_file=VOCAB_FILE, random_seed=SEED,
         num_output_shards=NUM_SHARDS, **SETTINGS)
     assert len(contents(tmp_path / "beam")) == NUM_SHARDS
-    create(tmp_path / "one_worker", beam_runner.make_options("direct", num_workers=1))
+    create(tmp_path / "one_worker", beam_runner.create_options("direct", num_workers=1))
     for folder in ("beam", "one_worker"):
         assert contents(tmp_path / folder) == contents(tmp_path / "local")
         manifest, expected = (tmp_path / name / "a.tfrecord.manifest.json" for name in (folder, "local"))
@@ -78,21 +78,21 @@ def test_a_second_run_creates_only_missing_shards(create, tmp_path, capsys):
     assert 0 < second.num_bytes_made < first.num_bytes_made / 3
     assert contents(tmp_path) == expected
     create(tmp_path)
-    assert "is finished already" in capsys.readouterr().out
+    assert "is complete; " in capsys.readouterr().out
     with pytest.raises(InputError, match="`masking` was static, now dynamic"):
         create(tmp_path, masking="dynamic")
 
 
 def test_errors_of_workers(create, tmp_path, write, monkeypatch):
     bad = write("bad.txt", "word " * 200 + "\n\n" + "a line\n\n" * 200)  # the first shard has only the first document
-    with pytest.raises(InputError, match=r"^shard \d of 7, from byte \d+ of /\S*bad\.txt, would be of one document: "):
+    with pytest.raises(InputError, match=r"^shard \d of 7, from byte \d+ of /\S*bad\.txt, would contain one docu"):
         create(tmp_path / "new", input_files=[bad])
     assert not [*(tmp_path / "new").glob("*.partial")]
     (tmp_path / "full" / "a-00000-of-00007.tfrecord.partial").mkdir(parents=True)
     with pytest.raises(OSError, match=r"^/\S*a-00000-of-00007\.tfrecord: cannot be written: Is a directory$"):
         create(tmp_path / "full")
-    monkeypatch.setattr(beam_runner, "note_in_manifest", lambda *_: None)
-    with pytest.raises(OSError, match=r"a\.tfrecord\.manifest\.json: 7 of 7 shards are not to be found after the run"):
+    monkeypatch.setattr(beam_runner, "add_to_manifest", lambda *_: None)
+    with pytest.raises(OSError, match=r"a\.tfrecord\.manifest\.json: 7 of 7 shards do not exist after the run"):
         create(tmp_path / "elsewhere")
 
 
@@ -106,7 +106,7 @@ def test_errors_of_workers(create, tmp_path, write, monkeypatch):
       "direct_running_mode": "multi_processing"}),
 ])
 def test_options(runner, beam_options, expected):
-    options = beam_runner.make_options(runner, beam_options).get_all_options(retain_unknown_options=True)
+    options = beam_runner.create_options(runner, beam_options).get_all_options(retain_unknown_options=True)
     assert {name: options[name] for name in expected} == expected
 
 
@@ -117,11 +117,11 @@ def test_options(runner, beam_options, expected):
      "argument --direct_num_workers: invalid int value: 'two'"),
     ({"runner": "dataflow", "beam_options": "--project=some-project"}, [],
      "`beam_options`=--project=some-project: .*Missing GCS path option: temp_location"),
-    ({"runner": "flink", "num_workers": 2}, [], "`num_workers`=2: is for `runner`=local and `runner`=direct"),
+    ({"runner": "flink", "num_workers": 2}, [], "`num_workers`=2: only works with `runner`=local or `runner`=direct"),
     ({"runner": "dataflow"}, ["gs://bucket/vocab.txt", "corpus/a.txt"],
      r"`runner`=dataflow: corpus/a\.txt: is on this machine"),
     ({"runner": "spark"}, ["gs://bucket/vocab.txt", "/shared/text", "corpus"],
-     "`runner`=spark: corpus: workers do not run in this folder: give the full path"),
+     "`runner`=spark: corpus: must be an absolute path"),
 ])
 def test_invalid_options(capfd, settings, files, message):
     with pytest.raises(InputError, match=message):

@@ -82,7 +82,7 @@ def test_summary(tmp_path, create):
     assert counts.num_random_next == sum(record["next_sentence_labels"].item() for record in found)
     # 15% of 37 to 40 IDs is 5.55 to 6: six predictions are required, and five fit.
     assert counts.num_predictions_cut == np.count_nonzero(lengths >= 37)
-    assert f"{counts.num_predictions_cut:,} predictions were cut" in str(summary)
+    assert f"{counts.num_predictions_cut:,} predictions were dropped" in str(summary)
     assert "warning" not in str(summary)
 
 
@@ -91,16 +91,16 @@ def test_summary_of_unknown_tokens_and_dynamic_masking(tmp_path, create, write):
                         settings=InstanceSettings(masking="dynamic"))
     assert (summary.counts.num_unknown, summary.counts.num_tokens) == (1, 4)
     assert summary.counts.num_masked == summary.counts.num_predictions_cut == 0
-    assert "are real, unmasked, " in str(summary)
+    assert "non-padding tokens, unmasked, " in str(summary)
     assert "warning: 25.0% of the tokens are [UNK]" in str(summary)
 
 
 @pytest.mark.parametrize(("text", "num_shards", "message"), [
-    (b"one document\n", 1, r"the text is one document, in .*a.txt: at least two documents"),
-    (b"\n \n", 1, r"no sentence in .*a.txt: an input file holds one sentence a line"),
-    (b"", 2, r"no sentence in .*a.txt: an input file holds one sentence a line"),
-    (b"\n", 2, r"the text, 1 bytes, cannot be cut into 2 shards"),
-    (b"one\n\ntwo\n\nthree", 2, r"shard 2 of 2, from byte 10 of .*a.txt, would be of one document: .*lower `num"),
+    (b"one document\n", 1, r"only one document in .*a.txt; random next sentences require"),
+    (b"\n \n", 1, r"no sentence in .*a.txt; input files must have one sentence per line"),
+    (b"", 2, r"no sentence in .*a.txt; input files must have one sentence per line"),
+    (b"\n", 2, r"1 bytes of text cannot be split into 2 shards"),
+    (b"one\n\ntwo\n\nthree", 2, r"shard 2 of 2, from byte 10 of .*a.txt, would contain one document; .*decrease `num"),
 ])
 def test_too_little_text_leaves_no_partial_file(tmp_path, create, write, text, num_shards, message):
     with pytest.raises(InputError, match=message):
@@ -114,7 +114,7 @@ def test_an_interrupted_run_leaves_no_partial_file(tmp_path, create, monkeypatch
         pathlib.Path(f"{task.output_files[0]}.partial").write_text("file of a worker that was killed")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(shards, "make_shard", stop)
+    monkeypatch.setattr(shards, "create_shard", stop)
     with pytest.raises(KeyboardInterrupt):
         create(tmp_path, num_output_shards=2)
     assert os.listdir(tmp_path) == []
@@ -122,14 +122,14 @@ def test_an_interrupted_run_leaves_no_partial_file(tmp_path, create, monkeypatch
 
 def test_each_shard_is_created_from_a_part_of_the_text(tmp_path, shards_and_summary, reference_tokenizer):
     folder, summary = shards_and_summary
-    vocabulary, total = masking.Vocabulary.of_tokenizer(reference_tokenizer), shards.Counts()
+    vocabulary, total = masking.Vocabulary.from_tokenizer(reference_tokenizer), shards.Counts()
     for number, unit in enumerate(shard_plan.plan_units([CORPUS_FILE], NUM_SHARDS)):
         with shard_plan.TextReader() as reader:
             corpus = corpus_lib.tokenize(reader.read(unit), reference_tokenizer)
         path = tmp_path / f"a-{number:05}-of-{NUM_SHARDS:05}.tfrecord"
         task = shards.ShardTask(number, corpus, (str(path),), SETTINGS, vocabulary, reference_tokenizer.unk_id,
                                 f"5, shard {number}")
-        total += shards.make_shard(task).counts
+        total += shards.create_shard(task).counts
     assert contents(tmp_path) == contents(folder)
     assert total == summary.counts
     manifest = json.loads((folder / "a.tfrecord.manifest.json").read_text())
@@ -150,7 +150,7 @@ def test_small_texts_start_no_process(tmp_path, shards_and_summary, create, monk
 def test_the_maximum_size_increases_the_number_of_shards(tmp_path, create):
     summary, lines = create(tmp_path, max_shard_bytes=os.path.getsize(CORPUS_FILE) // 3 + 1)
     assert summary.num_shards == 3
-    assert "made into 3 shards" in lines[0]
+    assert "into 3 shards, beginning with" in lines[0]
 
 
 def test_a_finished_output_is_unchanged(copied_shards, shards_and_summary, create):
@@ -158,7 +158,7 @@ def test_a_finished_output_is_unchanged(copied_shards, shards_and_summary, creat
     summary, lines = create(copied_shards, num_output_shards=NUM_SHARDS)
     assert summary.counts == shards_and_summary[1].counts
     assert (summary.num_made, summary.num_bytes_made) == (0, 0)
-    assert lines == [f"{copied_shards}/a.tfrecord: is finished already; to make it again, remove "
+    assert lines == [f"{copied_shards}/a.tfrecord: is complete; to regenerate it, delete "
                      f"{copied_shards}/a.tfrecord.manifest.json"]
     assert {path: path.stat().st_mtime_ns for path in copied_shards.iterdir()} == times
 
@@ -177,26 +177,27 @@ def test_only_missing_shards_are_created(copied_shards, shards_and_summary, crea
     assert unchanged.stat().st_mtime_ns == time
     assert summary.counts == shards_and_summary[1].counts
     assert summary.num_made == 3
-    assert lines == ["2 of 4 shards were finished, but their files are gone or have another size: they are made again",
-                     "1 of 4 shards were finished, but their files have been changed: they are made again",
-                     "1 of 4 shards are finished already, 3 are missing"]
+    assert lines == [
+        "regenerating 2 of 4 shards, which were finished, but whose files are missing or have another size",
+        "regenerating 1 of 4 shards, which were finished, but whose files were changed",
+        f"{copied_shards}/a.tfrecord: resuming; 1 of 4 shards are finished, 3 are missing"]
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"seed": 6}, "`random_seed` was 5, now 6: give another `output_file`"),
+    ({"seed": 6}, "`random_seed` was 5, now 6; choose another `output_file`"),
     ({"settings": InstanceSettings(max_seq_length=41, max_predictions_per_seq=5, dupe_factor=3)},
      "`max_seq_length` was 40, now 41; `dupe_factor` was 2, now 3"),
     ({"num_output_shards": 3}, "`num_output_shards` was 4, now 3"),
     ({"settings": dataclasses.replace(SETTINGS, objective="segment_pairs")},
      "`objective` was sentence_pairs, now segment_pairs"),
     ({"input_files": ["text.txt", CORPUS_FILE]}, "input .*/text.txt is new"),
-    ({"input_files": ["text.txt"]}, "input .*/corpus.txt is left out, and 1 more differ"),
+    ({"input_files": ["text.txt"]}, "input .*/corpus.txt was removed, and 1 more differ"),
 ])
 def test_an_output_from_other_inputs_or_settings(tmp_path, copied_shards, shards_and_summary, create, write,
                                                  monkeypatch, changes, message):
     monkeypatch.chdir(tmp_path)
     write("text.txt", "one\n\ntwo\n\n" * 10)
-    with pytest.raises(InputError, match=f"manifest.json: this output was made from something else: {message}"):
+    with pytest.raises(InputError, match=f"manifest.json: does not match this run: {message}"):
         create(copied_shards, **{"num_output_shards": NUM_SHARDS, **changes})
     assert contents(copied_shards) == contents(shards_and_summary[0])
 
@@ -204,12 +205,12 @@ def test_an_output_from_other_inputs_or_settings(tmp_path, copied_shards, shards
 def test_an_output_from_a_changed_input_or_vocabulary(tmp_path, create, write):
     text, other = (write(name, "one\n\ntwo\n\n" * 10) for name in ("text.txt", "other.txt"))
     create(tmp_path, input_files=[text, other])
-    with pytest.raises(InputError, match="the inputs come in another order"):
+    with pytest.raises(InputError, match="the inputs are in another order"):
         create(tmp_path, input_files=[other, text])
     tokenizer = BertTokenizer(
         write("vocab.txt", pathlib.Path(pretraining_records.VOCAB_FILE).read_bytes() + b"one_more\n"))
     os.utime(text, (1, 1))  # it has the same size, but another time
-    with pytest.raises(InputError, match=r"vocabulary of `vocab_file` is another one; input .*text.txt was changed"):
+    with pytest.raises(InputError, match=r"`vocab_file` contains another vocabulary; input .*text.txt was changed"):
         create(tmp_path, tokenizer=tokenizer, input_files=[text, other])
 
 

@@ -55,18 +55,18 @@ def test_manifests_of_early_versions_have_no_samples(output):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (lambda content: content["shards"].append(None), "tells of other shards than there are"),
-    (lambda content: content["shards"].clear(), "tells of other shards"),
-    (lambda content: content["shards"][0]["files"].clear(), "tells of other shards"),
-    (lambda content: content["shards"][0]["files"][0].pop("bytes"), "is no manifest of format 1"),
-    (lambda content: content["shards"][0]["files"][0].update(sample=3), "is no manifest"),
-    (lambda content: content["shards"][0]["counts"].update(more=3), "is no manifest"),
-    (lambda content: content["shards"][0].update(counts=[1]), "is no manifest"),
-    (lambda content: content["shards"][0].clear(), "is no manifest"),
-    (lambda content: content["made_from"].update(flags=None), "is no manifest"),
-    (lambda content: content["made_from"].update(inputs=[3]), "is no manifest"),
-    (lambda content: content.update(format=2), "is no manifest"),
-    (lambda content: content.clear(), "is no manifest"),
+    (lambda content: content["shards"].append(None), "does not match the shards of this run; delete it"),
+    (lambda content: content["shards"].clear(), "does not match the shards"),
+    (lambda content: content["shards"][0]["files"].clear(), "does not match the shards"),
+    (lambda content: content["shards"][0]["files"][0].pop("bytes"), "is not a manifest of format 1"),
+    (lambda content: content["shards"][0]["files"][0].update(sample=3), "is not a manifest"),
+    (lambda content: content["shards"][0]["counts"].update(more=3), "is not a manifest"),
+    (lambda content: content["shards"][0].update(counts=[1]), "is not a manifest"),
+    (lambda content: content["shards"][0].clear(), "is not a manifest"),
+    (lambda content: content["made_from"].update(flags=None), "is not a manifest"),
+    (lambda content: content["made_from"].update(inputs=[3]), "is not a manifest"),
+    (lambda content: content.update(format=2), "is not a manifest"),
+    (lambda content: content.clear(), "is not a manifest"),
 ])
 def test_damaged_manifests(output, change, message):
     content = json.loads(pathlib.Path(output[0]).read_text())

@@ -14,17 +14,17 @@ from tests.settings import resolved
     (InstanceSettings, {"max_predictions_per_seq": 0}, "`max_predictions_per_seq`=0: must be at least 1"),
     (InstanceSettings, {"max_predictions_per_seq": 65536}, "`max_predictions_per_seq`=65536: .* at most 65535"),
     (InstanceSettings, {"dupe_factor": 0}, "`dupe_factor`=0: must be at least 1"),
-    (InstanceSettings, {"masked_lm_prob": 15}, "`masked_lm_prob`=15: a probability lies between 0 and 1"),
-    (InstanceSettings, {"short_seq_prob": -0.1}, "`short_seq_prob`=-0.1: a probability lies between 0 and 1"),
+    (InstanceSettings, {"masked_lm_prob": 15}, "`masked_lm_prob`=15: must be between 0 and 1"),
+    (InstanceSettings, {"short_seq_prob": -0.1}, "`short_seq_prob`=-0.1: must be between 0 and 1"),
     (InstanceSettings, {"masking": "none"}, "`masking`=none: must be one of static, dynamic"),
-    (InstanceSettings, {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: has no effect without `pack_seq"),
+    (InstanceSettings, {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: requires `pack_seq"),
     (InstanceSettings, {"objective": "full_sentences", "short_seq_prob": 0.5},
-     r"`short_seq_prob`=0\.5: has no effect with `objective`=full_sentences"),
+     r"`short_seq_prob`=0\.5: cannot be combined with `objective`=full_sentences"),
     (JobSettings, {"num_output_shards": 0}, "`num_output_shards`=0: must be at least 1"),
     (JobSettings, {"num_workers": 0}, "`num_workers`=0: must be at least 1"),
     (JobSettings, {"max_shard_mb": -1.0}, "`max_shard_mb`=-1.0: must be at least 0"),
     (JobSettings, {"max_shard_mb": float("nan")}, "`max_shard_mb`=nan: must be at least 0"),
-    (JobSettings, {"max_shard_mb": float("inf")}, "`max_shard_mb`=inf: give 0 for no limit"),
+    (JobSettings, {"max_shard_mb": float("inf")}, "`max_shard_mb`=inf: must be finite; set 0 for no limit"),
     (JobSettings, {"runner": "beam"}, "`runner`=beam: must be one of local, direct, dataflow, flink, spark"),
 ])
 def test_invalid_settings(settings_class, settings, message):
@@ -47,15 +47,15 @@ def test_sizes_and_names():
 
 
 @pytest.mark.parametrize(("outputs", "message"), [
-    ("out,texts/in", "texts/in: is an input file too"),
-    ("texts/../texts/in", "/in: is an input file too"),
-    ("out,./out", "./out: is named twice"),
+    ("out,texts/in", "texts/in: would overwrite an input file"),
+    ("texts/../texts/in", "/in: would overwrite an input file"),
+    ("out,./out", "./out: occurs twice"),
     ("texts", "texts: must be a file, but is a directory"),
     ("gs://b//a.tfrecord", "^`output_file`=gs://b//a.tfrecord: contains an empty, "),
-    ("out,", "out,: one of the names is empty"),
+    ("out,", "out,: contains an empty path"),
     ("texts/new/out", "texts/new/out: would be read by the next run as `input_file`=texts"),
     ("link", "link: is a symbolic link to .*nowhere, which does not exist"),
-    ("file/new/out", "out: file is a file, not a directory"),
+    ("file/new/out", "out: file must be a directory, but is a file"),
 ])
 def test_invalid_outputs(tmp_path, monkeypatch, outputs, message):
     monkeypatch.chdir(tmp_path)
@@ -68,7 +68,7 @@ def test_invalid_outputs(tmp_path, monkeypatch, outputs, message):
 
 @pytest.mark.parametrize(("settings", "message"), [
     ({"output_file": None}, "`output_file` is required"),
-    ({"beam_options": "--region=x"}, "`beam_options`=--region=x: is for a `runner` of Apache Beam, and that is local"),
+    ({"beam_options": "--region=x"}, "`beam_options`=--region=x: cannot be combined with `runner`=local"),
     ({"output_file": VOCAB_FILE}, f"`output_file`={VOCAB_FILE}: would overwrite `vocab_file`; choose another path"),
 ])
 def test_invalid_combinations(settings, message):
@@ -79,5 +79,5 @@ def test_invalid_combinations(settings, message):
 
 def test_runner_without_apache_beam(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"`runner`=spark: Apache Beam is not installed: pip install -e '\.\[beam\]'"):
+    with pytest.raises(InputError, match=r"`runner`=spark: requires Apache Beam; run pip install -e '\.\[beam\]'"):
         job.choose_runner(JobSettings(runner="spark"), [])

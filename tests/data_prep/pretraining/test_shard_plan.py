@@ -59,9 +59,9 @@ def test_a_document_can_continue_in_the_next_file(write):
 
 @pytest.mark.parametrize(("text", "arguments", "message"), [
     (b"a\nb\nc\n\nd\n", {"num_units": 3},
-     "9 bytes, cannot be cut into 3 shards: blank lines end too few documents"),
+     "9 bytes of text cannot be split into 3 shards: too few documents end with a blank"),
     (b"a sentence\n" * 300, {"max_bytes": 1000},  # must not be read into memory
-     r"a.txt: no blank line, which would end a document, in 1,\d\d\d bytes: .*`max_shard_mb`=0"),
+     r"a.txt: contains no blank line in 1,\d\d\d bytes; .*`max_shard_mb`=0"),
 ])
 def test_too_few_documents(write, text, arguments, message):
     with pytest.raises(InputError, match=message):
@@ -71,13 +71,13 @@ def test_too_few_documents(write, text, arguments, message):
 def test_a_line_without_end(write, monkeypatch):
     monkeypatch.setattr(shard_plan, "MAX_LINE_BYTES", 100)
     units = shard_plan.plan_units([write("a.txt", b"b\n" + b"x" * 200)])
-    with pytest.raises(InputError, match=r"a.txt: a line of over 100 bytes"):
+    with pytest.raises(InputError, match=r"a.txt: contains a line of over 100 bytes"):
         read(units, block_bytes=11)
 
 
 @pytest.mark.parametrize("data", [b"ab\n", gzip.compress(b"ab\n\n" * 99, mtime=0)[:-9]])
 def test_damaged_gzip_files(write, data):
-    with pytest.raises(InputError, match=r"a.gz: not a gzip file, or a damaged one"):
+    with pytest.raises(InputError, match=r"a.gz: is corrupted or not a gzip file"):
         shard_plan.plan_units([write("a.gz", data)])
 
 

@@ -84,6 +84,6 @@ def test_a_run_that_is_killed_resumes_and_creates_the_same_bytes(tmp_path, creat
             assert not list(folder.glob("*.partial"))
     done = scripts.run(command)
     assert done.returncode == 0, done.stderr
-    assert "of 8 shards are finished already" in done.stdout
+    assert "of 8 shards are finished, " in done.stdout
     create(tmp_path / "complete", text, num_workers=1, num_output_shards=8)
     assert contents(folder) == contents(tmp_path / "complete")

@@ -42,11 +42,11 @@ def test_pretraining_records(tmp_path, write, capsys):
     path = write_pretraining(tmp_path / "a.tfrecord")
     inspection.run(InspectionSettings(f"{tmp_path}/*.tfrecord", write("vocab.txt", "\n".join(VOCABULARY))))
     assert capsys.readouterr().out.splitlines() == [
-        f"{path}, record 0: 7 of 9 ids are real, 3 masked, random next",
+        f"{path}, record 0: 7 of 9 tokens are non-padding, 3 masked, random next",
         "  [CLS] {may -> [MASK]} ##be [SEP] {so -> not} {so -> so} [SEP]",
-        f"{path}, record 1: 5 of 9 ids are real, 1 masked, actual next",
+        f"{path}, record 1: 5 of 9 tokens are non-padding, 1 masked, actual next",
         "  [CLS] {may -> may} [SEP] so [SEP]",
-        f"{path}: 2 pre-training records, max_seq_length 9, max_predictions_per_seq 4: 66.7% of their ids are real, "
+        f"{path}: 2 pre-training records, max_seq_length 9, max_predictions_per_seq 4: 66.7% non-padding tokens, "
         "33.3% of these masked, 50.0% random next",
     ]
 
@@ -59,19 +59,19 @@ def test_files_can_be_arguments_without_a_flag(tmp_path):
 
 @pytest.mark.parametrize(("columns", "features", "summary", "records_as_text"), [
     (PRETRAINING, records.unmasked_pretraining_features(9),
-     "2 unmasked pre-training records, max_seq_length 9: 66.7% of their ids are real, 50.0% random next",
-     ["7 of 9 ids are real, random next", "  [CLS] [MASK] ##be [SEP] not so [SEP]",
-      "5 of 9 ids are real, actual next", "  [CLS] may [SEP] so [SEP]"]),
+     "2 unmasked pre-training records, max_seq_length 9: 66.7% non-padding tokens, 50.0% random next",
+     ["7 of 9 tokens are non-padding, random next", "  [CLS] [MASK] ##be [SEP] not so [SEP]",
+      "5 of 9 tokens are non-padding, actual next", "  [CLS] may [SEP] so [SEP]"]),
     (PRETRAINING | {"label_ids": [[3], [0]], "is_real_example": [[1], [0]]}, records.classification_features(9),
-     "2 classification records, max_seq_length 9: 66.7% of their ids are real, labels 0 (1), 3 (1)",
-     ["7 of 9 ids are real, label 3", "  [CLS] [MASK] ##be [SEP] not so [SEP]",
-      "5 of 9 ids are real, label 0, only fills a batch up", "  [CLS] may [SEP] so [SEP]"]),
+     "2 classification records, max_seq_length 9: 66.7% non-padding tokens, labels 0 (1), 3 (1)",
+     ["7 of 9 tokens are non-padding, label 3", "  [CLS] [MASK] ##be [SEP] not so [SEP]",
+      "5 of 9 tokens are non-padding, label 0, only pads a batch", "  [CLS] may [SEP] so [SEP]"]),
     (PACKED, PACKED_FEATURES,
-     "2 packed pre-training records, max_seq_length 9, max_predictions_per_seq 4: 2.00 sequences each, 77.8% of their "
-     "ids are real, 28.6% of these masked, 25.0% random next",
-     ["7 of 9 ids are real, 2 sequences, 3 masked, random next, actual next",
+     "2 packed pre-training records, max_seq_length 9, max_predictions_per_seq 4: 2.00 sequences per record, "
+     "77.8% non-padding tokens, 28.6% of these masked, 25.0% random next",
+     ["7 of 9 tokens are non-padding, 2 sequences, 3 masked, random next, actual next",
       "  [CLS] {may -> [MASK]} ##be [SEP] | {so -> not} {so -> so} [SEP]",
-      "7 of 9 ids are real, 2 sequences, 1 masked, actual next, actual next",
+      "7 of 9 tokens are non-padding, 2 sequences, 1 masked, actual next, actual next",
       "  [CLS] {may -> may} [SEP] so | [SEP] [PAD] [PAD]"]),
 ])
 def test_other_kinds_of_records(tmp_path, capsys, columns, features, summary, records_as_text):
@@ -93,25 +93,32 @@ def test_masks_in_the_padding_are_not_shown(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({"max_seq_length": 12}, "a: its records were made with `max_seq_length`=9, not 12"),
-    ({"max_predictions_per_seq": 3}, "a: its records were made with `max_predictions_per_seq`=4, not 3"),
+    ({"max_seq_length": 12}, "a: its records were created with `max_seq_length`=9, not 12"),
+    ({"max_predictions_per_seq": 3}, "a: its records were created with `max_predictions_per_seq`=4, not 3"),
 ])
 def test_other_lengths_than_requested(tmp_path, settings, message):
     with pytest.raises(InputError, match=message):
         inspection.inspect(write_pretraining(tmp_path / "a"), InspectionSettings(**settings))
 
 
+@pytest.mark.parametrize("name", ["max_seq_length", "max_predictions_per_seq"])
+@pytest.mark.parametrize("length", [-1, 0])
+def test_invalid_lengths(name, length):
+    with pytest.raises(InputError, match=f"^`{name}`={length}: .*must be at least 1$"):
+        InspectionSettings(**{name: length})
+
+
 @pytest.mark.parametrize(("columns", "changes", "message"), [
-    (PRETRAINING, {"input_ids": [[2] * 9, [2, 30] + [0] * 7]}, "a, record 1: input_ids holds 30, and `vocab_file` has"),
-    (PRETRAINING, {"masked_lm_ids": [[9] * 4] * 2}, "a, record 0: masked_lm_ids holds 9"),
-    (PRETRAINING, {"masked_lm_positions": [[1] * 4, [9] * 4]}, "a, record 1: masked_lm_positions holds 9, beyond the"),
-    (PRETRAINING, {"input_mask": [[1] * 9, [2] + [0] * 8]}, "a, record 1: input_mask holds 2, which is neither 0 nor"),
-    (PRETRAINING, {"masked_lm_weights": [[1] * 4, [float("nan")] * 4]}, "a, record 1: masked_lm_weights holds nan"),
-    (PRETRAINING, {"next_sentence_labels": [[7], [0]]}, "a, record 0: next_sentence_labels holds 7, which is neither"),
-    (PACKED, {"input_mask": [[1] * 9, [10**12] + [0] * 8]}, "input_mask holds 1000000000000, .* at most 3 seq"),
-    (PACKED, {"next_sentence_weights": [[1, 1, 0], [float("inf"), 0, 0]]}, "next_sentence_weights holds inf"),
-    (PACKED, {"positions": [[0] * 9, [9] * 9]}, "a, record 1: positions holds 9, beyond the end"),
-    (PACKED, {"next_sentence_positions": [[0] * 3, [9] * 3]}, "next_sentence_positions holds 9, beyond the end"),
+    (PRETRAINING, {"input_ids": [[2] * 9, [2, 30] + [0] * 7]}, "record 1: input_ids contains 30; must be less than 9"),
+    (PRETRAINING, {"masked_lm_ids": [[9] * 4] * 2}, "a, record 0: masked_lm_ids contains 9"),
+    (PRETRAINING, {"masked_lm_positions": [[1] * 4, [9] * 4]}, "a, record 1: masked_lm_positions contains 9; must be"),
+    (PRETRAINING, {"input_mask": [[1] * 9, [2] + [0] * 8]}, "a, record 1: input_mask contains 2; must be 0 or 1"),
+    (PRETRAINING, {"masked_lm_weights": [[1] * 4, [float("nan")] * 4]}, "a, record 1: masked_lm_weights contains nan"),
+    (PRETRAINING, {"next_sentence_labels": [[7], [0]]}, "a, record 0: next_sentence_labels contains 7; must be 0 or 1"),
+    (PACKED, {"input_mask": [[1] * 9, [10**12] + [0] * 8]}, "input_mask contains 1000000000000; must be at most 3"),
+    (PACKED, {"next_sentence_weights": [[1, 1, 0], [float("inf"), 0, 0]]}, "next_sentence_weights contains inf"),
+    (PACKED, {"positions": [[0] * 9, [9] * 9]}, "a, record 1: positions contains 9; must be less than 9"),
+    (PACKED, {"next_sentence_positions": [[0] * 3, [9] * 3]}, "next_sentence_positions contains 9; must be less"),
 ])
 def test_invalid_numbers(tmp_path, columns, changes, message):
     features = PACKED_FEATURES if columns is PACKED else records.pretraining_features(9, 4)
@@ -130,8 +137,8 @@ def test_records_of_different_kinds(tmp_path):
 
 
 @pytest.mark.parametrize(("features", "message"), [
-    ((records.Feature("tokens", 2), records.Feature("length", 1)), "a: its records have the features length, tokens: "),
-    (records.unmasked_pretraining_features(0), "a: input_ids of its records are empty"),
+    ((records.Feature("tokens", 2), records.Feature("length", 1)), "a: its records have the features length, tokens; "),
+    (records.unmasked_pretraining_features(0), "a: its records have empty input_ids"),
 ])
 def test_records_that_are_not_for_bert(tmp_path, features, message):
     path = write_records(tmp_path / "a", {each.name: np.zeros([1, each.length], int) for each in features}, features)
@@ -141,14 +148,14 @@ def test_records_that_are_not_for_bert(tmp_path, features, message):
 
 @pytest.mark.parametrize(("name", "feature", "message"), [
     ("input_ids", tf.train.Feature(float_list=tf.train.FloatList(value=[2.0] * 9)),
-     "a, record 0: input_ids holds floats, not integers"),
+     "a, record 0: input_ids contains floats, not integers"),
     ("masked_lm_weights", tf.train.Feature(int64_list=tf.train.Int64List(value=[1] * 4)),
-     "a, record 0: masked_lm_weights holds integers, not floats"),
+     "a, record 0: masked_lm_weights contains integers, not floats"),
     ("input_ids", tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"may"] * 9)),
-     "a, record 0: input_ids holds bytes, not numbers"),
+     "a, record 0: input_ids contains bytes, not numbers"),
     ("segment_ids", tf.train.Feature(int64_list=tf.train.Int64List(value=[-1] * 9)),
-     "a, record 0: segment_ids holds -1, which is negative"),
-    (None, None, "a, record 0: is no tf.train.Example"),
+     "a, record 0: segment_ids contains -1; must not be negative"),
+    (None, None, "a, record 0: is not a tf.train.Example"),
 ])
 def test_records_of_other_programs(tmp_path, name, feature, message):
     path = write_pretraining(tmp_path / "a")

@@ -45,19 +45,19 @@ def test_reads_files_of_tensorflow(tmp_path):
 
 @pytest.mark.parametrize(("size", "flipped", "message"), [
     (0, None, "a: is empty"),
-    (3, None, "a: is truncated: after 0 whole records, which end at byte 0"),
-    (19, None, "a: is truncated: after 0 whole records"),
-    (21, None, "a: is truncated: after 1 whole records, which end at byte 20"),
-    (32, None, "a: is truncated: after 1 whole records"),
-    (36, None, "a: is truncated: after 1 whole records"),
-    (40, None, "a: is truncated: after 1 whole records"),
-    (41, 0, "a: not a TFRecord file: no record begins at byte 0"),
-    (41, 7, "a: not a TFRecord file"),  # the length exceeds the file
-    (41, 13, "a: record 0, at byte 0, is damaged: its checksum is wrong"),
-    (41, 20, "a: damaged after 1 records: no record begins at byte 20"),
-    (41, 27, "a: damaged after 1 records"),
-    (41, 33, "a: record 1, at byte 20, is damaged"),
-    (41, 40, "a: record 1, at byte 20, is damaged"),
+    (3, None, "a: is truncated; contains 0 complete records up to byte 0"),
+    (19, None, "a: is truncated; contains 0 complete records"),
+    (21, None, "a: is truncated; contains 1 complete records up to byte 20"),
+    (32, None, "a: is truncated; contains 1 complete records"),
+    (36, None, "a: is truncated; contains 1 complete records"),
+    (40, None, "a: is truncated; contains 1 complete records"),
+    (41, 0, "a: is not a TFRecord file; no record begins at byte 0"),
+    (41, 7, "a: is not a TFRecord file"),  # the length exceeds the file
+    (41, 13, "a: record 0, at byte 0, is corrupted: its checksum is wrong"),
+    (41, 20, "a: is corrupted after 1 records; no record begins at byte 20"),
+    (41, 27, "a: is corrupted after 1 records"),
+    (41, 33, "a: record 1, at byte 20, is corrupted"),
+    (41, 40, "a: record 1, at byte 20, is corrupted"),
 ])
 def test_truncated_and_damaged_files(tmp_path, size, flipped, message):
     path = tmp_path / "a"

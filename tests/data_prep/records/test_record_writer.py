@@ -81,12 +81,12 @@ def test_parse_returns_the_written_numbers(tmp_path):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (lambda columns: columns.pop("label"), r"got the features \['ids', 'weights'\]"),
-    (lambda columns: columns.update(extra=columns["label"]), r"got the features \['extra', 'ids'"),
-    (lambda columns: columns.update(ids=columns["ids"][:, :4]), r"ids has shape \[3, 4\]: .*\[batch, 5\]"),
+    (lambda columns: columns.pop("label"), r"the columns \['ids', 'weights'\] do not match"),
+    (lambda columns: columns.update(extra=columns["label"]), r"the columns \['extra', 'ids'"),
+    (lambda columns: columns.update(ids=columns["ids"][:, :4]), r"ids has shape \[3, 4\]; .*\[batch, 5\]"),
     (lambda columns: columns.update(ids=columns["ids"][0]), r"ids has shape \[5\]"),
-    (lambda columns: columns.update(label=-columns["label"]), "label holds -1"),
-    (lambda columns: columns.update(ids=columns["ids"][:2]), "columns of 2 and of 3 records"),
+    (lambda columns: columns.update(label=-columns["label"]), "label contains -1"),
+    (lambda columns: columns.update(ids=columns["ids"][:2]), "columns have different numbers of records: 2 and 3"),
 ])
 def test_invalid_columns(change, message):
     columns = make_columns(3)

@@ -35,11 +35,11 @@ def test_conll_2003(write):
     assert sentences.lines == [[3, 4], [9, 10, 11]]
     assert sentences.rows[8:] == ["Rome NNP I-NP I-LOC", "Anna NNP I-NP I-PER", ". . O O"]
     assert (len(sentences), sentences.num_words) == (2, 5)
-    assert conll.label_names(sentences) == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    assert conll.find_label_names(sentences) == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
     assert conll.read_sentences(path, label_column=2).labels[0] == ["B-NP", "B-VP"]
     parts_of_speech = conll.read_sentences(path, label_column=1)
     assert parts_of_speech.labels == [["NNP", "VBZ"], ["NNP", "NNP", "."]]
-    assert conll.label_names(parts_of_speech) == (".", "NNP", "VBZ")
+    assert conll.find_label_names(parts_of_speech) == (".", "NNP", "VBZ")
     assert not conll.are_entity_labels(("NNP", "O"))
     assert conll.read_sentences(path).labels is None
 
@@ -54,7 +54,7 @@ def test_each_word_of_a_document_has_its_label_in_one_window(write, tokenizer):
                  "annas B-PER\n\n-DOCSTART- O\n. O\n\nin O\n")
     sentences = conll.read_sentences(path, label_column=1)
     assert sentences.documents == [1, 1, 1, 2, 2]
-    names = conll.label_names(sentences)  # O, B-LOC, I-LOC, B-PER, I-PER
+    names = conll.find_label_names(sentences)  # O, B-LOC, I-LOC, B-PER, I-PER
     features, num_cut = conll.convert_sentences_to_features(sentences, names, tokenizer, 8, document_context=True)
     assert features["input_ids"].tolist() == [
         [CLS, ANNA, ROME, S, IN, ROME, STOP, SEP], [CLS, IN, ROME, STOP, IN, LIVES, SEP, 0],
@@ -62,10 +62,11 @@ def test_each_word_of_a_document_has_its_label_in_one_window(write, tokenizer):
     assert features["label_ids"].tolist() == [
         [NO, 3, 1, NO, 0, 1, NO, NO], [NO, NO, NO, 0, NO, NO, NO, NO],
         [NO, NO, NO, 0, 0, 3, NO, NO], [NO, 0, 0, NO, NO, NO, NO, NO]]
-    assert conll.of_words(features["label_ids"], features["label_ids"]).tolist() == [3, 1, 0, 1, 0, 0, 0, 3, 0, 0]
+    labels = conll.select_word_values(features["label_ids"], features["label_ids"])
+    assert labels.tolist() == [3, 1, 0, 1, 0, 0, 0, 3, 0, 0]
     assert num_cut == 0
     without_documents = conll.read_sentences(write("words.txt", "anna B-PER\nin O"), label_column=1)
-    with pytest.raises(InputError, match=r"^`document_context`: .*words\.txt has no row that begins with -DOCST"):
+    with pytest.raises(InputError, match=r"^`document_context`=True: .* -DOCSTART-.*words\.txt contains none"):
         conll.convert_sentences_to_features(without_documents, names, tokenizer, 8, document_context=True)
 
 
@@ -85,21 +86,21 @@ def test_conversion_to_iob2(labels, expected):
 
 
 @pytest.mark.parametrize(("text", "columns", "message"), [
-    ("a O\nb X O\n", (0, -1), r"words\.txt:2: 2 columns are expected, as in line 1, 3 found"),
-    ("a O\n", (0, 2), r"words\.txt:1: there is no column 2: the row has 2, 0 to 1, or from the last -1 to -2"),
+    ("a O\nb X O\n", (0, -1), r"words\.txt:2: has 3 columns, but line 1 has 2"),
+    ("a O\n", (0, 2), r"words\.txt:1: column 2 does not exist; the row has 2 columns: 0 to 1, or -2 to -1"),
     ("a\tO\nb\t\n", (0, 1), r"words\.txt:2: column 1 is empty"),
-    ("a\nb\n", (0, -1), r"words\.txt:1: column 0 is -1 too, of 1: a word and a label are expected"),
-    ("a B-X\nb X\n", (0, 1), r"words\.txt:2: label 'X': O, or B-, I-, E- or S- before the type of an entity is"),
-    ("a B-X\nb U-X\n", (0, 1), r"words\.txt:2: label 'U-X': O, or B-"),
-    ("-DOCSTART- O\n\n", (0, 1), r"words\.txt: has no words"),
-    ("a O\nb O\n", (0, 1), r"words\.txt: all words have the label 'O': is another column meant\?"),
+    ("a\nb\n", (0, -1), r"words\.txt:1: of 1 columns, 0 and -1 are the same"),
+    ("a B-X\nb X\n", (0, 1), r"words\.txt:2: label 'X': must be O, or an entity type with the prefix B-"),
+    ("a B-X\nb U-X\n", (0, 1), r"words\.txt:2: label 'U-X': must be O, or"),
+    ("-DOCSTART- O\n\n", (0, 1), r"words\.txt: contains no words"),
+    ("a O\nb O\n", (0, 1), r"words\.txt: all words have the label 'O'; check `label_column`"),
     (None, (0, 1), r"words\.txt: does not exist"),
 ])
 def test_invalid_files(write, tmp_path, text, columns, message):
     if text is not None:
         write("words.txt", text)
     with pytest.raises(InputError, match=message):
-        conll.label_names(conll.read_sentences(str(tmp_path / "words.txt"), *columns))
+        conll.find_label_names(conll.read_sentences(str(tmp_path / "words.txt"), *columns))
 
 
 def test_features_by_hand(tokenizer):
@@ -135,18 +136,18 @@ def test_every_word_has_one_prediction_in_its_order(tokenizer, monkeypatch):
     names = tuple(sorted(itertools.chain(*labels)))
     sentences = make_sentences(*words, labels=labels)
     features, _ = conll.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
-    found = conll.of_words(features["label_ids"], features["label_ids"])
-    assert conll.by_sentence([names[id_] for id_ in found], sentences) == labels
+    found = conll.select_word_values(features["label_ids"], features["label_ids"])
+    assert conll.group_by_sentence([names[id_] for id_ in found], sentences) == labels
 
 
 def test_unknown_labels(tokenizer):
     """They count as misclassified if that is allowed and other words have known labels."""
     sentences, names = make_sentences(["anna"], ["in", "rome"], labels=[["O"], ["O", "B-PER"]]), ("O", "B-LOC", "I-LOC")
-    with pytest.raises(InputError, match=r"file:11: label 'B-PER' is unknown: the labels of .* are O, B-LOC, I-LOC"):
+    with pytest.raises(InputError, match=r"file:11: unknown label 'B-PER'; the training data has the labels O, B-L"):
         conll.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
     features, _ = conll.convert_sentences_to_features(sentences, names, tokenizer, 6, allow_unknown=True)
     assert features["label_ids"].tolist() == [[NO, 0, NO, NO, NO, NO], [NO, 0, conll.UNKNOWN, NO, NO, NO]]
-    with pytest.raises(InputError, match="file:0: label 'X' is unknown"):
+    with pytest.raises(InputError, match="file:0: unknown label 'X'"):
         conll.convert_sentences_to_features(make_sentences(["anna"], labels=[["X"]]), names, tokenizer, 6,
                                             allow_unknown=True)
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from data_prep.tasks.document_windows import Window, windows_of
+from data_prep.tasks.document_windows import Window, compute_windows
 
 
 @pytest.mark.parametrize(("lengths", "windows"), [
@@ -15,7 +15,7 @@ from data_prep.tasks.document_windows import Window, windows_of
     ([6, 6, 5], [Window(0, 1, 0, 1), Window(1, 2, 1, 2), Window(2, 3, 2, 3)]),
 ])
 def test_windows_of_six_tokens_by_hand(lengths, windows):
-    assert windows_of(lengths, 6) == windows
+    assert compute_windows(lengths, 6) == windows
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -23,7 +23,7 @@ def test_each_word_counts_once_in_the_window_with_the_most_context(seed):
     rng = np.random.default_rng(seed)
     room = int(rng.integers(2, 30))
     lengths = rng.integers(1, room + 1 if seed % 2 else min(4, room + 1), rng.integers(1, 120)).tolist()
-    windows = windows_of(lengths, room)
+    windows = compute_windows(lengths, room)
     assert list(itertools.chain(*(range(each.first, each.last) for each in windows))) == list(range(len(lengths)))
     offsets = np.concatenate([[0], np.cumsum(lengths)])
 

@@ -80,13 +80,13 @@ def test_xnli_reads_one_language(tmp_path, write):
     assert (train.text_a, train.text_b, train.labels.tolist()) == (["a", "c"], ["b", "d"], [0, 2])
     dev = glue.read_examples(task, str(tmp_path), "dev")
     assert (dev.text_a, dev.labels.tolist(), dev.guids) == (["a b"], [1], ["dev-2"])
-    german = glue.xnli_task("de", train_language="zh")
+    german = glue.create_xnli_task("de", train_language="zh")
     assert glue.read_examples(german, str(tmp_path), "dev").labels.tolist() == [2]
     assert glue.read_examples(german, str(tmp_path), "train").text_a == ["a", "c"]
     with pytest.raises(InputError, match=r"multinli\.train\.ur\.tsv: does not exist"):
-        glue.read_examples(glue.xnli_task("ur"), str(tmp_path), "train")
-    with pytest.raises(InputError, match=r"xnli\.dev\.tsv: has no rows with 'ur' in column 1, which has de, zh$"):
-        glue.read_examples(glue.xnli_task("ur"), str(tmp_path), "dev")
+        glue.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "train")
+    with pytest.raises(InputError, match=r"dev\.tsv: contains no rows with 'ur' in column 1, which contains de, zh$"):
+        glue.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "dev")
 
 
 def test_only_line_feeds_end_lines(tmp_path, write):
@@ -108,13 +108,13 @@ def test_faulty_lines_are_counted(tmp_path, write):
 
 @pytest.mark.parametrize(("task", "text", "message"), [
     ("mrpc", row(*["h"] * 5) + row("1", "2", "3", "only one text"),
-     r"train\.tsv:2: at least 5 columns are expected, 4 found"),
+     r"train\.tsv:2: must have at least 5 columns, but has 4"),
     ("mrpc", row(*["h"] * 5) + row("1", "2", "3", "a", "b") + row("yes", "2", "3", "a", "b"),
-     r"train\.tsv:3: label 'yes' is unknown: the labels are 0, 1"),
-    ("sts-b", row(*["h"] * 10) + row(*["x"] * 9, "high"), r"train\.tsv:2: label 'high': a number is expected"),
-    ("sts-b", row(*["h"] * 10) + row(*["x"] * 9, "nan"), r"train\.tsv:2: label 'nan': a number is expected"),
-    ("sts-b", row(*["h"] * 10) + row(*["x"] * 9, "1e39"), r"train\.tsv:2: label '1e39': a number is expected"),
-    ("mrpc", row(*["h"] * 5), r"train\.tsv: has no rows"),
+     r"train\.tsv:3: unknown label 'yes'; must be one of 0, 1"),
+    ("sts-b", row(*["h"] * 10) + row(*["x"] * 9, "high"), r"train\.tsv:2: label 'high': must be a number"),
+    ("sts-b", row(*["h"] * 10) + row(*["x"] * 9, "nan"), r"train\.tsv:2: label 'nan': must be a number"),
+    ("sts-b", row(*["h"] * 10) + row(*["x"] * 9, "1e39"), r"train\.tsv:2: label '1e39': must be a number"),
+    ("mrpc", row(*["h"] * 5), r"train\.tsv: contains no rows"),
 ])
 def test_invalid_rows(tmp_path, write, task, text, message):
     write("train.tsv", text)
@@ -123,14 +123,14 @@ def test_invalid_rows(tmp_path, write, task, text, message):
 
 
 def test_missing_splits_and_tasks(tmp_path):
-    with pytest.raises(InputError, match="task rte has no split 'tune': it has train, dev, test"):
+    with pytest.raises(InputError, match="task rte has no split 'tune'; must be one of train, dev, test"):
         glue.read_examples(glue.TASKS["rte"], str(tmp_path), "tune")
-    with pytest.raises(InputError, match="'mprc' is no known task: the tasks are cola, sst-2, mrpc"):
+    with pytest.raises(InputError, match="unknown task 'mprc'; must be one of cola, sst-2, mrpc"):
         glue.find_task("mprc")
     assert glue.find_task("STSB") is glue.TASKS["sts-b"]
-    with pytest.raises(InputError, match="task t: it needs either labels or regression=True"):
+    with pytest.raises(InputError, match="task t: requires either labels or regression=True"):
         glue.Dataset("t", {})
-    with pytest.raises(InputError, match="task t: a label occurs twice in u, u"):
+    with pytest.raises(InputError, match="task t: contains a duplicate label: u, u"):
         glue.Dataset("t", {}, ("u", "u"))
 
 
@@ -138,12 +138,12 @@ def test_labels_that_the_training_data_lacks(tmp_path, write):
     """They count as misclassified if that is allowed and other rows have known labels. Empty labels never are."""
     write("train.tsv", "text\tlabel\na\tx\nb\ty\n")
     write("dev.tsv", "text\tlabel\na\ty\nb\tz\n")
-    task = glue.own_task(str(tmp_path), "text")
+    task = glue.create_custom_task(str(tmp_path), "text")
     dev = glue.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
     assert (dev.labels.tolist(), dev.num_unknown) == ([1, glue.UNKNOWN], 1)
-    for rows, allow, message in (("a\ty\nb\tz\n", False, "dev.tsv:3: label 'z' is unknown: the labels are x, y"),
-                                 ("a\ty\nb\t \n", True, "dev.tsv:3: label ' ' is unknown"),
-                                 ("a\tz\n", True, "dev.tsv: has none of the labels x, y: is another column meant")):
+    for rows, allow, message in (("a\ty\nb\tz\n", False, "dev.tsv:3: unknown label 'z'; must be one of x, y"),
+                                 ("a\ty\nb\t \n", True, "dev.tsv:3: unknown label ' '"),
+                                 ("a\tz\n", True, "dev.tsv: contains none of the labels x, y; check the label column")):
         write("dev.tsv", f"text\tlabel\n{rows}")
         with pytest.raises(InputError, match=message):
             glue.read_examples(task, str(tmp_path), "dev", allow_unknown=allow)
@@ -153,7 +153,7 @@ def test_custom_task_with_named_columns(tmp_path, write):
     """Whole numbers as labels are sorted by value."""
     write("my.csv", 'id,stars,title,body\n1,10,"a, b","c\n""d"""\n2,9,b,e\n')
     write("test.csv", "id,title,body\n5,a,f\n")
-    task = glue.own_task(str(tmp_path), "title", "body", "stars", {"train": "my.csv", "test": "test.csv"})
+    task = glue.create_custom_task(str(tmp_path), "title", "body", "stars", {"train": "my.csv", "test": "test.csv"})
     assert (task.labels, task.num_outputs, task.metrics) == (("9", "10"), 2, ("accuracy", "macro_f1"))
     train = glue.read_examples(task, str(tmp_path), "train")
     assert (train.text_a, train.text_b) == (["a, b", "b"], ['c\n"d"', "e"])
@@ -166,7 +166,7 @@ def test_default_file_names_of_a_custom_task(tmp_path, write):
     write("train.csv", 'text,label\n"a, b",x\nb,y\n')
     write("dev.csv", "text,label\nc,y\n")
     write("dev.tsv", row("text", "label") + row("d", "x"))
-    task = glue.own_task(str(tmp_path), "text")
+    task = glue.create_custom_task(str(tmp_path), "text")
     assert {split: layout.file for split, layout in task.splits.items()} == {
         "train": "train.csv", "dev": "dev.tsv", "test": "test.tsv"}
 
@@ -181,22 +181,22 @@ def test_default_file_names_of_a_custom_task(tmp_path, write):
 ])
 def test_labels_of_custom_tasks(tmp_path, write, rows, arguments, labels, metrics, values):
     write("train.tsv", row("text", "label") + rows)
-    task = glue.own_task(str(tmp_path), "text", **arguments)
+    task = glue.create_custom_task(str(tmp_path), "text", **arguments)
     assert (task.labels, task.metrics, task.num_outputs) == (labels, metrics, len(labels) or 1)
     assert glue.read_examples(task, str(tmp_path), "train").labels.tolist() == values
 
 
 @pytest.mark.parametrize(("rows", "column", "message"), [
-    (row("a", "1"), "txt", r"train\.tsv:1: there is no column 'txt': the columns are text, label"),
-    (row("a", "1") + row("a", "tab", "1"), "text", r"train\.tsv:3: 2 columns are expected, 3 found"),
+    (row("a", "1"), "txt", r"train\.tsv:1: column 'txt' does not exist; must be one of text, label"),
+    (row("a", "1") + row("a", "tab", "1"), "text", r"train\.tsv:3: must have 2 columns, but has 3"),
     (row("a", "1") + row("b", " "), "text", r"train\.tsv:3: the label is empty"),
-    (row("a", "1") * 2, "text", r"train\.tsv: all rows have the label '1': is another column meant\?"),
-    ("", "text", r"train\.tsv: has no labels"),
+    (row("a", "1") * 2, "text", r"train\.tsv: all rows have the label '1'; check the label column"),
+    ("", "text", r"train\.tsv: contains no labels"),
 ])
 def test_invalid_custom_files(tmp_path, write, rows, column, message):
     write("train.tsv", row("text", "label") + rows)
     with pytest.raises(InputError, match=message):
-        glue.own_task(str(tmp_path), column)
+        glue.create_custom_task(str(tmp_path), column)
 
 
 def test_features_of_pairs_by_hand(tokenizer):
@@ -232,7 +232,7 @@ def test_length_without_space_for_a_token(text_b, length, shortest):
 
 def test_truncated_tokens_are_counted(tokenizer):
     examples = glue.Examples(["a-1", "a-2"], ["a b c d e", "f"], ["b a e d", "c"], None)
-    assert glue.count_cut(examples, tokenizer, 8) == glue.Cut(1, 4, 11)
+    assert glue.count_truncated(examples, tokenizer, 8) == glue.Truncation(1, 4, 11)
     one_text = dataclasses.replace(examples, text_b=None)
-    assert glue.count_cut(one_text, tokenizer, 6) == glue.Cut(1, 1, 6)
-    assert glue.count_cut(one_text, tokenizer, 7).num_examples == 0
+    assert glue.count_truncated(one_text, tokenizer, 6) == glue.Truncation(1, 1, 6)
+    assert glue.count_truncated(one_text, tokenizer, 7).num_examples == 0

@@ -37,12 +37,12 @@ def test_alignment_of_words_with_the_text(text, starts):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("1\ta\n", "a.conllu:1: has 2 of the 10 columns"),
-    (row(2, "a", 0), "a.conllu:1: ID is 2: must be 1"),
-    (row("x", "a", 0), "a.conllu:1: ID is 'x'"),
-    ("# c\n" + row(1, "a", 2), "a.conllu:2: HEAD is '2': must be a number from 0 to 1"),
-    (row(1, "a", "_"), "a.conllu:1: HEAD is '_'"),
-    ("# none\n", "a.conllu: has no sentences"),
+    ("1\ta\n", "a.conllu:1: has 2 columns separated by tabs, but CoNLL-U requires 10"),
+    (row(2, "a", 0), "a.conllu:1: ID 2: must be 1"),
+    (row("x", "a", 0), "a.conllu:1: ID 'x': must be an integer"),
+    ("# c\n" + row(1, "a", 2), "a.conllu:2: HEAD '2': must be a number from 0 to 1"),
+    (row(1, "a", "_"), "a.conllu:1: HEAD '_'"),
+    ("# none\n", "a.conllu: contains no sentences"),
 ])
 def test_invalid_files(write, text, message):
     with pytest.raises(InputError, match=message):

@@ -19,7 +19,7 @@ def test_counts(write):
     counts = count(write("text.txt", f"The cat, the CAT!\nthe end {longest} {too_long}\n"))
     assert counts.words == {"the": 3, "cat": 2, ",": 1, "!": 1, "end": 1, longest: 1}
     assert counts.characters == {"t": 5, "h": 3, "e": 4, "c": 2, "a": 2, ",": 1, "!": 1, "n": 1, "d": 1, "y": 200}
-    assert (counts.dropped, counts.num_garbled) == (0, 0)
+    assert (counts.num_dropped, counts.num_garbled) == (0, 0)
     counts = count(write("latin1.txt", "fine\nalso fine\ncafé\n".encode("latin-1")))
     assert (counts.words, counts.num_garbled) == ({"fine": 2, "also": 1, "caf": 1}, 1)
 
@@ -50,11 +50,11 @@ def test_counts_do_not_depend_on_workers(write, monkeypatch):
 ])
 def test_the_rarest_words_are_dropped_beyond_the_limit(write, text, limit, words, num_dropped):
     counts = count(write("text.txt", text), max_distinct_words=limit)
-    assert (counts.words, counts.dropped) == (words, num_dropped)
+    assert (counts.words, counts.num_dropped) == (words, num_dropped)
     assert counts.characters == count(write("text.txt", text)).characters
 
 
 @pytest.mark.parametrize("content", [gzip.compress(b"some words " * 50)[:-12], b"plain text"])
 def test_damaged_gzip_files(write, content):
-    with pytest.raises(InputError, match=r"x\.txt\.gz: .*damaged"):
+    with pytest.raises(InputError, match=r"x\.txt\.gz: .*corrupted"):
         count(write("x.txt.gz", content))

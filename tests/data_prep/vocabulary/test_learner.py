@@ -36,9 +36,9 @@ def test_a_vocabulary_has_exactly_the_requested_size():
         assert len(learned) == len(set(learned)) == size
         assert learned[:2] == ["[PAD]", "[unused0]"]
         assert learned[100:104] == ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    with pytest.raises(InputError, match=r"`vocab_size`=99999: the text gives only \d+ entries with `min_count`=2"):
+    with pytest.raises(InputError, match=r"`vocab_size`=99999: the text yields only \d+ entries with `min_count`=2"):
         learner.learn_vocabulary(counts, 99999)
-    with pytest.raises(InputError, match=r"`vocab_size`=110: 104 special entries and 14 .* need 118"):
+    with pytest.raises(InputError, match=r"`vocab_size`=110: must be at least 118, for 104 special entries and 14 "):
         learner.learn_vocabulary(counts, 110)
 
 
@@ -84,5 +84,5 @@ def test_domain_words_that_save_most_fill_the_unused_slots():
     assert learner.fill_unused(entries, words, num_unused=2)[6:8] == ["[unused1]", "[unused2]"]
     assert learner.fill_unused(entries, words, min_count=5) == [
         "[PAD]", "abc", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused1]", *entries[7:]]
-    with pytest.raises(InputError, match=r"`num_unused`=3: `initial_vocab` has 3 \[unusedN\] entries"):
+    with pytest.raises(InputError, match=r"`num_unused`=3: `initial_vocab` has only 3 \[unusedN\] entries"):
         learner.fill_unused(entries, words, num_unused=3)

@@ -29,11 +29,11 @@ def test_a_vocabulary_is_learned_and_then_extended(tmp_path, write, capsys):
 @pytest.mark.parametrize(("settings", "message"), [
     ({"input_file": "no.txt", "vocab_file": "v"}, "`input_file`=no.txt: does not exist"),
     ({"input_file": "t.txt", "vocab_file": "t.txt"}, "`vocab_file`=t.txt: would be read by the next run"),
-    ({"input_file": "empty.txt", "vocab_file": "v"}, "there are no words in it"),
+    ({"input_file": "empty.txt", "vocab_file": "v"}, "contains no words"),
     ({"input_file": "t.txt", "vocab_file": "v", "vocab_size": 0}, "`vocab_size`=0: must be at"),
     ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": "no"}, "`initial_vocab`=no: does not exist"),
     ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": "vocab.txt", "vocab_size": 7},
-     "`vocab_size`=7: `initial_vocab` has 6 entries and keeps that number"),
+     "`vocab_size`=7: must be 6, the size of `initial_vocab`"),
 ])
 def test_invalid_settings(tmp_path, write, monkeypatch, settings, message):
     monkeypatch.chdir(tmp_path)

@@ -110,7 +110,7 @@ def variants(teachers, tmp_path_factory):
     ({"student_layers": "0,4"}, "`student_layers`=0,4: the teacher has no layer 4, its layers are 0 to 2"),
     ({"unlabeled_file": "texts.txt"}, "`unlabeled_file`=texts.txt: requires `label_weight`=0.0"),
     ({"task_name": "mrpc"}, "`task_name`=mrpc: conflicts with `teacher`=sst (sst-2)"),
-    ({"dev_file": "dev.txt"}, "`dev_file`=dev.txt: the teacher is a classifier, whose data are named by `task_name`"),
+    ({"dev_file": "dev.txt"}, "`dev_file`=dev.txt: does not apply to the teacher, a classifier; set `task_name`"),
     ({"student_layers": None, "student_checkpoint": "{variants}/other_words"}, "other_words: its vocabulary differs "
      "from the vocabulary of `teacher`=sst"),
     ({"teacher": "no_such"}, "`teacher`=no_such: does not exist"),
@@ -146,7 +146,7 @@ def test_labels_of_another_task(tmp_path):
     (tmp_path / "places.txt").write_text("Rome B-LOC\n\n" * 4)
     assert_rejected("run.run_distillation", "", {
         "teacher": "tagger", "output_dir": tmp_path / "out", **toy_runs.DATA["tagger"], "student_layers": "0",
-        "train_file": tmp_path / "places.txt"}, "places.txt:1: label 'B-LOC' is unknown: the labels")
+        "train_file": tmp_path / "places.txt"}, "places.txt:1: unknown label 'B-LOC'; the training data")
 
 
 @pytest.mark.parametrize(("flags", "message"), [

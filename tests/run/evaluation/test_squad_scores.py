@@ -133,5 +133,5 @@ def test_a_stride_without_overlap_is_noted(capsys):
         SpanLabelerTask(FineTuningSettings(
             tokenizer=TokenizerSettings(max_seq_length=40), task=span_labeler_data.Settings(
                 doc_stride=doc_stride, max_query_length=20)), None)
-        note = "`doc_stride`=18: windows after long questions are shorter and do not overlap"
+        note = "note: `doc_stride`=18: windows after long questions are shorter and do not overlap"
         assert (note in capsys.readouterr().err) == is_noted

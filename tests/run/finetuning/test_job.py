@@ -62,7 +62,7 @@ XNLI = {"task_name": "xnli", "xnli_language": "zh", "xnli_train_language": "zh"}
      {"doc_stride": 128, "max_query_length": 32, "version_2_with_negative": False}),
 ])
 def test_a_resumed_run_has_equal_settings_of_features(task_class, settings, expected):
-    assert task_class(FineTuningSettings(task=settings), None).kept_settings == expected
+    assert task_class(FineTuningSettings(task=settings), None).resume_settings == expected
 
 
 def test_the_optimizer_of_the_settings():

@@ -57,9 +57,9 @@ def weights(folder):
 def test_a_run_and_its_export(here, capsys):
     tune("run", do_train=True, do_eval=True, do_predict=True)
     said = capsys.readouterr().err
-    assert re.search(r"train: 12 rows; \d+ rows are longer than --max_seq_length=9: they are read in 2.\d windows "
-                     r"each, at most 3", said)
-    assert re.search(r"train: 12 rows; \d rows are cut, they do not fit into 3 windows or their first text is", said)
+    assert re.search(r"train: 12 rows; \d+ rows are longer than --max_seq_length=9 and are read in 2.\d windows "
+                     r"on average, at most 3", said)
+    assert re.search(r"train: 12 rows; \d rows are truncated, because they do not fit into 3 windows or", said)
     kept = json.loads((here / "run" / "task.json").read_text())
     assert [kept[name] for name in ("window_pooling", "window_stride", "max_windows")] == ["max", 5, 3]
 
@@ -93,7 +93,7 @@ def test_features_of_windows(reference):
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     examples = glue.Examples(["0", "1", "2"], ["the class", "the line stops " * 4, ""], None,
                                        np.array([1, 0, 1], np.int32))
-    windows = text_windows.Windows(stride=3, most=8)
+    windows = text_windows.Windows(stride=3, max_windows=8)
     features, counts, was_cut = text_windows.convert_examples_to_windows(examples, tokenizer, LENGTH, windows)
     whole = tokenizer.tokenize(examples.text_a[1:2])[0].numpy()
     many = 1 + -(-(len(whole) - 7) // 3)
@@ -108,5 +108,5 @@ def test_features_of_windows(reference):
     for start, window in zip(range(0, 3 * many, 3), features["input_ids"][1], strict=True):
         np.testing.assert_array_equal(window[1:-1][: len(whole) - start], whole[start : start + 7])
     pairs = dataclasses.replace(examples, text_b=["a line"] * 3)
-    with pytest.raises(InputError, match=r"^`max_seq_length`=4: \[CLS\], \[SEP\] and a piece of each text need at"):
+    with pytest.raises(InputError, match=r"^`max_seq_length`=4: must be at least 5, for \[CLS\], \[SEP\], and a"):
         text_windows.convert_examples_to_windows(pairs, tokenizer, 4, windows)

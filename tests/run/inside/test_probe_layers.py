@@ -103,7 +103,7 @@ def test_labels_of_the_control_task_depend_only_on_forms():
     ({"label": "spans"}, "`label`=spans: requires files with a label for each word, but `train_file`=words.conllu"),
     ({"label": "spans", "train_file": "words.txt", "dev_file": "words.txt"}, "`label`=spans: the labels of .*words"),
     ({"max_seq_length": 4}, r"`train_file`=.*words\.conllu: contains no sentence of at most `max_seq_length`=4"),
-    ({"dev_file": "empty.conllu", "init_checkpoint": "no_weights"}, r".*empty\.conllu: has no sentences"),
+    ({"dev_file": "empty.conllu", "init_checkpoint": "no_weights"}, r".*empty\.conllu: contains no sentences"),
 ])
 @pytest.mark.usefixtures("folder")
 def test_rejected_inputs(tmp_path, flags, message):

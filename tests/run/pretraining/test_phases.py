@@ -52,5 +52,5 @@ def test_records_of_several_phases_are_told_apart_by_their_names():
 
 
 def test_a_setting_without_effect():
-    with pytest.raises(ValueError, match="`max_sequences_per_pack`=3: has no effect without `pack_sequences`"):
+    with pytest.raises(ValueError, match="`max_sequences_per_pack`=3: requires `pack_sequences`"):
         RecordSettings(max_sequences_per_pack=3)

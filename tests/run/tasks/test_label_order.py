@@ -6,7 +6,7 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import HuggingFaceTask, TaskMetadata
 from data_prep.tasks import classifier
-from data_prep.tasks.classifier import labels_of_model
+from data_prep.tasks.classifier import order_labels
 from run.finetuning.settings import FineTuningSettings
 from run.tasks import ClassifierTask
 
@@ -25,20 +25,20 @@ MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_
     ("mrpc", ("0", "1"), ("1", "0"), ("1", "0")),
 ])
 def test_the_labels_of_a_task_are_in_the_order_of_the_model(task, labels, model_labels, expected):
-    assert labels_of_model(task, labels, model_labels) == expected
+    assert order_labels(task, labels, model_labels) == expected
 
 
 @pytest.mark.parametrize(("labels", "model_labels", "message"), [
-    (MNLI, TWO_WAY, "its labels are entailment, not_entailment, those of the task contradiction, entailment, neutral"),
-    (MNLI, ("a", "entailment", "neutral"), "its labels are a, entailment, neutral, those of the task contra"),
-    (MNLI, ("entailment", "entailment", "neutral"), "its labels are entailment, entailment, neutral, those"),
-    (MNLI, ("LABEL_0", "LABEL_1"), "its labels are LABEL_0, LABEL_1, those of the task contra"),
-    ((), TWO_WAY, "its labels are entailment, not_entailment, those of the task a number"),
-    (("0", "1"), (), "its labels are a number, those of the task 0, 1"),
+    (MNLI, TWO_WAY, "it predicts entailment, not_entailment, but the task requires contradiction, entailment, neutral"),
+    (MNLI, ("a", "entailment", "neutral"), "it predicts a, entailment, neutral, but the task requires contra"),
+    (MNLI, ("entailment", "entailment", "neutral"), "it predicts entailment, entailment, neutral, but"),
+    (MNLI, ("LABEL_0", "LABEL_1"), "it predicts LABEL_0, LABEL_1, but the task requires contra"),
+    ((), TWO_WAY, "it predicts entailment, not_entailment, but the task requires a number"),
+    (("0", "1"), (), "it predicts a number, but the task requires 0, 1"),
 ])
 def test_a_model_of_another_task(labels, model_labels, message):
-    with pytest.raises(InputError, match=f"`task_name`=mnli: the model was trained for another task, {message}"):
-        labels_of_model("mnli", labels, model_labels)
+    with pytest.raises(InputError, match=f"`task_name`=mnli: the model was trained for another task; {message}"):
+        order_labels("mnli", labels, model_labels)
 
 
 def test_scores_do_not_depend_on_the_order_of_the_model():
@@ -66,8 +66,7 @@ def custom(tmp_path):
 def test_a_note_gives_the_order_of_unnamed_labels(custom, capsys):
     for task, order in ((custom, "a, b"), (classifier.Settings(task_name="rte"), "entailment, not_entailment")):
         ClassifierTask(FineTuningSettings(task=task), UNNAMED)
-        assert capsys.readouterr().err == (f"note: config.json gives the model's labels no names: they are taken for "
-                                           f"{order}, in this order\n")
+        assert capsys.readouterr().err == f"note: config.json has no label names; assuming {order}, in this order\n"
 
 
 def test_labels_with_names_have_no_note(custom, capsys):

@@ -182,17 +182,17 @@ def test_a_resumed_log_is_that_of_an_uninterrupted_run(tmp_path, monkeypatch, ho
     steps = [7, 10, 14, 20, 21, 28, 30, 35, 40]
     whole, _ = start(tmp_path / "whole", **settings)
     whole.train(batches)
-    after_loop = loop.TrainingRun._after_loop
+    report_loop = loop.TrainingRun._report_loop
 
     def disturbed(run, *means_steps_seconds):
         if run.step == 28 and how == "preempted":
             signal.raise_signal(signal.SIGTERM)
-        after_loop(run, *means_steps_seconds)
+        report_loop(run, *means_steps_seconds)
         if run.step == 28:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop.TrainingRun, "_after_loop", disturbed)
+        patch.setattr(loop.TrainingRun, "_report_loop", disturbed)
         broken, _ = start(tmp_path / "broken", **settings)
         with pytest.raises((KeyboardInterrupt, loop.PreemptionExit)):
             broken.train(batches)

@@ -21,12 +21,12 @@ from tests.data_prep.pretraining.instances.toy_corpora import VOCABULARY, make_r
     {"objective": "segment_pairs", "pack_sequences": True, "masking": "dynamic"}])
 def test_compiled_and_plain_instances(monkeypatch, num_documents, changes):
     for module in (lib.sentence_pairs, lib.sequences):
-        monkeypatch.setattr(module, "ROOM", 20)  # so that there are many calls
+        monkeypatch.setattr(module, "BATCH_SENTENCES", 20)  # so that there are many calls
     corpus = make_random_corpus(9, num_documents)
     settings = lib.InstanceSettings(**{"max_seq_length": 23, "max_predictions_per_seq": 4, "dupe_factor": 3, **changes})
     compiled = create_arrays(corpus, settings)
     for module in (lib.sampling, lib.assembly):
-        monkeypatch.setattr(module, "compiled", lambda function, *helpers: function)
+        monkeypatch.setattr(module, "compile_function", lambda function, *helpers: function)
     for array, expected in zip(compiled, create_arrays(corpus, settings), strict=True):
         assert array.dtype == expected.dtype
         np.testing.assert_array_equal(array, expected)

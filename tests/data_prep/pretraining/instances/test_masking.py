@@ -91,7 +91,7 @@ def test_fractions_of_replacements(whole_words):
 
 
 def test_vocabulary_of_a_tokenizer(reference_tokenizer):
-    vocabulary = masking.Vocabulary.of_tokenizer(reference_tokenizer)
+    vocabulary = masking.Vocabulary.from_tokenizer(reference_tokenizer)
     tokens = reference_tokenizer.vocabulary
     assert vocabulary.size == len(tokens)
     assert [tokens[id_] for id_ in (vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id)] == [

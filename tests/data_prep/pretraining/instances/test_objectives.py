@@ -60,7 +60,7 @@ def test_sequences_by_hand():
     corpus = make_corpus([3, 2], [4, 9], [1])
     for crosses_documents, starts in ((True, [0, 2, 4]), (False, [0, 1, 2, 3, 4])):
         # [CLS] 3 2 [SEP] 4 [SEP], then [CLS] 9 [SEP] 1 [SEP]; or each part on its own.
-        parts, part_starts = sequences.cut(corpus, 14, crosses_documents)
+        parts, part_starts = sequences.split_corpus(corpus, 14, crosses_documents)
         assert parts.tolist() == [[0, 5], [5, 9], [9, 18], [18, 19]]
         assert part_starts.tolist() == starts
 
@@ -106,10 +106,10 @@ def test_sentence_order_swaps_two_consecutive_parts():
 
 
 @pytest.mark.parametrize(("objective", "documents", "message"), [
-    ("sentence_pairs", [[3, 4]], "the text is one document: at least two documents"),
-    ("segment_pairs", [[3, 4]], "the text is one document: at least two documents"),
-    ("sentence_order", [[1], [1]], "no sequence: its documents are of one token each"),
-    ("full_sentences", [], "the text has no sentence"),
+    ("sentence_pairs", [[3, 4]], "the text contains only one document; random next"),
+    ("segment_pairs", [[3, 4]], "the text contains only one document; random next"),
+    ("sentence_order", [[1], [1]], "no sequence, because each of its documents has only one token"),
+    ("full_sentences", [], "the text contains no sentences"),
 ])
 def test_too_little_text(objective, documents, message):
     with pytest.raises(InputError, match=message):

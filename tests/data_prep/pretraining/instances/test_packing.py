@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from data_prep.pretraining.instances import InstanceSettings, Sampler, assemble, create_instances
-from data_prep.pretraining.instances.packing import packs_of_lengths
+from data_prep.pretraining.instances.packing import compute_packs
 from tests.data_prep.pretraining.instances.toy_corpora import VOCABULARY, make_corpus
 
 
-def pack(lengths, most_ids, most_sequences=12, most_predictions=1000):
-    counts = np.bincount(lengths, minlength=most_ids + 1)
-    numbers = [0, *(max(1, round(0.15 * length)) for length in range(1, most_ids + 1))]
-    return dict(packs_of_lengths(counts, numbers, most_ids, most_predictions, most_sequences))
+def pack(lengths, max_ids, max_sequences=12, max_predictions=1000):
+    counts = np.bincount(lengths, minlength=max_ids + 1)
+    numbers = [0, *(max(1, round(0.15 * length)) for length in range(1, max_ids + 1))]
+    return dict(compute_packs(counts, numbers, max_ids, max_predictions, max_sequences))
 
 
 @pytest.mark.parametrize(("arguments", "expected"), [
@@ -51,7 +51,7 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
         corpus, dataclasses.replace(settings, pack_sequences=False, max_sequences_per_pack=12))
     assert instances.num_records < single_instances.num_records == len(instances)
 
-    most, label = settings.max_sequences_per_pack, settings.what.sentence_label
+    most, label = settings.max_sequences_per_pack, settings.objective_spec.sentence_label
     assert features["input_mask"].max() <= most
     found = []
     for row, numbers in enumerate(features["input_mask"]):

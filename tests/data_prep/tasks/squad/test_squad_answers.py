@@ -9,7 +9,7 @@ import pytest
 from bert_tf.errors import InputError
 from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
-from data_prep.tasks.squad.final_text import final_text
+from data_prep.tasks.squad.final_text import get_final_text
 from tests.conftest import REFERENCE
 
 LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}  # max_seq_length, doc_stride, max_query_length
@@ -134,11 +134,11 @@ def test_questions_without_windows():
 
 
 def test_scores_for_another_number_of_windows():
-    with pytest.raises(InputError, match="3 rows of start logits, 2 of end logits: 0 features need one each"):
+    with pytest.raises(InputError, match="3 rows of start logits and 2 of end logits do not match 0 features"):
         squad.predict_answers([], [], np.zeros([3, 4]), np.zeros([2, 4]), 20, 30, True, False)
 
 
-@pytest.mark.parametrize(("pieces", "original", "casing", "expected"), [
+@pytest.mark.parametrize(("tokens", "original", "casing", "expected"), [
     (["1895"], "(1895-1943).", (True,), "1895"),
     (["steve", "smith"], "Steve Smith's", (True,), "Steve Smith"),
     (["caf", "##e"], "\"Café\",", (True,), "Café"),
@@ -153,5 +153,5 @@ def test_scores_for_another_number_of_windows():
     (["größe"], "\"GRÖSSE\", die Größe.", (True, False), "Größe"),
     (["größe"], "Größe.", (True,), "Größe."),  # not found: the words have no accents
 ])
-def test_final_texts_by_hand(pieces, original, casing, expected):
-    assert final_text(pieces, original, *casing) == expected
+def test_final_texts_by_hand(tokens, original, casing, expected):
+    assert get_final_text(tokens, original, *casing) == expected

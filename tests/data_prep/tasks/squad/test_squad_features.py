@@ -47,7 +47,7 @@ def test_features_match_the_original_bert(version, split, tmp_path, reference_to
     examples = squad.read_examples(REFERENCE / version / "input.json", is_training, version == "squad_v2")
     features = make_features(examples, reference_tokenizer, *LENGTHS[version], is_training)
     with np.load(REFERENCE / version / f"features_{split}.npz") as expected:
-        arrays = squad.arrays_of(features)
+        arrays = squad.create_arrays(features)
         for name in ("example_index", "doc_span_index"):
             np.testing.assert_array_equal([getattr(feature, name) for feature in features], expected[name])
         assert set(arrays) == set(expected) - {"example_index", "doc_span_index"}
@@ -142,21 +142,21 @@ def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
 
 @pytest.mark.parametrize(("content", "flags", "message"), [
     ("{", (False, False), "squad.json: is not JSON: Expecting property name"),
-    ([], (False, False), "squad.json: a list named 'data' is expected, as in a SQuAD file"),
-    ({"data": [{"paragraphs": 3}]}, (False, False), r"data\[0\]: a list named 'paragraphs' is expected"),
-    ({"data": []}, (False, False), "squad.json: has no questions"),
-    ([{"question": "a"}], (False, False), r"data\[0\].paragraphs\[0\].qas\[0\]: a text named 'id' is expected"),
-    ([{"id": "1", "question": None}], (False, False), r"qas\[0\]: a text named 'question' is expected"),
-    ([question("1"), 5], (False, False), r"qas\[1\]: a question with id and text is expected"),
-    ([question("1"), question("1")], (False, False), "two questions have the id '1'"),
-    ([question("1", answers=[{}])], (False, False), r"qas\[0\].answers\[0\]: a text named 'text' is expected"),
-    ([question("1", answers=[{"text": "a"}])], (True, False), r"answers\[0\]: a whole number named 'answer_start'"),
+    ([], (False, False), "squad.json: requires 'data', a list, as in SQuAD files"),
+    ({"data": [{"paragraphs": 3}]}, (False, False), r"data\[0\]: requires 'paragraphs', a list"),
+    ({"data": []}, (False, False), "squad.json: contains no questions"),
+    ([{"question": "a"}], (False, False), r"data\[0\].paragraphs\[0\].qas\[0\]: requires 'id', a string"),
+    ([{"id": "1", "question": None}], (False, False), r"qas\[0\]: requires 'question', a string"),
+    ([question("1"), 5], (False, False), r"qas\[1\]: must be an object with the keys id and question"),
+    ([question("1"), question("1")], (False, False), "two questions have the ID '1'; IDs must be unique"),
+    ([question("1", answers=[{}])], (False, False), r"qas\[0\].answers\[0\]: requires 'text', a string"),
+    ([question("1", answers=[{"text": "a"}])], (True, False), r"answers\[0\]: requires 'answer_start', an integer"),
     ([answered("1", "a", 0), question("2", answers=[])], (True, False),
-     r"qas\[1\]: 0 answers: for training, each question should have exactly 1; SQuAD 2.0, .*`version_2_with_negative`"),
+     r"qas\[1\]: has 0 answers, but training requires exactly 1 per question; .*`version_2_with_negative`"),
     ([question("1", answers=[{"text": "a"}, {"text": "b"}])], (True, False),
-     r"qas\[0\]: 2 answers: for training, each question should have exactly 1$"),
-    ([answered("1", "a", 0)], (True, True), "has no 'is_impossible', so this is no SQuAD 2.0"),
-    ([answered("1", "c", 0)], (True, False), "none of its 1 answers stands where answer_start says"),
+     r"qas\[0\]: has 2 answers, but training requires exactly 1 per question$"),
+    ([answered("1", "a", 0)], (True, True), "has no 'is_impossible', so it is not in SQuAD 2.0 format"),
+    ([answered("1", "c", 0)], (True, False), "none of its 1 answers is at its answer_start"),
 ])
 def test_invalid_files(write, content, flags, message):
     path = write("squad.json", paragraph("a b", *content) if content and isinstance(content, list) else content)

@@ -78,9 +78,9 @@ def test_vectors_equal_the_encoder_outputs_of_first_tokens(folder):
     load_pretrained(encoder, str(folder / "model"))
     sentences = conll.read_sentences(str(folder / "train.txt"), label_column=-1)
     tokenizer = BertTokenizer(str(folder / "model" / "vocab.txt"))
-    features, _ = conll.convert_sentences_to_features(sentences, conll.label_names(sentences), tokenizer, 12)
+    features, _ = conll.convert_sentences_to_features(sentences, conll.find_label_names(sentences), tokenizer, 12)
     outputs = encoder({name: features[name] for name in ("input_ids", "input_mask", "segment_ids")})["encoder_outputs"]
-    expected = conll.of_words(outputs[3].numpy(), features["label_ids"])
+    expected = conll.select_word_values(outputs[3].numpy(), features["label_ids"])
     places = {json.loads(path.read_text())["words"]: path.parent for path in folder.glob("vectors/*/vectors.json")}
     np.testing.assert_allclose(np.load(places[len(expected)] / "layer_4.npy"), expected, atol=5e-3)
 
