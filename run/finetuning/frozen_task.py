@@ -63,7 +63,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
         self._layers = select_layers(self.settings.frozen.frozen_features, config.num_hidden_layers)
         for split, features in self.features.items():
             self._encoder_features[split] = features
-            lengths = self._lengths[split] = conll.lengths_of_parts(
+            lengths = self._lengths[split] = conll.compute_part_lengths(
                 self.data.examples(split), self.settings.tokenizer.max_seq_length)
             self.features[split] = conll.create_word_features(conll.select_word_values(
                 features["label_ids"], features["label_ids"]), lengths)

@@ -217,7 +217,7 @@ def _list_run_states(settings, context):
     checkpoint = settings.model.init_checkpoint
     comparison_settings = {"init_checkpoint": checkpoint and absolute(checkpoint),
                            "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
-    resumed = dict(context.task.kept_settings)
+    resumed = dict(context.task.resume_settings)
     for technique in context.techniques:
         resumed |= technique.resume()
     chosen = next(filter(None, (technique.training_files for technique in context.techniques)), None)

@@ -76,8 +76,8 @@ class TokenClassifierTask(Task):
 
     def _predict_labels(self, split, outputs):
         """Returns the predicted label of each word, a list of str per sentence in valid IOB2, from the logits."""
-        ids = conll.of_words(outputs["logits"].argmax(axis=-1), self.features[split]["label_ids"])
-        labels = conll.by_sentence([self.data.labels[id_] for id_ in ids], self.data.examples(split))
+        ids = conll.select_word_values(outputs["logits"].argmax(axis=-1), self.features[split]["label_ids"])
+        labels = conll.group_by_sentence([self.data.labels[id_] for id_ in ids], self.data.examples(split))
         return [conll.to_iob2(each) for each in labels] if self._has_entities else labels
 
     def _scores_by_label(self, labels, predicted):

@@ -48,7 +48,7 @@ def test_pickles_are_never_opened(tmp_path, trap):
             model_folder.check_no_pickle(str(path))
     (folder / "answers.json").write_text('{"entries": {}}')
     np.save(folder / "lengths.npy", np.array([Hostile(trap)], object), allow_pickle=True)
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match="is corrupted"):
         teacher_outputs.read(str(folder))
 
 

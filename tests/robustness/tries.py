@@ -109,7 +109,7 @@ CONFLICTS = (  # command, flags, part of the message
     ("run_classifier", {**RESUMED, "vocab_file": "other_vocab.txt"}, "--vocab_file=other_vocab.txt"),
     ("run_classifier", {**RESUMED, "bert_config_file": "wide/bert_config.json"}, "--output_dir=tuned"),
     ("run_classifier", {**RESUMED, "search": True, "do_eval": True, "train_batch_size": None, "search_batch_sizes": 4},
-     "--output_dir=tuned: holds a run"),
+     "--output_dir=tuned: contains a run"),
     ("run_tagger", {**RESUMED, "output_dir": "tagger", "token_column": 1, "label_column": 0}, "--output_dir=tagger"),
     ("run_squad", {**RESUMED, "output_dir": "span", "doc_stride": 6}, "--doc_stride"),
     ("run_multiple_choice", {**RESUMED, "output_dir": "choice", "data_format": "race", "train_file": "race"},

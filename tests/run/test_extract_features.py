@@ -221,7 +221,7 @@ def test_nearest_rejects_embeddings_that_do_not_match(flags, pooled, tmp_path, m
         np.savez(tmp_path / f"{name}.npz", **{**arrays, "vectors": change(arrays["vectors"])})
     np.savez(tmp_path / "none.npz", layers=arrays["layers"])
     for values, message in (
-            *(({"vectors": tmp_path / f"{name}.npz"}, rf"{name}\.npz: is no \.npz of extract_features")
+            *(({"vectors": tmp_path / f"{name}.npz"}, rf"{name}\.npz: is not a \.npz file of extract_features")
               for name in ("cut", "flat", "layers", "none")),
             ({"vectors": tmp_path / "nan.npz"}, r"nan\.npz: contains NaN or infinity; extract the embeddings again"),
             ({"vectors": tmp_path / "few.npz"}, r"few\.npz: contains 7 embeddings of size 32, but must contain one"),

@@ -31,7 +31,7 @@ EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
     (NearestSettings(), EVERY_WORKER, "`distribution_strategy`=multi_worker_mirrored: is not supported"),
     (ConversionSettings(), {"position_extension": "interpolate"}, "`position_extension`=interpolate: requires `max_p"),
     (ExportSettings(), {"format": "tflite", "compute": "bfloat16"}, "`compute`=bfloat16: requires `format`=saved_mo"),
-    (ExportSettings(), {"weights": "float16"}, "`weights`=float16: `format`=saved_model stores float32, bfloat16, "),
+    (ExportSettings(), {"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8 with "),
     (ExportSettings(), {"format": "litert", "with_litert": "int8"}, "`with_litert`=int8: requires `format`=saved_mo"),
     (ExportSettings(), {"format": "litert", "version": 2}, "`version`=2: requires `format`=saved_model"),
     (ExportSettings(), {"lengths": ()}, "`lengths`: must contain at least one value"),

@@ -117,7 +117,7 @@ def variants(teachers, tmp_path_factory):
     ({"teacher": "{variants}/no_task"}, "no_task: is not a fine-tuned model: its directory has no task.json"),
     ({"teacher": "{variants}/frozen"}, "frozen: is not a fine-tuned model: its task.json says frozen_token_classifier"),
     ({"teacher": "{variants}/sharing"}, "`student_layers`=0: the teacher's layers share their weights"),
-    ({"teacher": "{variants}/headless", "task_name": "sst-2"}, "headless: is no fine-tuned classifier, it lacks "
+    ({"teacher": "{variants}/headless", "task_name": "sst-2"}, "headless: is not a fine-tuned classifier; it lacks "
      "output_bias, output_weights"),
 ])
 @pytest.mark.usefixtures("in_teachers")

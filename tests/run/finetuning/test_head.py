@@ -94,7 +94,7 @@ def test_a_checkpoint_without_a_head(checkpoint, capsys):
     for keep_head in (None, False):
         assert head.choose_new_variables(make_task(), path, keep_head, CONFIG) == ()
     assert capsys.readouterr().out == ""
-    with pytest.raises(InputError, match=r"^`keep_head`: `init_checkpoint`=.* has no head for this task, it "
+    with pytest.raises(InputError, match=r"^`keep_head`: `init_checkpoint`=.* has no head for this task; it "
                                          r"lacks output_bias, output_weights$"):
         head.choose_new_variables(make_task(), path, True, CONFIG)
 

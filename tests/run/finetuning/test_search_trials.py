@@ -125,5 +125,5 @@ def test_a_trial_that_diverges_is_a_row_of_the_table(tmp_path, searched, capsys)
     searched.ran.clear()
     searched(scores)
     assert searched.ran == [("batch8_lr0.1_epochs2", False)]
-    with pytest.raises(InputError, match=r"^`search`: in none of 1 trials was the loss a finite number"):
+    with pytest.raises(InputError, match=r"^`search`: the loss was not finite in any of 1 trials"):
         searched(scores, search_learning_rates=(0.5,), search_epochs=(1.0,))

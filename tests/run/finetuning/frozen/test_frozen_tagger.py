@@ -23,7 +23,7 @@ def test_layers_of_each_kind():
     assert select_layers("sum_last_four", 4) == (1, 2, 3, 4)
     assert select_layers("second_to_last", 2) == (1,)
     for kind, num_layers, needed in (("sum_last_four", 3, 4), ("concat_last_four", 3, 4), ("second_to_last", 1, 2)):
-        with pytest.raises(InputError, match=f"^`frozen_features`={kind}: needs {needed} layers, and the model has "):
+        with pytest.raises(InputError, match=f"^`frozen_features`={kind}: requires at least {needed} layers, but "):
             select_layers(kind, num_layers)
 
 
