@@ -2,8 +2,7 @@
 # make test        tests of the library and one run of each task (tests/conftest.py defines the tiers)
 # make test-quick  tests that start no process
 # make test-all    all tests, also those of kills, invalid files, Cloud Storage, Beam, and several processes
-# make soak        hundreds of kills and requests to a served model: about an hour; make soak SHARE=0.05 TABLE=survived.md
-#                  runs a twentieth of them, and writes the table to a file too
+# make soak        hundreds of kills and requests to a served model: about an hour; make soak SHARE=0.05 runs a twentieth
 # make lint        ruff
 # make bench       compares this project with its peers, and draws docs/peers.png (benchmarks.tpu_compile requires the extra
 #                  tpu-check: run it by hand)
@@ -54,7 +53,7 @@ test-all: setup
 SHARE := 1
 
 soak: setup
-	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m tests.robustness.soak --share=$(SHARE) $(if $(TABLE),--table=$(TABLE))
+	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m tests.robustness.soak --share=$(SHARE)
 
 lint: setup
 	$(BIN)/ruff check .

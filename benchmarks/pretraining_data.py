@@ -123,8 +123,8 @@ def measure_reader(long_text, text, settings, folder):
     for name in ("1 thread", "2 threads"):
         rate = long / times[name]
         print(f"{name + ' tokenizing':<30}{rate:8.1f} MB/s, {rate / worker:6.1f} workers")
-    for name, rate in ((f"{local_runner.MOST_THREADS} threads, by their number",
-                        local_runner.MOST_THREADS * long / times["1 thread"]),
+    for name, rate in ((f"{local_runner.MAX_THREADS} threads, by their number",
+                        local_runner.MAX_THREADS * long / times["1 thread"]),
                        ("any threads, by the lock", long / times["lock"])):
         print(f"{name:<30}{rate:8.1f} MB/s, {rate / worker:6.1f} workers")
 

@@ -18,7 +18,7 @@ from benchmarks import measurements, tokenization
 from bert_tf.cli import flags, script
 from bert_tf.cli.settings import setting
 from bert_tf.tokenization import read_vocabulary
-from bert_tf.tokenization.words import words_of_text
+from bert_tf.tokenization.words import split_text
 from data_prep.vocabulary import counts, learner
 
 COLUMNS = "{:<26} {:>9} {:>8} {:>9} {:>15} {:>8} {:>7}"
@@ -78,7 +78,7 @@ def count_words(lines, lower_case):
     """Returns Counters of the words in the first nine tenths and in the last tenth of the lines; prints the rate."""
     cut = len(lines) * 9 // 10
     started = time.perf_counter()
-    parts = [collections.Counter(words_of_text("\n".join(part), lower_case))
+    parts = [collections.Counter(split_text("\n".join(part), lower_case))
              for part in (lines[:cut], lines[cut:])]
     seconds = time.perf_counter() - started
     megabytes = (tokenization.bytes_of(lines) + len(lines)) / 1e6

@@ -26,7 +26,7 @@ def load(place, **options):
         model.kind, model.inputs, model.labels, model.limit.
 
     Raises:
-      bert_tf.errors.InputError: If there is no model, it is damaged, or an option cannot be used with it.
+      bert_tf.errors.InputError: If there is no model, if it is corrupted, or if an option cannot be used with it.
     """
     from bert_tf import serving  # It imports NumPy and more; this keeps `import bert_tf` fast.
 

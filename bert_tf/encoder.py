@@ -199,7 +199,7 @@ class BertEncoder(SavedLayer, tf_keras.Model):
     def _check_length(self, sequence_length):
         longest = self.config.max_position_embeddings
         if sequence_length is not None and sequence_length > longest:
-            raise InputError(f"the sequence length, {sequence_length}, is over max_position_embeddings, "
+            raise InputError(f"the sequence length, {sequence_length}, is greater than max_position_embeddings, "
                              f"{longest}")
 
 

@@ -119,13 +119,13 @@ class TotalLoss:
           Dict of name -> float32 scalar. Summed over the parts, these are the losses of the batch.
         """
         normalizers = dict(zip(self._representatives, normalizers, strict=True))
-        found = {name: [] for name in self._factors}
+        losses_by_name = {name: [] for name in self._factors}
         for term in self.terms:
             items, counts, divisor = term.items(outputs, features), term.counts_in(features), normalizers[term.counts]
             counts_equally = isinstance(counts, int) or len(counts.shape) == 0
             total = tf.reduce_sum(items if counts_equally else items * counts)
-            found[term.name].append(total / (divisor + term.guard if term.guard else divisor))
-        losses = {name: tf.add_n(partial) for name, partial in found.items()}
+            losses_by_name[term.name].append(total / (divisor + term.guard if term.guard else divisor))
+        losses = {name: tf.add_n(partial) for name, partial in losses_by_name.items()}
         weighted = [_weigh(losses[name], factor) for name, factor in self._factors.items() if factor != 0]
         return {**losses, TOTAL: tf.add_n(weighted)}
 

@@ -98,14 +98,15 @@ class BertPretrainer(_TaskModel):
           is a random second sentence. Another label changes the name of the output, for example sentence_order_logits.
         """
         masked, pooled = self.encoder.encode_positions(
-            features, features["masked_lm_positions"], training=training, pooled_positions=self._pooled_at(features))
+            features, features["masked_lm_positions"], training=training,
+            pooled_positions=self._get_pooled_positions(features))
         return self._scores(features, masked, pooled)
 
     def _outputs(self, features, encoded, training):
         masked = tf.gather(encoded["sequence_output"], features["masked_lm_positions"], batch_dims=1)
-        return self._scores(features, masked, self.encoder.pool(encoded, self._pooled_at(features)))
+        return self._scores(features, masked, self.encoder.pool(encoded, self._get_pooled_positions(features)))
 
-    def _pooled_at(self, features):
+    def _get_pooled_positions(self, features):
         """Returns the start of each packed sequence, int32 [B, K]; None if rows are not packed."""
         return features.get(f"{self._sentence_label}_positions")
 
@@ -117,7 +118,7 @@ class BertPretrainer(_TaskModel):
         outputs = {"masked_lm_logits": tf.reshape(logits, shape)}
         if not self._sentence_label:
             return outputs
-        scores, pooled_at = self.next_sentence(pooled), self._pooled_at(features)
+        scores, pooled_at = self.next_sentence(pooled), self._get_pooled_positions(features)
         if pooled_at is not None:
             scores = tf.reshape(scores, [-1, tf.shape(pooled_at)[1], 2])
         return {**outputs, f"{self._sentence_label}_logits": scores}
@@ -173,7 +174,7 @@ class BertTokenClassifier(_LinearModel):
 
     def _outputs(self, features, encoded, training):
         sequence = self.dropout(encoded["sequence_output"], seed=self.encoder.next_dropout_seed(training))
-        return {"logits": _on_every_token(self.head, sequence)}
+        return {"logits": _apply_to_tokens(self.head, sequence)}
 
 
 class BertSpanLabeler(_TaskModel):
@@ -194,7 +195,7 @@ class BertSpanLabeler(_TaskModel):
         return self._outputs(features, self.encoder(features, training=training), training)
 
     def _outputs(self, features, encoded, training):
-        start, end = tf.unstack(_on_every_token(self.head, encoded["sequence_output"]), axis=-1)
+        start, end = tf.unstack(_apply_to_tokens(self.head, encoded["sequence_output"]), axis=-1)
         return {"start_logits": start, "end_logits": end}
 
 
@@ -286,7 +287,7 @@ class BertLongTextClassifier(BertClassifier):
         return {"logits": self.pool(logits, _rows(features), tf.shape(features["input_ids"])[0])}
 
 
-def _on_every_token(head, sequence):
+def _apply_to_tokens(head, sequence):
     """Applies a LinearHead to sequence [B, S, H] -> [B, S, classes]."""
     batch_size, sequence_length, _ = tf.unstack(tf.shape(sequence))
     logits = head(tf.reshape(sequence, [-1, sequence.shape[-1]]))  # [B * S, classes]

@@ -58,7 +58,7 @@ class SavedObject:
         """Creates an object from the result of `get_config`."""
         return cls(**{name: to_object(value) for name, value in config.items()})
 
-    def _constructed(self):
+    def _finish_construction(self):
         """Called after the object's constructor returns."""
 
 
@@ -115,7 +115,7 @@ class SavedLayer(SavedObject):
         """Returns this layer and those inside it, outer layers first."""
         return [self, *(layer for layer in self.submodules if isinstance(layer, SavedLayer))]
 
-    def _constructed(self):
+    def _finish_construction(self):
         vars(self)["_first_hooks"] = getattr(self, "hooks", ())
         vars(self)["_num_weights"] = len(self.weights)
         self.built = type(self).__module__.startswith(OURS)  # A user's subclass can have more to build.
@@ -132,7 +132,8 @@ class SavedLayer(SavedObject):
             raise InputError(f"layer {self.name!r} has the hook {name}, which cannot be saved; detach it first")
         if any(isinstance(child, tf.Variable) and vars(self).get(name, child) is not child
                for name, child in self._trackable_children().items()):
-            raise InputError(f"layer {self.name!r} has replaced weights, which cannot be saved; restore its own first")
+            raise InputError(f"layer {self.name!r} has replaced weights, which cannot be saved; restore the "
+                             "original weights first")
         if type(self).__module__.startswith(OURS) and len(self.weights) != vars(self)["_num_weights"]:
             raise InputError(f"layer {self.name!r} has weights that its constructor does not create, such as adapters, "
                              "which cannot be saved")
@@ -153,5 +154,5 @@ def _recording(init):
         vars(self)["_arguments"] = {name: to_plain(value) for name, value in list(bound.arguments.items())[1:]
                                     if not isinstance(value, tf_keras.layers.Layer)}
         init(self, *args, **kwargs)
-        self._constructed()
+        self._finish_construction()
     return construct

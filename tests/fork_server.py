@@ -4,11 +4,8 @@ To import TensorFlow, TensorFlow Text, tf-models-official, and this project take
 server has run no operation of TensorFlow, so it has no threads, which a fork would lose. A child runs a script as
 `python -m` does. `tests.scripts` starts the server and sends the requests.
 
-In a child, `sys.executable` is a program that behaves like Python, but lets the server run `-m` of this project's
-scripts. So scripts that start other scripts are fast too.
-
-The server and its children end when the server's standard input is closed, which means that its parent has ended. The
-server kills a child when its client closes the connection.
+For each request, the server forks a supervisor, which forks the child. The supervisor kills the child when its client
+closes the connection, or when the server's standard input is closed, which means that the server's parent has ended.
 """
 
 import atexit
@@ -20,8 +17,6 @@ import multiprocessing.connection
 import os
 import pkgutil
 import random
-import selectors
-import shlex
 import signal
 import socket
 import sys
@@ -37,7 +32,6 @@ PRELOADED = ("tensorflow", "tensorflow_text", "tf_keras", "official.common.distr
 # Thresholds of Python's garbage collector. With the defaults it takes a tenth of a script's time, since traced graphs
 # consist of many objects.
 COLLECTION = 100_000, 50, 100
-PACKAGES = ("bert_tf", "data_prep", "run", "benchmarks")
 
 ADDRESS = "BERT_TF_TESTS_FORK_SERVER"  # Environment variable: path of the socket.
 
@@ -45,9 +39,7 @@ exit_status = None  # Set in a child when its script has ended.
 
 
 def main():
-    """Serves on a listening socket, the file descriptor in the argument; with more arguments, acts as Python."""
-    if len(sys.argv) != 2:
-        run_python(sys.argv[1:])
+    """Serves on a listening socket, the file descriptor in the argument."""
     atexit.register(leave)  # The first registered function is called last.
     listener = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -57,13 +49,17 @@ def main():
     sys.modules["data_prep.records.frames"].compute_checksum(b"")  # Numba takes half a second for its first function.
     load_fonts()
     measure_toy_products()
-    sys.executable = write_python(os.path.dirname(listener.getsockname()))
     gc.collect()
     gc.freeze()  # The collector of a child would touch, and so copy, these objects.
     gc.set_threshold(*COLLECTION)
-    request = serve(listener)
-    if request:
-        become(*request)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # The system removes supervisors that have ended.
+    while multiprocessing.connection.wait([0, listener]) == [listener]:
+        connection = multiprocessing.connection.Connection(listener.accept()[0].detach())
+        if not os.fork():
+            listener.close()
+            become(*supervise(connection))
+            break
+        connection.close()
 
 
 def find_modules():
@@ -92,25 +88,6 @@ def measure_toy_products():
         rate.MATRIX_WIDTHS, rate.TIMED_SECONDS = {**rate.MATRIX_WIDTHS, "CPU": 64}, 0.001
 
 
-def write_python(folder):
-    """Writes the program that acts as Python in the children; returns its path."""
-    path = os.path.join(folder, "python")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -IS {shlex.quote(__file__)} "
-                   f'{shlex.quote(sys.executable)} "$@"\n')
-    os.chmod(path, 0o700)
-    return path
-
-
-def run_python(command):
-    """Runs a command that begins with the path of Python, and ends this process."""
-    if command[1] != "-m" or command[2].split(".")[0] not in PACKAGES:
-        os.execv(command[0], command)
-    connection = send_request(os.environ[ADDRESS], make_request(command[1:], os.curdir, dict(os.environ)), range(3))
-    connection.recv()
-    os._exit(connection.recv() & 0xFF)
-
-
 def make_request(arguments, folder, environment):
     """Returns a request, a dict; arguments: those of Python, beginning with "-m"."""
     option, module, *others = arguments
@@ -133,53 +110,27 @@ def send_request(address, request, files):
     return connection
 
 
-def serve(listener):
-    """Forks for each request. In a child, returns the request and its file descriptors; at the end, returns None."""
-    children = {}  # Connection -> (ID of its child, file descriptor of the child's process).
-    with selectors.DefaultSelector() as selector:
-        selector.register(0, selectors.EVENT_READ)
-        selector.register(listener, selectors.EVENT_READ)
-        while True:
-            for key, _ in selector.select():
-                if key.fd == 0:
-                    for pid, _ in children.values():
-                        os.kill(pid, signal.SIGKILL)
-                    return None
-                if key.fileobj is listener:
-                    connection = multiprocessing.connection.Connection(listener.accept()[0].detach())
-                    request, files = connection.recv(), [reduction.recv_handle(connection) for _ in range(3)]
-                    pid = os.fork()
-                    if not pid:
-                        for each in (listener, connection, *children):
-                            each.close()
-                        for _, process in children.values():
-                            os.close(process)
-                        return request, files
-                    for file in files:
-                        os.close(file)
-                    process = os.pidfd_open(pid)
-                    children[connection] = pid, process
-                    selector.register(process, selectors.EVENT_READ, connection)
-                    selector.register(connection, selectors.EVENT_READ, connection)
-                    send_number(connection, pid)
-                elif key.fileobj is key.data:  # The client has closed the connection; it never sends anything else.
-                    os.kill(children[key.data][0], signal.SIGKILL)
-                    selector.unregister(key.data)
-                else:
-                    pid, process = children.pop(key.data)
-                    _, status = os.waitpid(pid, 0)
-                    send_number(key.data, os.waitstatus_to_exitcode(status))
-                    selector.unregister(process)
-                    if key.data in selector.get_map():
-                        selector.unregister(key.data)
-                    key.data.close()
-                    os.close(process)
+def supervise(connection):
+    """Forks a child for the request of a client, and ends with the child.
 
-
-def send_number(connection, number):
-    """Sends a number, if the client has not closed the connection."""
+    Returns:
+      In the child: the request and its file descriptors.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    request, files = connection.recv(), [reduction.recv_handle(connection) for _ in range(3)]
+    pid = os.fork()
+    if not pid:
+        connection.close()
+        return request, files
+    with contextlib.suppress(OSError):  # The client has closed the connection.
+        connection.send(pid)
+    process = os.pidfd_open(pid)
+    if process not in multiprocessing.connection.wait([process, connection, 0]):
+        os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
     with contextlib.suppress(OSError):
-        connection.send(number)
+        connection.send(os.waitstatus_to_exitcode(status))
+    os._exit(0)
 
 
 def become(request, files):

@@ -43,29 +43,26 @@ def without_kernel(operations):
     return {_described(operation): operation for operation in operations if not _has_kernel(operation)}
 
 
-def large_in_host_memory(operations):
-    """Returns the tensors that GPU kernels require in host memory: dict of description -> operation.
+def in_host_memory(operations, only_activations=False):
+    """Returns the tensors that GPU kernels require in host memory, although they are activations or made by the GPU.
 
-    Only tensors of a floating or unsigned type (activations, gradients, random bits) with more than SMALL elements, or
-    of unknown size.
-    """
-    return {f"{_described(operation)}: {argument} {tensor.dtype.name} {tensor.shape}": operation
-            for operation in operations for argument, tensor in _in_host_memory(operation)
-            if (tensor.dtype.is_floating or tensor.dtype.is_unsigned) and not _is_small(tensor)}
+    Each copy from the GPU lets the host wait. Ignores tensors with at most SMALL elements, integers that the host
+    computes, and the arguments of the function.
 
+    Args:
+      operations: tf.Operations.
+      only_activations: Whether to ignore all integers, which the host may read after a step.
 
-def copied_to_host(operations):
-    """Returns the outputs of GPU kernels that others require in host memory: dict of description -> operation.
-
-    Each such copy lets the host wait for the GPU. Includes tensors of any type with more than SMALL elements, except
-    the arguments of the function.
+    Returns:
+      Dict of description -> operation.
     """
     found = {}
     for operation in operations:
         for argument, tensor in _in_host_memory(operation):
-            maker = kernel_of(tensor.op)
-            if maker and tensor.op.type != "Placeholder" and not _is_small(tensor) and all(
-                    tensor is not made for _, made in _in_host_memory(tensor.op)):
+            is_activation = tensor.dtype.is_floating or tensor.dtype.is_unsigned  # Unsigned: random bits.
+            is_copied = not only_activations and kernel_of(tensor.op) and tensor.op.type != "Placeholder" and all(
+                tensor is not made for _, made in _in_host_memory(tensor.op))
+            if (is_activation or is_copied) and not _is_small(tensor):
                 found[f"{tensor.op.type} to {_described(operation)}: {argument} {tensor.dtype.name} {tensor.shape}"] = (
                     operation)
     return found

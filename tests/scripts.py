@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from unittest import mock
 
 import absl.flags
 
@@ -99,6 +100,21 @@ def run_here(module, **flags):
         script.main([module])
 
 
+def run_main(module, **flags):
+    """Runs a script in this process as a separate process would, with its handling of errors; returns its status."""
+    known = set(absl.flags.FLAGS)
+    try:
+        with mock.patch.object(sys, "argv", command(module, **flags)[2:]):
+            importlib.import_module(module).COMMAND.run()
+    except SystemExit as end:
+        return end.code or 0
+    finally:
+        for name in set(absl.flags.FLAGS) - known:
+            delattr(absl.flags.FLAGS, name)
+        absl.flags.FLAGS.unparse_flags()
+    return 0
+
+
 def last_error(module, folder=None, **flags):
     """Runs a script that must reject its input after it printed progress; returns the last line of standard error."""
     done = run_script(module, folder, **flags)
@@ -128,29 +144,22 @@ def kill_when(command_line, folder, is_time, how=signal.SIGKILL):
 
 
 def server_address():
-    """Returns the path of the fork server's socket; starts a server if the environment does not name one."""
-    if fork_server.ADDRESS not in os.environ:
-        os.environ[fork_server.ADDRESS] = start_server()
-    return os.environ[fork_server.ADDRESS]
+    """Returns the path of the fork server's socket; starts a server if the environment does not name one.
 
-
-def start_server(within=()):
-    """Starts a fork server, which ends with this process; returns the path of its socket.
-
-    Args:
-      within: Beginning of a command that runs the rest of the command, as `env` does.
+    The server ends with this process.
     """
-    folder = tempfile.mkdtemp()
-    atexit.register(shutil.rmtree, folder)
-    path = os.path.join(folder, "fork_server")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
-        server = subprocess.Popen([*within, sys.executable, "-m", "tests.fork_server", str(listener.fileno())],
-                                  cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                  pass_fds=[listener.fileno()])
-    atexit.register(server.communicate)  # Closes its standard input, which ends the server.
-    return path
+    if fork_server.ADDRESS not in os.environ:
+        folder = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, folder)
+        path = os.path.join(folder, "fork_server")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen()
+            server = subprocess.Popen([sys.executable, "-m", "tests.fork_server", str(listener.fileno())], cwd=ROOT,
+                                      stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()])
+        atexit.register(server.communicate)  # Closes its standard input, which ends the server.
+        os.environ[fork_server.ADDRESS] = path
+    return os.environ[fork_server.ADDRESS]
 
 
 class Process:

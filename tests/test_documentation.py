@@ -7,10 +7,12 @@ code that begins like a command is a command too.
 import ast
 import functools
 import importlib.util
+import itertools
 import pathlib
 import re
 import shlex
 
+import markdown_it
 import pytest
 from absl import flags
 
@@ -22,55 +24,40 @@ README_LINES = 200
 SHELL = {"", "sh", "bash", "shell", "console"}  # languages of fenced blocks
 SCRIPT_FOLDERS = ("data_prep", "run", "benchmarks")
 COMMON_FLAGS = {"help", "helpfull", "traceback"}
-FENCE = re.compile(r"\s*(```+)\s*(\w*)")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 OUR_PATH = re.compile(r"(?:bert_tf|data_prep|run|tests|benchmarks|docs)/[\w./-]+")
 
 
-def split_blocks(text):
-    """Splits Markdown into its code blocks, a list of (language, lines), and the remaining text, a str."""
-    blocks, prose, fence = [], [], None
-    is_indented = False  # Whether the last line that was not blank belongs to an indented block.
-    before = ""
-    for line in text.splitlines():
-        opening = FENCE.match(line)
-        if fence:
-            if line.strip() == fence:
-                fence = None
-            else:
-                blocks[-1][1].append(line)
-        elif opening:
-            fence, is_indented = opening[1], False
-            blocks.append((opening[2], []))
-        elif line.startswith("    ") and (is_indented or not before.strip()):
-            if not is_indented:
-                blocks.append(("", []))
-            blocks[-1][1].append(line[4:])
-            is_indented = True
-        else:
-            prose.append(line)
-            is_indented = is_indented and not line.strip()
-        before = line
-    return blocks, "\n".join(prose)
+def parse(text):
+    """Returns the tokens of Markdown: blocks, each followed by the inline tokens in it."""
+    return [token for block in markdown_it.MarkdownIt("commonmark").parse(text)
+            for token in (block, *(block.children or ()))]
 
 
-def inline_code(prose):
+def code_blocks(text):
+    """Returns the code blocks of a page, fenced or indented: list of (language, lines)."""
+    return [(token.info, token.content.splitlines()) for token in parse(text) if token.type in ("fence", "code_block")]
+
+
+def inline_code(text):
     """Returns the texts of inline code spans."""
-    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose)]
+    return [token.content for token in parse(text) if token.type == "code_inline"]
 
 
-def links(prose):
-    """Returns the targets of links and figures, in Markdown and HTML."""
-    prose = re.sub(r"`[^`]+`", "", prose)
-    return re.findall(r"\]\(([^)\s]+)[^)]*\)", prose) + re.findall(r"(?:src|href)=\"([^\"]+)\"", prose)
+def links(text):
+    """Returns the targets of links and figures."""
+    targets = (token.attrs.get("href", token.attrs.get("src")) for token in parse(text))
+    return [target for target in targets if target]
 
 
 def anchors(text):
     """Returns the anchors that GitHub gives the headings of a page."""
+    blocks = markdown_it.MarkdownIt("commonmark").parse(text)
     names = []
-    for heading in re.findall(r"^#+\s+(.*?)\s*#*$", split_blocks(text)[1], re.MULTILINE):
-        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
-        names.append(re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-"))
+    for heading, inline in itertools.pairwise(blocks):
+        if heading.type == "heading_open":
+            plain = "".join(token.content for token in inline.children)
+            names.append(re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-"))
     return {f"{name}-{names[:place].count(name)}" if name in names[:place] else name
             for place, name in enumerate(names)}
 
@@ -119,12 +106,11 @@ def commands(lines):
 
 def commands_of_page(text):
     """Returns the commands of a page, in code blocks and in inline code."""
-    blocks, prose = split_blocks(text)
     found = []
-    for language, lines in blocks:
+    for language, lines in code_blocks(text):
         if language in SHELL and not is_tree(lines):
             found += commands(shell_lines(lines))
-    for span in inline_code(prose):
+    for span in inline_code(text):
         if re.match(r"(python|make) [\w.-]", span):
             found += commands([span])
         elif re.match(rf"({'|'.join(SCRIPT_FOLDERS)})\.(?!json\b)\w", span):
@@ -142,33 +128,20 @@ def problems(words):
     program, *arguments = words
     if program == "make":
         return make_problems(arguments)
-    if re.fullmatch(r"(.*/)?python[\d.]*", program) is None:
+    if not re.fullmatch(r"(.*/)?python[\d.]*", program) or not arguments:
         return []
-    if arguments[:1] == ["-m"]:
+    if arguments[0] == "-m":
         name, arguments = arguments[1], arguments[2:]
-        path = script_path(name.replace(".", "/"))
-        if path is None:
-            return [] if is_installed(name) else [f"no module {name}"]
-    elif arguments and not arguments[0].startswith("-"):
-        path, arguments = ROOT / arguments[0], arguments[1:]
-        if not path.is_file():
-            return [f"no file {path.relative_to(ROOT)}"]
+    elif arguments[0].endswith(".py"):
+        name, arguments = arguments[0].removesuffix(".py").replace("/", "."), arguments[1:]
     else:
         return []
-    return flag_problems(path, arguments)
-
-
-def script_path(name):
-    """Returns the file that `python -m` runs for a module of this project, or None; name: path without suffix."""
-    for path in (ROOT / f"{name}.py", ROOT / name / "__main__.py"):
+    stem, package = ROOT / name.replace(".", "/"), name.split(".")[0]
+    for path in (stem.with_suffix(".py"), stem / "__main__.py"):
         if path.is_file():
-            return path
-    return None
-
-
-def is_installed(module):
-    """Returns whether `python -m module` finds a module of another project."""
-    return module.split(".")[0] not in SCRIPT_FOLDERS and importlib.util.find_spec(module.split(".")[0]) is not None
+            return flag_problems(path, arguments)
+    is_external = package not in SCRIPT_FOLDERS and importlib.util.find_spec(package) is not None
+    return [] if is_external else [f"no module {name}"]
 
 
 def flag_problems(path, arguments):
@@ -239,7 +212,7 @@ def test_commands(page):
 
 def test_links(page):
     found = []
-    for target in links(split_blocks(page.read_text(encoding="utf-8"))[1]):
+    for target in links(page.read_text(encoding="utf-8")):
         if re.match(r"[a-z]+:", target):
             continue
         name, _, anchor = target.partition("#")
@@ -250,14 +223,14 @@ def test_links(page):
 
 
 def test_flags_and_paths_in_the_prose(page):
-    spans = inline_code(split_blocks(page.read_text(encoding="utf-8"))[1])
+    spans = inline_code(page.read_text(encoding="utf-8"))
     named = {name for span in spans for name in re.findall(r"(?<![\w-])--(\w[\w-]*)", span)}
     assert named - find_flags() == set()
     assert [span for span in spans if OUR_PATH.fullmatch(span) and not (ROOT / span).exists()] == []
 
 
 def test_imports_of_examples(page):
-    for language, lines in split_blocks(page.read_text(encoding="utf-8"))[0]:
+    for language, lines in code_blocks(page.read_text(encoding="utf-8")):
         if language != "python":
             continue
         for node in ast.walk(ast.parse("\n".join(lines))):
@@ -267,7 +240,7 @@ def test_imports_of_examples(page):
 
 
 def test_diffs_apply():
-    blocks, _ = split_blocks((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    blocks = code_blocks((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     changed = [apply_diff(lines) for language, lines in blocks if language == "diff"]
     assert len(changed) > 3
     for path, source in (each for files in changed for each in files.items()):
@@ -301,7 +274,7 @@ def apply_diff(lines):
 
 
 def test_the_tree():
-    trees = [lines for _, lines in split_blocks((ROOT / "README.md").read_text(encoding="utf-8"))[0] if is_tree(lines)]
+    trees = [lines for _, lines in code_blocks((ROOT / "README.md").read_text(encoding="utf-8")) if is_tree(lines)]
     assert len(trees) == 1
     folder = ""
     for line in trees[0]:
@@ -317,54 +290,39 @@ def test_the_readme_is_short():
 
 def test_every_page_can_be_reached():
     linked = {target.partition("#")[0] for path in PAGES
-              for target in links(split_blocks(path.read_text(encoding="utf-8"))[1])}
+              for target in links(path.read_text(encoding="utf-8"))}
     assert {path.name for path in PAGES[1:]} <= {pathlib.Path(target).name for target in linked}
 
 
 PAGE = """# A page
-
-    . .venv/bin/activate
-    python -m data_prep.learn_vocab --input_file='a b.txt' \\
-        --nodo_lower_case
 
 ```
 $ TF_CPP_MIN_LOG_LEVEL=3 python run/fill_mask.py --top_k=3 | head   # a comment
 python -m no.command --this=is_output
 ```
 
-- A list.
-  ```sh
-  make demo && make PYTHON=python3 test
-  ALL="python -m run.answer --top_k=2"
-  $ALL --question="Who is it?" ...
-  ```
-
-Inline: `run.run_classifier --task_name=cola`, [a link](docs/x.md#some-heading), ![a plot](b.png "title").
+    python -m data_prep.learn_vocab --input_file='a b.txt' \\
+        --nodo_lower_case
+    ALL="python -m run.answer --top_k=2"
+    $ALL --question="Who is it?" ... && make PYTHON=python3 test
 
 ## Some `heading`: one, two
 
-```python
-python = "make nothing"
-```
+Inline: `run.run_classifier --task_name=cola`, [a link](docs/x.md#some-heading), ![a plot](b.png "title").
 """
 
 
-def test_commands_are_found():
-    assert list(commands_of_page(PAGE)) == [
-        [".", ".venv/bin/activate"],
-        ["python", "-m", "data_prep.learn_vocab", "--input_file=a b.txt", "--nodo_lower_case"],
+def test_commands_links_and_headings_are_found():
+    assert commands_of_page(PAGE) == [
         ["python", "run/fill_mask.py", "--top_k=3"],
         ["head"],
-        ["make", "demo"],
-        ["make", "PYTHON=python3", "test"],
+        ["python", "-m", "data_prep.learn_vocab", "--input_file=a b.txt", "--nodo_lower_case"],
         ["python", "-m", "run.answer", "--top_k=2", "--question=Who is it?", "..."],
+        ["make", "PYTHON=python3", "test"],
         ["python", "-m", "run.run_classifier", "--task_name=cola"],
     ]
     assert [problem for words in commands_of_page(PAGE) for problem in problems(words)] == []
-
-
-def test_links_and_headings_are_found():
-    assert links(split_blocks(PAGE)[1]) == ["docs/x.md#some-heading", "b.png"]
+    assert links(PAGE) == ["docs/x.md#some-heading", "b.png"]
     assert anchors(PAGE) == {"a-page", "some-heading-one-two"}
 
 
@@ -376,7 +334,7 @@ def test_links_and_headings_are_found():
     ("python run/demo/classify_with_saved_model.py served/1 --top_k=3", "classify_with_saved_model.py has no flags"),
     ("python -m run.run_pretrainning --do_train", "no module run.run_pretrainning"),
     ("python -m no_such_package.tool", "no module no_such_package.tool"),
-    ("python run/none.py", "no file run/none.py"),
+    ("python run/none.py", "no module run.none"),
     ("make dmeo", "the Makefile has no dmeo"),
     ("make PYTHN=python3 demo", "the Makefile has no PYTHN=python3"),
 ])

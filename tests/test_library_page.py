@@ -9,14 +9,14 @@ import pytest
 from bert_tf import models
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from tests import toy_runs
-from tests.test_documentation import ROOT, split_blocks
+from tests.test_documentation import ROOT, code_blocks
 
 SECOND_SECTION = "## Fine-tune with fit\n"
 
 
 def run_blocks(text, folder):
     """Runs the Python blocks of a part of the page in a directory."""
-    lines = [line for language, block in split_blocks(text)[0] if language == "python" for line in block]
+    lines = [line for language, block in code_blocks(text) if language == "python" for line in block]
     script = folder / "page.py"
     script.write_text("\n".join(lines), encoding="utf-8")
     process = subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True, check=False, env={

@@ -5,7 +5,7 @@ Legend: B texts, K heads of all layers, S sequence.
 
 import tensorflow as tf
 
-from bert_tf.analysis.behaviours import LEAST_PROBABILITY
+from bert_tf.analysis.behaviors import LEAST_PROBABILITY
 
 
 def divergences(attention, real):
@@ -21,14 +21,15 @@ def divergences(attention, real):
     weights = real[:, tf.newaxis]
     own = _entropies(attention, weights)  # [K]
 
-    def with_head(head):  # one head at a time: all pairs at once would require K times the memory
+    def compare_to(head):  # one head at a time: all pairs at once would require K times the memory
         mixed = _entropies(0.5 * (attention + attention[:, head, tf.newaxis]), weights)
         return mixed - 0.5 * (own + own[head])
 
     numbers = tf.range(tf.shape(attention)[1])
-    found = tf.map_fn(with_head, numbers, fn_output_signature=tf.TensorSpec([None], tf.float32), parallel_iterations=1)
-    found = tf.maximum(0.5 * (found + tf.transpose(found)), 0.0)
-    return tf.linalg.set_diag(found, tf.zeros_like(own))
+    result = tf.map_fn(compare_to, numbers, fn_output_signature=tf.TensorSpec([None], tf.float32),
+                       parallel_iterations=1)
+    result = tf.maximum(0.5 * (result + tf.transpose(result)), 0.0)
+    return tf.linalg.set_diag(result, tf.zeros_like(own))
 
 
 def _entropies(attention, weights):

@@ -35,7 +35,7 @@ class Examples:
 
 
 @dataclasses.dataclass(frozen=True)
-class Probed:
+class ProbeResult:
     """Results of probes.
 
     Attributes:
@@ -49,7 +49,7 @@ class Probed:
     weights: np.ndarray
 
     @property
-    def centre(self):
+    def center(self):
         """Center of gravity of the mix, in layers; the embeddings are 0."""
         return float(self.weights @ np.arange(len(self.weights)))
 
@@ -69,7 +69,7 @@ def probe(train, dev, num_classes, *, epochs=20, batch_size=256, learning_rate=2
       seed: int. Seed of the order of examples.
 
     Returns:
-      Probed.
+      ProbeResult.
     """
     model = _Probes(train.vectors, train.places.shape[1], num_classes)
     count = len(train.labels)
@@ -83,17 +83,17 @@ def probe(train, dev, num_classes, *, epochs=20, batch_size=256, learning_rate=2
         order = rng.permutation(count)
         for start in range(0, count, batch_size):
             rows = order[start : start + batch_size]
-            step(tf.constant(_gathered(train, rows)), tf.constant(train.labels[rows], tf.int32))
+            step(tf.constant(_gather(train, rows)), tf.constant(train.labels[rows], tf.int32))
     right = np.zeros(model.num_layers + 1)
     for start in range(0, len(dev.labels), ROWS_AT_A_TIME):
         rows = np.arange(start, min(start + ROWS_AT_A_TIME, len(dev.labels)))
-        classes = model.classes(tf.constant(_gathered(dev, rows))).numpy()  # [K + 1, rows]
+        classes = model.classes(tf.constant(_gather(dev, rows))).numpy()  # [K + 1, rows]
         right += (classes == dev.labels[rows]).sum(axis=1)
     accuracy = right / max(1, len(dev.labels))
-    return Probed(accuracy[:-1], float(accuracy[-1]), model.mix.weights_of_layers.numpy().astype(np.float64))
+    return ProbeResult(accuracy[:-1], float(accuracy[-1]), model.mix.layer_weights.numpy().astype(np.float64))
 
 
-def _gathered(examples, rows):
+def _gather(examples, rows):
     """Returns the states of the items of some examples, float32 [rows, A, K, D]."""
     return examples.vectors[examples.places[rows]].astype(np.float32)
 

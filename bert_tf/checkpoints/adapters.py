@@ -28,24 +28,24 @@ def is_adapter(name):
     return name == SCALE or name.endswith((A, B))
 
 
-def merged(tensors, scale=None):
+def merge_adapters(tensors, scale=None):
     """Returns canonical tensors with each adapter merged into its kernel; unchanged without adapters.
 
     Args:
       tensors: Dict of canonical name to StoredTensor.
       scale: float. Factor of the adapters' output; None to read it from the tensors.
     """
-    found = [name.removesuffix(A) for name in tensors if name.endswith(A)]
-    if not found:
+    scopes = [name.removesuffix(A) for name in tensors if name.endswith(A)]
+    if not scopes:
         return tensors
     scale = float(tensors[SCALE].read()) if scale is None else scale
     plain = {name: tensor for name, tensor in tensors.items() if not is_adapter(name)}
-    for name in found:
-        plain[f"{name}/kernel"] = _added(*(tensors[f"{name}{each}"] for each in ("/kernel", A, B)), scale)
+    for name in scopes:
+        plain[f"{name}/kernel"] = _merge_kernel(*(tensors[f"{name}{each}"] for each in ("/kernel", A, B)), scale)
     return plain
 
 
-def _added(kernel, a, b, scale):
+def _merge_kernel(kernel, a, b, scale):
     return kernel.map(kernel.shape, lambda value: value + np.float32(scale) * (a.read() @ b.read()))
 
 
@@ -69,7 +69,7 @@ def write(path, tensors, heads):
     return len(content)
 
 
-def added(checkpoint, path):
+def apply_adapter_file(checkpoint, path):
     """Merges the adapters of a file of `write` into a Checkpoint, and adds the head of the file.
 
     Raises:
@@ -82,12 +82,12 @@ def added(checkpoint, path):
             kernel = base.get(f"{name.removesuffix(A)}/kernel")
             shape = [tensor.shape[0], tensors[name.removesuffix(A) + B].shape[1]]
             if kernel is None or kernel.shape != shape:
-                raise InputError(f"`adapter`={path}: is of another model than {checkpoint.path}, with "
+                raise InputError(f"`adapter`={path}: belongs to a different model than {checkpoint.path}, one with "
                                  f"{name.removesuffix(A)}/kernel of shape {shape}")
     if _digest(base, tensors) != metadata[DIGEST]:
-        raise InputError(f"`adapter`={path}: was trained on other weights than those of {checkpoint.path}")
+        raise InputError(f"`adapter`={path}: was trained on weights other than those of {checkpoint.path}")
     return dataclasses.replace(checkpoint, kind=f"{checkpoint.kind} and {path}",
-                               tensors=merged({**base, **tensors}, float(metadata[SCALE])))
+                               tensors=merge_adapters({**base, **tensors}, float(metadata[SCALE])))
 
 
 def _digest(tensors, names):
@@ -107,9 +107,9 @@ def _read(path):
                 keys, metadata = file.keys(), file.metadata() or {}
                 arrays = {key: file.get_tensor(key) for key in keys}
         except (safetensors.SafetensorError, OSError) as error:
-            raise InputError(f"`adapter`={path}: is no safetensors file, or a damaged one: {error}") from error
+            raise InputError(f"`adapter`={path}: is not a safetensors file, or is corrupted: {error}") from error
     pairs = {name.removesuffix(A) + B for name in arrays if name.endswith(A)}
     if metadata.get("format") != FORMAT or not {SCALE, DIGEST} <= metadata.keys() or not pairs or pairs - arrays.keys():
-        raise InputError(f"`adapter`={path}: holds no adapters of these scripts")
+        raise InputError(f"`adapter`={path}: does not contain adapters of these scripts")
     return {name: StoredTensor(list(value.shape), functools.partial(np.asarray, value))
             for name, value in arrays.items()}, metadata

@@ -42,27 +42,27 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
         raise InputError(f"`format`={output_format}: must be one of {', '.join(FORMATS)}")
     checkpoint = open_checkpoint(source)
     config = config or checkpoint.config
-    if config is None and (beside := find_config(checkpoint.path)):
-        config = read_config(beside)
+    if config is None and (config_path := find_config(checkpoint.path)):
+        config = read_config(config_path)
     if config is None:
-        raise InputError(f"`bert_config_file` is required: there is no config beside {checkpoint.path}")
+        raise InputError(f"`bert_config_file` is required: there is no config next to {checkpoint.path}")
     check_config(checkpoint, config)
     if adapter:
-        checkpoint = adapters.added(checkpoint, adapter)
+        checkpoint = adapters.apply_adapter_file(checkpoint, adapter)
     if max_position_embeddings:
-        checkpoint, config = positions.extended(checkpoint, config, max_position_embeddings, position_extension)
+        checkpoint, config = positions.extend_positions(checkpoint, config, max_position_embeddings, position_extension)
     if vocab_file:
         _check_vocabulary(vocab_file, config)
 
     writer = FORMATS[output_format]
-    of_format = {}
+    format_options = {}
     if writer is huggingface:
         try:
-            huggingface.settings_of_model(checkpoint.tensors, task)
+            huggingface.get_model_settings(checkpoint.tensors, task)
         except InputError as error:
             raise InputError(f"{checkpoint.path}: {error}") from error
-        of_format = {"task": task, "tokenizer": (tokenizer or TokenizerFiles()) if vocab_file else None}
-    left_out = writer.write(output, checkpoint.tensors, config, **of_format)
+        format_options = {"task": task, "tokenizer": (tokenizer or TokenizerFiles()) if vocab_file else None}
+    left_out = writer.write(output, checkpoint.tensors, config, **format_options)
     if vocab_file:
         with new_file(os.path.join(output, VOCABULARY_NAME), "wb") as file:
             file.write(read_bytes(vocab_file))
@@ -76,14 +76,14 @@ def _check_vocabulary(vocab_file, config):
     """Raises InputError if a vocabulary has more entries than the model."""
     entries = len(read_vocabulary(vocab_file))
     if entries > config.vocab_size:
-        raise InputError(f"`vocab_file`={vocab_file}: has {entries} entries, the model has {config.vocab_size}: it is "
-                         "another model's vocabulary")
+        raise InputError(f"`vocab_file`={vocab_file}: has {entries} entries, but the model has {config.vocab_size}; "
+                         "set the vocabulary of the model")
 
 
 def _notes(output_format, config, left_out):
     """Yields one sentence for each property of the files that a user should know."""
     if left_out:
-        yield f"not written, the format has no place for them: {', '.join(left_out)}"
+        yield f"not written, since the format does not support them: {', '.join(left_out)}"
     if config.hidden_act == "gelu_exact" and output_format != "huggingface":
-        yield ("hidden_act is gelu_exact, the erf form: programs that read bert_config.json as the original does "
+        yield ("hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original BERT "
                "compute the tanh form")

@@ -27,10 +27,10 @@ def open_checkpoint(path):
     Raises:
       InputError: If there is no checkpoint, if there are two of different formats, or if it is not a BERT checkpoint.
     """
-    found = find_checkpoint(path)
-    if found.endswith(WEIGHTS_SUFFIXES):
-        return huggingface.read(found)
-    file = tensorflow_file.TensorFlowFile(found)
+    location = find_checkpoint(path)
+    if location.endswith(WEIGHTS_SUFFIXES):
+        return huggingface.read(location)
+    file = tensorflow_file.TensorFlowFile(location)
     names = object_graph.variable_names(file)
     if training.is_training_checkpoint(names):
         checkpoint = training.read(file, names)
@@ -39,19 +39,19 @@ def open_checkpoint(path):
     elif not names:
         checkpoint = tf1.read(file)
     else:
-        raise InputError(f"{found}: the checkpoint holds no BERT of this project nor of tf-models-official, its first "
-                         f"variable is {min(names.values())}")
-    beside = os.path.join(os.path.dirname(found), tensorflow_file.CONFIG_NAME)
-    if files.exists(beside):
-        checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(beside))
+        raise InputError(f"{location}: the checkpoint does not contain a BERT of this project or of "
+                         f"tf-models-official; its first variable is {min(names.values())}")
+    config_path = os.path.join(os.path.dirname(location), tensorflow_file.CONFIG_NAME)
+    if files.exists(config_path):
+        checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(config_path))
     return checkpoint
 
 
 def holds_adapters(path):
     """Returns whether a checkpoint is from a training run with adapters; see `open_checkpoint`, which merges them."""
-    found = find_checkpoint(path)
-    return not found.endswith(WEIGHTS_SUFFIXES) and training.holds_adapters(
-        object_graph.variable_names(tensorflow_file.TensorFlowFile(found)))
+    location = find_checkpoint(path)
+    return not location.endswith(WEIGHTS_SUFFIXES) and training.holds_adapters(
+        object_graph.variable_names(tensorflow_file.TensorFlowFile(location)))
 
 
 def find_checkpoint(path):
@@ -73,22 +73,22 @@ def find_checkpoint(path):
         prefix = prefix.removesuffix(".index")
         has_index = files.exists(prefix + ".index")
     except UnicodeDecodeError as error:
-        raise InputError(f"{os.path.join(path, 'checkpoint')}: is damaged: it must name the newest checkpoint"
+        raise InputError(f"{os.path.join(path, 'checkpoint')}: is corrupted; it must name the latest checkpoint"
                          ) from error
     except OSError as error:  # no access, or a file system that TensorFlow does not support
         raise InputError(str(error)) from error
     if not has_index and not weights:
-        raise InputError(f"{path}: no checkpoint there (looked for {prefix}.index)")
+        raise InputError(f"{path}: no checkpoint found; {prefix}.index does not exist")
     if has_index and weights and not weights.endswith(PICKLE_SUFFIXES):
-        raise InputError(f"{path}: holds {os.path.basename(prefix)} and {os.path.basename(weights)}: name one of them "
-                         "in place of the folder")
+        raise InputError(f"{path}: contains {os.path.basename(prefix)} and {os.path.basename(weights)}; set one of "
+                         "them instead of the directory")
     return prefix if has_index else weights
 
 
 def checkpoint_files(path):
     """Returns the files with the weights of a checkpoint, a list of str; see `find_checkpoint`."""
-    found = find_checkpoint(path)
-    if found.endswith(WEIGHTS_SUFFIXES):
-        return huggingface.files_of(found)
-    folder, prefix = os.path.split(found)
+    location = find_checkpoint(path)
+    if location.endswith(WEIGHTS_SUFFIXES):
+        return huggingface.list_files(location)
+    folder, prefix = os.path.split(location)
     return [os.path.join(folder, name) for name in sorted(files.names_in(folder)) if name.startswith(f"{prefix}.")]

@@ -59,13 +59,13 @@ def read(path):
         for key in keys:
             name = canonical_name(key)
             if name is not None:
-                tensors[name] = _stored(file, key, transposed=name.endswith("/kernel"))
+                tensors[name] = _to_stored_tensor(file, key, transposed=name.endswith("/kernel"))
     if WORD_EMBEDDINGS not in tensors:
-        raise InputError(f"{path}: is not of a BERT model, it has no bert.embeddings.word_embeddings.weight")
+        raise InputError(f"{path}: is not a BERT model; it has no bert.embeddings.word_embeddings.weight")
     tied = tensors.pop(TIED_KERNEL, None)
     if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
-        raise InputError(f"{path}: {TIED_KERNEL} differs from the word embeddings: a masked language model whose "
-                         "output kernel is not tied to them is not supported")
+        raise InputError(f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models with an "
+                         "untied output kernel are not supported")
     config, settings = None, {}
     if exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
         config = read_config(os.path.dirname(path))
@@ -106,9 +106,9 @@ def write(folder, tensors, config, task=None, tokenizer=None):
       InputError: If the number of labels of the task does not match the head, or if transformers does not support the
         model.
     """
-    keys = {name: key_of(name) for name in tensors}
+    keys = {name: to_huggingface_key(name) for name in tensors}
     left_out = tuple(sorted(name for name, key in keys.items() if key is None))
-    of_model = of_bert(config.to_dict()) | settings_of_model(tensors, task)
+    of_model = of_bert(config.to_dict()) | get_model_settings(tensors, task)
     arrays = {}
     for name in sorted(set(tensors) - set(left_out)):
         value = tensors[name].read()
@@ -150,7 +150,7 @@ def canonical_name(key):
     return f"{scope}/kernel" if leaf == "weight" else name
 
 
-def key_of(name):
+def to_huggingface_key(name):
     """Returns the key of a canonical name in a .safetensors file; None if there is none."""
     if name in WHOLE_NAMES:
         return WHOLE_NAMES[name]
@@ -173,15 +173,15 @@ def _open_all(path):
     for name in sorted(set(places.values())):
         part = os.path.join(os.path.dirname(path), name)
         if not exists(part):
-            raise InputError(f"{path}: names {name}, which is not there: the checkpoint is not whole")
+            raise InputError(f"{path}: lists {name}, which does not exist; the checkpoint is incomplete")
         file, keys = _open(part), [key for key, place in places.items() if place == name]
         missing = set(keys) - set(file.keys())
         if missing:
-            raise InputError(f"{path}: says that {min(missing)} is in {name}, which has no such tensor")
+            raise InputError(f"{path}: lists {min(missing)} in {name}, which does not contain this tensor")
         yield file, keys
 
 
-def files_of(path):
+def list_files(path):
     """Returns the files that `read` reads weights from, a list of str, including an index."""
     if not path.endswith(SHARDED_NAME):
         return [path]
@@ -192,7 +192,7 @@ def _places(path):
     """Returns the weight_map of an index of several files: dict of tensor -> file name in the same directory."""
     places = read_json_object(path).get("weight_map")
     if not isinstance(places, dict) or not all(_is_file_name(name) for name in places.values()):
-        raise InputError(f"{path}: is damaged: it has no weight_map of tensors to the files beside it")
+        raise InputError(f"{path}: is corrupted; it has no weight_map of tensors to files in the same directory")
     return places
 
 
@@ -206,17 +206,17 @@ def _open(path):
         try:
             return safetensors.safe_open(local, framework="numpy")
         except (safetensors.SafetensorError, OSError) as error:  # OSError: for example, a directory of that name
-            raise InputError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
+            raise InputError(f"{path}: is not a safetensors file, or is corrupted: {error}") from error
 
 
-def _stored(file, key, transposed):
+def _to_stored_tensor(file, key, transposed):
     """Returns a tensor of an open safetensors file as StoredTensor."""
     shape = file.get_slice(key).get_shape()
     tensor = StoredTensor(shape, functools.partial(file.get_tensor, key))
     return tensor.map(shape[::-1], np.transpose) if transposed else tensor
 
 
-def settings_of_model(tensors, task):
+def get_model_settings(tensors, task):
     """Returns the keys of config.json with the model class of transformers that has these canonical tensors.
 
     See `write` for `task`; raises InputError if its number of labels does not match the head. Kinds that Hugging Face
@@ -236,7 +236,7 @@ def settings_of_model(tensors, task):
         del settings["problem_type"]  # unknown
         return settings
     if (len(task.labels) or 1) != outputs:
-        raise InputError(f"the task has {len(task.labels)} labels, and the model has {outputs} outputs")
+        raise InputError(f"the task has {len(task.labels)} labels, but the model has {outputs} outputs")
     return settings_of_task(task)
 
 

@@ -13,8 +13,8 @@ from bert_tf.errors import InputError
 # Advice if a matrix of the checkpoint and of the model differ in the number of rows.
 ROW_ADVICE = {
     POSITION_EMBEDDINGS:
-        "set max_position_embeddings to {rows} in the model's config; shorter sequences need no smaller table, and for "
-        "longer ones nothing was learned",
+        "set max_position_embeddings to {rows} in the model's config; shorter sequences do not require fewer, and the "
+        "checkpoint has none for longer ones",
     "bert/embeddings/token_type_embeddings": "set type_vocab_size to {rows} in the model's config",
 }
 _LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
@@ -45,11 +45,11 @@ class LoadReport:
     def __str__(self):
         text = f"{self.path}: {len(self.loaded)} variables loaded"
         if self.extended:
-            text += f"; rows added, left as initialised: {', '.join(self.extended)}"
+            text += f"; rows added with initial values: {', '.join(self.extended)}"
         if self.left:
-            text += f"; left as initialised: {', '.join(self.left)}"
+            text += f"; initial values kept: {', '.join(self.left)}"
         if self.missing:
-            text += f"; not in the checkpoint, left as initialised: {', '.join(self.missing)}"
+            text += f"; not in the checkpoint, initial values kept: {', '.join(self.missing)}"
         if self.unused:
             text += f"; in the checkpoint, not used: {', '.join(self.unused)}"
         return text
@@ -83,7 +83,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
         if name in leave:
             left.append(name)
             continue
-        parts = [_of_layer(part, layers) for part in tf1.original_names(name)]
+        parts = [_map_layer(part, layers) for part in tf1.original_names(name)]
         if not all(part in checkpoint.tensors for part in parts):
             missing.append(name)
             continue
@@ -110,7 +110,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
     )
 
 
-def _of_layer(name, layers):
+def _map_layer(name, layers):
     """Returns the checkpoint's name of a variable in a layer that `layers` maps; other names are unchanged."""
     return _LAYER.sub(lambda match: f"{match[1]}{layers[int(match[2])]}/", name) if layers else name
 
@@ -128,17 +128,17 @@ def _check_settings(checkpoint, config):
     for name, value in checkpoint.settings.items():
         if getattr(config, name) != value:
             raise InputError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
-                             "in the model: the model's config must be the checkpoint's")
+                             "in the model; use the checkpoint's config")
 
 
 def _shape_together(checkpoint, parts):
     """Returns the shape of the parts concatenated on the last axis; raises InputError if they do not match."""
     shapes = [checkpoint.tensors[part].shape for part in parts]
     if [] in shapes:
-        raise InputError(f"{checkpoint.path}: {parts[shapes.index([])]} is a scalar in the checkpoint, which no "
-                         "variable of a model is")
+        raise InputError(f"{checkpoint.path}: {parts[shapes.index([])]} is a scalar in the checkpoint, but models "
+                         "have no scalar variables")
     if any(shape[:-1] != shapes[0][:-1] for shape in shapes):
-        raise InputError(f"{checkpoint.path}: {parts[0]} has shape {shapes[0]} and {parts[-1]} {shapes[-1]}")
+        raise InputError(f"{checkpoint.path}: {parts[0]} has shape {shapes[0]}, but {parts[-1]} has shape {shapes[-1]}")
     return [*shapes[0][:-1], sum(shape[-1] for shape in shapes)]
 
 
@@ -148,21 +148,21 @@ def _has_more_rows(shape, stored):
 
 def _mismatch(path, name, stored, shape):
     """Returns the message for a variable whose shape in the checkpoint, `stored`, differs from the model's."""
-    advice = "the model's config must be the checkpoint's"
+    advice = "use the checkpoint's config"
     if stored[1:] == shape[1:] and name in ROW_ADVICE:
         advice = ROW_ADVICE[name].format(rows=stored[0])
     elif stored[1:] == shape[1:] and name in VOCABULARY_TABLES:
         advice = f"set vocab_size to {stored[0]} in the model's config"
         if shape[0] > stored[0]:
-            advice += (", or load with extend_vocabulary=True, which keeps these rows and leaves the "
-                       f"{shape[0] - stored[0]} new ones as initialised")
+            advice += (", or load with extend_vocabulary=True, which loads these rows and keeps the initial "
+                       f"values of the {shape[0] - stored[0]} new ones")
         else:
-            advice += ", and use the checkpoint's own vocabulary: entries cannot be taken away"
-    return f"{path}: {name} has shape {stored} in the checkpoint and {shape} in the model: {advice}"
+            advice += ", and use the checkpoint's vocabulary; entries cannot be removed"
+    return f"{path}: {name} has shape {stored} in the checkpoint and {shape} in the model; {advice}"
 
 
 def _check_encoder(path, missing):
     needed = [name for name in missing if name.startswith("bert/") and not name.startswith("bert/pooler/")]
     if needed:
-        raise InputError(f"{path}: the checkpoint has no {needed[0]}, nor {len(needed) - 1} more of the encoder's "
-                         "variables: the model's config must be the checkpoint's")
+        raise InputError(f"{path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more encoder variables; "
+                         "use the checkpoint's config")

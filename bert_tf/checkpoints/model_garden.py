@@ -84,11 +84,11 @@ def read(file, names):
             continue
         canonical, stored = canonical_name(name) or name, file.tensor(key)
         if canonical in tensors:
-            raise InputError(f"{file.prefix}: the checkpoint has {canonical} more than once: it holds two encoders")
+            raise InputError(f"{file.prefix}: the checkpoint contains {canonical} more than once, in two encoders")
         rank = _rank(canonical)
         if rank not in (None, len(stored.shape)):
-            raise InputError(f"{file.prefix}: {canonical} has shape {stored.shape} in the checkpoint: a Model Garden "
-                             f"checkpoint has {rank} axes there")
+            raise InputError(f"{file.prefix}: {canonical} has shape {stored.shape}, but must have {rank} axes in a "
+                             "Model Garden checkpoint")
         if canonical.endswith("/attention/self/query/kernel"):
             settings["num_attention_heads"] = stored.shape[1]
         tensors[canonical] = _from_garden(canonical, stored)
@@ -105,9 +105,9 @@ def canonical_name(name):
     The next sentence head's own pooler keeps its name. A prefix with the name of the model that contains the encoder is
     ignored.
     """
-    found = LAYER_VARIABLE.search(name)
-    if found and found[2] in LAYER_SCOPES:
-        return f"bert/encoder/layer_{found[1]}/{LAYER_SCOPES[found[2]]}/{found[3]}"
+    match = LAYER_VARIABLE.search(name)
+    if match and match[2] in LAYER_SCOPES:
+        return f"bert/encoder/layer_{match[1]}/{LAYER_SCOPES[match[2]]}/{match[3]}"
     parts = name.split("/")
     for start in range(len(parts)):
         suffix = "/".join(parts[start:])
@@ -138,7 +138,7 @@ def write(folder, tensors, config):
     """
     for name in WITHOUT_PLACE:
         if getattr(config, name) is not None:
-            raise InputError(f"{name} is {getattr(config, name)}: the Model Garden's encoder has no such setting")
+            raise InputError(f"{name} is {getattr(config, name)}: not supported by the Model Garden's encoder")
     variables = _Variables(tensors, config.num_attention_heads)
     encoder = _encoder(variables, config.num_hidden_layers)
     items = {"encoder": encoder, "model": encoder}
@@ -239,15 +239,15 @@ def _from_garden(name, tensor):
     """Converts a StoredTensor of the format to the canonical layout."""
     shape = tensor.shape
     if "/attention/self/" in name:
-        return _reshaped(tensor, [shape[0], shape[1] * shape[2]] if name.endswith("kernel") else [shape[0] * shape[1]])
+        return _reshape(tensor, [shape[0], shape[1] * shape[2]] if name.endswith("kernel") else [shape[0] * shape[1]])
     if name.endswith("/attention/output/dense/kernel"):
-        return _reshaped(tensor, [shape[0] * shape[1], shape[2]])
+        return _reshape(tensor, [shape[0] * shape[1], shape[2]])
     if name == f"{NEXT_SENTENCE}output_weights":
         return tensor.map(shape[::-1], np.transpose)
     return tensor
 
 
-def _reshaped(tensor, shape):
+def _reshape(tensor, shape):
     return tensor.map(shape, functools.partial(np.reshape, shape=shape))
 
 

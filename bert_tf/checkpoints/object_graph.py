@@ -25,7 +25,7 @@ def variable_names(file):
     try:
         graph.ParseFromString(file.read(OBJECT_GRAPH))
     except (DecodeError, TypeError) as error:  # TypeError: it is a numeric tensor
-        raise InputError(f"{file.prefix}: the checkpoint cannot be read: its {OBJECT_GRAPH} is damaged") from error
+        raise InputError(f"{file.prefix}: the checkpoint cannot be read: its {OBJECT_GRAPH} is corrupted") from error
     return {attribute.checkpoint_key: attribute.full_name
             for node in graph.nodes for attribute in node.attributes
             if attribute.full_name and not any(part in attribute.checkpoint_key for part in OPTIMIZER_STATE)}

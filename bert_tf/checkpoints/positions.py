@@ -11,7 +11,7 @@ from bert_tf.errors import InputError
 EXTENSIONS = ("repeat", "interpolate")
 
 
-def extended(checkpoint, config, length, extension="repeat"):
+def extend_positions(checkpoint, config, length, extension="repeat"):
     """Returns a Checkpoint and its BertConfig with more position embeddings.
 
     Args:
@@ -32,20 +32,20 @@ def extended(checkpoint, config, length, extension="repeat"):
     if extension not in EXTENSIONS:
         raise InputError(f"`position_extension`={extension}: must be one of {', '.join(EXTENSIONS)}")
     if length <= rows:
-        raise InputError(f"`max_position_embeddings`={length}: the model has {rows} positions; a table can only be "
-                         "extended")
+        raise InputError(f"`max_position_embeddings`={length}: must be greater than {rows}, the number of "
+                         "position embeddings of the model")
     config = dataclasses.replace(config, max_position_embeddings=length)
     table = checkpoint.tensors[POSITION_EMBEDDINGS]
-    extend = functools.partial({"repeat": _repeated, "interpolate": _interpolated}[extension], length=length)
+    extend = functools.partial({"repeat": _repeat, "interpolate": _interpolate}[extension], length=length)
     tensors = {**checkpoint.tensors, POSITION_EMBEDDINGS: table.map([length, table.shape[1]], extend)}
     return dataclasses.replace(checkpoint, tensors=tensors, config=checkpoint.config and config), config
 
 
-def _repeated(table, length):
+def _repeat(table, length):
     return table[np.arange(length) % len(table)]
 
 
-def _interpolated(table, length):
+def _interpolate(table, length):
     places = np.linspace(0, len(table) - 1, length)
     lower = np.minimum(places.astype(np.int64), len(table) - 2) if len(table) > 1 else np.zeros(length, np.int64)
     share = (places - lower)[:, np.newaxis]

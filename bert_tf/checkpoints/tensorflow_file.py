@@ -34,7 +34,7 @@ class TensorFlowFile:
 
     def __init__(self, prefix):
         self.prefix = prefix
-        with self._explained():
+        with self._explain_errors():
             self._reader = tf.compat.v1.train.NewCheckpointReader(prefix)
             self._shapes = self._reader.get_variable_to_shape_map()
             self._types = self._reader.get_variable_to_dtype_map()
@@ -47,19 +47,19 @@ class TensorFlowFile:
 
     def read(self, key):
         """Reads a tensor as a NumPy array, or bytes."""
-        with self._explained():
+        with self._explain_errors():
             return self._reader.get_tensor(key)
 
     def tensor(self, key):
         """Returns a numeric tensor as StoredTensor; raises InputError if this key has none."""
         if key not in self._shapes:
-            raise InputError(f"{self.prefix}: the checkpoint cannot be read: it names {key}, which it does not hold")
+            raise InputError(f"{self.prefix}: the checkpoint cannot be read: it lists {key}, but does not contain it")
         if self._types[key] == tf.string:
-            raise InputError(f"{self.prefix}: {key} holds text in the checkpoint, where a model has numbers")
+            raise InputError(f"{self.prefix}: {key} contains text in the checkpoint; a model requires numbers")
         return StoredTensor(list(self._shapes[key]), functools.partial(self.read, key))
 
     @contextlib.contextmanager
-    def _explained(self):
+    def _explain_errors(self):
         try:
             yield
         except (tf.errors.OpError, IndexError) as error:  # IndexError is raised for truncated files

@@ -92,17 +92,17 @@ def check_config(checkpoint, config):
     shapes = encoder_shapes(config)
     for name, shape in shapes.items():
         if name not in checkpoint.tensors:
-            raise InputError(f"{checkpoint.path}: the checkpoint has no {name}, which the BERT config asks for")
+            raise InputError(f"{checkpoint.path}: the checkpoint has no {name}, which the BERT config requires")
         if checkpoint.tensors[name].shape != shape:
             raise InputError(f"{checkpoint.path}: {name} has shape {checkpoint.tensors[name].shape} in the checkpoint "
-                             f"and {shape} by the BERT config")
+                             f"and {shape} in the BERT config")
     further = sorted(name for name in checkpoint.tensors if name.startswith("bert/encoder/") and name not in shapes)
     if further:
-        raise InputError(f"{checkpoint.path}: the checkpoint has {further[0]}, for which the BERT config, with "
-                         f"num_hidden_layers {config.num_hidden_layers}, has no place")
+        raise InputError(f"{checkpoint.path}: the checkpoint contains {further[0]}, but the BERT config has "
+                         f"num_hidden_layers {config.num_hidden_layers}")
     if EMBEDDING_PROJECTION in checkpoint.tensors and EMBEDDING_PROJECTION not in shapes:
-        raise InputError(f"{checkpoint.path}: the checkpoint has {EMBEDDING_PROJECTION}, for which the BERT config, "
-                         "without embedding_size, has no place")
+        raise InputError(f"{checkpoint.path}: the checkpoint contains {EMBEDDING_PROJECTION}, but the BERT config has "
+                         "no embedding_size")
 
 
 def _dense(name, inputs, outputs):

@@ -21,7 +21,7 @@ def read(file, names):
     for key, name in names.items():
         if key.startswith(MODEL) and DROPOUT_STATE not in key:
             tensors |= original_tensors(name, file.tensor(key))
-    return Checkpoint(file.prefix, KIND, adapters.merged(tensors))
+    return Checkpoint(file.prefix, KIND, adapters.merge_adapters(tensors))
 
 
 def holds_adapters(names):

@@ -10,7 +10,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.techniques.masks import layers_of, masked
+from bert_tf.techniques.masks import apply_masks, get_layers
 
 LEAST_NORM = 1e-30  # For a layer in which all importances are 0.
 
@@ -50,7 +50,7 @@ def importance(model, loss, batches):
     Returns:
       Importance, not normalized.
     """
-    layers = layers_of(model.encoder)
+    layers = get_layers(model.encoder)
     sizes = [layer.attention_output.kernel.shape[0] // model.encoder.config.head_width for layer in layers]
     sizes += [layer.output_projection.kernel.shape[0] for layer in layers]
     sums, num_examples = [np.zeros(size) for size in sizes], 0
@@ -73,7 +73,7 @@ def _derivatives(model, loss, features, sizes):
     half = len(sizes) // 2
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(masks)
-        with masked(model.encoder, masks[:half], masks[half:]):
+        with apply_masks(model.encoder, masks[:half], masks[half:]):
             outputs = model(features, training=False)
         # In a mean over examples, each example's loss has the factor 1 / B.
         total = loss(outputs, features)["loss"] * tf.cast(num_examples, tf.float32)

@@ -20,7 +20,7 @@ NEURON_AXES = {"intermediate/dense/kernel": 1, "intermediate/dense/bias": 0, "ou
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class RetainedUnits:
     """The remaining parts of a model.
 
     Attributes:
@@ -51,54 +51,54 @@ def most_important(values, count):
     count = max(count, len(values))
     flat = np.concatenate([np.where(np.arange(len(each)) == top, np.inf, each)
                            for each, top in zip(values, best, strict=True)])
-    stays = np.zeros(len(flat), bool)
-    stays[np.argsort(-flat, kind="stable")[:count]] = True
+    is_selected = np.zeros(len(flat), bool)
+    is_selected[np.argsort(-flat, kind="stable")[:count]] = True
     ends = np.cumsum([len(each) for each in values])[:-1]
-    return [np.flatnonzero(part) for part in np.split(stays, ends)]
+    return [np.flatnonzero(part) for part in np.split(is_selected, ends)]
 
 
-def pruned_config(config, kept):
+def prune_config(config, retained):
     """Returns the BertConfig of a pruned model: sizes of each layer, or one size if they are all equal.
 
     Raises:
       InputError: If the layers of the model share their weights.
     """
     if config.num_hidden_groups:
-        raise InputError(f"num_hidden_groups is {config.num_hidden_groups}: a model whose layers share their weights "
+        raise InputError(f"num_hidden_groups is {config.num_hidden_groups}; a model whose layers share weights "
                          "cannot be pruned")
-    neurons = tuple(map(len, kept.neurons))
+    neurons = tuple(map(len, retained.neurons))
     sizes = {"intermediate_size_per_layer": neurons}
     if len({*neurons}) == 1:
         sizes = {"intermediate_size": neurons[0], "intermediate_size_per_layer": None}
-    return dataclasses.replace(config, attention_heads_per_layer=tuple(map(len, kept.heads)), **sizes)
+    return dataclasses.replace(config, attention_heads_per_layer=tuple(map(len, retained.heads)), **sizes)
 
 
-def prune(tensors, config, kept):
+def prune(tensors, config, retained):
     """Removes heads and neurons from a model.
 
     Args:
       tensors: Dict of canonical name to bert_tf.checkpoints.tensors.StoredTensor.
       config: BertConfig of the model.
-      kept: Kept.
+      retained: RetainedUnits.
 
     Returns:
       Tuple `(tensors, config)` of the smaller model.
 
     Raises:
-      InputError: See `pruned_config`.
+      InputError: See `prune_config`.
     """
-    left = pruned_config(config, kept)
+    smaller_config = prune_config(config, retained)
     width = config.head_width
-    columns = [(numbers[:, np.newaxis] * width + np.arange(width)).ravel() for numbers in kept.heads]
+    columns = [(numbers[:, np.newaxis] * width + np.arange(width)).ravel() for numbers in retained.heads]
 
-    def without(name, tensor):
-        found = LAYER.fullmatch(name)
-        for axes, numbers in ((HEAD_AXES, columns), (NEURON_AXES, kept.neurons)):
-            if found and found[2] in axes:
-                return _taken(tensor, numbers[int(found[1])], axes[found[2]])
+    def prune_tensor(name, tensor):
+        match = LAYER.fullmatch(name)
+        for axes, numbers in ((HEAD_AXES, columns), (NEURON_AXES, retained.neurons)):
+            if match and match[2] in axes:
+                return _take(tensor, numbers[int(match[1])], axes[match[2]])
         return tensor
 
-    return {name: without(name, tensor) for name, tensor in tensors.items()}, left
+    return {name: prune_tensor(name, tensor) for name, tensor in tensors.items()}, smaller_config
 
 
 def drop_layers(tensors, config, layers):
@@ -119,26 +119,26 @@ def drop_layers(tensors, config, layers):
         return tensors, config
     for layer in layers:
         if not 0 <= layer < count:
-            raise InputError(f"`drop_layers`: there is no layer {layer}, the model has the layers 0 to {count - 1}")
-    stays = [layer for layer in range(count) if layer not in layers]
-    if not stays:
-        raise InputError("`drop_layers`: names all layers of the model; one has to stay")
+            raise InputError(f"`drop_layers`: layer {layer} does not exist; the model has layers 0 to {count - 1}")
+    remaining = [layer for layer in range(count) if layer not in layers]
+    if not remaining:
+        raise InputError("`drop_layers`: lists all layers of the model; at least one must remain")
     if config.num_hidden_groups:
-        raise InputError(f"`drop_layers`: num_hidden_groups is {config.num_hidden_groups}: layers that share their "
+        raise InputError(f"`drop_layers`: num_hidden_groups is {config.num_hidden_groups}; layers that share "
                          "weights cannot be dropped")
     moved = {}
     for name, tensor in tensors.items():
-        found = LAYER.fullmatch(name)
-        if not found:
+        match = LAYER.fullmatch(name)
+        if not match:
             moved[name] = tensor
-        elif int(found[1]) in stays:
-            moved[f"bert/encoder/layer_{stays.index(int(found[1]))}/{found[2]}"] = tensor
-    per_layer = {name: tuple(sizes[layer] for layer in stays) for name in (
+        elif int(match[1]) in remaining:
+            moved[f"bert/encoder/layer_{remaining.index(int(match[1]))}/{match[2]}"] = tensor
+    per_layer = {name: tuple(sizes[layer] for layer in remaining) for name in (
         "attention_heads_per_layer", "intermediate_size_per_layer") if (sizes := getattr(config, name))}
-    return moved, dataclasses.replace(config, num_hidden_layers=len(stays), **per_layer)
+    return moved, dataclasses.replace(config, num_hidden_layers=len(remaining), **per_layer)
 
 
-def _taken(tensor, numbers, axis):
+def _take(tensor, numbers, axis):
     shape = list(tensor.shape)
     shape[axis] = len(numbers)
     return tensor.map(shape, functools.partial(np.take, indices=numbers, axis=axis))

@@ -22,7 +22,7 @@ from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.signatures import BATCH_SIZES, HEAD, LENGTHS, ROWS
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
-from bert_tf.tokenization.rows import rows_of
+from bert_tf.tokenization.rows import to_rows
 
 WEIGHTS = ("float32", "float16", "int8")
 HEAD_SIZES = (1, 8, 32)
@@ -47,15 +47,15 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     if weights not in WEIGHTS:
         raise InputError(f"`weights`={weights}: must be one of {', '.join(WEIGHTS)}")
     if not servable.static_length:
-        raise InputError("a LiteRT model has fixed lengths: make the servable with `static_length`")
+        raise InputError("a LiteRT model has fixed lengths; create the servable with `static_length`")
     if not lengths or not batch_sizes or min(*lengths, *batch_sizes) < 1:
-        raise InputError(f"`lengths`={lengths} and `batch_sizes`={batch_sizes}: whole numbers over 0 are needed")
+        raise InputError(f"`lengths`={lengths} and `batch_sizes`={batch_sizes}: must be positive integers")
     described = servable.litert_metadata()  # raises InputError for some servables
     module = tf.Module()
     module.weights = servable.model.variables
     with tempfile.TemporaryDirectory() as folder:
-        with _for_litert(servable.model):
-            functions = _functions(servable, _cut(lengths, servable.max_seq_length), sorted(set(batch_sizes)))
+        with _use_litert_arithmetic(servable.model):
+            functions = _functions(servable, _list_buckets(lengths, servable.max_seq_length), sorted(set(batch_sizes)))
             tf.saved_model.save(module, folder, signatures=functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(functions))
         if weights != "float32":
@@ -66,7 +66,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     return metadata.append(content, described, servable.tokenizer.vocabulary)
 
 
-def _cut(lengths, max_seq_length):
+def _list_buckets(lengths, max_seq_length):
     """Returns the bucket lengths for rows of at most max_seq_length, ascending."""
     return sorted({length for length in lengths if length < max_seq_length} | {max_seq_length})
 
@@ -106,7 +106,7 @@ def largest_differences(servable, path):
     features = {name: tf.reshape(value, [-1, servable.max_seq_length])
                 for name, value in servable.example_features().items()}
     expected = {name: value.numpy() for name, value in servable.numbers(features).items()}
-    rows = rows_of({name: value.numpy() for name, value in features.items()})
+    rows = to_rows({name: value.numpy() for name, value in features.items()})
     differences = dict.fromkeys(expected, 0.0)
     for place, answer in enumerate(Buckets(path).run(rows)):
         for name, value in answer.items():
@@ -117,7 +117,7 @@ def largest_differences(servable, path):
 
 
 @contextlib.contextmanager
-def _for_litert(model):
+def _use_litert_arithmetic(model):
     """Makes the layers of a model use a LiteRTArithmetic within a context."""
     encoder = getattr(model, "encoder", model)
     before = encoder.arithmetic

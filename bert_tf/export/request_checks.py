@@ -6,7 +6,7 @@ Legend: B texts, S sequence.
 import tensorflow as tf
 
 
-def without_padding(features):
+def trim_padding(features):
     """Removes the columns of int [B, S] features that are padding in every row, but keeps at least one column."""
     mask = features["input_mask"]
     used = tf.reduce_any(mask > 0, axis=0)
@@ -53,6 +53,6 @@ def after(checks, tensors):
 def check_same_size(**texts):
     """Returns the tensors `texts`, or fails with InvalidArgumentError unless all have the same number of examples."""
     (name, first), *others = texts.items()
-    checks = [check(tf.shape(value)[0] == tf.shape(first)[0], f"{other} must hold as many examples as {name}")
+    checks = [check(tf.shape(value)[0] == tf.shape(first)[0], f"{other} must contain as many examples as {name}")
               for other, value in others]
     return after(checks, texts).values()

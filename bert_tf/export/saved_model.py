@@ -44,12 +44,12 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
         version = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
     path = os.path.join(directory, str(version))
     if files.exists(path):
-        raise InputError(f"{path}: exists; choose another version")
+        raise InputError(f"{path}: already exists; choose another version")
     # The module contains variables, not the model itself: Keras would add its own functions for every layer.
     module = tf.Module()
     module.tokenizer = servable.tokenizer
     module.vocabulary = tf.saved_model.Asset(servable.tokenizer.vocab_file)
-    with (weight_storage.attached(servable.model, weights, module), tempfile.TemporaryDirectory() as folder,
+    with (weight_storage.use_stored_weights(servable.model, weights, module), tempfile.TemporaryDirectory() as folder,
           files.new_folder(path) as partial):  # under a name that TensorFlow Serving ignores
         tensorflow_file.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, tensorflow_file.CONFIG_NAME))

@@ -63,13 +63,13 @@ class Servable:
     def answer_texts(self, **texts):
         """Computes the response for the tensors of `text_inputs`, a dict of tensors [B, ...]."""
         features, was_cut = self.encode(*texts.values())
-        return {**self.answered(features), "was_cut": was_cut}
+        return {**self.compute_answer(features), "was_cut": was_cut}
 
     def answer(self, features):
         """Computes a dict of tensors [B, ...] for features int32 [B, S]."""
         raise NotImplementedError
 
-    def answered(self, features):
+    def compute_answer(self, features):
         """Returns the result of `answer`; within `signatures`, by calling the one graph that they share."""
         return self._answer_in_graph(features) if self._answer_in_graph else self.answer(features)
 
@@ -123,10 +123,10 @@ class Servable:
         return self.answer_texts(**dict(zip(self.text_inputs, texts, strict=True)))
 
     def _answer_to_ids(self, *features):
-        return self.answered(check_features(dict(zip(FEATURES, features, strict=True)), self.config))
+        return self.compute_answer(check_features(dict(zip(FEATURES, features, strict=True)), self.config))
 
     def _answer_to_examples(self, serialized):
-        return self.answered(check_features(self.parse(serialized), self.config))
+        return self.compute_answer(check_features(self.parse(serialized), self.config))
 
     @property
     def ids_shape(self):

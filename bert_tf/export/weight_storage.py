@@ -11,14 +11,14 @@ import uuid
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.fast import projection_weights, replaced
+from bert_tf.fast import projection_weights, replace_weights
 
 KINDS = ("float32", "bfloat16", "int8")
 COMPUTE_TYPES = ("float32", "bfloat16")
 
 
 @contextlib.contextmanager
-def attached(model, kind, module):
+def use_stored_weights(model, kind, module):
     """Makes functions that are traced within a context use stored weights, which become attributes of `module`.
 
     For a model with the policy mixed_bfloat16, projections are then kept in bfloat16 and not cast at each request.
@@ -41,16 +41,16 @@ def attached(model, kind, module):
         kept_as = kind if variable.dtype == tf.float32 and variable.shape.rank == 2 else "float32"
         dtype = multiplied.get(variable.ref(), tf.float32)
         if (kept_as, dtype) != ("float32", tf.float32):
-            stored[variable.ref()] = _stored(variable, kept_as, dtype)
+            stored[variable.ref()] = _store(variable, kept_as, dtype)
     module.stored = list(stored.values())
     # Resources do not track their own variables.
     module.stored_values = [weight.variables for weight in module.stored if isinstance(weight, _StoredWeight)]
     module.weights = [variable for variable in model.variables if variable.ref() not in stored]
-    with replaced(model, stored):
+    with replace_weights(model, stored):
         yield
 
 
-def _stored(variable, kind, dtype):
+def _store(variable, kind, dtype):
     """Returns the replacement of a float32 variable that is stored as `kind` and read as `dtype`."""
     if kind == dtype.name:
         return tf.Variable(tf.cast(variable.read_value(), dtype), trainable=False)

@@ -18,21 +18,21 @@ def projection_weights(model):
 
 
 @contextlib.contextmanager
-def replaced(model, replacements):
+def replace_weights(model, replacements):
     """Makes a model's layers read other values than their variables in a context; functions traced in it keep these.
 
     Args:
       model: Model of bert_tf.models; it is unchanged after the context.
       replacements: Dict of the `ref()` of a variable to its replacement, which converts to a tensor.
     """
-    found = [(layer, name, value) for layer in (model, *model.submodules) for name, value in vars(layer).items()
-             if isinstance(value, tf.Variable) and value.ref() in replacements]
+    attributes = [(layer, name, value) for layer in (model, *model.submodules) for name, value in vars(layer).items()
+                  if isinstance(value, tf.Variable) and value.ref() in replacements]
     try:
-        for layer, name, variable in found:
+        for layer, name, variable in attributes:
             vars(layer)[name] = replacements[variable.ref()]  # bypasses Keras, which would track it as a new weight
         yield
     finally:
-        for layer, name, variable in found:
+        for layer, name, variable in attributes:
             vars(layer)[name] = variable
 
 
@@ -54,7 +54,7 @@ class CastWeights:
         for variable, cast in zip(self._variables, self._casts, strict=True):
             cast.assign(tf.cast(variable, cast.dtype))
 
-    def in_use(self):
+    def apply(self):
         """Makes functions that are traced in a context compute with the weights of the last `refresh`."""
-        return replaced(self._model, {variable.ref(): cast for variable, cast in zip(
+        return replace_weights(self._model, {variable.ref(): cast for variable, cast in zip(
             self._variables, self._casts, strict=True)})

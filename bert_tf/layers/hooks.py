@@ -1,7 +1,7 @@
 """Hooks: training techniques change the computation of a layer, and the layer does not know about them.
 
     attach(layer, hook)                    until `detach(layer, hook)`
-    with attached([(layer, hook), ...]):   functions that are traced in the context keep the hooks
+    with attach_hooks([(layer, hook), ...]):   functions that are traced in the context keep the hooks
 
 A layer that multiplies by a matrix (Projection, LinearHead, Embeddings) takes objects of class `Hook`. A BertEncoder
 takes functions that run around each of its layers; see `bert_tf.layers.LayerRun`.
@@ -33,7 +33,7 @@ class Hook:
         Raises:
           InputError: If no such kernel exists.
         """
-        raise InputError(f"{type(self).__name__} changes a product in a way that no single kernel does")
+        raise InputError(f"{type(self).__name__} cannot be merged into a single kernel")
 
 
 def attach(layer, hook):
@@ -47,7 +47,7 @@ def detach(layer, hook):
 
 
 @contextlib.contextmanager
-def attached(pairs):
+def attach_hooks(pairs):
     """Attaches hooks to layers within a context; `pairs` is an iterable of (layer, hook)."""
     pairs = list(pairs)
     for layer, hook in pairs:

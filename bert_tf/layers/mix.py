@@ -19,10 +19,10 @@ class ScalarMix(SavedLayer, tf_keras.layers.Layer):
             self.gamma = self.add_weight("gamma", [], initializer="ones")
 
     @property
-    def weights_of_layers(self):
+    def layer_weights(self):
         """Weight of each tensor, float32 [K]; the sum is 1."""
         return tf.nn.softmax(self.scores)
 
     def call(self, layers, axis=0):
         """Mixes K float32 tensors, stacked along `axis`; the result lacks that axis."""
-        return self.gamma * tf.tensordot(self.weights_of_layers, layers, [[0], [axis]])
+        return self.gamma * tf.tensordot(self.layer_weights, layers, [[0], [axis]])

@@ -7,7 +7,7 @@ from bert_tf.litert import metadata as metadata_file
 from bert_tf.litert.buckets import Buckets
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
-from bert_tf.tokenization.rows import check_request, rows_of
+from bert_tf.tokenization.rows import check_request, to_rows
 
 
 class LiteRTModel:
@@ -65,7 +65,7 @@ class LiteRTModel:
         Returns:
           Dict of output name to float32 array [N, ...]; for outputs per token [N, S, ...], with 0 at padding.
         """
-        rows, width = rows_of(features), features["input_ids"].shape[1]
+        rows, width = to_rows(features), features["input_ids"].shape[1]
         per_position = KINDS[self.kind].per_position
         results, step = {}, rows_at_a_time or len(rows)
         for start in range(0, len(rows), step):

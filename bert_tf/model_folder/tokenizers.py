@@ -7,7 +7,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.model_folder.configs import GARDEN_NAME, lower_case_of_garden
 from bert_tf.model_folder.places import TASK_FILE, find_file
-from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, published_casing
+from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, find_published_casing
 
 VOCABULARY_NAME = "vocab.txt"
 TOKENIZER_NAME = "tokenizer.json"  # Hugging Face's tokenizers: the complete tokenizer.
@@ -60,7 +60,7 @@ def find_tokenizer(checkpoint):
         if do_lower_case is not None:
             break
     else:
-        path, do_lower_case = published_casing(os.fsdecode(checkpoint))
+        path, do_lower_case = find_published_casing(os.fsdecode(checkpoint))
         garden = find_file(checkpoint, GARDEN_NAME)
         if path is None and garden:
             path, do_lower_case = garden, lower_case_of_garden(garden)

@@ -27,9 +27,9 @@ class BertAdamW(ClippingOptimizer):
         """Updates one variable with its ClippedGradient."""
         index, scalars = self._index_dict[self._var_key(variable)], gradient.scalars
         if self._decay and self.decays(variable):
-            variable.assign_sub(self.own_rate(variable, scalars.decay) * variable)
+            variable.assign_sub(self.scale_rate(variable, scalars.decay) * variable)
         # The kernel corrects the learning rate for bias with the powers of the two betas; powers of 0 disable that.
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle, m=self._first_moments[index].handle, v=self._second_moments[index].handle,
-            beta1_power=scalars.zero, beta2_power=scalars.zero, lr=self.own_rate(variable, scalars.kernel_rate),
+            beta1_power=scalars.zero, beta2_power=scalars.zero, lr=self.scale_rate(variable, scalars.kernel_rate),
             beta1=scalars.beta_1, beta2=scalars.beta_2, epsilon=scalars.epsilon, grad=gradient.values)

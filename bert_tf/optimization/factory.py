@@ -48,12 +48,12 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
         if value < 0:
             raise InputError(f"`{name}`={value}: must be at least 0")
     if decay_power <= 0:
-        raise InputError(f"`decay_power`={decay_power}: must be over 0")
+        raise InputError(f"`decay_power`={decay_power}: must be greater than 0")
     for pattern in no_decay:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise InputError(f"`no_decay` has {pattern!r}, which is no regular expression: {error}") from None
+            raise InputError(f"`no_decay` contains {pattern!r}, which is not a regular expression: {error}") from None
     return OPTIMIZERS[optimizer](
         WarmupDecay(learning_rate, num_train_steps, num_warmup_steps, decay_power), weight_decay=weight_decay,
         clip_norm=clip_norm, no_decay=no_decay, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon,

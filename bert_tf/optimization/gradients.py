@@ -29,7 +29,7 @@ def merge(gradient):
     return MergedSlices(tf.convert_to_tensor(gradient), 2 * tf.nn.l2_loss(gradient.values))
 
 
-def values_of(gradient):
+def get_values(gradient):
     """Returns the dense values of a result of `merge`."""
     return gradient.values if isinstance(gradient, MergedSlices) else gradient
 

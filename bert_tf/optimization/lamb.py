@@ -27,7 +27,7 @@ class Lamb(ClippingOptimizer):
         first, second = (moment * self._bias_correction(beta)
                          for moment, beta in zip(moments, (self._beta_1, self._beta_2), strict=True))
         update = first / (tf.sqrt(second) + self._epsilon)
-        rate = self.own_rate(variable, scalars.rate)
+        rate = self.scale_rate(variable, scalars.rate)
         if self.decays(variable):
             update += self._decay * variable
             rate *= trust_ratio(variable, update)

@@ -6,7 +6,7 @@ import typing
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.optimization.gradients import global_norm, merge, values_of
+from bert_tf.optimization.gradients import get_values, global_norm, merge
 from bert_tf.saved_objects import SavedObject
 
 CLIP_NORM = 1.0  # These and the patterns: the original's `optimization.create_optimizer`.
@@ -98,7 +98,7 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
         """
         vars(self)["_rate_factors"] = {self._var_key(variable): factor for variable, factor in factors}
 
-    def own_rate(self, variable, rate):
+    def scale_rate(self, variable, rate):
         """Returns a learning rate of Scalars times the variable's factor."""
         factor = self._rate_factors.get(self._var_key(variable), 1.0)
         return rate if factor == 1.0 else rate * factor
@@ -184,7 +184,7 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
         # Multiplying by a factor of 0 results in 0, even if a gradient is NaN or infinite.
         factor = tf.where(is_applied, factor, 0.0)
         scalars = self._scalars(is_applied)
-        clipped = [ClippedGradient(tf.math.multiply_no_nan(values_of(gradient), factor), scalars)
+        clipped = [ClippedGradient(tf.math.multiply_no_nan(get_values(gradient), factor), scalars)
                    for gradient in gradients]
         super().apply_gradients(zip(clipped, variables, strict=True), name=name, skip_gradients_aggregation=True)
         if self._loss_scale is None:

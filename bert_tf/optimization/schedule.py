@@ -28,8 +28,8 @@ class WarmupDecay(SavedObject, tf_keras.optimizers.schedules.LearningRateSchedul
     def __call__(self, step):
         """Returns the learning rate, float32 scalar, at a step, integer scalar; 0 for the first update."""
         step = tf.cast(step, tf.float32)
-        left = 1.0 - tf.minimum(step / self._num_train_steps, 1.0)
-        decayed = self._peak * (left if self._power == 1 else left**self._power)
+        remaining = 1.0 - tf.minimum(step / self._num_train_steps, 1.0)
+        decayed = self._peak * (remaining if self._power == 1 else remaining**self._power)
         if not self._num_warmup_steps:
             return decayed
         warming_up = self._peak * step / self._num_warmup_steps

@@ -8,7 +8,7 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.tasks import KINDS, Encoder
 from bert_tf.tasks.base import TEXT
-from bert_tf.tokenization.rows import as_texts, check_request
+from bert_tf.tokenization.rows import check_request, to_texts
 
 GENERAL_NAMES = ("text_a", "text_b")  # accepted for the first and the second input of any model
 
@@ -91,7 +91,7 @@ class LoadedModel(abc.ABC):
         Raises:
           InputError: If this is an export of a task, which does not contain its encoder's outputs.
         """
-        texts = as_texts("texts", texts)
+        texts = to_texts("texts", texts)
         vectors = [None] * len(texts)
         for batch in _batches(sorted(range(len(texts)), key=lambda place: len(texts[place])), batch_size):
             for place, vector in zip(batch, self._encode([texts[place] for place in batch]), strict=True):

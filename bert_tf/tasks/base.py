@@ -122,7 +122,7 @@ class Kind(abc.ABC):
         """Returns whether a prediction, one of `rows`, is the expected one."""
         raise NotImplementedError
 
-    def logits_of(self, answer):
+    def to_logits(self, answer):
         """Converts the response of an export's signature "ids" to the outputs of the model, up to a constant.
 
         Args:

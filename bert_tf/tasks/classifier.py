@@ -4,7 +4,7 @@ import numpy as np
 
 from bert_tf.tasks import numbers
 from bert_tf.tasks.base import LEAST_PROBABILITY, Kind
-from bert_tf.tokenization.rows import as_strings, pack_texts, were_cut
+from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 
 
 class Classifier(Kind):
@@ -22,11 +22,11 @@ class Classifier(Kind):
         was_cut = were_cut(rows)
         if self.gives_number(card):
             return {"value": logits[:, 0], "was_cut": was_cut}
-        names = as_strings([card.labels] * len(rows), len(card.labels))
+        names = encode_strings([card.labels] * len(rows), len(card.labels))
         if card.multi_label:
             return {"labels": names, "probabilities": 1 / (1 + np.exp(-logits)), "has_label": logits > 0,
                     "was_cut": was_cut}
-        return {"label": as_strings([card.labels[number] for number in logits.argmax(axis=1)]), "labels": names,
+        return {"label": encode_strings([card.labels[number] for number in logits.argmax(axis=1)]), "labels": names,
                 "probabilities": numbers.softmax(logits), "was_cut": was_cut}
 
     def json_rows(self, outputs):
@@ -50,10 +50,10 @@ class Classifier(Kind):
         """See `Kind`; `expected` is a label, or the list of all labels."""
         return row.get("label", row.get("labels")) == expected
 
-    def logits_of(self, answer):
+    def to_logits(self, answer):
         if "value" in answer:
             return {"logits": answer["value"][:, np.newaxis]}
         if "has_label" in answer:
             probabilities = np.maximum(answer["probabilities"], LEAST_PROBABILITY)
             return {"logits": np.log(probabilities) - np.log(np.maximum(1 - probabilities, LEAST_PROBABILITY))}
-        return super().logits_of(answer)
+        return super().to_logits(answer)

@@ -6,7 +6,7 @@ import numpy as np
 
 from bert_tf.tasks import numbers
 from bert_tf.tasks.base import Kind
-from bert_tf.tokenization.rows import as_strings, pack_texts, were_cut
+from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 
 
 class Encoder(Kind):
@@ -30,7 +30,7 @@ class Encoder(Kind):
             count = len(row.ids)
             mask[place, :count], ids[place, :count] = 1, row.ids
             sequence[place, :count] = output["sequence_output"][:count]
-        pieces = as_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
+        pieces = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
         pooled = numbers.stack([output["pooled_output"] for output in outputs], [card.hidden_size])
         return {"pooled_output": pooled, "sequence_output": sequence, "input_mask": mask, "pieces": pieces,
                 "was_cut": were_cut(rows)}

@@ -6,7 +6,7 @@ import numpy as np
 
 from bert_tf.tasks import numbers
 from bert_tf.tasks.base import Kind
-from bert_tf.tokenization.rows import as_strings, pack, were_cut
+from bert_tf.tokenization.rows import encode_strings, pack, were_cut
 
 MASK = "[MASK]"
 
@@ -42,8 +42,8 @@ class MaskedLM(Kind):
             best = buckets.run_head(np.array(vectors))
             is_real = np.arange(shape[1]) < counts[:, np.newaxis]
             piece_ids[is_real], probabilities[is_real] = best["piece_ids"], best["probabilities"]
-            pieces[is_real] = as_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in best["piece_ids"]],
-                                         shape[2])
+            pieces[is_real] = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in best["piece_ids"]],
+                                             shape[2])
         return {"pieces": pieces, "piece_ids": piece_ids, "probabilities": probabilities, "num_masks": counts,
                 "was_cut": were_cut(rows)}
 

@@ -26,7 +26,7 @@ class MultipleChoice(Kind):
         texts, choices = texts
         num_choices = len(choices[0]) if choices else 1
         if not num_choices:
-            raise InputError("`choices` must hold at least one text in each row")
+            raise InputError("`choices` must contain at least one text in each row")
         rows = [pack(tokenizer, first, tokenizer.ids(choice), card.max_seq_length)
                 for first, each in zip(map(tokenizer.ids, texts), choices, strict=True) for choice in each]
         logits = numbers.stack([output["logits"] for output in buckets.run(rows)], [1]).reshape([-1, num_choices])

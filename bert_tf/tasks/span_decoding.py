@@ -55,7 +55,7 @@ class Spans(NamedTuple):
 NO_SPANS = Spans(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int64, np.float32, np.float32)))
 
 
-def cut_into_windows(total, room, doc_stride, max_windows=None):
+def split_into_windows(total, room, doc_stride, max_windows=None):
     """Splits a context into overlapping windows, as in the original's `convert_examples_to_features`.
 
     Args:
@@ -107,7 +107,7 @@ def find_spans(windows, n_best_size, max_answer_length):
     Returns:
       Spans, in the order in which the original considers them.
     """
-    found = [NO_SPANS]
+    candidates = [NO_SPANS]
     for number, window in enumerate(windows):
         starts, ends = (rank(scores, n_best_size) for scores in (window.start_scores, window.end_scores))
         starts, ends = (each[(each >= window.begin) & (each < window.begin + len(window.is_fullest))]
@@ -116,9 +116,9 @@ def find_spans(windows, n_best_size, max_answer_length):
         lengths = ends - starts[:, np.newaxis] + 1
         row, column = np.nonzero((lengths >= 1) & (lengths <= max_answer_length))
         starts, ends = starts[row], ends[column]
-        found.append(Spans(np.full(len(starts), number), starts, ends, window.start_scores[starts],
-                           window.end_scores[ends]))
-    return Spans(*map(np.concatenate, zip(*found, strict=True)))
+        candidates.append(Spans(np.full(len(starts), number), starts, ends, window.start_scores[starts],
+                                window.end_scores[ends]))
+    return Spans(*map(np.concatenate, zip(*candidates, strict=True)))
 
 
 def rank(scores, count=None):

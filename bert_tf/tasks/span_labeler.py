@@ -14,12 +14,12 @@ from bert_tf.tasks.span_decoding import (
     N_BEST_SIZE,
     NO_SPAN,
     ScoredWindow,
-    cut_into_windows,
     find_fullest_windows,
     find_spans,
     rank,
+    split_into_windows,
 )
-from bert_tf.tokenization.rows import as_strings, pack
+from bert_tf.tokenization.rows import encode_strings, pack
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
 
 # Word separators of the original's `read_squad_examples`.
@@ -88,27 +88,27 @@ class SpanLabeler(Kind):
 
     def answer(self, card, tokenizer, buckets, *texts):
         """See `Kind`."""
-        rows, asked = [], []
+        rows, requests = [], []
         for question, text in zip(*texts, strict=True):
             context, query = split(tokenizer, text), tokenizer.ids(question)
-            kept = query[: card.max_query_length]
-            windows, was_cut = cut_into_windows(
-                len(context.ids), card.max_seq_length - 3 - len(kept), card.doc_stride,
+            truncated = query[: card.max_query_length]
+            windows, was_cut = split_into_windows(
+                len(context.ids), card.max_seq_length - 3 - len(truncated), card.doc_stride,
                 card.max_windows)  # the original's 3: [CLS] and two [SEP]
-            asked.append((context, windows, len(rows), was_cut or len(query) > len(kept)))
-            rows += [pack(tokenizer, kept, context.ids[start : start + length], card.max_seq_length)
+            requests.append((context, windows, len(rows), was_cut or len(query) > len(truncated)))
+            rows += [pack(tokenizer, truncated, context.ids[start : start + length], card.max_seq_length)
                      for start, length in windows]
         outputs = buckets.run(rows)
-        found = [_answer(card, context, windows, rows[first : first + len(windows)],
-                         outputs[first : first + len(windows)]) for context, windows, first, _ in asked]
-        scores = np.full([len(found), card.top_k], NO_SPAN, np.float32)
-        for place, answer in enumerate(found):
+        answers = [_answer(card, context, windows, rows[first : first + len(windows)],
+                           outputs[first : first + len(windows)]) for context, windows, first, _ in requests]
+        scores = np.full([len(answers), card.top_k], NO_SPAN, np.float32)
+        for place, answer in enumerate(answers):
             scores[place, : len(answer["scores"])] = answer["scores"]
-        return {"answer": as_strings([answer["answer"] for answer in found]),
-                **{name: np.array([answer[name] for answer in found], kind) for name, kind in (
+        return {"answer": encode_strings([answer["answer"] for answer in answers]),
+                **{name: np.array([answer[name] for answer in answers], kind) for name, kind in (
                     ("score", np.float32), ("start", np.int32), ("end", np.int32), ("null_score_diff", np.float32))},
-                "answers": as_strings([answer["answers"] for answer in found], card.top_k), "scores": scores,
-                "was_cut": np.array([was_cut for *_, was_cut in asked], bool)}
+                "answers": encode_strings([answer["answers"] for answer in answers], card.top_k), "scores": scores,
+                "was_cut": np.array([was_cut for *_, was_cut in requests], bool)}
 
     def json_rows(self, outputs):
         """{"answer": "...", "start": 0, "end": 9, "score": 7.1, "null_score_diff": -3.0, "answers": [...]}.
@@ -128,7 +128,7 @@ class SpanLabeler(Kind):
         answer = normalize(row["answer"])
         return any(normalize(each) == answer for each in expected) or not (row["answer"] or expected)
 
-    def logits_of(self, answer):
+    def to_logits(self, answer):
         return {name: answer[name] for name in self.per_position}
 
 

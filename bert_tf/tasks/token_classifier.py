@@ -7,7 +7,7 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.tasks import numbers
 from bert_tf.tasks.base import Kind
-from bert_tf.tokenization.rows import as_strings, pack, were_cut
+from bert_tf.tokenization.rows import encode_strings, pack, were_cut
 
 
 class TokenClassifier(Kind):
@@ -22,7 +22,7 @@ class TokenClassifier(Kind):
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
         if text_b is not None:
-            raise InputError(f"{argument} is one too many: a tagger reads one text")
+            raise InputError(f"{argument} cannot be used: a token classifier reads a single text")
         return super().question(text_a)
 
     def answer(self, card, tokenizer, buckets, *texts):
@@ -39,7 +39,7 @@ class TokenClassifier(Kind):
             tags.append([card.labels[number] for number in probabilities[firsts].argmax(axis=-1)])
             scores[place, : len(firsts)] = probabilities[firsts].max(axis=-1)
         width = scores.shape[1]
-        return {"words": as_strings(words, width), "tags": as_strings(tags, width), "scores": scores,
+        return {"words": encode_strings(words, width), "tags": encode_strings(tags, width), "scores": scores,
                 "num_words": np.array(list(map(len, words)), np.int32), "was_cut": were_cut(rows)}
 
     def json_rows(self, outputs):

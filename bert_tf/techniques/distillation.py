@@ -38,7 +38,7 @@ class Taps:
         return bool(self.hidden or self.attention or self.cls)
 
 
-def taps_of(names, layer_map):
+def create_taps(names, layer_map):
     """Returns the Taps of the student and of the teacher.
 
     Args:
@@ -54,7 +54,7 @@ def taps_of(names, layer_map):
     return make(range(len(layer_map))), make(layer_map)
 
 
-def tapped(model, features, taps, training=False):
+def call_with_taps(model, features, taps, training=False):
     """Calls a model of bert_tf.models and returns its intermediate outputs too.
 
     Returns:
@@ -96,7 +96,7 @@ class DistilledModel:
 
     def __call__(self, features, training=False):
         """Returns the student's outputs, with the dicts of the tensors to compare as STUDENT and TEACHER."""
-        outputs, inner = tapped(self._student, features, self._taps, training)
+        outputs, inner = call_with_taps(self._student, features, self._taps, training)
         if self._projection:
             inner |= {name: self._project(inner[name]) for name in ("hidden", "cls") if name in inner}
         return {**outputs, STUDENT: {**outputs, **inner},
@@ -133,18 +133,18 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
         return [Term(name, lambda outputs, features: items(
             outputs[STUDENT], outputs[TEACHER], features, temperature), *counts)]
 
-    found = []
+    loss_terms = []
     for name in weights:
         factor = weigh(name)
-        found += [dataclasses.replace(term, name=f"{name}_loss", factor=factor) for term in terms(name)]
-    return TotalLoss(*found)
+        loss_terms += [dataclasses.replace(term, name=f"{name}_loss", factor=factor) for term in terms(name)]
+    return TotalLoss(*loss_terms)
 
 
 def soft_cross_entropy(student, teacher, temperature):
     """Computes the KL divergence of the student's softmax from the teacher's, times T^2: [..., classes] -> [...]."""
-    wanted = tf.nn.log_softmax(teacher / temperature)
-    got = tf.nn.log_softmax(student / temperature)
-    return temperature**2 * tf.reduce_sum(tf.exp(wanted) * (wanted - got), axis=-1)
+    teacher_logs = tf.nn.log_softmax(teacher / temperature)
+    student_logs = tf.nn.log_softmax(student / temperature)
+    return temperature**2 * tf.reduce_sum(tf.exp(teacher_logs) * (teacher_logs - student_logs), axis=-1)
 
 
 # Items of losses: (dicts of the student's and the teacher's outputs, features, temperature) -> float32.
@@ -215,7 +215,7 @@ def _count_tokens(features):
     return mask if mask.shape.rank == 2 else tf.reshape(mask, [-1, tf.shape(mask)[-1]])
 
 
-def _count_tokens_of_layers(features):
+def _count_layer_tokens(features):
     return _count_tokens(features)[:, tf.newaxis]  # [R, 1, S]
 
 
@@ -230,7 +230,7 @@ def _count_rows(features):
 
 
 # Items of each loss, their counts, factor, and guard; see `Term`. All of INNER_LOSSES are sums over layers.
-INNER_LOSSES = {"hidden": (_hidden, _count_tokens_of_layers), "attention": (_attention, _count_pairs),
+INNER_LOSSES = {"hidden": (_hidden, _count_layer_tokens), "attention": (_attention, _count_pairs),
                 "cls": (_cls, _count_rows)}
 LOGITS_LOSSES = {"softmax": (_softmax, 1), "sigmoid": (_sigmoid, 1), "number": (_number, 1),
                  "tokens": (_softmax, _count_tokens), "spans": (_spans, 2),

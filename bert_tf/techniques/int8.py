@@ -43,19 +43,19 @@ class FakeQuantization(Hook):
         """See `Hook`."""
         if not _is_quantized(kernel):
             return multiply(x, kernel)
-        quantized = self._passing(kernel, lambda value: quantized_weights(value, axis=0))
+        quantized = self._passing(kernel, lambda value: quantize_weights(value, axis=0))
         if self._norm is None:
-            return multiply(self._passing(x, quantized_rows), quantized)
+            return multiply(self._passing(x, quantize_rows), quantized)
         shift = tf.cast(self._norm.beta, x.dtype)[tf.newaxis]
         if self._is_on is not None:
             shift = tf.where(self._is_on(), shift, tf.zeros([], shift.dtype))
-        return multiply(self._passing(x - shift, quantized_rows), quantized) + multiply(shift, kernel)
+        return multiply(self._passing(x - shift, quantize_rows), quantized) + multiply(shift, kernel)
 
     def rows(self, rows, table):
         """See `Hook`."""
         if not _is_quantized(table):
             return rows
-        return self._passing(rows, lambda value: quantized_weights(value, axis=-1))
+        return self._passing(rows, lambda value: quantize_weights(value, axis=-1))
 
     def _passing(self, value, quantized):
         """Computes quantized(value), with the gradient of `value`."""
@@ -67,13 +67,13 @@ class FakeQuantization(Hook):
         return value + error
 
 
-def quantized_weights(weights, axis):
+def quantize_weights(weights, axis):
     """Rounds float32 weights to their int8 values, with one scale along `axis`, the inputs, for each output."""
     scale = tf.reduce_max(tf.abs(weights), axis=axis, keepdims=True) / WEIGHT_STEPS
     return tf.round(tf.math.divide_no_nan(weights, scale)) * scale
 
 
-def quantized_rows(x):
+def quantize_rows(x):
     """Rounds x float32 [T, K] to its int8 values, each row over its own range.
 
     As in XNNPACK (`xnn_f32_qd8_asymmetric_quantization_params`), the zero point is computed from the end of the range
@@ -94,13 +94,13 @@ def quantizable(model):
 
     Names are the scopes of their variables, for example `bert/encoder/layer_0/attention/self/qkv`.
     """
-    found = {}
+    layers = {}
     for layer in model.submodules:
         if isinstance(layer, LAYERS):
             weight = next(weight for weight in layer.weights if weight.shape.rank == 2)
             name = weight.name.partition(":")[0]
-            found[name.removesuffix("/kernel")] = layer
-    return found
+            layers[name.removesuffix("/kernel")] = layer
+    return layers
 
 
 def quantize(model, quantization, only=None):
@@ -127,12 +127,12 @@ def quantize(model, quantization, only=None):
 def _norms_before(encoder):
     """Returns the LayerNorm whose outputs are the inputs of each projection: dict of layer -> layer."""
     if encoder.config.num_hidden_groups:
-        raise InputError(f"num_hidden_groups is {encoder.config.num_hidden_groups}: layers that share their weights "
+        raise InputError(f"num_hidden_groups is {encoder.config.num_hidden_groups}; layers that share weights "
                          "cannot be trained for int8")
     norms, before = {}, encoder.embeddings.layer_norm
     for layer in encoder.encoder_layers:
         if layer.arithmetic.needs_kernels:
-            raise InputError("attention that is computed for TPUs cannot be trained for int8")
+            raise InputError("attention in its form for TPUs cannot be trained for int8")
         norms |= {layer.attention.qkv: before, layer.intermediate: layer.attention_norm}
         before = layer.output_norm
     return norms

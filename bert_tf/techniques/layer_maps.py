@@ -24,12 +24,12 @@ def map_layers(kind, num_student, num_teacher):
     """
     if isinstance(kind, tuple):
         if len(kind) != num_student:
-            raise InputError(f"`layer_map`={_shown(kind)}: names {len(kind)} layers, the student has {num_student}")
+            raise InputError(f"`layer_map`={_join(kind)}: lists {len(kind)} layers, but the student has {num_student}")
         check_layers("layer_map", kind, num_teacher)
         return kind
     if num_student > num_teacher:
-        raise InputError(f"`layer_map`={kind}: the student has {num_student} layers, the teacher only {num_teacher}; "
-                         "name one of the teacher's for each")
+        raise InputError(f"`layer_map`={kind}: the student has {num_student} layers, but the teacher only "
+                         f"{num_teacher}; list one layer of the teacher for each")
     if kind == "last":
         return tuple(range(num_teacher - num_student, num_teacher))
     return tuple(int((number + 1) * num_teacher / num_student + 0.5) - 1 for number in range(num_student))
@@ -39,19 +39,19 @@ def check_layers(name, layers, num_teacher):
     """Raises InputError about argument `name` unless all `layers` exist in a teacher of `num_teacher` layers."""
     wrong = next((layer for layer in layers if not 0 <= layer < num_teacher), None)
     if wrong is not None:
-        raise InputError(f"`{name}`={_shown(layers)}: the teacher has no layer {wrong}, its layers are 0 to "
+        raise InputError(f"`{name}`={_join(layers)}: layer {wrong} does not exist; the teacher has layers 0 to "
                          f"{num_teacher - 1}")
 
 
 def student_config(config, layers):
     """Returns the BertConfig of a student with some layers of a teacher with `config`; layers: tuple of int."""
-    def of_layers(value):
+    def select_layers(value):
         is_by_layer = isinstance(value, tuple) and len(value) == config.num_hidden_layers
         return tuple(value[layer] for layer in layers) if is_by_layer else value
 
-    fields = {field.name: of_layers(getattr(config, field.name)) for field in dataclasses.fields(config)}
+    fields = {field.name: select_layers(getattr(config, field.name)) for field in dataclasses.fields(config)}
     return type(config)(**{**fields, "num_hidden_layers": len(layers)})
 
 
-def _shown(layers):
+def _join(layers):
     return ",".join(map(str, layers))

@@ -9,15 +9,15 @@ fewer if layers share weights.
 
 import tensorflow as tf
 
-from bert_tf.layers import Hook, attached
+from bert_tf.layers import Hook, attach_hooks
 
 
-def layers_of(encoder):
+def get_layers(encoder):
     """Returns the layers of a BertEncoder that have their own weights, in order."""
     return list(dict.fromkeys(encoder.encoder_layers))
 
 
-def masked(encoder, heads=None, neurons=None):
+def apply_masks(encoder, heads=None, neurons=None):
     """Creates a context in which an encoder computes with masks; functions that are traced in it keep them.
 
     Args:
@@ -26,12 +26,12 @@ def masked(encoder, heads=None, neurons=None):
       neurons: L tensors, float [I] or [B, I]; None for no masks.
     """
     pairs = []
-    for number, layer in enumerate(layers_of(encoder)):
+    for number, layer in enumerate(get_layers(encoder)):
         if heads is not None:
             pairs.append((layer.attention_output, Mask(heads[number], encoder.config.head_width)))
         if neurons is not None:
             pairs.append((layer.output_projection, Mask(neurons[number], 1)))
-    return attached(pairs)
+    return attach_hooks(pairs)
 
 
 class Mask(Hook):

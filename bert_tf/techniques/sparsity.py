@@ -15,7 +15,7 @@ import zlib
 
 import tensorflow as tf
 
-from bert_tf.techniques.masks import layers_of
+from bert_tf.techniques.masks import get_layers
 
 REFRESHES = 100  # Number of times that weights are selected during the schedule.
 
@@ -63,7 +63,7 @@ def prune_in_training(schedule, encoder, optimizer):
 
 def matrices(encoder):
     """Returns the projections of a BertEncoder's layers, whose matrices are pruned, in order."""
-    return [projection for layer in layers_of(encoder) for projection in (
+    return [projection for layer in get_layers(encoder) for projection in (
         layer.attention.qkv, layer.attention_output, layer.intermediate, layer.output_projection)]
 
 
@@ -88,18 +88,18 @@ def kth_largest(values, count):
         return tf.where(is_reached, middle, least), tf.where(is_reached, most, middle - 1)
 
     bounds = tf.constant(tf.int32.min, tf.int64), tf.constant(tf.int32.max, tf.int64)
-    found = tf.cast(tf.while_loop(lambda least, most: least < most, halve, bounds)[0], tf.int32)
-    return tf.bitcast(tf.where(found < 0, tf.bitwise.bitwise_xor(found, tf.int32.max), found), tf.float32)
+    result = tf.cast(tf.while_loop(lambda least, most: least < most, halve, bounds)[0], tf.int32)
+    return tf.bitcast(tf.where(result < 0, tf.bitwise.bitwise_xor(result, tf.int32.max), result), tf.float32)
 
 
-def share_of_weights(encoder):
+def count_remaining_weights(encoder):
     """Returns the number of nonzero weights of a BertEncoder's matrices, and the number of all their weights."""
     kernels = [layer.kernel for layer in matrices(encoder)]
     stay = sum(int(tf.math.count_nonzero(kernel.read_value())) for kernel in kernels)
     return stay, sum(kernel.shape.num_elements() for kernel in kernels)
 
 
-def compressed_bytes(variables):
+def measure_compressed_size(variables):
     """Returns the size of the values of variables in bytes, without and with gzip-like compression."""
     total, compressed, compressor = 0, 0, zlib.compressobj()
     for variable in variables:
@@ -111,10 +111,10 @@ def compressed_bytes(variables):
 
 def _update(schedule, kernel, step, move):
     """Updates a matrix; `step` is the number of previous steps, and `move` performs the usual update."""
-    stays = (kernel.read_value() != 0) | (step < schedule.begin)
-    with tf.control_dependencies([stays]):  # read before the update, to avoid a copy
+    is_kept = (kernel.read_value() != 0) | (step < schedule.begin)
+    with tf.control_dependencies([is_kept]):  # read before the update, to avoid a copy
         move()
-    values = tf.where(stays, kernel.read_value(), 0.0)
+    values = tf.where(is_kept, kernel.read_value(), 0.0)
 
     def largest():
         sizes = tf.abs(values)

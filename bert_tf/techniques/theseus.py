@@ -9,7 +9,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf.layers import attached
+from bert_tf.layers import attach_hooks
 
 
 class ReplacingRate:
@@ -71,7 +71,7 @@ class TheseusModel:
         if not training:
             return self._student(features, training=False)
         encoder = self._student.encoder
-        takes = tf.unstack(self._rate.draw(len(encoder.encoder_layers)))
+        uses_student = tf.unstack(self._rate.draw(len(encoder.encoder_layers)))
 
         def replace(number, layer, x, run):
             """Computes a group of the teacher's layers unless the student's layer is sampled; a hook."""
@@ -83,7 +83,7 @@ class TheseusModel:
                     y, _ = each(y, run.layout, run.attention_bias)
                 return dataclasses.replace(run, dropout_seeds=None)(last, y)[0]
 
-            return tf.cond(takes[number], lambda: run(layer, x)[0], compute_group), None
+            return tf.cond(uses_student[number], lambda: run(layer, x)[0], compute_group), None
 
-        with attached([(encoder, replace)]):
+        with attach_hooks([(encoder, replace)]):
             return self._student(features, training=True)

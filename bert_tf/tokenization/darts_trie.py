@@ -88,13 +88,13 @@ class _Layout:
     @staticmethod
     def _inner_nodes(root):
         """Returns all nodes below the root that have children, each once."""
-        found, waiting = {}, [root]
+        nodes, waiting = {}, [root]
         while waiting:
             for _, child in waiting.pop()[1]:
-                if child[1] and id(child) not in found:
-                    found[id(child)] = child
+                if child[1] and id(child) not in nodes:
+                    nodes[id(child)] = child
                     waiting.append(child)
-        return list(found.values())
+        return list(nodes.values())
 
     @staticmethod
     def _leaves(parents):

@@ -46,7 +46,7 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
     begins, lengths = (tf.stack(column, 1) for column in zip(*parts, strict=True))  # [B, parts]
     ids = ragged.take(tf.concat(values, 0), tf.reshape(begins, [-1]), tf.reshape(lengths, [-1])).values
     in_row = tf.reduce_sum(lengths, axis=1)
-    ids = to_dense(ragged.of_lengths(ids, in_row), tokenizer.pad_id, max_seq_length if static_length else None)
+    ids = to_dense(ragged.split_by_lengths(ids, in_row), tokenizer.pad_id, max_seq_length if static_length else None)
     column = tf.range(tf.shape(ids, tf.int64)[1])
     is_used, is_first = column < in_row[:, tf.newaxis], column < in_first[:, tf.newaxis]
     return {"input_ids": ids, "input_mask": tf.cast(is_used, tf.int32),

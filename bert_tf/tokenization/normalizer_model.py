@@ -37,7 +37,7 @@ def build(replacements):
         if replacement not in places:
             encoded = replacement.encode()
             if len(encoded) >= 1 << _LENGTH_BITS:
-                raise InputError(f"U+{ord(character):04X} is replaced by {len(encoded)} bytes: 63 is the most")
+                raise InputError(f"U+{ord(character):04X} is replaced by {len(encoded)} bytes; the maximum is 63")
             places[replacement] = _REPLACED | len(pool) << _LENGTH_BITS | len(encoded)
             pool += encoded
         values[character.encode()] = places[replacement]

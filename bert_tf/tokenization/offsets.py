@@ -86,6 +86,6 @@ def whole_characters(texts, positions):
     """Moves byte positions [B, (N)] that are inside a character of string [B] `texts` to the start of the character."""
     _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
     text_ends = tf.cast(tf.strings.length(texts), tf.int64)
-    starts = ragged.side_by_side(starts, ragged.of_lengths(text_ends, tf.ones_like(text_ends)))
-    found = tf.searchsorted(across_rows(starts), across_rows(positions), side="right") - 1
-    return positions.with_values(tf.gather(starts.values, found))
+    starts = ragged.concatenate_rows(starts, ragged.split_by_lengths(text_ends, tf.ones_like(text_ends)))
+    indices = tf.searchsorted(across_rows(starts), across_rows(positions), side="right") - 1
+    return positions.with_values(tf.gather(starts.values, indices))

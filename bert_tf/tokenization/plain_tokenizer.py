@@ -6,11 +6,12 @@ caches the tokens of the strings between spaces.
 
 import bisect
 import functools
+import itertools
 import unicodedata
 
 from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation, is_whitespace
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
-from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, words_of_chunk
+from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, split_chunk
 
 CACHED_CHUNKS = 1 << 15  # about 10 MB
 
@@ -32,7 +33,7 @@ class PlainTokenizer:
         self._lower_case = bool(lower_case)
         self._strip_accents = self._lower_case if strip_accents is None else bool(strip_accents)
         self._longest = max(map(len, vocabulary))
-        self._ids_of_chunk = functools.lru_cache(CACHED_CHUNKS)(self._cut_chunk)
+        self._ids_of_chunk = functools.lru_cache(CACHED_CHUNKS)(self._tokenize_chunk)
 
     def ids(self, text):
         """Tokenizes a str; returns a list of int, without [CLS] and [SEP]."""
@@ -49,18 +50,18 @@ class PlainTokenizer:
           contain whole characters, including the following ones that normalization drops.
         """
         ids, starts, ends = [], [], []
-        kept, words = self._kept_and_words(text)
-        for characters, sources in words:
-            for id_, first, last in self._pieces("".join(characters)):
+        kept, words = self._normalize_text(text)
+        for characters, firsts, lasts in words:
+            for id_, begin, end in self._pieces("".join(characters)):
                 ids.append(id_)
-                starts.append(sources[first])
+                starts.append(firsts[begin])
                 # A token can end in the middle of a character's output: the span ends at the next character.
-                following = bisect.bisect_right(kept, sources[last - 1])
+                following = bisect.bisect_right(kept, lasts[end - 1])
                 ends.append(kept[following] if following < len(kept) else len(text))
         return ids, starts, ends
 
-    def _cut_chunk(self, chunk):
-        words = words_of_chunk(chunk, self._lower_case, self._strip_accents)
+    def _tokenize_chunk(self, chunk):
+        words = split_chunk(chunk, self._lower_case, self._strip_accents)
         return tuple(id_ for word in words for id_, _, _ in self._pieces(word))
 
     def _pieces(self, word):
@@ -81,8 +82,13 @@ class PlainTokenizer:
             start = end
         return pieces
 
-    def _kept_and_words(self, text):
-        """Returns ascending positions of the characters that normalization keeps, and words (characters, positions)."""
+    def _normalize_text(self, text):
+        """Normalizes a text and splits it into words.
+
+        Returns:
+          Tuple `(kept, words)`: ascending positions of the characters that normalization keeps; and for each word, its
+          characters and the positions of the first and of the last source of each, three lists.
+        """
         kept, words, token = [], [], []
         for position, character in enumerate(text):
             if is_dropped(character):
@@ -100,40 +106,47 @@ class PlainTokenizer:
         return sorted(set(kept)), words
 
     def _normalize(self, token, kept, words):
-        """Appends the words of one token, a list of (character, position), and their positions."""
+        """Appends the words of one token, a list of (character, position), and the positions that they come from."""
         if not token:
             return
         if self._lower_case:
-            token = self._lowered(token)
+            token = self._lower(token)
+        sources = [(*item, item[1]) for item in token]
         if self._strip_accents:
-            token = _without_accents(token)
-        kept += [position for _, position in token]
-        word = ([], [])
-        for character, position in token:
+            sources = _remove_accents(token)
+        word = ([], [], [])
+        for character, first, last in sources:
+            kept += [first, last]
             if is_punctuation(character):
-                words += [word, ([character], [position])]
-                word = ([], [])
+                words += [word, ([character], [first], [last])]
+                word = ([], [], [])
             else:
                 word[0].append(character)
-                word[1].append(position)
+                word[1].append(first)
+                word[2].append(last)
         words.append(word)
 
-    def _lowered(self, token):
+    def _lower(self, token):
         if not self._strip_accents:  # As in Hugging Face: Σ is an ordinary letter.
             return [(lower, position) for character, position in token for lower in character.lower()]
         # The lowercase of Σ depends on its neighbors, but is always one character.
-        whole = iter("".join(character for character, _ in token).lower())
-        return [(next(whole), position) for character, position in token for _ in character.lower()]
+        lower_characters = iter("".join(character for character, _ in token).lower())
+        return [(next(lower_characters), position) for character, position in token for _ in character.lower()]
 
 
-def _without_accents(token):
-    """Decomposes (NFD) and drops marks of category Mn; returns a list of (character, position).
+def _remove_accents(token):
+    """Decomposes (NFD) and drops marks of category Mn; returns a list of (character, first and last position).
 
-    NFD sorts neighboring marks by combining class. The graph sorts the remaining ones, and does not reorder their
-    positions.
+    NFD sorts neighboring marks by combining class. The graph sorts the UTF-8 bytes of the remaining ones, and does not
+    reorder the positions of these bytes: a mark of three bytes moves before one of four, which then has two positions.
     """
-    parts = [(part, position) for character, position in token for part in unicodedata.normalize("NFD", character)]
-    ordered = unicodedata.normalize("NFD", "".join(character for character, _ in token))
-    left = [character for character in ordered if unicodedata.category(character) != "Mn"]
-    positions = [position for part, position in parts if unicodedata.category(part) != "Mn"]
-    return list(zip(left, positions, strict=True))
+    parts = [(part, position) for character, position in token for part in unicodedata.normalize("NFD", character)
+             if unicodedata.category(part) != "Mn"]
+    decomposed = unicodedata.normalize("NFD", "".join(character for character, _ in token))
+    characters = [character for character in decomposed if unicodedata.category(character) != "Mn"]
+    if characters == [part for part, _ in parts]:
+        return [(part, position, position) for part, position in parts]
+    positions = [position for part, position in parts for _ in part.encode()]
+    ends = list(itertools.accumulate(len(character.encode()) for character in characters))
+    return [(character, positions[begin], positions[end - 1])
+            for character, begin, end in zip(characters, [0, *ends[:-1]], ends, strict=True)]

@@ -31,22 +31,22 @@ def row_numbers(rows):
     return tf.cumsum(tf.math.unsorted_segment_sum(tf.ones_like(ends), ends, size + 1))[:-1]
 
 
-def sums(rows):
+def sum_rows(rows):
     """Sums each row: RaggedTensor [B, (N)] of integers -> [B]."""
     before = tf.gather(_before(rows.values), rows.row_splits)
     return before[1:] - before[:-1]
 
 
-def side_by_side(*parts):
+def concatenate_rows(*parts):
     """Concatenates RaggedTensors [B, (N)] of one dtype row by row -> RaggedTensor [B, (all N)]."""
     sizes = tf.stack([tf.size(part.values, tf.int64) for part in parts])
     begins = tf.stack([part.row_starts() for part in parts], 1) + tf.cumsum(sizes, exclusive=True)  # [B, parts]
     lengths = tf.stack([part.row_lengths() for part in parts], 1)
     values = take(tf.concat([part.values for part in parts], 0), tf.reshape(begins, [-1]), tf.reshape(lengths, [-1]))
-    return of_lengths(values.values, tf.reduce_sum(lengths, axis=1))
+    return split_by_lengths(values.values, tf.reduce_sum(lengths, axis=1))
 
 
-def replaced(old, new, places):
+def replace_rows(old, new, places):
     """Replaces the rows of a RaggedTensor [B, (N)] at int64 [K] `places` with the rows of `new` [K, (N)]."""
     places = places[:, tf.newaxis]
     begins = tf.tensor_scatter_nd_update(old.row_starts(), places, new.row_starts() + tf.size(old.values, tf.int64))
@@ -54,23 +54,23 @@ def replaced(old, new, places):
     return take(tf.concat([old.values, new.values], 0), begins, lengths)
 
 
-def kept(rows, is_kept):
+def select(rows, is_kept):
     """Selects elements: RaggedTensor [B, (N)], bool [all N] -> RaggedTensor."""
     splits = tf.gather(_before(tf.cast(is_kept, tf.int64)), rows.row_splits)
     return tf.RaggedTensor.from_row_splits(tf.gather(rows.values, tf.where(is_kept)[:, 0]), splits, validate=False)
 
 
-def kept_columns(values, is_kept):
+def select_columns(values, is_kept):
     """Selects elements of each row: [B, N], bool [B, N] -> RaggedTensor [B, (N)]."""
-    return of_lengths(tf.gather_nd(values, tf.where(is_kept)), tf.reduce_sum(tf.cast(is_kept, tf.int64), axis=1))
+    return split_by_lengths(tf.gather_nd(values, tf.where(is_kept)), tf.reduce_sum(tf.cast(is_kept, tf.int64), axis=1))
 
 
-def merged(outer, inner):
+def merge_dimensions(outer, inner):
     """Removes the middle dimension: RaggedTensors [B, (W)] of any dtype, and [all W, (N)] -> [B, (N of its W)]."""
     return tf.RaggedTensor.from_row_splits(inner.values, tf.gather(inner.row_splits, outer.row_splits), validate=False)
 
 
-def of_lengths(values, lengths):
+def split_by_lengths(values, lengths):
     """Splits values into rows: [V], int64 [B] -> RaggedTensor [B, (lengths)]."""
     return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
 

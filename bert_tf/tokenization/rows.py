@@ -52,7 +52,7 @@ def were_cut(rows):
     return np.array([row.was_cut for row in rows], bool)
 
 
-def rows_of(features):
+def to_rows(features):
     """Converts features, a dict of input_ids, input_mask, and segment_ids, int [N, S], to a list of N Rows."""
     counts = features["input_mask"].sum(axis=1)
     return [Row(ids[:count].tolist(), segments[:count].tolist(), False) for ids, segments, count in zip(
@@ -66,7 +66,7 @@ def check_request(kind, ranks, texts, is_ragged=False):
       kind: str. Kind of task, for error messages.
       ranks: Dict of input name -> rank.
       texts: Dict of input name -> str or bytes in lists or arrays.
-      is_ragged: bool. See `as_texts`.
+      is_ragged: bool. See `to_texts`.
 
     Returns:
       Dict of name -> nested lists of str, in the order of `ranks`.
@@ -75,16 +75,16 @@ def check_request(kind, ranks, texts, is_ragged=False):
       InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first.
     """
     if texts.keys() != ranks.keys():
-        raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {kind} takes {', '.join(ranks)}")
-    values = {name: as_texts(name, texts[name], rank, is_ragged) for name, rank in ranks.items()}
+        raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {kind} requires {', '.join(ranks)}")
+    values = {name: to_texts(name, texts[name], rank, is_ragged) for name, rank in ranks.items()}
     first, *others = ranks
     for other in others:
         if len(values[other]) != len(values[first]):
-            raise InputError(f"`{other}` must hold as many examples as `{first}`")
+            raise InputError(f"`{other}` must contain as many examples as `{first}`")
     return values
 
 
-def as_texts(name, values, rank=1, is_ragged=False):
+def to_texts(name, values, rank=1, is_ragged=False):
     """Converts an input of a request to nested lists of str; invalid UTF-8 bytes are dropped.
 
     Args:
@@ -99,22 +99,22 @@ def as_texts(name, values, rank=1, is_ragged=False):
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
         raise InputError(f"`{name}` must be a list of texts, not {type(values).__name__}")
     if rank > 1:
-        rows = [as_texts(name, row, rank - 1) for row in values]
+        rows = [to_texts(name, row, rank - 1) for row in values]
         if len(set(map(len, rows))) > 1 and not is_ragged:
-            raise InputError(f"`{name}` must hold as many texts in each row as in the others")
+            raise InputError(f"`{name}` must contain the same number of texts in each row")
         return rows
-    return [_as_text(name, value) for value in values]
+    return [_to_text(name, value) for value in values]
 
 
-def _as_text(name, value):
+def _to_text(name, value):
     if isinstance(value, bytes):
         return value.decode("utf-8", "ignore")
     if not isinstance(value, str):
-        raise InputError(f"`{name}` must hold texts, not {type(value).__name__}")
+        raise InputError(f"`{name}` must contain texts, not {type(value).__name__}")
     return value if value.isascii() else value.encode("utf-8", "ignore").decode()
 
 
-def as_strings(rows, width=None):
+def encode_strings(rows, width=None):
     """Encodes str, or lists of str, as an array of bytes: object [B], or [B, width] padded with b""."""
     if width is None:
         result = np.empty(len(rows), object)

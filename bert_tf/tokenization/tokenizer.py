@@ -95,7 +95,7 @@ class BertTokenizer(tf.Module):
         Returns:
           RaggedTensor int32 [B, (tokens)], without [CLS] and [SEP].
         """
-        return self._wordpiece.ids(_as_texts(texts))
+        return self._wordpiece.ids(_to_texts(texts))
 
     def tokenize_with_offsets(self, texts):
         """Splits texts into tokens and finds the source of each in the text.
@@ -109,7 +109,7 @@ class BertTokenizer(tf.Module):
         Returns:
           TokensWithOffsets, with the IDs of `tokenize`.
         """
-        texts = _as_texts(texts)
+        texts = _to_texts(texts)
         ids, starts, ends = self._wordpiece.ids_and_spans(texts)
         return TokensWithOffsets(ids, tf.cast(starts, tf.int32), tf.cast(ends, tf.int32),
                                  *characters_before(texts, [starts, ends]))
@@ -162,7 +162,7 @@ class BertTokenizer(tf.Module):
 
     def convert_ids_to_tokens(self, ids):
         """Converts int IDs [...], a tensor or RaggedTensor, each in [0, vocab_size), to tokens, string [...]."""
-        return tf.ragged.map_flat_values(lambda flat: tf.gather(self._piece_table, flat), _as_ids(ids))
+        return tf.ragged.map_flat_values(lambda flat: tf.gather(self._piece_table, flat), _to_ids(ids))
 
     def decode(self, ids):
         """Joins tokens into words, separated by single spaces.
@@ -175,7 +175,7 @@ class BertTokenizer(tf.Module):
         Returns:
           string [B].
         """
-        ids = _as_ids(ids)
+        ids = _to_ids(ids)
         if not isinstance(ids, tf.RaggedTensor):
             ids = tf.RaggedTensor.from_tensor(ids)
         silent = functools.reduce(tf.logical_or, [ids.values == id_ for id_ in (self.pad_id, self.cls_id, self.sep_id)])
@@ -184,12 +184,12 @@ class BertTokenizer(tf.Module):
         return tf.strings.regex_replace(text, rf" {SUFFIX_INDICATOR}(\S)", r"\1")
 
 
-def _as_texts(texts):
+def _to_texts(texts):
     texts = tf.convert_to_tensor(texts, tf.string)
     if texts.shape.rank != 1:
-        raise InputError(f"texts have the shape {texts.shape}: a vector of strings is needed, one text an element")
+        raise InputError(f"texts must be a vector of strings, but have the shape {texts.shape}")
     return texts
 
 
-def _as_ids(ids):
+def _to_ids(ids):
     return ids if isinstance(ids, tf.RaggedTensor) else tf.convert_to_tensor(ids)

@@ -135,7 +135,7 @@ def _ends_in_final_sigma(pattern, characters):
     return [line.endswith("ς") for line in text.split("\n")[:-1]]
 
 
-def ordered_marks():
+def group_sorted_marks():
     """Returns characters with a canonical combining class that remain after Mn marks are dropped, by that class.
 
     NFD sorts neighboring marks by class. If at most one kind remains, the order does not matter; these few can remain
@@ -153,20 +153,20 @@ def ordered_marks():
 
 
 def mark_separation():
-    """Returns replacements that make `ordered_marks` adjacent exactly where NFD would sort them.
+    """Returns replacements that make `group_sorted_marks` adjacent exactly where NFD would sort them.
 
     Returns:
       Dict of character to str, see `normalization`. It removes dropped characters and the Mn marks that NFD sorts, also
       from decompositions. Mn marks of class 0 remain: nothing is sorted across them.
     """
-    kept = {mark for marks in ordered_marks().values() for mark in marks}
+    sorted_marks = {mark for marks in group_sorted_marks().values() for mark in marks}
     replaced = {}
     for character in changeable_characters():
         if is_dropped(character):
             replaced[character] = ""
         elif unicodedata.combining(character) or unicodedata.decomposition(character):
             parts = unicodedata.normalize("NFD", character)
-            result = "".join(part for part in parts if part in kept or not unicodedata.combining(part))
+            result = "".join(part for part in parts if part in sorted_marks or not unicodedata.combining(part))
             if result != character:
                 replaced[character] = result
     return replaced

@@ -44,12 +44,12 @@ def read_vocabulary(path, name=None):
         piece = _piece(line, f"{path}, line {number}")
         if lines.setdefault(piece, number) != number:
             raise InputError(f"{path}, line {number}: {piece!r} is already on line {lines[piece]}; "
-                             "an entry must be there once")
+                             "entries must be unique")
     if not lines:
-        raise InputError(f"{path}: is empty; a vocabulary has one piece a line")
+        raise InputError(f"{path}: is empty; a vocabulary has one token per line")
     missing = [piece for piece in SPECIAL_PIECES if piece not in lines]
     if missing:
-        raise InputError(f"{path}: has no line {', '.join(missing)} among its {len(lines)}; BERT needs all of "
+        raise InputError(f"{path}: has no line {', '.join(missing)} among its {len(lines)} lines; BERT requires all of "
                          f"{', '.join(SPECIAL_PIECES)}")
     return list(lines)
 
@@ -59,15 +59,15 @@ def _piece(line, place):
         text = line.decode()
     except UnicodeDecodeError as error:
         raise InputError(f"{place}: byte {error.start + 1} is 0x{line[error.start]:02x}, which is not UTF-8; "
-                         "a vocabulary must be saved as UTF-8") from error
+                         "save the vocabulary as UTF-8") from error
     if text.startswith(_BYTE_ORDER_MARK) and text != _BYTE_ORDER_MARK:
         raise InputError(f"{place}: begins with a byte-order mark; save the file as UTF-8 without one")
     # A line with only a space character of another alphabet is an entry that never matches, not a blank line.
     piece = text.strip() or text.strip(" \t\r")
     if not piece:
-        raise InputError(f"{place}: is blank; a vocabulary has one piece a line")
+        raise InputError(f"{place}: is blank; a vocabulary has one token per line")
     if len(piece.removeprefix(SUFFIX_INDICATOR).encode()) > MAX_PIECE_BYTES:
-        raise InputError(f"{place}: a piece of {len(piece.encode())} bytes; {MAX_PIECE_BYTES} is the most")
+        raise InputError(f"{place}: the token has {len(piece.encode())} bytes; the maximum is {MAX_PIECE_BYTES}")
     return piece
 
 
@@ -82,15 +82,15 @@ def check_casing(lower_case, checkpoint):
     Raises:
       InputError: If they contradict, with the casing of the checkpoint.
     """
-    folder, expected = published_casing(checkpoint)
+    folder, expected = find_published_casing(checkpoint)
     if folder and expected != bool(lower_case):
         raise InputError(
-            f"`do_lower_case`={bool(lower_case)} contradicts `init_checkpoint`={checkpoint}: {folder} was "
-            f"trained on {'lower-cased' if expected else 'cased'} text, so give "
-            f"`do_lower_case`={expected} (or rename the folder if its name is wrong)")
+            f"`do_lower_case`={bool(lower_case)} conflicts with `init_checkpoint`={checkpoint}: {folder} was "
+            f"trained on {'lowercased' if expected else 'cased'} text; set `do_lower_case`={expected}, or rename the "
+            "directory if its name is wrong")
 
 
-def published_casing(checkpoint):
+def find_published_casing(checkpoint):
     """Returns the directory whose name identifies one of Google's releases, and whether that release is lowercased.
 
     Returns (None, None) for any other checkpoint. See `check_casing` for the argument.

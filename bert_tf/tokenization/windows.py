@@ -29,7 +29,7 @@ class Windows(NamedTuple):
     was_cut: tf.Tensor
 
 
-def cut_into_windows(ids, room, doc_stride, max_windows):
+def split_into_windows(ids, room, doc_stride, max_windows):
     """Splits texts into overlapping windows, as in the original's `convert_examples_to_features`.
 
     Args:
@@ -43,14 +43,14 @@ def cut_into_windows(ids, room, doc_stride, max_windows):
     """
     total = ids.row_lengths()
     step = tf.minimum(room, doc_stride)
-    wanted = 1 + (tf.maximum(total - room, 0) + step - 1) // step
-    counts = tf.minimum(wanted, max_windows)
+    required = 1 + (tf.maximum(total - room, 0) + step - 1) // step
+    counts = tf.minimum(required, max_windows)
     numbers = tf.ragged.range(counts)
     rows = ragged.row_numbers(numbers)
     starts = numbers.values * tf.gather(step, rows)
     lengths = tf.minimum(tf.gather(room, rows), tf.gather(total, rows) - starts)
     begin = tf.gather(ids.row_starts(), rows) + starts
-    return Windows(rows, starts, lengths, ragged.take(ids.values, begin, lengths), wanted > counts)
+    return Windows(rows, starts, lengths, ragged.take(ids.values, begin, lengths), required > counts)
 
 
 def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False):
@@ -63,7 +63,7 @@ def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_w
       tokenizer: BertTokenizer.
       first, second: RaggedTensors int32 [B, (tokens)]; second is None for single texts.
       max_seq_length: int. Maximum number of tokens of a window, including [CLS] and [SEP]; at least 3, or 5 for pairs.
-      stride, max_windows: See `cut_into_windows`.
+      stride, max_windows: See `split_into_windows`.
       static_length: See `model_inputs.pack`.
 
     Returns:
@@ -72,12 +72,12 @@ def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_w
     """
     room = max_seq_length - (2 if second is None else 3)
     if second is None:
-        windows = cut_into_windows(first, tf.fill([first.nrows()], tf.constant(room, tf.int64)), stride, max_windows)
+        windows = split_into_windows(first, tf.fill([first.nrows()], tf.constant(room, tf.int64)), stride, max_windows)
         texts, was_cut = [windows.ids], windows.was_cut
     else:
         count_a, count_b = first.row_lengths(), second.row_lengths()
         keep_a = tf.minimum(count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1))
-        windows = cut_into_windows(second, tf.maximum(room - keep_a, 1), stride, max_windows)
+        windows = split_into_windows(second, tf.maximum(room - keep_a, 1), stride, max_windows)
         # The kept part of the first text, repeated for each window.
         begins, lengths = (tf.gather(each, windows.rows) for each in (first.row_starts(), keep_a))
         texts = [ragged.take(first.values, begins, lengths), windows.ids]

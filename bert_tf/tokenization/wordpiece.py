@@ -52,7 +52,7 @@ class WordPieceTokenizer(tf.Module):
         self._has_final_sigma = lower_case and strip_accents  # Otherwise, as in Hugging Face, Σ is an ordinary letter.
         with tf.init_scope():
             self._normalizer = _normalizer(_character_model(lower_case, strip_accents))
-            self._pieces = _wordpiece([_as_normalized(piece, id_) for id_, piece in enumerate(vocabulary)],
+            self._pieces = _wordpiece([_normalize_piece(piece, id_) for id_, piece in enumerate(vocabulary)],
                                       unknown_piece)
             self._words = _wordpiece([unknown_piece], unknown_piece)
             self._mark_separator = _normalizer(_mark_model()) if strip_accents else None
@@ -101,16 +101,16 @@ class WordPieceTokenizer(tf.Module):
           Tuple `(normalized, needs_care)`: string [B] of the same lengths; bool [B], True for texts that a rule about
           marks or long words can affect.
         """
-        is_rare = tf.strings.regex_full_match(normalized, _rare(self._strip_accents))
+        is_rare = tf.strings.regex_full_match(normalized, _rare_text_pattern(self._strip_accents))
         if not self._strip_accents:
             return normalized, is_rare
         return tf.cond(
             tf.reduce_any(is_rare),
-            lambda: (self._with_lower_sigma(normalized), tf.strings.regex_full_match(normalized, _LONG_RUN)
-                     | tf.strings.regex_full_match(normalized, _marks_out_of_order())),
+            lambda: (self._lower_final_sigma(normalized), tf.strings.regex_full_match(normalized, _LONG_RUN)
+                     | tf.strings.regex_full_match(normalized, _disordered_marks_pattern())),
             lambda: (normalized, is_rare))
 
-    def _with_lower_sigma(self, normalized):
+    def _lower_final_sigma(self, normalized):
         return _lower_sigma(normalized) if self._has_final_sigma else normalized
 
     def _tokenize_with_care(self, texts, needs_care):
@@ -118,18 +118,18 @@ class WordPieceTokenizer(tf.Module):
         texts = tf.boolean_mask(texts, needs_care)
         if self._strip_accents:
             ordered, sources = self._mark_separator.normalize_with_offsets(texts)
-            normalized, places = self._normalizer.normalize_with_offsets(_in_canonical_order(ordered))
+            normalized, places = self._normalizer.normalize_with_offsets(_sort_marks(ordered))
             begins = tf.gather(sources.row_starts(), ragged.row_numbers(places))
             sources = places.with_values(tf.gather(sources.values, begins + places.values))
             sources = whole_characters(texts, sources)
-            normalized = self._with_lower_sigma(normalized)
+            normalized = self._lower_final_sigma(normalized)
         else:
             normalized, sources = self._normalizer.normalize_with_offsets(texts)
         pieces = self._pieces.tokenize_with_offsets(normalized)
-        ids, starts, ends = self._without_long_words(normalized, *pieces)
+        ids, starts, ends = self._replace_long_words(normalized, *pieces)
         return [ids, *source_spans(starts, ends, sources)]
 
-    def _without_long_words(self, normalized, ids, starts, ends):
+    def _replace_long_words(self, normalized, ids, starts, ends):
         """Replaces each word over MAX_CHARACTERS_PER_WORD with one unknown token."""
         _, word_starts, word_ends = self._words.tokenize_with_offsets(normalized)
         first, last = characters_before(normalized, [word_starts, word_ends])
@@ -139,7 +139,7 @@ class WordPieceTokenizer(tf.Module):
         ids = ids.with_values(tf.where(in_long, self._unknown_id, ids.values))
         ends = ends.with_values(tf.where(in_long, tf.gather(word_ends.values, word), ends.values))
         is_kept = ~in_long | (starts.values == tf.gather(word_starts.values, word))
-        return [ragged.kept(each, is_kept) for each in (ids, starts, ends)]
+        return [ragged.select(each, is_kept) for each in (ids, starts, ends)]
 
 
 def _replace_rows(results, replaced, make_rows):
@@ -149,7 +149,7 @@ def _replace_rows(results, replaced, make_rows):
     """
     def replace():
         places = tf.where(replaced)[:, 0]
-        return [ragged.replaced(old, new, places) for old, new in zip(results, make_rows(), strict=True)]
+        return [ragged.replace_rows(old, new, places) for old, new in zip(results, make_rows(), strict=True)]
 
     return tf.cond(tf.reduce_any(replaced), replace, lambda: results)
 
@@ -162,10 +162,10 @@ def make_tables(lower_case, strip_accents=None):
     """Builds the shared tables of all tokenizers with these options, in half a second, before the first of them."""
     strip_accents = lower_case if strip_accents is None else strip_accents
     _character_model(lower_case, strip_accents)
-    _rare(strip_accents)
+    _rare_text_pattern(strip_accents)
     if strip_accents:
         _mark_model()
-        _marks_out_of_order()
+        _disordered_marks_pattern()
 
 
 def _wordpiece(vocabulary, unknown_piece):
@@ -194,7 +194,7 @@ def _mark_model():
     return normalizer_model.build(unicode_rules.mark_separation())
 
 
-def _as_normalized(piece, id_):
+def _normalize_piece(piece, id_):
     """Converts a token to the form in which FastWordpieceTokenizer finds it in normalized text."""
     if not piece.isprintable() or " " in piece or "\ufffd" in piece:
         if any(map(unicode_rules.is_dropped, piece)) or any(map(unicode_rules.is_whitespace, piece)):
@@ -211,31 +211,31 @@ def _stand_ins():
 
 
 @functools.cache
-def _rare(strip_accents):
+def _rare_text_pattern(strip_accents):
     """Returns a pattern that matches normalized texts that any of the three rules can affect, and few others."""
     if not strip_accents:
         return _LONG_RUN
-    marks = [mark for marks in unicode_rules.ordered_marks().values() for mark in marks]
+    marks = [mark for marks in unicode_rules.group_sorted_marks().values() for mark in marks]
     return f"{_LONG_RUN}|(?s).*{unicode_rules.regex_class(['Σ', *marks])}.*"
 
 
 @functools.cache
-def _marks_out_of_order():
+def _disordered_marks_pattern():
     """Returns a pattern that matches normalized texts with marks in an order that NFD might change."""
-    return f"(?s).*(?:{'|'.join(f'{higher}.*{lower}' for higher, lower in _classes_out_of_order())}).*"
+    return f"(?s).*(?:{'|'.join(f'{higher}.*{lower}' for higher, lower in _list_disordered_classes())}).*"
 
 
 @functools.cache
-def _classes_out_of_order():
+def _list_disordered_classes():
     """Returns pairs of bracket expressions: marks of higher combining classes, and of the class that precedes them."""
-    marks = list(unicode_rules.ordered_marks().values())
+    marks = list(unicode_rules.group_sorted_marks().values())
     return [(unicode_rules.regex_class([mark for later in marks[index + 1:] for mark in later]),
              unicode_rules.regex_class(lower)) for index, lower in enumerate(marks[:-1])]
 
 
-def _in_canonical_order(texts):
+def _sort_marks(texts):
     """Sorts neighboring marks by combining class, stably; string [B] -> string [B]."""
-    pairs = _classes_out_of_order()
+    pairs = _list_disordered_classes()
     pattern = "|".join(f"({higher})({lower})" for higher, lower in pairs)
     swapped = "".join(rf"\{2 * index + 2}\{2 * index + 1}" for index in range(len(pairs)))
 
@@ -248,12 +248,12 @@ def _in_canonical_order(texts):
 
 def _lower_sigma(texts):
     """Lowercases Σ in texts that are otherwise normalized; string [B] -> string [B], the same lengths."""
-    pattern = _final_sigma()
+    pattern = _final_sigma_pattern()
     return tf.strings.regex_replace(tf.strings.regex_replace(texts, pattern, r"\1ς\2"), "Σ", "σ")
 
 
 @functools.cache
-def _final_sigma():
+def _final_sigma_pattern():
     cased, ignored = unicode_rules.sigma_context()
     other = "[^" + unicode_rules.regex_class(cased + ignored)[1:]
     cased, ignored = unicode_rules.regex_class(cased), unicode_rules.regex_class(ignored)

@@ -19,13 +19,13 @@ CONTROLS_THAT_SPLIT = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
 CACHED_CHUNKS = 1 << 17  # About 40 MB per process.
 
 
-def words_of_text(text, lower_case, strip_accents=None):
+def split_text(text, lower_case, strip_accents=None):
     """Splits a text into words, a list of str, as in the original's `BasicTokenizer.tokenize`.
 
     `strip_accents`: See BertTokenizer; None, as in the original, for `lower_case`.
     """
     strip_accents = lower_case if strip_accents is None else strip_accents
-    return [word for chunk in chunks(text) for word in words_of_chunk(chunk, lower_case, strip_accents)]
+    return [word for chunk in chunks(text) for word in split_chunk(chunk, lower_case, strip_accents)]
 
 
 def chunks(text):
@@ -36,7 +36,7 @@ def chunks(text):
 
 
 @functools.lru_cache(maxsize=CACHED_CHUNKS)
-def words_of_chunk(chunk, lower_case, strip_accents):
+def split_chunk(chunk, lower_case, strip_accents):
     """Splits text without white space into words, a tuple of str."""
     if chunk.isascii() and chunk.isalnum():
         return (chunk.lower() if lower_case else chunk,)

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, words_of_chunk
+from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, split_chunk
 from data_prep.machine import processes
 
 BLOCK_BYTES = 4 << 20
@@ -159,7 +159,7 @@ def _count_block(block, lower_case):
         text = "\n".join(map(decoder, block.text.split(b"\n")))
     counts = collections.Counter()
     for chunk, count in collections.Counter(chunks(text)).items():
-        for word in words_of_chunk(chunk, lower_case, lower_case):
+        for word in split_chunk(chunk, lower_case, lower_case):
             counts[word] += count
     short_words = {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}
     return short_words, block.size_in_file, decoder.num_garbled

@@ -37,7 +37,7 @@ class Predictor:
 
         @tf.autograph.experimental.do_not_convert  # Nothing to convert; the search takes seconds.
         def predict(features):
-            with cast_weights.in_use() if cast_weights else contextlib.nullcontext():
+            with cast_weights.apply() if cast_weights else contextlib.nullcontext():
                 return model(features, training=False)
 
         self._run = tf.function(

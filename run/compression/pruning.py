@@ -14,7 +14,7 @@ from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.script import with_flags
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
-from bert_tf.compression.tables import factorise, keep_pieces
+from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
 from bert_tf.model_folder import task_metadata
@@ -194,7 +194,7 @@ class _Pruning:
             return model
         tensors, config = drop_layers(model.read_tensors(), model.config, settings.drop_layers)
         if settings.embedding_size:
-            tensors, config, fraction = factorise(tensors, config, settings.embedding_size)
+            tensors, config, fraction = factorize(tensors, config, settings.embedding_size)
             print(f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions keep {fraction:.1%} "
                   "of the squared norm")
         return model.write(os.path.join(self._output_dir, "start"), tensors, config)

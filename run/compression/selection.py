@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bert_tf.compression.pruning import Kept, most_important, pruned_config
+from bert_tf.compression.pruning import RetainedUnits, most_important, prune_config
 from bert_tf.errors import InputError
 from run.training.utilization import encoder_flops
 
@@ -26,7 +26,7 @@ def select(importance, config, original, settings, part, length):
       length: int. Tokens per text, to count FLOPs.
 
     Returns:
-      bert_tf.compression.pruning.Kept.
+      bert_tf.compression.pruning.RetainedUnits.
 
     Raises:
       InputError: If `keep_flops` is less than the smallest encoder requires.
@@ -34,8 +34,9 @@ def select(importance, config, original, settings, part, length):
     values = importance.normalize()
 
     def select_units(heads, neurons):
-        return Kept(*(_select_indices(each, number, original, fraction, settings.prune_across == "layer")
-                      for number, (each, fraction) in enumerate(((values.heads, heads), (values.neurons, neurons)))))
+        return RetainedUnits(*(_select_indices(each, number, original, fraction, settings.prune_across == "layer")
+                               for number, (each, fraction) in enumerate(
+                                   ((values.heads, heads), (values.neurons, neurons)))))
 
     if settings.keep_flops is None:
         return select_units(*(1 - (1 - fraction) * part for fraction in (settings.keep_heads, settings.keep_neurons)))
@@ -45,7 +46,7 @@ def select(importance, config, original, settings, part, length):
 
     def count_flops(fraction):
         units = select_units(fraction / RESOLUTION, fraction / RESOLUTION)
-        return count_encoder_flops(pruned_config(config, units), length)
+        return count_encoder_flops(prune_config(config, units), length)
 
     if count_flops(0) > allowed:
         raise InputError(f"`keep_flops`={settings.keep_flops:g}: with one head and one neuron per layer, the encoder "

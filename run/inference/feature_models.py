@@ -46,7 +46,7 @@ class SavedModelOfFeatures:
 
         predictor = Predictor(tf.distribute.get_strategy(), answer, per_position=bool(KINDS[self.kind].per_position),
                               static_shapes=static_length is not None)
-        return KINDS[self.kind].logits_of(predictor(features, batch_size, "export"))
+        return KINDS[self.kind].to_logits(predictor(features, batch_size, "export"))
 
     def answer(self, features):
         """Runs a single batch without overhead, for timing."""

@@ -11,7 +11,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf import files
-from bert_tf.analysis import behaviours, dependencies, distances
+from bert_tf.analysis import behaviors, dependencies, distances
 from bert_tf.errors import InputError
 from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import treebank
@@ -121,11 +121,11 @@ class _Reader:
 
     def _compute_measures(self, features, are_compared=False):
         """Returns the sums [K, M] of a batch, counts [M], and, if heads are compared, divergences [K, K]."""
-        tokens = behaviours.Tokens.of(features, self._tokenizer, self._is_punctuation)
+        tokens = behaviors.Tokens.from_features(features, self._tokenizer, self._is_punctuation)
         attention = self._compute_attention(features)
-        totals = tf.concat([behaviours.totals(each, tokens) for each in attention], axis=0)
+        totals = tf.concat([behaviors.sum_measures(each, tokens) for each in attention], axis=0)
         compared = (distances.divergences(tf.concat(attention, axis=1), tokens.real),) if are_compared else ()
-        return totals, behaviours.counts(tokens), *compared
+        return totals, behaviors.count_tokens(tokens), *compared
 
     def _find_hits(self, features, words, heads):
         """Returns bool [2, B, K, W] from bert_tf.analysis.dependencies.hits."""

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure  # pyplot would require a display
 from matplotlib.ticker import MaxNLocator
 
-from bert_tf.analysis.behaviours import MEASURES, NAMES
+from bert_tf.analysis.behaviors import MEASURES, NAMES
 from bert_tf.files import new_file
 from run.inside.corpus_sums import OFFSETS
 from run.inside.importance import BY_IMPORTANCE
@@ -72,7 +72,7 @@ def draw_measures(folder, heads, values):
     for panel, place in zip(panels, shown, strict=False):
         table = np.full((rows, columns), np.nan)
         table[tuple(np.transpose(heads))] = values[:, place]
-        highest = max(1.0, np.nanmax(table)) if not MEASURES[place].is_behaviour else 1.0
+        highest = max(1.0, np.nanmax(table)) if not MEASURES[place].is_behavior else 1.0
         image = panel.imshow(table, cmap="Blues", vmin=0, vmax=highest, aspect="auto")
         panel.set(title=MEASURES[place].title, xlabel="head", ylabel="layer")
         for axis in (panel.xaxis, panel.yaxis):

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from bert_tf import files
-from bert_tf.analysis.behaviours import MEASURES
+from bert_tf.analysis.behaviors import MEASURES
 from bert_tf.analysis.dependencies import DIRECTIONS
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
@@ -31,7 +31,7 @@ class Sums:
     Attributes:
       num_texts, num_cut: int. Numbers of texts, and of truncated texts.
       num_sentences, num_skipped: int. Numbers of treebank sentences, and of sentences that are too long.
-      totals: float64 [K, M]; counts: float64 [M]. See bert_tf.analysis.behaviours.
+      totals: float64 [K, M]; counts: float64 [M]. See bert_tf.analysis.behaviors.
       divergences: float64 [K, K]; num_compared: number of tokens in these sums.
       relations: List of R str.
       hits: int64 [2, 2, R, K], by direction and half; cases: int64 [2, R], words with a head, by half.

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.run_state import RunState, fingerprint
-from bert_tf.techniques.masks import layers_of, masked
+from bert_tf.techniques.masks import apply_masks, get_layers
 from run.arrays.prediction import Predictor
 from run.finetuning.fine_tuned_model import FineTunedModel
 from run.settings import TrainingSettings
@@ -88,8 +88,8 @@ class Job:
         model = self._model.make_model()
         layer_of = np.array([layer for layer, _ in heads])
         masks = [tf.Variable(tf.ones([int((layer_of == layer).sum())]))
-                 for layer in range(len(layers_of(model.encoder)))]
-        with masked(model.encoder, heads=masks):
+                 for layer in range(len(get_layers(model.encoder)))]
+        with apply_masks(model.encoder, heads=masks):
             predictor = Predictor(tf.distribute.get_strategy(), model, per_position=self._task.per_position)
             known = {}  # Shared by orders: with all heads, and with none.
             for name, count in missing:

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from bert_tf.analysis.behaviours import MEASURES, NAMES
+from bert_tf.analysis.behaviors import MEASURES, NAMES
 from bert_tf.files import new_file
 
 PLACES = 6  # Decimal places in JSON: float32 has about seven digits.

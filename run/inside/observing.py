@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.analysis import behaviours, words
+from bert_tf.analysis import behaviors, words
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving import checkpoint as checkpoints
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
@@ -42,7 +42,7 @@ class Observation:
       words: int64 [S]. Index of each token's word.
       surfaces: List of W str. Words as they appear in the text.
       attention: float32 [K, S, S].
-      measures: float64 [K, M] of bert_tf.analysis.behaviours.MEASURES, NaN if no token has one.
+      measures: float64 [K, M] of bert_tf.analysis.behaviors.MEASURES, NaN if no token has one.
       answer: Dict from Kind.rows, or None if the model has no task.
       candidates: List of S Candidates or None. None if the model is not a masked LM.
     """
@@ -149,9 +149,9 @@ class Observer:
     def _observe(self, request, part, was_cut, features, answer):
         attention = self.encoder.observe(features)["attention"]
         scores = [tf.cast(each.probabilities, tf.float32) for each in attention]  # L of [1, N, S, S].
-        tokens = behaviours.Tokens.of(features, self.tokenizer, self.is_punctuation)
-        number = behaviours.counts(tokens).numpy().astype(np.float64)
-        totals = np.concatenate([behaviours.totals(each, tokens).numpy() for each in scores]).astype(np.float64)
+        tokens = behaviors.Tokens.from_features(features, self.tokenizer, self.is_punctuation)
+        number = behaviors.count_tokens(tokens).numpy().astype(np.float64)
+        totals = np.concatenate([behaviors.sum_measures(each, tokens).numpy() for each in scores]).astype(np.float64)
         with np.errstate(invalid="ignore"):
             measures = np.where(number > 0, totals / np.maximum(number, 1), np.nan)
         ids, segments = (features[name][0].numpy() for name in ("input_ids", "segment_ids"))

@@ -11,7 +11,7 @@ import os
 
 import numpy as np
 
-from bert_tf.analysis.behaviours import MEASURES
+from bert_tf.analysis.behaviors import MEASURES
 from bert_tf.files import new_file
 from run.inside.numbers import round_measures
 
@@ -35,7 +35,7 @@ def write(path, model, heads, observations):
               for name in ("STYLE", "SCRIPT")}
     parts["DATA"] = to_safe_json({
         "model": model, "heads": heads, "texts": [_to_page_values(each) for each in observations],
-        "measures": [{"name": each.name, "title": each.title, "help": each.help, "behavior": each.is_behaviour}
+        "measures": [{"name": each.name, "title": each.title, "help": each.help, "behavior": each.is_behavior}
                      for each in MEASURES]})
     page = read_web_file("page.html")
     before, after = page.split("@@MATRICES@@")

@@ -67,7 +67,7 @@ def run(settings):
 
 
 def _train_probes(settings, train, dev, train_labels, dev_labels):
-    """Trains probes; returns bert_tf.analysis.probes.Probed. Labels: one str per example of LabeledWords."""
+    """Trains probes; returns bert_tf.analysis.probes.ProbeResult. Labels: one str per example of LabeledWords."""
     classes = {label: number for number, label in enumerate(sorted(set(train_labels)))}
     examples = [probes.Examples(each.vectors, each.places, np.array([classes.get(label, -1) for label in labels]))
                 for each, labels in ((train, train_labels), (dev, dev_labels))]
@@ -89,12 +89,12 @@ def _write(settings, train, dev, result, control):
     text = "\n".join("".join(line) for line in table) + (
         f"\n{len(train.labels):,} training examples of {len(set(train.labels))} labels, {len(dev.labels):,} evaluation "
         f"examples; most common label, {most_common}: {majority:.4f}\ncenter of gravity of the mix: layer "
-        f"{result.centre:.2f}; for the control task: layer {control.centre:.2f}\n")
+        f"{result.center:.2f}; for the control task: layer {control.center:.2f}\n")
     texts = {"probes.txt": text, "probes.tsv": "".join("\t".join(map(str, row)) + "\n" for row in [header, *rows]),
              "probes.json": json.dumps({
                  "label": settings.label, "train_examples": len(train.labels), "dev_examples": len(dev.labels),
                  "majority": majority, **{name: {"accuracy": each.accuracy.tolist(), "mix": each.mix_accuracy,
-                                                 "weights": each.weights.tolist(), "centre": each.centre}
+                                                 "weights": each.weights.tolist(), "centre": each.center}
                                           for name, each in (("labels", result), ("control", control))}}, indent=2)}
     for name, content in texts.items():
         with new_file(os.path.join(settings.output_dir, name)) as file:
@@ -116,7 +116,7 @@ def _draw(result, control, majority):
     above.set(ylabel="accuracy")
     above.legend(fontsize=8)
     below.bar(layers, result.weights)
-    below.axvline(result.centre, color="black", linewidth=1, label=f"center of gravity {result.centre:.2f}")
+    below.axvline(result.center, color="black", linewidth=1, label=f"center of gravity {result.center:.2f}")
     below.set(xlabel="layer (0: embeddings)", ylabel="weight in the mix")
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.legend(fontsize=8)

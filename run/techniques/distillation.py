@@ -17,7 +17,7 @@ from bert_tf.layers import Projection, WeightInitializer
 from bert_tf.run_state import fingerprint
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.graphs import GRAPHS
-from bert_tf.techniques.distillation import DistilledModel, create_distillation_loss, tapped, taps_of
+from bert_tf.techniques.distillation import DistilledModel, call_with_taps, create_distillation_loss, create_taps
 from bert_tf.techniques.layer_maps import INNER, map_layers
 from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
 from data_prep.tasks.base import ID_FEATURES
@@ -86,7 +86,7 @@ class Distillation(Technique):
         teacher = self._load_teacher()
 
         def answers(features):
-            outputs, inner = tapped(teacher, features, self._taps[1])
+            outputs, inner = call_with_taps(teacher, features, self._taps[1])
             return {**outputs, **inner}
         return answers
 
@@ -205,7 +205,7 @@ class TaskDistillation(Distillation):
         model = self._load_teacher()
 
         def answer(features, training):
-            outputs, inner = tapped(model, features, self._taps[1], training)
+            outputs, inner = call_with_taps(model, features, self._taps[1], training)
             rows = tf.shape(features["input_ids"])[:-1]  # [B] or [B, choices]
             return {**outputs, **{name: tf.reshape(value, tf.concat([rows, tf.shape(value)[1:]], axis=0))
                                   for name, value in inner.items()}}
@@ -238,8 +238,8 @@ def _make_taps(losses, student, teacher):
     """Creates the Taps of the student and of the teacher (BertConfigs) that LossSettings require."""
     names = [name for name in INNER if name in losses.weights]
     if not names:
-        return taps_of((), ())
-    return taps_of(names, map_layers(losses.parsed_layer_map, student.num_hidden_layers, teacher.num_hidden_layers))
+        return create_taps((), ())
+    return create_taps(names, map_layers(losses.parsed_layer_map, student.num_hidden_layers, teacher.num_hidden_layers))
 
 
 def _select_outputs(features):

@@ -23,8 +23,8 @@ class WeightPruning(Technique):
         """See Technique. Reports how many weights remain."""
         if build.steps is None:
             return
-        stay, total = sparsity.share_of_weights(build.model.encoder)
-        size, compressed = sparsity.compressed_bytes(build.model.trainable_variables)
+        stay, total = sparsity.count_remaining_weights(build.model.encoder)
+        size, compressed = sparsity.measure_compressed_size(build.model.trainable_variables)
         print(f"{folder}: {stay:,} of {total:,} weights of the encoder's matrices are nonzero ({stay / total:.1%}); "
               f"all weights take {size / 1e6:.1f} MB, or {compressed / 1e6:.1f} MB with gzip compression")
 

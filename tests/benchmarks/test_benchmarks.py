@@ -47,15 +47,13 @@ class Case:
 
     Attributes:
       settings: Dict of settings, except for the files of `paths`.
-      rows: Dict of the beginning of a line -> number of figures in the line.
-      patterns: Regular expressions of other lines.
+      lines: Regular expressions of the beginnings of printed lines.
       comparisons: Set of (name, peer) of the stored comparisons.
       options: Dict of other arguments of the benchmark's function `measure`.
     """
 
     settings: dict
-    rows: dict = dataclasses.field(default_factory=dict)
-    patterns: tuple = ()
+    lines: tuple = ()
     comparisons: frozenset = frozenset()
     options: dict = dataclasses.field(default_factory=dict)
 
@@ -64,86 +62,69 @@ SHAPES = {"batch_sizes": ("2", "1"), "lengths": ("7", "9")}
 PRETRAINING_STEP = {"train_batch_size": 3, "max_seq_length": 10, "max_predictions_per_seq": 4}
 CASES = {
     bfloat16: Case(
-        SHAPES, {"2 x 7": 7, "1 x 9": 7},
-        (r"PyTorch is not installed, so it is skipped: pip install -e '\.\[peers\]'",),
+        SHAPES, (r"PyTorch is not installed, so it is skipped: pip install -e '\.\[peers\]'",),
         {(f"Export in bfloat16, {shape} tokens", f"{peer} in float32")
          for shape in ("2 x 7", "1 x 9") for peer in ("this project", OFFICIAL)}),
     dynamic_masking: Case(
         {"max_seq_length": 11, "max_predictions_per_seq": 3, "batch_size": 4, "batches": 2, "records": 10, "cores": 1},
-        dict.fromkeys(("records with masks, read ", "records without masks, read ", "read and masked ",
-                       "read and masked, whole words "), 2),
-        ("1 cores, batches of 4, length 11, median of 1",)),
+        (f"records with masks, read .*{NUMBER}", f"records without masks, read .*{NUMBER}",
+         f"read and masked .*{NUMBER}", f"read and masked, whole words .*{NUMBER}")),
     encoder: Case(
-        {**PRETRAINING_STEP, **SHAPES},
-        {**dict.fromkeys(("2 x 7", "1 x 9", "dropout 0.1", "dropout 0.0"), 5),
-         "forward  ": 3, "forward + backward ": 3},
-        ("forward, batch x length .*", "step, 3 x 10 .*", "padding, 3 x 10, 42% real .*"),
+        {**PRETRAINING_STEP, **SHAPES}, ("padding, 3 x 10, 42% real",),
         {("Forward pass, 2 x 7 tokens", f"{OFFICIAL} BertEncoder"),
          ("Forward pass, 1 x 9 tokens", f"{OFFICIAL} BertEncoder"),
          ("Pre-training step, 3 x 10 tokens", f"{OFFICIAL} BertPretrainerV2, AdamWeightDecay")}),
     input_hosts: Case(
         {"max_seq_length": 12, "max_predictions_per_seq": 3, "batch_size": 8, "batches": 2, "records": 20, "files": 2,
          "hosts": ("2",), "parts": ("4",)},
-        dict.fromkeys(("2 hosts, each parses everything", "2 hosts, each parses its rows",
-                       "one of 4 alone, each parses its rows"), 4),
-        ("records with masks  .*", "masks drawn in training  .*",
+        (f"2 hosts, each parses everything .*{NUMBER}", f"one of 4 alone, each parses its rows .*{NUMBER}",
          rf"2 hosts, each parses its rows +{NUMBER} +1\.00 x +{NUMBER} +1\.00 x"),
         options={"processes": multiprocessing.dummy}),
     input_pipeline: Case(
         {"max_seq_length": 12, "max_predictions_per_seq": 3, "records": 20, "files": 2, "batch_size": 4,
          "train_batch_size": 3, "sizes": ("tiny",), "input_file": None},
-        {"reading, shuffling, parsing": 1, "skipping in an epoch": 1, "counting": 1, "training BERT-Tiny": 2},
-        ("20 records in 2 files, batches of 4 x 12",)),
+        tuple(f"{name} .*{NUMBER}" for name in (
+            "reading, shuffling, parsing", "skipping in an epoch", "counting", "training BERT-Tiny"))),
     length_groups: Case(
         {"max_seq_length": 20, "examples": 50, "batch_size": 4, "steps": 2},
-        {"padded ": 1, "grouped by length ": 1, "ratio ": 1},
-        (r"50 examples, 4\d\.\d% of their 20 positions are not padding",)),
+        (r"50 examples, 4\d\.\d% of their 20 positions are not padding", f"ratio .*{NUMBER}")),
     litert: Case(
         {"batch_sizes": (1, 3), "lengths": (9, 8), "max_seq_length": 10, "sentences": (1, 3)},
-        {"1 x 9 ": 8, "3 x 8 ": 8, "1 sentences": 5, "3 sentences": 5},
         (r"ONNX Runtime is skipped, since no_such_package cannot be imported: pip install -e '\.\[peers\]'",),
         {("LiteRT int8, 1 x 9", f"{OFFICIAL}, float32"), ("LiteRT int8, 3 x 8", f"{OFFICIAL}, float32"),
          ("LiteRT int8 from text, 1 sentence", f"{OFFICIAL}'s export"),
          ("LiteRT int8 from text, 3 sentences", f"{OFFICIAL}'s export")}),
     packing: Case(
         {"train_batch_size": 3, "max_seq_length": 24, "max_predictions_per_seq": 6},
-        {"padded ": 4, "packed  ": 4},
-        (r"padded +[45]\d\.\d% +1\.000 .*", r"packed +9\d\.\d% +1\.[5-9]\d* .*",
-         f"packed: {NUMBER} times the sequences per second"),
+        (r"padded +[45]\d\.\d% +1\.000 ", r"packed +9\d\.\d% +1\.[5-9]\d* "),
         {("Pre-training at 24 tokens with fixed shapes, packed", "this project, padded")}),
     pretraining_data: Case(
         {"max_seq_length": 13, "max_predictions_per_seq": 3, "dupe_factor": 2, "num_output_shards": 2},
-        {OFFICIAL: 2, "this project": 2, "1 worker ": 2, "2 workers": 2, "ratio": 1, "a worker takes ": 1,
-         "1 thread tokenizing ": 2, "2 threads tokenizing ": 2, "8 threads, by their number ": 2,
-         "any threads, by the lock ": 2},
-        (r"0\.00 MB of text, dupe_factor 2, length 13, one core, median of 1",),
+        (f"2 workers .*{NUMBER}", f"any threads, by the lock .*{NUMBER}"),
         {("Pre-training records, one core", f"{OFFICIAL} create_pretraining_data")}),
     recompute: Case(
         {"batch_size": 2, "max_seq_length": 9, "max_predictions_per_seq": 3},
-        {"activations kept ": 2, "activations recomputed ": 2, "recomputing takes ": 2},
+        tuple(f"{name} .*{NUMBER}" for name in ("activations kept", "activations recomputed", "recomputing takes")),
         options={"run": lambda function, *arguments: function(*arguments)}),
     serving: Case(
-        {"max_seq_length": 10, "batch_sizes": ("1", "3"), "threads": 2}, {"1 sentences": 9, "3 sentences": 9},
-        (r".*their answers differ by at most (0|\d\S*e-(0[7-9]|[1-9]\d)).*",
-         r"matrix multiplications with weights in the optimized graph: \d+ .*"),
+        {"max_seq_length": 10, "batch_sizes": ("1", "3"), "threads": 2},
+        (r".*their answers differ by at most (0|\d\S*e-(0[7-9]|[1-9]\d))",
+         r"matrix multiplications with weights in the optimized graph: \d+ "),
         {("Served classifier, 1 sentence", f"{OFFICIAL}'s export"),
          ("Served classifier, 3 sentences", f"{OFFICIAL}'s export")}),
     tokenization: Case(
-        {"batch_size": 7, "turn_bytes": 1}, {},
-        ("creating a tokenizer of 15 entries: .*", *(
-            rf"  {name} +{NUMBER} MB/s +{NUMBER} x plain Python +{differing} of 41 lines differ"
-            for name, differing in (("ours", 0), ("ours, with offsets", 0), (r"tf-text \w+", r"\d+")))),
+        {"batch_size": 7, "turn_bytes": 1},
+        tuple(rf"  {name} +{NUMBER} MB/s +{NUMBER} x plain Python +{differing} of 41 lines differ"
+              for name, differing in (("ours", 0), ("ours, with offsets", 0), (r"tf-text \w+", r"\d+"))),
         {(f"{language} text to ids, one core", peer) for language in ("English", "Korean")
          for peer in ("tf-text FastBertTokenizer", "tf-text BertTokenizer", "the rules in plain Python")}),
     training_step: Case(
-        PRETRAINING_STEP, dict.fromkeys(training_step.KINDS.values(), 5), (),
+        PRETRAINING_STEP, (),
         {(f"{kind}, a step{of_type}", peer) for kind in training_step.KINDS.values() for of_type, peer in (
             ("", f"{OFFICIAL}, AdamWeightDecay"), (" in bfloat16", "this project in float32"))}),
     vocabulary: Case(
-        {"vocab_sizes": ("40", "42"), "rounds": 2}, {},
-        (f"counted {NUMBER} MB on one core in {NUMBER} s, {NUMBER} MB/s", rf"vocab\.txt +15 +{NUMBER} +{NUMBER}%.*",
-         *(rf"{name} +{size} +\d+ +{NUMBER} +{NUMBER} +{rest}" for size in (40, 42) for name, rest in (
-             (r"tokenizers \(ours\)", r"0\.00% +yes"), ("tensorflow_text", rf"{NUMBER}% +\w+")))),
+        {"vocab_sizes": ("40", "42"), "rounds": 2},
+        tuple(rf"tokenizers \(ours\) +{size} +\d+ +{NUMBER} +{NUMBER} +0\.00% +yes" for size in (40, 42)),
         {(f"Learning {size} vocabulary entries", "tf-text's WordPiece learner") for size in (40, 42)}),
 }
 
@@ -188,12 +169,8 @@ def test_output(benchmark, paths, monkeypatch, capsys):
     settings = get_settings(benchmark, {**paths, "rounds": 1, **case.settings}, monkeypatch)
     benchmark.measure(settings, **case.options)
     lines = capsys.readouterr().out.splitlines()
-    for start, columns in case.rows.items():
-        figures = [re.findall(NUMBER, line.removeprefix(start)) for line in lines if line.startswith(start)]
-        assert figures, (start, lines)
-        assert {len(each) for each in figures} == {columns}, (start, lines)
-    for pattern in case.patterns:
-        assert any(re.fullmatch(pattern, line) for line in lines), (pattern, lines)
+    for pattern in case.lines:
+        assert any(re.match(pattern, line) for line in lines), (pattern, lines)
     if case.comparisons:
         name = benchmark.__name__.rpartition(".")[2]
         result = json.loads((pathlib.Path(paths["results_dir"]) / f"{name}.json").read_text())

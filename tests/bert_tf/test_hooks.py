@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.layers import Hook, Projection, WeightInitializer, attach, attached, detach, hooks
+from bert_tf.layers import Hook, Projection, WeightInitializer, attach, attach_hooks, detach, hooks
 from tests.encoders import make_encoder
 
 T, K, M = 3, 5, 7
@@ -49,10 +49,10 @@ def test_the_last_hook_is_outermost_and_untracked(projection):
 def test_a_context_detaches_its_hooks_also_after_an_error(projection):
     x = tf.ones([T, K])
     plain = projection(x)
-    with attached([(projection, Scale(2.0, []))]):
+    with attach_hooks([(projection, Scale(2.0, []))]):
         np.testing.assert_allclose(projection(x), 2 * plain, rtol=1e-6)
     np.testing.assert_array_equal(projection(x), plain)
-    with pytest.raises(tf.errors.InvalidArgumentError), attached([(projection, Scale(2.0, []))]):
+    with pytest.raises(tf.errors.InvalidArgumentError), attach_hooks([(projection, Scale(2.0, []))]):
         projection(tf.ones([T, K + 1]))
     np.testing.assert_array_equal(projection(x), plain)
     assert projection.hooks == ()
@@ -64,7 +64,7 @@ def test_rejected_merge_of_a_nonlinear_hook(projection):
             return multiply(x * x, kernel)
 
     attach(projection, Inputs())
-    with pytest.raises(InputError, match="Inputs changes a product in a way that no single kernel does"):
+    with pytest.raises(InputError, match="Inputs cannot be merged into a single kernel"):
         hooks.merge_kernel(projection, projection.kernel)
 
 
@@ -82,7 +82,7 @@ def test_a_hook_of_the_encoder_runs_around_each_layer(reference_config, batch, f
         return 2.0 * output, attention
 
     model = models.BertClassifier(encoder, 3)
-    with attached([(encoder, hook)]):
+    with attach_hooks([(encoder, hook)]):
         changed = encoder(batch)
         logits = model(batch)["logits"]
     assert numbers == [0, 1] * 2

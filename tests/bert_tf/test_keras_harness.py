@@ -14,7 +14,7 @@ import tf_keras
 from bert_tf import losses, models
 from bert_tf.errors import InputError
 from bert_tf.fast import CastWeights
-from bert_tf.layers import Hook, WeightInitializer, attach, attached, detach
+from bert_tf.layers import Hook, WeightInitializer, attach, attach_hooks, detach
 from bert_tf.optimization import create_optimizer
 from bert_tf.techniques import lora
 from tests.bert_tf import keras_cases
@@ -194,15 +194,15 @@ def test_hooks_and_replaced_weights_cannot_be_saved(tmp_path, features):
                 save()
             assert str(caught.value) == message
 
-    with attached([(model.encoder.pooler, Doubled())]):
+    with attach_hooks([(model.encoder.pooler, Doubled())]):
         assert_reported("layer 'dense' has the hook Doubled, which cannot be saved; detach it first",
                         lambda: model.save(tmp_path / "model.keras"), lambda: model.save(tmp_path / "saved"),
                         lambda: functional.save(tmp_path / "functional.keras"),
                         lambda: tf_keras.models.clone_model(functional))
     cast = CastWeights(model)
     cast.refresh()
-    with cast.in_use():
-        assert_reported("layer 'qkv' has replaced weights, which cannot be saved; restore its own first")
+    with cast.apply():
+        assert_reported("layer 'qkv' has replaced weights, which cannot be saved; restore the original weights first")
     model.get_config()
     attach(model.encoder, functools.partial(around, 3))
     assert_reported("layer 'bert' has the hook around, which cannot be saved; detach it first")

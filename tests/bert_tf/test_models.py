@@ -62,7 +62,7 @@ def test_tokens_do_not_attend_to_padding(features):
 
 def test_a_sequence_longer_than_the_position_embeddings(features):
     too_long = {name: tf.ones([B, 14], tf.int32) for name in features}
-    with pytest.raises(ValueError, match="the sequence length, 14, is over max_position_embeddings, 13"):
+    with pytest.raises(ValueError, match="the sequence length, 14, is greater than max_position_embeddings, 13"):
         models.BertEncoder(CONFIG)(too_long)
 
 

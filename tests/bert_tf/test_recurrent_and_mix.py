@@ -30,7 +30,7 @@ def test_a_mix_is_first_a_mean_then_a_weighted_sum():
     np.testing.assert_allclose(mix(layers, axis=1), layers.mean(axis=1), atol=1e-6)
     mix.scores.assign(np.log([1.0, 2.0, 5.0]))
     mix.gamma.assign(3.0)
-    np.testing.assert_allclose(mix.weights_of_layers, [0.125, 0.25, 0.625], atol=1e-6)
+    np.testing.assert_allclose(mix.layer_weights, [0.125, 0.25, 0.625], atol=1e-6)
     expected = 3 * (0.125 * layers[:, 0] + 0.25 * layers[:, 1] + 0.625 * layers[:, 2])
     np.testing.assert_allclose(mix(layers, axis=1), expected, atol=1e-6)
     np.testing.assert_allclose(mix(layers.transpose([1, 0, 2])), expected, atol=1e-6)

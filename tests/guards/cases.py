@@ -46,18 +46,21 @@ class Case:
     Attributes:
       module: Name of the script's module.
       flags: Dict of flag name to value, without `output_dir`.
-      needs: Names of the cases and records whose output the command reads.
     """
 
     module: str
     flags: dict
-    needs: tuple[str, ...] = ()
+
+    @property
+    def needs(self):
+        """Names of the cases and records whose output the command reads."""
+        names = (self.flags.get(flag) for flag in ("init_checkpoint", "teacher", "input_file"))
+        return [name for name in names if name in CASES or name in RECORDS]
 
 
-def pretraining(objective, records=None, needs=(), **flags):
-    records = f"{records or objective}.tfrecord"
-    return Case("run.run_pretraining", {**PRETRAINING, "objective": objective, "input_file": records, **flags},
-                (records, *needs))
+def pretraining(objective, records=None, **flags):
+    return Case("run.run_pretraining", {
+        **PRETRAINING, "objective": objective, "input_file": f"{records or objective}.tfrecord", **flags})
 
 
 RECORDS = {  # name -> flags of data_prep.create_pretraining_data
@@ -96,9 +99,9 @@ CASES = {
     "packed_dynamic": pretraining("sentence_order", "packed_dynamic", pack_sequences=True, **DYNAMIC),
     # Initial weights, configs, and other settings of training.
     "from_pretraining": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": None,
-                                                    "init_checkpoint": "pretraining"}, ("pretraining",)),
+                                                    "init_checkpoint": "pretraining"}),
     "from_classifier": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": None, "vocab_file": None,
-                                                   "init_checkpoint": "classifier"}, ("classifier",)),
+                                                   "init_checkpoint": "classifier"}),
     "shared_weights": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": "shared.json"}),
     "shared_pretraining": pretraining("sentence_pairs", bert_config_file="shared.json"),
     "best": Case("run.run_classifier", {**CLASSIFIER, "do_eval": True, "eval_steps": 2}),
@@ -119,37 +122,33 @@ CASES = {
     "quantize_choice": Case("run.run_multiple_choice", {**CHOICE, "quantize_from_step": 0}),
     "packed_classifier": Case("run.run_classifier", {**CLASSIFIER, "pack_sequences": True, "jit_compile": True}),
     "packed_tagger": Case("run.run_tagger", {**TAGGER, "pack_sequences": True, "group_by_length": False}),
-    "frozen_features": Case("run.run_tagger", {**TAGGER, **FROZEN, "frozen_features": "last"}, ("pretraining",)),
-    "frozen_weighted": Case("run.run_tagger", {**TAGGER, **FROZEN, "frozen_features": "weighted_sum_all"},
-                            ("pretraining",)),
-    "distillation": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES, "keep_answers": False}, ("teacher",)),
-    "kept_answers": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES}, ("teacher",)),
+    "frozen_features": Case("run.run_tagger", {**TAGGER, **FROZEN, "frozen_features": "last"}),
+    "frozen_weighted": Case("run.run_tagger", {**TAGGER, **FROZEN, "frozen_features": "weighted_sum_all"}),
+    "distillation": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES, "keep_answers": False}),
+    "kept_answers": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES}),
     "inner_first": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES, "inner_proportion": 0.34,
-                                                 "temperature": 2.0}, ("teacher",)),
-    "unlabeled": Case("run.run_distillation", {**OF_CLASSIFIER, "unlabeled_file": "texts.txt", "label_weight": 0},
-                      ("teacher",)),
+                                                 "temperature": 2.0}),
+    "unlabeled": Case("run.run_distillation", {**OF_CLASSIFIER, "unlabeled_file": "texts.txt", "label_weight": 0}),
     "narrow_student": Case("run.run_distillation", {**OF_TAGGER, "student_config_file": "narrow.json",
-                                                    "hidden_weight": 1, "cls_weight": 1}, ("tagger",)),
-    "theseus": Case("run.run_distillation", REPLACED, ("classifier",)),
+                                                    "hidden_weight": 1, "cls_weight": 1}),
+    "theseus": Case("run.run_distillation", REPLACED),
     "of_regression": Case("run.run_distillation", {
-        **OF_CLASSIFIER, "teacher": "regression", "data_dir": "own", "student_layers": "0"}, ("regression",)),
+        **OF_CLASSIFIER, "teacher": "regression", "data_dir": "own", "student_layers": "0"}),
     "of_squad": Case("run.run_distillation", {
         **DISTILLATION, "teacher": "squad_v1", "train_file": "squad_v1.json", "predict_file": "squad_v1.json",
-        "student_layers": "1"}, ("squad_v1",)),
+        "student_layers": "1"}),
     "of_choice": Case("run.run_distillation", {
         **DISTILLATION, "teacher": "multiple_choice", "train_file": "choices.csv", "dev_file": "choices.csv",
-        "student_layers": "1", "keep_answers": False, **LOSSES, "cls_weight": 0}, ("multiple_choice",)),
+        "student_layers": "1", "keep_answers": False, **LOSSES, "cls_weight": 0}),
     "general_distillation": Case("run.run_general_distillation", {
-        **GENERAL, **LOSSES, "student_config_file": "narrow.json", "attention_weight": 0},
-        ("pretraining", "sentence_pairs.tfrecord")),
+        **GENERAL, **LOSSES, "student_config_file": "narrow.json", "attention_weight": 0}),
     "general_packed": Case("run.run_general_distillation", {
         **GENERAL, "student_layers": "1", "teacher": "packed_pretraining", "objective": "segment_pairs",
-        "pack_sequences": True, "input_file": "packed.tfrecord"}, ("packed_pretraining", "packed.tfrecord")),
-    "prune_model": Case("run.prune_model", PRUNING, ("classifier",)),
-    "prune_and_distill": Case("run.prune_model", {**PRUNING, **LOSSES, "attention_weight": 0, "distill": True},
-                              ("classifier",)),
+        "pack_sequences": True, "input_file": "packed.tfrecord"}),
+    "prune_model": Case("run.prune_model", PRUNING),
+    "prune_and_distill": Case("run.prune_model", {**PRUNING, **LOSSES, "attention_weight": 0, "distill": True}),
     "pruned_words": Case("run.prune_model", {**PRUNING, "keep_heads": 1.0, "keep_neurons": 0.5, "embedding_size": 12,
-                                             "drop_layers": "0"}, ("classifier",)),
+                                             "drop_layers": "0"}),
     # Options.
     **{f"classifier_{name}": Case("run.run_classifier", {**CLASSIFIER, **flags}) for name, flags in OPTIONS.items()},
     **{f"pretraining_{name}": pretraining("sentence_pairs", **flags) for name, flags in OPTIONS.items()},
@@ -162,9 +161,9 @@ CASES = {
     "pruning_lamb_mirrored": Case("run.run_classifier", {
         **CLASSIFIER, "weight_pruning": "magnitude", "keep_weights": 0.5, "pruning_end": 0.67, "optimizer": "lamb",
         **MIRRORED}),
-    "theseus_float16": Case("run.run_distillation", {**REPLACED, **OPTIONS["float16"]}, ("classifier",)),
+    "theseus_float16": Case("run.run_distillation", {**REPLACED, **OPTIONS["float16"]}),
     "distillation_mirrored": Case("run.run_distillation", {
-        **OF_CLASSIFIER, **LOSSES, **MIRRORED, **OPTIONS["accumulate"], "keep_answers": False}, ("teacher",)),
+        **OF_CLASSIFIER, **LOSSES, **MIRRORED, **OPTIONS["accumulate"], "keep_answers": False}),
 }
 
 

@@ -1,6 +1,5 @@
-"""The checkpoints of a run: tensors, digests, summaries, and object graphs."""
+"""The checkpoints of a run: tensors, summaries, and object graphs."""
 
-import hashlib
 import re
 
 import numpy as np
@@ -25,14 +24,6 @@ def read(folder):
     """Reads all checkpoints below a directory: dict of object-graph key to array, sorted by key."""
     return dict(sorted((name + key, reader.get_tensor(key)) for name, reader in open_all(folder).items()
                        for key in reader.get_variable_to_shape_map() if key != GRAPH))
-
-
-def digest(tensors):
-    """Returns the SHA-256 of all tensors, sorted by key: keys, dtypes, shapes, and bytes."""
-    found = hashlib.sha256()
-    for key, array in sorted(tensors.items()):
-        found.update(f"{key} {array.dtype} {list(array.shape)} ".encode() + np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
 
 
 def summarize(tensors):

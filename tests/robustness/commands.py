@@ -4,7 +4,6 @@ import absl.flags
 
 from bert_tf.errors import InputError
 from tests import scripts
-from tests.robustness.runner import Try
 
 LONGEST_MESSAGE = 300  # Characters.
 
@@ -77,9 +76,3 @@ def get_flag_types(command):
     known = set(absl.flags.FLAGS)
     with scripts.parsed(f"{package}.{command}", **flags):
         return {name: absl.flags.FLAGS[name].flag_type() for name in set(absl.flags.FLAGS) - known}
-
-
-def attempt(command, changes, says, **more):
-    """Returns the Try of a command with changed flags; None removes a flag."""
-    package, flags = COMMANDS[command]
-    return Try(f"{package}.{command}", {**flags, **changes}, says, **more)

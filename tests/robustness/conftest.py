@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.robustness import runner, world
+from tests.robustness import world
 
 
 @pytest.fixture(scope="session")
@@ -10,6 +10,6 @@ def world_folder(tmp_path_factory):
     """A directory filled by `world.make`. Fails at the end if a test changed it."""
     folder = tmp_path_factory.mktemp("world")
     world.make(folder)
-    before = runner.snapshot(folder)
+    before = world.snapshot(folder)
     yield folder
-    assert runner.snapshot(folder) == before
+    assert world.snapshot(folder) == before

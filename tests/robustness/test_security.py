@@ -61,7 +61,7 @@ def test_yaml_creates_no_objects(tmp_path, trap):
 @pytest.mark.parametrize("place", ["../other.safetensors", "/etc/passwd", "", 3])
 def test_safetensors_index_cannot_leave_its_directory(tmp_path, place):
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": place}}))
-    with pytest.raises(InputError, match="has no weight_map of tensors to the files beside it"):
+    with pytest.raises(InputError, match="has no weight_map of tensors to files in the same directory"):
         open_checkpoint(str(tmp_path))
 
 

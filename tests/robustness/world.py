@@ -1,6 +1,7 @@
 """Files for hostile commands and for the soak: a model of each kind, data of each task, text, and records."""
 
 import json
+import os
 import shutil
 import string
 
@@ -99,3 +100,16 @@ def _data(folder):
     for name in ("1.json", "2.json"):
         (folder / "race" / name).write_text(json.dumps(RACE))
     (folder / "labels.txt").write_text("0\n1\n")
+
+
+def snapshot(folder):
+    """Returns a dict of each file and each empty directory below a directory to its state."""
+    found = {}
+    for parent, folders, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            status = os.lstat(path)
+            found[os.path.relpath(path, folder)] = status.st_size, status.st_mtime_ns, status.st_ino
+        if not folders and not names:
+            found[os.path.relpath(parent, folder)] = "empty"
+    return found

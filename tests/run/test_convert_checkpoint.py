@@ -113,9 +113,9 @@ def test_longer_position_embeddings(original, reference, tmp_path, source, outpu
 
 def test_notes_on_omitted_tensors_and_on_the_activation(reference, tmp_path):
     lines = convert(str(reference / "classify_init.ckpt"), str(tmp_path / "garden"), "model_garden")
-    assert lines[1:] == ["  not written, the format has no place for them: output_bias, output_weights"]
+    assert lines[1:] == ["  not written, since the format does not support them: output_bias, output_weights"]
     lines = convert(str(reference / "hf_tiny"), str(tmp_path / "tf1"), "tf1")
-    assert "hidden_act is gelu_exact, the erf form" in lines[1]
+    assert "hidden_act is gelu_exact (the erf form)" in lines[1]
     assert BertConfig.from_json_file(tmp_path / "tf1" / "bert_config.json").hidden_act == "gelu_exact"
 
 
@@ -144,15 +144,15 @@ def test_overwrite(original, reference, tmp_path, capsys):
     ("original", {"num_hidden_layers": 3}, {},
      "the checkpoint has no bert/encoder/layer_2/attention/self/query/kernel, which the"),
     ("original", {"num_hidden_layers": 1}, {},
-     "has bert/encoder/layer_1/attention/output/LayerNorm/beta, for which the BERT config, with num_hidden_layers 1, "),
+     "contains bert/encoder/layer_1/attention/output/LayerNorm/beta, but the BERT config has num_hidden_layers 1"),
     ("original", {"vocab_size": 119}, {},
-     r"word_embeddings has shape \[120, 32\] in the checkpoint and \[119, 32\] by the BERT"),
+     r"word_embeddings has shape \[120, 32\] in the checkpoint and \[119, 32\] in the BERT"),
     ("hf_tiny", {"hidden_act": "gelu"}, {},
      "hidden_act is 'gelu_exact' in the checkpoint and 'gelu' in the BERT config"),
     ("original", {}, {"max_position_embeddings": 64},
-     "`max_position_embeddings`=64: the model has 64 positions; a table can only"),
+     "`max_position_embeddings`=64: must be greater than 64, the number of position"),
     ("original", {}, {"vocab_file": "more.txt"},
-     "`vocab_file`=more.txt: has 121 entries, the model has 120: it is another model's"),
+     "`vocab_file`=more.txt: has 121 entries, but the model has 120; set the vocabulary"),
 ])
 def test_rejected_conversions(original, vocabulary, reference, tmp_path, monkeypatch, source, change, options, message):
     monkeypatch.chdir(tmp_path)

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.errors import InputError
-from bert_tf.export.request_checks import check_same_size, without_padding
+from bert_tf.export.request_checks import check_same_size, trim_padding
 from bert_tf.export.servable import Servable
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.graphs.base import Graph
@@ -57,7 +57,7 @@ class ServedClassifier(Servable):
 
     def answer(self, features):
         if not self.static_length:
-            features = without_padding(features)
+            features = trim_padding(features)
         return self._answers(self.model(features)["logits"])
 
     def _answers(self, logits):
@@ -73,15 +73,15 @@ class ServedClassifier(Servable):
 
     def litert_metadata(self):
         if self._windows:
-            raise InputError("the model reads long texts in windows, which a LiteRT file does not; export a SavedModel "
-                             "instead, or train without windows")
+            raise InputError("the model reads long texts in windows, which LiteRT files do not support; export a "
+                             "SavedModel instead, or train without windows")
         return super().litert_metadata(labels=self._labels, multi_label=self._multi_label)
 
 
 def check_labels(labels, num_outputs):
     """Raises InputError unless a model has one output per label, or one output if there are no labels."""
     if (len(labels) or 1) != num_outputs:
-        raise InputError(f"there are {len(labels)} labels, and the model has {num_outputs} outputs")
+        raise InputError(f"there are {len(labels)} labels, but the model has {num_outputs} outputs")
 
 
 class ClassifierGraph(Graph):

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.export.request_checks import without_padding
+from bert_tf.export.request_checks import trim_padding
 from bert_tf.export.servable import Servable
 from bert_tf.tasks.graphs.base import Graph
 from bert_tf.tasks.masked_lm import MASK
@@ -45,14 +45,14 @@ class ServedMaskedLM(Servable):
         parts = tf.strings.split(text_a + MASK, MASK)  # the added [MASK] makes "" a part, and the last part ""
         pieces = self.tokenizer.tokenize(parts.values)
         masks = tf.fill([tf.size(parts.values)], self.tokenizer.mask_id)
-        pieces = ragged.side_by_side(pieces, ragged.of_lengths(masks, tf.ones_like(masks, tf.int64)))
-        pieces = ragged.merged(parts, pieces)  # [B, (tokens)], two [MASK] too many
+        pieces = ragged.concatenate_rows(pieces, ragged.split_by_lengths(masks, tf.ones_like(masks, tf.int64)))
+        pieces = ragged.merge_dimensions(parts, pieces)  # [B, (tokens)], two [MASK] too many
         return self.pack(pieces[:, :-2])
 
     def answer(self, features):
         """Converts features int32 [B, S] to candidates and their probabilities for each [MASK]; see the class."""
         if not self.static_length:
-            features = without_padding(features)
+            features = trim_padding(features)
         masked = features["input_ids"] == self.tokenizer.mask_id
         num_masks = tf.reduce_sum(tf.cast(masked, tf.int32), axis=1)
         if self.static_length:

@@ -5,7 +5,7 @@ from typing import ClassVar
 import tensorflow as tf
 
 from bert_tf import losses, models
-from bert_tf.export.request_checks import after, check, check_same_size, without_padding
+from bert_tf.export.request_checks import after, check, check_same_size, trim_padding
 from bert_tf.export.servable import Servable, parse_rows
 from bert_tf.tasks.graphs.base import Graph
 from bert_tf.tokenization.model_inputs import FEATURES, to_dense
@@ -43,7 +43,7 @@ class ServedMultipleChoice(Servable):
     def answer(self, features):
         shape = tf.shape(features["input_ids"])  # [B, C, S]
         if not self.static_length:
-            flat = without_padding({name: tf.reshape(features[name], [-1, shape[2]]) for name in FEATURES})
+            flat = trim_padding({name: tf.reshape(features[name], [-1, shape[2]]) for name in FEATURES})
             features = {name: tf.reshape(value, [shape[0], shape[1], tf.shape(value)[1]])
                         for name, value in flat.items()}
         probabilities = tf.nn.softmax(self.model(features)["logits"])

@@ -51,12 +51,12 @@ def split(tokenizer, texts):
     before = tf.gather(tf.concat([[0], ends + 1], 0), parts.row_starts())  # bytes of earlier rows
     ends -= tf.gather(before, ragged.row_numbers(parts))
     is_word = lengths > 0
-    words = ragged.kept(parts, is_word)
+    words = ragged.select(parts, is_word)
     word_starts = tf.boolean_mask(ends - lengths, is_word)
     tokens = tokenizer.tokenize_with_offsets(words.values)
     word = ragged.row_numbers(tokens.ids)
     return Pieces(
-        texts, ragged.merged(words, tokens.ids),
+        texts, ragged.merge_dimensions(words, tokens.ids),
         tf.gather(word_starts, word) + tf.cast(tokens.byte_starts.values, tf.int64),
         tf.gather(word_starts, word) + tf.cast(tokens.byte_ends.values, tf.int64),
         word, word_starts, word_starts + tf.cast(tf.strings.length(words.values), tf.int64),
@@ -67,8 +67,8 @@ def split(tokenizer, texts):
 def _is_odd(tokenizer, words, ids):
     """Returns bool [N], whether a word's tokens have a different number of characters, for example without accents."""
     widths = tf.constant([len(piece.removeprefix(SUFFIX_INDICATOR)) for piece in tokenizer.vocabulary], tf.int64)
-    characters = ragged.sums(ids.with_values(tf.gather(widths, ids.values)))
-    is_known = ragged.sums(ids.with_values(tf.cast(ids.values == tokenizer.unk_id, tf.int64))) == 0
+    characters = ragged.sum_rows(ids.with_values(tf.gather(widths, ids.values)))
+    is_known = ragged.sum_rows(ids.with_values(tf.cast(ids.values == tokenizer.unk_id, tf.int64))) == 0
     return is_known & (characters != tf.cast(tf.strings.length(words, "UTF8_CHAR"), tf.int64))
 
 
@@ -115,11 +115,11 @@ def show_most_context(windows, positions, num_contexts):
     Returns:
       bool [W, K].
     """
-    def by_context(values):  # [W] -> [W, 1, windows of the same context]
+    def group_by_context(values):  # [W] -> [W, 1, windows of the same context]
         those = tf.RaggedTensor.from_value_rowids(values, windows.rows, num_contexts, validate=False)
         return tf.gather(to_dense(those, 0), windows.rows)[:, tf.newaxis]
 
-    starts, lengths = by_context(windows.starts), by_context(windows.lengths)
+    starts, lengths = group_by_context(windows.starts), group_by_context(windows.lengths)
     left = positions[..., tf.newaxis] - starts
     right = lengths - 1 - left
     # Double precision, as in Python, so that the same windows are equal.

@@ -16,7 +16,7 @@ from bert_tf.tasks.graphs.base import Graph
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
-from bert_tf.tokenization.windows import cut_into_windows
+from bert_tf.tokenization.windows import split_into_windows
 
 
 class ServedSpanLabeler(Servable):
@@ -58,8 +58,8 @@ class ServedSpanLabeler(Servable):
         """
         super().__init__(model, tokenizer, **options)
         if self.max_seq_length <= max_query_length + 3:
-            raise InputError(f"`max_seq_length`={self.max_seq_length}: must be over `max_query_length` + 3, "
-                             f"{max_query_length + 3}, or the longest question leaves no room for the context")
+            raise InputError(f"`max_seq_length`={self.max_seq_length}: must be greater than `max_query_length` + 3, "
+                             f"{max_query_length + 3}; the longest question would leave no tokens for the context")
         if min(doc_stride, max_answer_length, max_windows) < 1:
             raise InputError(f"`doc_stride`={doc_stride}, `max_answer_length`={max_answer_length}, `max_windows`="
                              f"{max_windows}: each must be at least 1")
@@ -86,7 +86,7 @@ class ServedSpanLabeler(Servable):
     def answer_texts(self, question, context):
         """Computes the outputs of serving_default for string [B] each; see the class."""
         pieces, windows, features, was_cut = self._encode(question, context)
-        logits = self.answered(features)
+        logits = self.compute_answer(features)
         spans = rank_spans(windows, features, logits, pieces.ids, self._max_answer_length)
         contexts = ragged.row_numbers(spans.scores)
         texts, starts, ends = question_windows.span_texts(pieces, contexts, spans.first.values, spans.last.values)
@@ -111,7 +111,7 @@ class ServedSpanLabeler(Servable):
         query_cut = query.row_lengths() > self._max_query_length
         query = query[:, : self._max_query_length]
         room = self.max_seq_length - 3 - query.row_lengths()  # the original's 3: [CLS] and two [SEP]
-        windows = cut_into_windows(pieces.ids, room, self._doc_stride, self._max_windows)
+        windows = split_into_windows(pieces.ids, room, self._doc_stride, self._max_windows)
         features, _ = self.pack(tf.gather(query, windows.rows), windows.ids)
         return pieces, windows, features, windows.was_cut | query_cut
 
@@ -163,7 +163,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     start, end = (places % pairs // tf.cast(num_positions, tf.int64), places % tf.cast(num_positions, tf.int64))
     first = tf.gather_nd(starts, tf.stack([window, start], -1)) + to_piece
     last = tf.gather_nd(ends, tf.stack([window, end], -1)) + to_piece
-    return Spans(*(ragged.kept_columns(value, scores > NO_SPAN) for value in (scores, first, last)))
+    return Spans(*(ragged.select_columns(value, scores > NO_SPAN) for value in (scores, first, last)))
 
 
 def _best_positions(logits, is_real, count):
@@ -181,9 +181,9 @@ def _distinct(texts, scores, count):
     """Returns the first `count` distinct texts per row and their scores; [B, N_BEST_SIZE] -> [B, count]."""
     is_same = texts[:, :, tf.newaxis] == texts[:, tf.newaxis, :]
     earlier = tf.linalg.band_part(tf.ones([N_BEST_SIZE, N_BEST_SIZE]), -1, 0) - tf.eye(N_BEST_SIZE) > 0
-    kept = ~tf.reduce_any(is_same & earlier, axis=2) & (scores > NO_SPAN)
-    return (to_dense(ragged.kept_columns(texts, kept)[:, :count], "", count),
-            to_dense(ragged.kept_columns(scores, kept)[:, :count], NO_SPAN, count))
+    is_distinct = ~tf.reduce_any(is_same & earlier, axis=2) & (scores > NO_SPAN)
+    return (to_dense(ragged.select_columns(texts, is_distinct)[:, :count], "", count),
+            to_dense(ragged.select_columns(scores, is_distinct)[:, :count], NO_SPAN, count))
 
 
 class SpanLabelerGraph(Graph):

@@ -43,9 +43,9 @@ class ServedTokenClassifier(Servable):
         """Computes the outputs of serving_default for string [B]; see the class."""
         # Words may be returned to a client as JSON, which must be UTF-8.
         words = tf.strings.split(tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore"))  # [B, (W)]
-        pieces = self._pieces_of_words(words.values)  # [all W, (tokens)]
-        features, was_cut = self.pack(ragged.merged(words, pieces))
-        answer = self.answered(features)
+        pieces = self._tokenize_words(words.values)  # [all W, (tokens)]
+        features, was_cut = self.pack(ragged.merge_dimensions(words, pieces))
+        answer = self.compute_answer(features)
 
         row = ragged.row_numbers(words)
         before = tf.gather(tf.gather(pieces.row_splits, words.row_starts()), row)
@@ -58,11 +58,11 @@ class ServedTokenClassifier(Servable):
                 "scores": to_dense(words.with_values(scores), 0.0),
                 "num_words": tf.cast(words.row_lengths(), tf.int32), "was_cut": was_cut}
 
-    def _pieces_of_words(self, words):
+    def _tokenize_words(self, words):
         """Tokenizes words [N] -> RaggedTensor int32 [N, (tokens)]; [UNK] for words without any, as in training."""
         ids = self.tokenizer.tokenize(words)
         unknown = tf.fill([ids.nrows(), 1], self.tokenizer.unk_id)
-        return ragged.side_by_side(ids, ragged.kept_columns(unknown, (ids.row_lengths() == 0)[:, tf.newaxis]))
+        return ragged.concatenate_rows(ids, ragged.select_columns(unknown, (ids.row_lengths() == 0)[:, tf.newaxis]))
 
     def answer(self, features):
         probabilities = tf.nn.softmax(self.model(features)["logits"])  # [B, S, L]
@@ -80,7 +80,7 @@ class TokenClassifierGraph(Graph):
     def model(self, encoder, card):
         """See `Graph`; raises InputError without labels."""
         if not card.labels:
-            raise InputError("`labels_file` is required: nothing says which labels the tagger gives")
+            raise InputError("`labels_file` is required: the labels of the model are unknown")
         return models.BertTokenClassifier(encoder, len(card.labels))
 
     def loss(self, card, ignore_padding=False):

@@ -7,7 +7,7 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.files import without_surrogates
-from bert_tf.tasks.span_decoding import cut_into_windows, find_fullest_windows
+from bert_tf.tasks.span_decoding import find_fullest_windows, split_into_windows
 from data_prep import records
 from data_prep.tasks.squad.examples import split_words
 
@@ -137,7 +137,7 @@ class FeatureStream:
         """Yields the Features of one example; `question`, `answer`: int32 arrays of their tokens."""
         begin = np.concatenate([[self._tokenizer.cls_id], question, [self._tokenizer.sep_id]])
         # 3 as in the original BERT: [CLS] and two [SEP].
-        windows, _ = cut_into_windows(
+        windows, _ = split_into_windows(
             len(document.token_ids), self._max_seq_length - len(question) - 3, self._doc_stride)
         fullest = find_fullest_windows(windows)
         has_answer = self._is_training and not example.is_impossible

@@ -2,7 +2,7 @@
 
 import logging
 
-from bert_tf.tokenization.words import words_of_text
+from bert_tf.tokenization.words import split_text
 
 _log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ def get_final_text(tokens, original, do_lower_case, strip_accents=None):
       str. A part of `original`, for example only the year for "(1895-1943)." and the token "1895".
     """
     answer = " ".join(" ".join(tokens).replace(" ##", "").replace("##", "").split())
-    spaced = " ".join(words_of_text(original, do_lower_case, strip_accents))
+    spaced = " ".join(split_text(original, do_lower_case, strip_accents))
     start = spaced.find(answer)
     if start < 0 or not answer:
         _log.info("answer not found, using its complete words: %r in %r", answer, original)

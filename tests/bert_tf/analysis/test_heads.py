@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.analysis import behaviours, dependencies, distances, words
+from bert_tf.analysis import behaviors, dependencies, distances, words
 
 CLS, SEP, DOT = 2, 3, 9
 TOKENIZER = types.SimpleNamespace(cls_id=CLS, sep_id=SEP)
@@ -18,7 +18,7 @@ def make_tokens(rows, segments):
     ids = tf.constant(rows, tf.int32)
     features = {"input_ids": ids, "input_mask": tf.cast(ids > 0, tf.int32),
                 "segment_ids": tf.constant(segments, tf.int32)}
-    return behaviours.Tokens.of(features, TOKENIZER, IS_PUNCTUATION)
+    return behaviors.Tokens.from_features(features, TOKENIZER, IS_PUNCTUATION)
 
 
 def attend_to(places, size):
@@ -30,8 +30,8 @@ def measure(heads, tokens):
     """Returns {measure: value of each head} for heads [B, S, S]."""
     attention = tf.constant(np.stack(heads, axis=1), tf.float32)
     with np.errstate(invalid="ignore"):
-        values = behaviours.totals(attention, tokens).numpy() / behaviours.counts(tokens).numpy()
-    return dict(zip(behaviours.NAMES, values.T.tolist(), strict=True))
+        values = behaviors.sum_measures(attention, tokens).numpy() / behaviors.count_tokens(tokens).numpy()
+    return dict(zip(behaviors.NAMES, values.T.tolist(), strict=True))
 
 
 def test_words_of_tokens():
@@ -84,7 +84,7 @@ def test_pairs_and_padding():
     assert found["second_text"][0] == pytest.approx(4 / 6)
     assert found["first_text"][0] == pytest.approx((2 + 3) / 9)
     assert found["entropy"][0] == pytest.approx(2 * np.log(2) / 9)
-    assert behaviours.counts(tokens).numpy().tolist() == [9, 9, 9, 7, 7, 9, 9, 9, 9, 6, 3]
+    assert behaviors.count_tokens(tokens).numpy().tolist() == [9, 9, 9, 7, 7, 9, 9, 9, 9, 6, 3]
 
 
 def test_divergences():

@@ -37,7 +37,7 @@ def test_the_mix_prefers_the_informative_layer(found):
     assert found.weights.sum() == pytest.approx(1)
     assert found.weights.argmax() == INFORMATIVE
     assert found.weights[INFORMATIVE] > 0.5
-    assert found.centre == pytest.approx(sum(layer * weight for layer, weight in enumerate(found.weights)))
+    assert found.center == pytest.approx(sum(layer * weight for layer, weight in enumerate(found.weights)))
 
 
 def test_probes_of_pairs_read_both_words():

@@ -75,7 +75,7 @@ def test_the_config_next_to_a_checkpoint_is_used(reference, tmp_path):
     (tmp_path / "in").mkdir()
     for path in reference.glob("pretrain_init.ckpt.*"):
         shutil.copy(path, tmp_path / "in" / path.name.replace("pretrain_init", "bert_model"))
-    with pytest.raises(InputError, match=r"^`bert_config_file` is required: there is no config beside .*bert_model"):
+    with pytest.raises(InputError, match=r"^`bert_config_file` is required: there is no config next to .*bert_model"):
         convert(str(tmp_path / "in"), str(tmp_path / "out"), "huggingface")
     shutil.copy(reference / "bert_config.json", tmp_path / "in")
     convert(str(tmp_path / "in"), str(tmp_path / "out"), "model_garden")
@@ -98,7 +98,7 @@ def test_the_error_for_a_full_disk_names_the_file(tf1_checkpoint, reference_conf
 @pytest.mark.parametrize(("output_format", "task", "message"), [
     ("onnx", None, "^`format`=onnx: must be one of tf1, model_garden, huggingface$"),
     ("huggingface", Task("classifier", tuple("abcdefghi")),
-     r"/classify_init\.ckpt: the task has 9 labels, and the model has \d outputs"),
+     r"/classify_init\.ckpt: the task has 9 labels, but the model has \d outputs"),
 ])
 def test_invalid_conversions_write_nothing(reference, reference_config, tmp_path, output_format, task, message):
     with pytest.raises(InputError, match=message):

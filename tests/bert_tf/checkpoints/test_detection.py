@@ -16,7 +16,7 @@ from bert_tf.errors import InputError
 def test_a_directory_with_two_formats(reference, tmp_path, tf1_checkpoint, reference_config):
     tf1.write(tmp_path, open_checkpoint(tf1_checkpoint).tensors, reference_config)
     shutil.copy(reference / "hf_tiny" / "model.safetensors", tmp_path)
-    with pytest.raises(InputError, match=r"holds bert_model\.ckpt and model\.safetensors: name one of them"):
+    with pytest.raises(InputError, match=r"contains bert_model\.ckpt and model\.safetensors; set one of them"):
         open_checkpoint(str(tmp_path))
     assert open_checkpoint(str(tmp_path / "bert_model.ckpt")).kind == "TF1 checkpoint"
     assert open_checkpoint(str(tmp_path / "model.safetensors")).kind == "Hugging Face model"
@@ -40,8 +40,8 @@ def test_the_latest_checkpoint_of_a_training_run(training_checkpoint):
 
 
 @pytest.mark.parametrize(("path", "message"), [
-    ("{}/nothing", r"^{}/nothing: no checkpoint there \(looked for {}/nothing\.index\)$"),
-    ("{}", r"^{}: no checkpoint there \(looked for {}/bert_model\.ckpt\.index\)$"),
+    ("{}/nothing", r"^{}/nothing: no checkpoint found; {}/nothing\.index does not exist$"),
+    ("{}", r"^{}: no checkpoint found; {}/bert_model\.ckpt\.index does not exist$"),
     ("none.safetensors", r"^none\.safetensors: does not exist$"),
     ("none://a/b", r"^none://a/b: cannot be read: File system scheme 'none' not implemented"),
     ("none://a/b.safetensors", r"^none://a/b\.safetensors: cannot be read: File system scheme 'none'"),
@@ -60,7 +60,7 @@ def write_tensors(prefix, **tensors):
 
 def test_a_checkpoint_of_another_model(tmp_path):
     path = tf.train.Checkpoint(weights=tf.Variable([1.0])).save(str(tmp_path / "ckpt"))
-    with pytest.raises(InputError, match=r"ckpt-1: the checkpoint holds no BERT of this project nor of .*, its first "):
+    with pytest.raises(InputError, match=r"ckpt-1: the checkpoint does not contain a BERT of .*; its first "):
         open_checkpoint(path)
 
 
@@ -74,13 +74,13 @@ def test_a_corrupted_object_graph(tmp_path, graph):
 def test_tensors_of_the_object_graph_that_do_not_exist(training_checkpoint, tmp_path):
     reader = tf.train.load_checkpoint(training_checkpoint[0])
     path = write_tensors(tmp_path / "cut", **{object_graph.OBJECT_GRAPH: reader.get_tensor(object_graph.OBJECT_GRAPH)})
-    with pytest.raises(InputError, match=r"/cut: the checkpoint cannot be read: it names model/.*, which it does not"):
+    with pytest.raises(InputError, match=r"/cut: the checkpoint cannot be read: it lists model/.*, but does not"):
         open_checkpoint(path)
 
 
 @pytest.mark.parametrize(("name", "value", "message"), [
-    ("cls/predictions/output_bias", np.array(b"text"), "output_bias holds text in the checkpoint, where a model has"),
-    ("cls/predictions/output_bias", np.float32(0), "output_bias is a scalar in the checkpoint, which no variable of a"),
+    ("cls/predictions/output_bias", np.array(b"text"), "output_bias contains text in the checkpoint; a model requires"),
+    ("cls/predictions/output_bias", np.float32(0), "output_bias is a scalar in the checkpoint, but models have no"),
     ("bert/pooler/dense/kernel", np.float32(0), "bert/pooler/dense/kernel is a scalar"),
     ("bert/encoder/layer_1/attention/self/key/bias", np.float32(0), "self/key/bias is a scalar"),
 ])

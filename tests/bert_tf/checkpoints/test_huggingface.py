@@ -203,13 +203,13 @@ def test_corrupted_files(hf_tiny, tmp_path, arrays):
         truncated = file.read()[:-1]
     for content in (b"not this format", truncated):
         path.write_bytes(content)
-        with pytest.raises(InputError, match=r"model\.safetensors: is no safetensors file, or a damaged one"):
+        with pytest.raises(InputError, match=r"model\.safetensors: is not a safetensors file, or is corrupted"):
             open_checkpoint(str(path))
     safetensors.numpy.save_file({"wte.weight": arrays["bert.pooler.dense.weight"]}, path)
-    with pytest.raises(InputError, match=r"is not of a BERT model, it has no bert\.embeddings\.word_embeddings"):
+    with pytest.raises(InputError, match=r"is not a BERT model; it has no bert\.embeddings\.word_embeddings"):
         open_checkpoint(str(path))
     (tmp_path / "directory.safetensors").mkdir()
-    with pytest.raises(InputError, match=r"/directory\.safetensors: is no safetensors file, or a damaged one: "):
+    with pytest.raises(InputError, match=r"/directory\.safetensors: is not a safetensors file, or is corrupted: "):
         open_checkpoint(str(tmp_path / "directory.safetensors"))
 
 
@@ -257,22 +257,22 @@ def test_weights_in_several_files(write_parts, hf_tiny):
 def test_one_of_several_files_is_missing_or_corrupted(write_parts, tmp_path):
     path = write_parts()
     (tmp_path / "model-00002-of-00002.safetensors").unlink()
-    with pytest.raises(InputError, match=r"names model-00002-of-00002.safetensors, which is not there: the checkp"):
+    with pytest.raises(InputError, match=r"lists model-00002-of-00002.safetensors, which does not exist; the checkp"):
         open_checkpoint(path)
     (tmp_path / "model-00002-of-00002.safetensors").write_bytes(b"no")
-    with pytest.raises(InputError, match=r"model-00002-of-00002.safetensors: is no safetensors file, or a damaged one"):
+    with pytest.raises(InputError, match=r"model-00002-of-00002.safetensors: is not a safetensors file, or is"):
         open_checkpoint(path)
 
 
 @pytest.mark.parametrize(("index", "message"), [
     ("{", "is not JSON"),
-    ('{"weight_map": 3}', "is damaged: it has no weight_map of tensors to the files beside it"),
-    ('{"weight_map": {"a": 3}}', "is damaged: it has no weight_map"),
-    ('{"weight_map": {"a": "../model.safetensors"}}', "is damaged: it has no weight_map"),
-    ('{"weight_map": {"a": ""}}', "is damaged: it has no weight_map"),
+    ('{"weight_map": 3}', "is corrupted; it has no weight_map of tensors to files in the same directory"),
+    ('{"weight_map": {"a": 3}}', "is corrupted; it has no weight_map"),
+    ('{"weight_map": {"a": "../model.safetensors"}}', "is corrupted; it has no weight_map"),
+    ('{"weight_map": {"a": ""}}', "is corrupted; it has no weight_map"),
     ('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}',
-     "says that a is in model-00001-of-00002.safetensors, which has no"),
-    ('{"weight_map": {}}', "is not of a BERT model, it has no bert.embeddings.word_embeddings.weight"),
+     "lists a in model-00001-of-00002.safetensors, which does not"),
+    ('{"weight_map": {}}', "is not a BERT model; it has no bert.embeddings.word_embeddings.weight"),
 ])
 def test_invalid_index_files(write_parts, index, message):
     with pytest.raises(InputError, match=rf"model.safetensors.index.json: {message}"):

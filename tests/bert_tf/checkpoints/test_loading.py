@@ -55,7 +55,7 @@ def test_variables_that_are_excluded_keep_their_values(reference, reference_conf
     assert report.left == ("output_weights", "output_bias")
     assert report.missing == ()
     assert report.unused == ("output_bias", "output_weights")
-    assert "; left as initialised: output_weights, output_bias; in the checkpoint, not used: " in str(report)
+    assert "; initial values kept: output_weights, output_bias; in the checkpoint, not used: " in str(report)
     for variable, value in zip(model.head.variables, before, strict=True):
         np.testing.assert_array_equal(variable, value)
 
@@ -72,17 +72,17 @@ def test_weights_of_a_training_run_without_optimizer_state(training_checkpoint, 
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"vocab_size": 123}, r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint and \[123, 32\] in "
-                          r"the model: set vocab_size to 120 in the model's config, or load with "
-                          r"extend_vocabulary=True, which keeps these rows and leaves the 3 new ones as initialised"),
-    ({"vocab_size": 119}, r"\[120, 32\] in the checkpoint and \[119, 32\] in the model: set vocab_size to 120 in the "
-                          r"model's config, and use the checkpoint's own vocabulary: entries cannot be taken away"),
+                          r"the model; set vocab_size to 120 in the model's config, or load with "
+                          r"extend_vocabulary=True, which loads these rows and keeps the initial values of the 3"),
+    ({"vocab_size": 119}, r"\[120, 32\] in the checkpoint and \[119, 32\] in the model; set vocab_size to 120 in the "
+                          r"model's config, and use the checkpoint's vocabulary; entries cannot be removed"),
     ({"max_position_embeddings": 65}, r"bert/embeddings/position_embeddings has shape \[64, 32\] in the checkpoint and "
-                                      r"\[65, 32\] in the model: set max_position_embeddings to 64"),
+                                      r"\[65, 32\] in the model; set max_position_embeddings to 64"),
     ({"max_position_embeddings": 63}, r"set max_position_embeddings to 64 in the model's config; shorter sequences"),
     ({"type_vocab_size": 3}, r"token_type_embeddings has shape \[2, 32\] .* set type_vocab_size to 2 in the model's"),
     ({"intermediate_size": 65}, r"intermediate/dense/kernel has shape \[32, 64\] in the checkpoint and \[32, 65\]"),
     ({"hidden_size": 36}, r"has shape \[120, 32\] in the checkpoint and \[120, 36\] in the model"),
-    ({"num_hidden_layers": 3}, "has no bert/encoder/layer_2/attention/self/qkv/kernel, nor 11 more"),
+    ({"num_hidden_layers": 3}, "lacks bert/encoder/layer_2/attention/self/qkv/kernel and 11 more encoder"),
 ])
 def test_models_of_other_sizes(tf1_checkpoint, reference_config, change, message):
     assert_load_fails(models.BertEncoder(dataclasses.replace(reference_config, **change)), tf1_checkpoint, message)
@@ -96,7 +96,7 @@ def test_new_vocabulary_entries_keep_their_initial_values(tf1_checkpoint, refere
     report = load_pretrained(model, tf1_checkpoint, extend_vocabulary=True)
 
     assert report.extended == ("bert/embeddings/word_embeddings", "cls/predictions/output_bias")
-    assert "; rows added, left as initialised: bert/embeddings/word_embeddings, cls/pre" in str(report)
+    assert "; rows added with initial values: bert/embeddings/word_embeddings, cls/pre" in str(report)
     assert set(report.extended) < set(report.loaded)
     assert len(report.loaded) == 38
     reader = tf.train.load_checkpoint(tf1_checkpoint)
@@ -108,9 +108,9 @@ def test_new_vocabulary_entries_keep_their_initial_values(tf1_checkpoint, refere
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"vocab_size": 119}, "entries cannot be taken away"),
+    ({"vocab_size": 119}, "entries cannot be removed"),
     ({"max_position_embeddings": 65}, "set max_position_embeddings to 64"),
-    ({"hidden_size": 36, "vocab_size": 121}, "the model's config must be the checkpoint's"),
+    ({"hidden_size": 36, "vocab_size": 121}, "use the checkpoint's config"),
 ])
 def test_only_vocabulary_entries_can_be_added(tf1_checkpoint, reference_config, change, message):
     assert_load_fails(models.BertEncoder(dataclasses.replace(reference_config, **change)), tf1_checkpoint, message,

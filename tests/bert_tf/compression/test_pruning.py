@@ -9,16 +9,16 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.checkpoints import FORMATS, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.compression.importance import importance
-from bert_tf.compression.pruning import Kept, drop_layers, most_important, prune
+from bert_tf.compression.pruning import RetainedUnits, drop_layers, most_important, prune
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.layers import attached
-from bert_tf.techniques.masks import masked
+from bert_tf.layers import attach_hooks
+from bert_tf.techniques.masks import apply_masks
 from tests.encoders import make_encoder
 
 CONFIG = BertConfig(19, 12, 3, 4, 10, max_position_embeddings=9, type_vocab_size=2, initializer_range=0.4)
-KEPT = Kept([np.array([1, 3]), np.array([2]), np.array([0, 1, 2, 3])],
-            [np.array([0, 4, 9]), np.arange(10), np.array([7])])
+KEPT = RetainedUnits([np.array([1, 3]), np.array([2]), np.array([0, 1, 2, 3])],
+                     [np.array([0, 4, 9]), np.arange(10), np.array([7])])
 LABELS = tf.constant([2, 0, 1])
 
 
@@ -59,7 +59,7 @@ def make_masks():
 
 @pytest.mark.parametrize("options", [{}, {"remove_padding": True}, {"last_where_read": True}])
 def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
-    with masked(model.encoder, *make_masks()):
+    with apply_masks(model.encoder, *make_masks()):
         expected = model(features)["logits"]
     assert np.abs(expected - model(features)["logits"]).max() > 1e-2
     path, config = pruned
@@ -70,9 +70,11 @@ def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
 def test_pruning_twice(model, pruned):
     """The second pruning numbers the remaining heads and neurons."""
     path, config = pruned
-    again = Kept([np.array([1]), np.array([0]), np.array([0, 3])], [np.array([0, 2]), np.array([3]), np.array([0])])
+    again = RetainedUnits([np.array([1]), np.array([0]), np.array([0, 3])],
+                          [np.array([0, 2]), np.array([3]), np.array([0])])
     tensors, _ = prune(open_checkpoint(path).tensors, config, again)
-    once = Kept([np.array([3]), np.array([2]), np.array([0, 3])], [np.array([0, 9]), np.array([3]), np.array([7])])
+    once = RetainedUnits([np.array([3]), np.array([2]), np.array([0, 3])],
+                         [np.array([0, 9]), np.array([3]), np.array([7])])
     for name, tensor in prune(model_tensors(model), CONFIG, once)[0].items():
         np.testing.assert_array_equal(tensors[name].read(), tensor.read(), err_msg=name)
 
@@ -82,7 +84,7 @@ def measure_slopes(encoder, compute, kind, layer, number, size, step=1e-2):
     mask, values = np.ones((3, size), np.float32), []
     for sign in (1, -1):
         mask[layer, number] = 1 + sign * step
-        with masked(encoder, **{kind: [tf.constant(row) for row in mask]}):
+        with apply_masks(encoder, **{kind: [tf.constant(row) for row in mask]}):
             values.append(compute().numpy())
     return (values[0] - values[1]) / (2 * step)
 
@@ -124,16 +126,16 @@ def test_dropping_a_layer_is_equivalent_to_skipping_it(model, features, tmp_path
     tensors, config = drop_layers(model_tensors(model), CONFIG, [1])
     assert config.num_hidden_layers == 2
     FORMATS["tf1"].write(str(tmp_path), tensors, config)
-    with attached([(model.encoder, lambda number, layer, x, run: (x, None) if number == 1 else run(layer, x))]):
+    with attach_hooks([(model.encoder, lambda number, layer, x, run: (x, None) if number == 1 else run(layer, x))]):
         expected = model(features)["logits"]
     np.testing.assert_allclose(load(str(tmp_path), config)(features)["logits"], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(("remove", "num_hidden_groups", "message"), [
-    (lambda config: drop_layers({}, config, [3]), None, "there is no layer 3, the model has the layers 0 to 2"),
-    (lambda config: drop_layers({}, config, [0, 1, 2]), None, "names all layers of the model; one has to stay"),
-    (lambda config: drop_layers({}, config, [0]), 1, "layers that share their weights cannot be dropped"),
-    (lambda config: prune({}, config, Kept.everything(config)), 1, "layers share their weights cannot be pruned"),
+    (lambda config: drop_layers({}, config, [3]), None, "layer 3 does not exist; the model has layers 0 to 2"),
+    (lambda config: drop_layers({}, config, [0, 1, 2]), None, "lists all layers of the model; at least one must"),
+    (lambda config: drop_layers({}, config, [0]), 1, "layers that share weights cannot be dropped"),
+    (lambda config: prune({}, config, RetainedUnits.everything(config)), 1, "layers share weights cannot be pruned"),
 ])
 def test_rejected_models_and_layers(remove, num_hidden_groups, message):
     with pytest.raises(InputError, match=message):
@@ -141,7 +143,7 @@ def test_rejected_models_and_layers(remove, num_hidden_groups, message):
 
 
 def test_hugging_face_files_of_pruned_heads(model, features, tmp_path):
-    kept = Kept(KEPT.heads, [np.array([1, 5, 6])] * 3)
+    kept = RetainedUnits(KEPT.heads, [np.array([1, 5, 6])] * 3)
     tensors, config = prune(model_tensors(model), CONFIG, kept)
     FORMATS["huggingface"].write(str(tmp_path / "hf"), tensors, config)
     FORMATS["tf1"].write(str(tmp_path / "tf1"), tensors, config)

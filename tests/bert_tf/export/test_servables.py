@@ -142,7 +142,7 @@ def test_unusual_requests(servables, name):
 ])
 def test_texts_of_different_batch_sizes(servables, name, request_):
     first, second = request_
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{second} must hold as many examples as {first}"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{second} must contain as many examples as {first}"):
         respond(servables[name], request_)
 
 
@@ -218,7 +218,7 @@ def test_versions(servables, tmp_path, monkeypatch):
     (tmp_path / "6").mkdir()
     assert export.save(servable, str(tmp_path)) == (str(tmp_path / "7"), False)
     assert not (tmp_path / "7" / "assets.extra").exists()
-    for options, message in (({"version": 6}, "6: exists; choose another version"),
+    for options, message in (({"version": 6}, "6: already exists; choose another version"),
                              ({"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8")):
         with pytest.raises(InputError, match=message):
             export.save(servable, str(tmp_path), **options)
@@ -226,7 +226,7 @@ def test_versions(servables, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("name", "options", "message"), [
     ("encoder", {"max_seq_length": 32}, "from 4 to max_position_embeddings, 31"),
-    ("squad", {"max_seq_length": 9}, "`max_seq_length`=9: must be over `max_query_length` [+] 3, 9"),
+    ("squad", {"max_seq_length": 9}, "`max_seq_length`=9: must be greater than `max_query_length` [+] 3, 9"),
 ])
 def test_invalid_lengths(toy_tokenizer, name, options, message):
     with pytest.raises(InputError, match=message):
@@ -234,5 +234,5 @@ def test_invalid_lengths(toy_tokenizer, name, options, message):
 
 
 def test_a_wrong_number_of_labels(toy_tokenizer):
-    with pytest.raises(InputError, match="there are 2 labels, and the model has 3 outputs"):
+    with pytest.raises(InputError, match="there are 2 labels, but the model has 3 outputs"):
         graphs.ServedClassifier(make_model("classifier"), toy_tokenizer, ["x", "y"], max_seq_length=MAX_SEQ_LENGTH)

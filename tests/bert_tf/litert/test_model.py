@@ -117,7 +117,7 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
 
 
 def test_choices_must_exist(loaded):
-    with pytest.raises(InputError, match="`choices` must hold at least one text in each row"):
+    with pytest.raises(InputError, match="`choices` must contain at least one text in each row"):
         loaded["choice"](text_a=["a"], choices=[[]])
 
 
@@ -129,8 +129,8 @@ def test_metadata_of_a_converted_model(toy_litert_files):
 
 @pytest.mark.parametrize(("is_static", "options", "message"), [
     (True, {"weights": "bfloat16"}, "`weights`=bfloat16: must be one of float32, float16, int8"),
-    (True, {"lengths": ()}, "whole numbers over 0 are needed"),
-    (True, {"batch_sizes": (0,)}, "whole numbers over 0 are needed"),
+    (True, {"lengths": ()}, "must be positive integers"),
+    (True, {"batch_sizes": (0,)}, "must be positive integers"),
     (False, {}, "a LiteRT model has fixed lengths"),
 ])
 def test_invalid_conversions(toy_tokenizer, is_static, options, message):

@@ -148,8 +148,8 @@ def test_a_checkpoint_holds_the_loss_scale(tmp_path):
     ({"num_warmup_steps": -1}, "`num_warmup_steps`=-1: must be at least 0"),
     ({"weight_decay": -0.1}, r"`weight_decay`=-0\.1: must be at least 0"),
     ({"clip_norm": -1.0}, r"`clip_norm`=-1\.0: must be at least 0"),
-    ({"decay_power": 0.0}, r"`decay_power`=0\.0: must be over 0"),
-    ({"no_decay": ["bias", "layer_("]}, r"`no_decay` has 'layer_\(', which is no regular expression: "),
+    ({"decay_power": 0.0}, r"`decay_power`=0\.0: must be greater than 0"),
+    ({"no_decay": ["bias", "layer_("]}, r"`no_decay` contains 'layer_\(', which is not a regular expression: "),
 ])
 def test_rejected_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -101,7 +101,7 @@ def test_embeddings_of_an_export(load, kind):
 def test_invalid_requests(load, kind):
     model = load("classifier", kind)
     for call in (model, model.rows):
-        with pytest.raises(InputError, match="`text_b` must hold as many examples as `text_a`"):
+        with pytest.raises(InputError, match="`text_b` must contain as many examples as `text_a`"):
             call(text_a=["a"], text_b=[])
     for call in (functools.partial(model.rows, **PAIR), functools.partial(load("encoder", kind).encode, TEXTS)):
         with pytest.raises(InputError, match="`batch_size`=0: must be at least 1"):

@@ -43,7 +43,7 @@ def test_texts_become_inputs(kind, texts, question):
 
 
 @pytest.mark.parametrize(("kind", "texts", "message"), [
-    ("token_classifier", ["a", "b"], "`text_b` is one too many: a tagger reads one text"),
+    ("token_classifier", ["a", "b"], "`text_b` cannot be used: a token classifier reads a single text"),
     ("span_labeler", ["a"], "`text_b` is required: a span labeler reads a question and its context"),
 ])
 def test_texts_for_another_kind(kind, texts, message):
@@ -52,12 +52,12 @@ def test_texts_for_another_kind(kind, texts, message):
 
 
 @pytest.mark.parametrize(("kind", "request_", "message"), [
-    ("encoder", {}, "inputs none: a model of kind encoder takes text"),
-    ("encoder", {"text_a": ["a"]}, "inputs text_a: a model of kind encoder takes text"),
+    ("encoder", {}, "inputs none: a model of kind encoder requires text"),
+    ("encoder", {"text_a": ["a"]}, "inputs text_a: a model of kind encoder requires text"),
     ("encoder", {"text": "a"}, "`text` must be a list of texts, not str"),
-    ("encoder", {"text": ["a", 3]}, "`text` must hold texts, not int"),
-    ("span_labeler", {"question": ["a", "b"], "context": ["c"]}, "`context` must hold as many examples as `question`"),
-    ("multiple_choice", {"text_a": ["a", "b"], "choices": [["c"], ["d", "e"]]}, "`choices` must hold as many texts in"),
+    ("encoder", {"text": ["a", 3]}, "`text` must contain texts, not int"),
+    ("span_labeler", {"question": ["a", "b"], "context": ["c"]}, "`context` must contain as many examples as `que"),
+    ("multiple_choice", {"text_a": ["a", "b"], "choices": [["c"], ["d", "e"]]}, "`choices` must contain the same"),
     ("multiple_choice", {"text_a": ["a"], "choices": ["b"]}, "`choices` must be a list of texts, not str"),
 ])
 def test_invalid_requests(kind, request_, message):
@@ -68,13 +68,13 @@ def test_invalid_requests(kind, request_, message):
 def test_probabilities_become_logits():
     logits = np.array([[1.5, -2.0, 0.25]], np.float32)
     kind = KINDS["classifier"]
-    several = kind.logits_of({"probabilities": 1 / (1 + np.exp(-logits)), "has_label": 1})
+    several = kind.to_logits({"probabilities": 1 / (1 + np.exp(-logits)), "has_label": 1})
     np.testing.assert_allclose(several["logits"], logits, rtol=1e-5)
-    one = kind.logits_of({"probabilities": softmax(logits)})["logits"]
+    one = kind.to_logits({"probabilities": softmax(logits)})["logits"]
     np.testing.assert_allclose(one - one.max(), logits - logits.max(), rtol=1e-5)
-    assert np.isfinite(kind.logits_of({"probabilities": np.array([[0.0, 1.0]])})["logits"]).all()
-    assert kind.logits_of({"value": np.array([3.5])})["logits"].tolist() == [[3.5]]
-    assert KINDS["span_labeler"].logits_of({"start_logits": 1, "end_logits": 2, "x": 3}) == {
+    assert np.isfinite(kind.to_logits({"probabilities": np.array([[0.0, 1.0]])})["logits"]).all()
+    assert kind.to_logits({"value": np.array([3.5])})["logits"].tolist() == [[3.5]]
+    assert KINDS["span_labeler"].to_logits({"start_logits": 1, "end_logits": 2, "x": 3}) == {
         "start_logits": 1, "end_logits": 2}
 
 

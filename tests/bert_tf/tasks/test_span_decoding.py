@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf.tasks import span_decoding
 from bert_tf.tasks.graphs.span_labeler import rank_spans
-from bert_tf.tokenization.windows import cut_into_windows
+from bert_tf.tokenization.windows import split_into_windows
 
 LENGTH, STRIDE, MOST_WINDOWS, LONGEST_ANSWER = 29, 5, 6, 7
 CONTEXTS = 700  # of each case; 4.3 windows each
@@ -32,10 +32,10 @@ def decode(context, scores, begins):
 def test_the_graph_equals_numpy_on_random_windows(places, seed):
     generator = np.random.default_rng(seed)
     totals, rooms = generator.integers(0, 41, CONTEXTS), generator.integers(3, LENGTH - 3, CONTEXTS)
-    contexts, were_cut = zip(*(span_decoding.cut_into_windows(int(total), int(room), STRIDE, MOST_WINDOWS)
+    contexts, were_cut = zip(*(span_decoding.split_into_windows(int(total), int(room), STRIDE, MOST_WINDOWS)
                                for total, room in zip(totals, rooms, strict=True)), strict=True)
     ids = tf.RaggedTensor.from_row_lengths(tf.zeros([totals.sum()], tf.int32), totals)
-    windows = cut_into_windows(ids, tf.constant(rooms), STRIDE, MOST_WINDOWS)
+    windows = split_into_windows(ids, tf.constant(rooms), STRIDE, MOST_WINDOWS)
     assert [(*each,) for context in contexts for each in context] == list(
         zip(windows.starts.numpy(), windows.lengths.numpy(), strict=True))
     assert list(were_cut) == windows.was_cut.numpy().tolist()
@@ -57,17 +57,17 @@ def test_the_graph_equals_numpy_on_random_windows(places, seed):
 
 
 def test_windows_by_hand():
-    windows, was_cut = span_decoding.cut_into_windows(9, 4, 3)
+    windows, was_cut = span_decoding.split_into_windows(9, 4, 3)
     assert (windows, was_cut) == ([(0, 4), (3, 4), (6, 3)], False)
-    assert span_decoding.cut_into_windows(9, 4, 3, 2) == ([(0, 4), (3, 4)], True)
-    assert span_decoding.cut_into_windows(0, 4, 3) == ([(0, 0)], False)
+    assert span_decoding.split_into_windows(9, 4, 3, 2) == ([(0, 4), (3, 4)], True)
+    assert span_decoding.split_into_windows(0, 4, 3) == ([(0, 0)], False)
     # Token 3 has no context to its left or right in the first two windows, which are equally long: the first counts.
     assert span_decoding.find_fullest_windows(windows).tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2]
 
 
 @pytest.mark.parametrize(("total", "room", "stride"), [(57, 13, 5), (40, 9, 9), (31, 8, 1), (6, 11, 4), (0, 7, 2)])
 def test_the_window_with_most_context_against_the_plain_rule(total, room, stride):
-    windows, was_cut = span_decoding.cut_into_windows(total, room, stride)
+    windows, was_cut = span_decoding.split_into_windows(total, room, stride)
     spans = [(start, start + length) for start, length in windows]
     assert sorted({token for span in spans for token in range(*span)}) == list(range(total))
     assert not was_cut

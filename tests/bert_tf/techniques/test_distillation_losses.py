@@ -16,9 +16,9 @@ from bert_tf.techniques.distillation import (
     TEACHER,
     DistilledModel,
     Taps,
+    call_with_taps,
     create_distillation_loss,
-    tapped,
-    taps_of,
+    create_taps,
 )
 from bert_tf.techniques.layer_maps import check_layers, map_layers, student_config
 from tests.encoders import make_encoder
@@ -128,11 +128,11 @@ def test_losses_are_0_if_the_student_equals_the_teacher(remove_padding):
                 "input_mask": tf.constant(MASK), "segment_ids": tf.zeros([ROWS, LENGTH], tf.int32)}
     student, teacher = (models.BertClassifier(make_encoder(
         CONFIG, remove_padding=remove_padding and number, last_where_read=number), CLASSES) for number in (0, 1))
-    student_taps, teacher_taps = taps_of(("hidden", "attention", "cls"), map_layers("uniform", 4, 4))
+    student_taps, teacher_taps = create_taps(("hidden", "attention", "cls"), map_layers("uniform", 4, 4))
     assert student_taps == teacher_taps == Taps((0, 1, 2, 3, 4), (0, 1, 2, 3), (1, 2, 3))
 
     def run_teacher(features):
-        outputs, inner = tapped(teacher, features, teacher_taps)
+        outputs, inner = call_with_taps(teacher, features, teacher_taps)
         return {**outputs, **inner}
 
     outputs = DistilledModel(student, student_taps, run_teacher)(features)
@@ -153,7 +153,7 @@ def test_a_trained_projection_to_the_hidden_size_of_the_teacher():
     model = DistilledModel(student, Taps((0, 1, 2, 3)), lambda features: {"hidden": teacher}, projection)
     assert len(model.trainable_variables) == len(student.trainable_variables) + 2
     states = model(features)[STUDENT]["hidden"]
-    _, inner = tapped(student, features, Taps((0, 1, 2, 3)))
+    _, inner = call_with_taps(student, features, Taps((0, 1, 2, 3)))
     np.testing.assert_allclose(states, inner["hidden"].numpy() @ projection.kernel.numpy(), atol=1e-5)
 
 
@@ -163,11 +163,11 @@ def test_layer_maps():
     assert map_layers("uniform", 2, 5) == (2, 4)
     assert map_layers("last", 3, 6) == (3, 4, 5)
     assert map_layers((0, 0, 5), 3, 6) == (0, 0, 5)
-    for kind, message in (("uniform", "`layer_map`=uniform: the student has 3 layers, the teacher only 2; name one"),
-                          ((0, 2, 1), "`layer_map`=0,2,1: the teacher has no layer 2, its layers are 0 to 1"),
-                          ((0,), "`layer_map`=0: names 1 layers, the student has 3")):
+    for kind, message in (("uniform", "`layer_map`=uniform: the student has 3 layers, but the teacher only 2; list"),
+                          ((0, 2, 1), "`layer_map`=0,2,1: layer 2 does not exist; the teacher has layers 0 to 1"),
+                          ((0,), "`layer_map`=0: lists 1 layers, but the student has 3")):
         with pytest.raises(InputError, match=f"^{message}"):
             map_layers(kind, 3, 2)
-    with pytest.raises(InputError, match="`student_layers`=7: the teacher has no layer 7"):
+    with pytest.raises(InputError, match="`student_layers`=7: layer 7 does not exist"):
         check_layers("student_layers", (7,), 6)
     assert student_config(CONFIG, (0, 3)) == BertConfig.from_dict({**CONFIG.to_dict(), "num_hidden_layers": 2})

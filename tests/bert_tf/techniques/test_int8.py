@@ -65,7 +65,7 @@ def test_gradients_ignore_rounding(features, options, monkeypatch):
     rounded = compute_gradients(model, batch, losses.classification_loss)
     assert abs(rounded["loss"] - expected["loss"]) > 1e-5
     assert all(np.any(each) for each in rounded.values())
-    for name in ("quantized_rows", "quantized_weights"):
+    for name in ("quantize_rows", "quantize_weights"):
         monkeypatch.setattr(int8, name, lambda value, **axis: value)
     assert_close(compute_gradients(model, batch, losses.classification_loss), expected, 1e-5)
 
@@ -85,11 +85,11 @@ def test_turning_it_on_in_a_traced_function(features):
 def test_rows_by_hand():
     """The range of a row includes 0, and a row of zeros is unchanged."""
     rows = tf.constant([[-1.0, 0.0, 1.55], [0.2, 0.4, 0.51], [0.0, 0.0, 0.0]])
-    found = int8.quantized_rows(rows).numpy()
+    found = int8.quantize_rows(rows).numpy()
     np.testing.assert_allclose(found, [[-1.0, 0.0, 1.55], [0.2, 0.4, 0.51], [0, 0, 0]], atol=0.006)
     np.testing.assert_allclose(found[1], np.round(rows[1] / 0.002) * 0.002, atol=1e-6)
     weights = tf.constant([[1.27, 0.1], [0.018, -0.2]])
-    np.testing.assert_allclose(int8.quantized_weights(weights, axis=0),
+    np.testing.assert_allclose(int8.quantize_weights(weights, axis=0),
                                [[1.27, 0.2 * 64 / 127], [0.02, -0.2]], atol=1e-6)  # 63.5 rounds to even, 64.
 
 
@@ -108,5 +108,5 @@ def test_names_of_layers_and_one_layer(features):
 
 def test_shared_layers_are_rejected():
     model = models.BertClassifier(dataclasses.replace(CONFIG, num_hidden_groups=1), 3)
-    with pytest.raises(InputError, match="num_hidden_groups is 1: layers that share their weights cannot be trained"):
+    with pytest.raises(InputError, match="num_hidden_groups is 1; layers that share weights cannot be trained"):
         quantize(model, FakeQuantization())

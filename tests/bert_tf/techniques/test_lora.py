@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints import model_tensors
-from bert_tf.checkpoints.adapters import merged
+from bert_tf.checkpoints.adapters import merge_adapters
 from bert_tf.errors import InputError
 from bert_tf.techniques import lora
 from tests.encoders import make_encoder
@@ -42,7 +42,7 @@ def test_new_adapters_change_nothing(reference_config, batch):
                          ids=["plain", "einsum", "remove_padding"])
 def test_merged_kernels_compute_the_same(reference_config, batch, options):
     model = make_model(reference_config, **options)
-    tensors = {name: tensor.read() for name, tensor in merged(model_tensors(model)).items()}
+    tensors = {name: tensor.read() for name, tensor in merge_adapters(model_tensors(model)).items()}
     traced = tf.function(lambda: model(batch)["logits"])
     expected = traced().numpy()
     lora.merge_adapters(model.encoder)

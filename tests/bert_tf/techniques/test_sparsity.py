@@ -72,9 +72,9 @@ def test_the_largest_weights_are_kept(optimizer):
             if removed.any():  # A step moves a weight by at most about the learning rate.
                 assert np.abs(old[removed]).max() < np.abs(new[new != 0]).min() + 0.1
 
-    kept, count = sparsity.share_of_weights(encoder)
+    kept, count = sparsity.count_remaining_weights(encoder)
     assert count == 16 * 48 + 16 * 16 + 2 * 16 * 24
     assert kept == count // 4
-    total, compressed = sparsity.compressed_bytes([layer.kernel for layer in sparsity.matrices(encoder)])
+    total, compressed = sparsity.measure_compressed_size([layer.kernel for layer in sparsity.matrices(encoder)])
     assert total == 4 * count
     assert compressed < total / 2

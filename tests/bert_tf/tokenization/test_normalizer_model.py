@@ -79,5 +79,5 @@ def test_replacements_of_the_zero_character_and_empty_tables():
     assert kernel.normalize(["a\0b"]).numpy().tolist() == [b"azero\0"]
     kernel = tf_text.FastBertNormalizer(model_buffer=normalizer_model.build({}))
     assert kernel.normalize([b"a\0b\x80\xc3\xa9"]).numpy().tolist() == ["a\0bé".encode()]
-    with pytest.raises(ValueError, match=r"U\+0041 is replaced by 64 bytes: 63 is the most"):
+    with pytest.raises(ValueError, match=r"U\+0041 is replaced by 64 bytes; the maximum is 63"):
         normalizer_model.build({"A": "a" * 64})

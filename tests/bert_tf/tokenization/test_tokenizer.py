@@ -160,7 +160,7 @@ def test_single_texts_are_truncated_and_padded(tokenizer):
 
 @pytest.mark.parametrize("texts", ["one text", [["a"], ["b"]]])
 def test_texts_must_be_a_vector(tokenizer, texts):
-    with pytest.raises(ValueError, match=r"a vector of strings is needed"):
+    with pytest.raises(ValueError, match=r"must be a vector of strings"):
         tokenizer.tokenize(texts)
 
 

@@ -30,7 +30,7 @@ def test_lines_without_surrounding_white_space(tmp_path):
     ("\n".join([*SPECIALS, "é"]).encode("latin-1"), r"vocab\.txt, line 6: byte 1 is 0xe9, which is not UTF-8"),
     ("\n".join(SPECIALS).encode("utf-16"), r"vocab\.txt, line 1: byte 1 is 0xff, which is not UTF-8"),
     ("\n".join(SPECIALS).encode("utf-8-sig"), r"vocab\.txt, line 1: begins with a byte-order mark"),
-    ([*SPECIALS, "a" * 257], r"vocab\.txt, line 6: a piece of 257 bytes; 256 is the most"),
+    ([*SPECIALS, "a" * 257], r"vocab\.txt, line 6: the token has 257 bytes; the maximum is 256"),
 ])
 def test_rejected_vocabularies(tmp_path, content, message):
     with pytest.raises(ValueError, match=message):
@@ -75,6 +75,6 @@ def test_accepted_casing(lower_case, checkpoint):
     (True, "multi_cased_L-12_H-768_A-12/bert_model.ckpt"),
 ])
 def test_rejected_casing(lower_case, checkpoint):
-    with pytest.raises(InputError, match=rf"`do_lower_case`={lower_case} contradicts `init_checkpoint`=.*{checkpoint}: "
-                                         rf".* give `do_lower_case`={not lower_case}"):
+    with pytest.raises(InputError, match=rf"`do_lower_case`={lower_case} conflicts with `init_checkpoint`=.*"
+                                         rf"{checkpoint}: .* set `do_lower_case`={not lower_case}"):
         check_casing(lower_case, checkpoint)

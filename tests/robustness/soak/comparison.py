@@ -8,8 +8,8 @@ All file names and bytes are compared, with these exceptions:
   step. A killed run may have written some of them twice, which must be equal.
 - In a SavedModel, TensorFlow ends the shared names of variables with 32 random digits, which are ignored, and the
   fingerprint contains such digits, so it must only exist.
-- After SIGTERM, there is a checkpoint at an additional step, which may displace an older one. The other checkpoints
-  must equal those of an undisturbed run that keeps all, and their number must not exceed the maximum.
+- After SIGTERM, there is a checkpoint at an additional step, which may displace an older one. So of the older
+  checkpoints only those at the usual steps are compared, with an undisturbed job that keeps all.
 """
 
 import os
@@ -21,7 +21,6 @@ UNFINISHED = ("_temp", ".partial", ".unfinished-", "checkpoint.tmp")
 FINAL = (".tfrecord", ".index", ".data-00000-of-00001", ".pb", ".tflite", ".npy")  # Such files never change.
 RATES = ("examples_per_second", "tokens_per_second", "model_flop_utilisation", "steps_per_second")
 RANDOM_DIGITS = re.compile(rb"(?<=_)[0-9a-f]{32}")
-CHECKPOINT_FILE = re.compile(r"(.*ckpt-)(\d+)\.(?:index|data-00000-of-00001)")
 
 
 def list_paths(folder):
@@ -80,54 +79,29 @@ def _read_events(path):
         pass
 
 
-def find_differences(after, undisturbed, all_saved, by_sigterm):
-    """Yields the differences between a disturbed and an undisturbed job, a line each.
-
-    Args:
-      after: Contents of the directory of a job that was killed, and then finished.
-      undisturbed: Contents of the directory of an undisturbed job.
-      all_saved: Contents of the directory of an undisturbed job that keeps all checkpoints.
-      by_sigterm: Whether the job was also stopped by SIGTERM.
-    """
+def find_differences(after, undisturbed, ignores_older=False):
+    """Yields the paths of different, missing, and additional files of a job; may ignore all but the last checkpoint."""
     for path in sorted(after.keys() | undisturbed.keys()):
-        if is_older(path, undisturbed) or (path not in undisturbed and CHECKPOINT_FILE.fullmatch(path)):
-            continue
-        if path not in after or path not in undisturbed:
-            yield f"{path}: is {'additional' if path in after else 'missing'}"
-        elif after[path] != undisturbed[path]:
-            yield f"{path}: is different"
-    kept, expected, saved = ({path for path in each if CHECKPOINT_FILE.fullmatch(path)}
-                             for each in (after, undisturbed, all_saved))
-    # If fewer checkpoints were saved than may be kept, the one of SIGTERM displaces none.
-    is_right_number = len(kept) == len(expected) or len(kept) > len(expected) == len(saved)
-    moved = sorted(kept ^ expected)
-    if moved and not (by_sigterm and is_right_number and all(is_older(path, undisturbed) for path in moved)):
-        yield f"checkpoints: {', '.join(moved)}"
-    for path in sorted(kept & all_saved.keys()):
-        if after[path] != all_saved[path]:
-            yield f"{path}: is different from when it was saved"
+        if after.get(path) != undisturbed.get(path) and not (ignores_older and is_older(path, undisturbed)):
+            yield f"{path}: is {'different' if path in after and path in undisturbed else 'missing or additional'}"
 
 
-def is_older(path, undisturbed):
-    """Returns whether a path belongs to a checkpoint other than the latest one of an undisturbed job."""
-    found = CHECKPOINT_FILE.fullmatch(path)
-    steps = [int(each[2]) for each in map(CHECKPOINT_FILE.fullmatch, undisturbed) if each and found
-             and each[1] == found[1]]
-    return bool(steps) and int(found[2]) < max(steps)
+def is_older(path, contents):
+    """Returns whether a path belongs to a checkpoint other than the latest one of its directory."""
+    folder, name = os.path.split(path)
+    state = contents.get(os.path.join(folder, "checkpoint"))
+    return state is not None and name.startswith("ckpt-") and not name.startswith(f"{state[0]}.")
 
 
 def find_half_written(now, all_saved):
-    """Yields files that, when a job was killed, had their final name and not the final content."""
+    """Yields files that have their final name and not the final content.
+
+    Args:
+      now: Contents of the directory of a job when it was killed, or at its end.
+      all_saved: Contents of the directory of an undisturbed job that keeps all checkpoints.
+    """
     for path, content in now.items():
         if path.endswith(FINAL) and not is_unfinished(path) and content != all_saved.get(path, content):
             yield f"{path}: is half-written"
         elif os.path.basename(path) == "checkpoint" and content == "damaged":
             yield f"{path}: is damaged"
-
-
-def find_unstable(undisturbed, all_saved):
-    """Yields differences between two undisturbed jobs. A comparison requires that there are none."""
-    for path in sorted(undisturbed.keys() | all_saved.keys()):
-        saved_in_all = path not in undisturbed and CHECKPOINT_FILE.fullmatch(path)
-        if not saved_in_all and undisturbed.get(path) != all_saved.get(path):
-            yield f"{path}: differs between undisturbed jobs"

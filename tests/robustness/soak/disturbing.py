@@ -1,6 +1,6 @@
 """Jobs that are killed at random times and restarted until they finish."""
 
-import dataclasses
+import collections
 import os
 import shutil
 import signal
@@ -13,27 +13,8 @@ from tests.robustness.soak import comparison
 MOST_KILLS = 3  # Maximum per job.
 LONGEST = 1800  # Seconds of a job, on a machine that others use too.
 NAMES = {"output_file": "out.tfrecord", "export_dir": "model"}  # Flag of an output -> name in the directory of a job.
-HEADER = ("jobs", "kills", "while saving", "by SIGTERM", "different", "half-written", "left behind")
-
-
-@dataclasses.dataclass
-class Tally:
-    """Counts for the jobs of one variant, named in HEADER."""
-
-    jobs: int = 0
-    kills: int = 0
-    while_saving: int = 0
-    by_sigterm: int = 0
-    different: int = 0
-    half_written: int = 0
-    left_behind: int = 0
-
-    @property
-    def failures(self):
-        return self.different + self.half_written + self.left_behind
-
-    def __str__(self):
-        return " | ".join(map(str, dataclasses.astuple(self)))
+FAILURES = ("different", "half-written", "left behind")
+COUNTED = ("jobs", "kills", "while saving", "by SIGTERM", *FAILURES)
 
 
 class Disturber:
@@ -44,6 +25,9 @@ class Disturber:
       rng: random.Random.
       say: Function that prints a line of progress.
       command, flags: The variant: name in COMMANDS, and changed flags.
+
+    Attributes:
+      counts: Counter of COUNTED.
     """
 
     def __init__(self, folder, temporary, rng, say, command, flags):
@@ -51,22 +35,25 @@ class Disturber:
         package, own = COMMANDS[command]
         self._module, self._flags = f"{package}.{command}", {**own, **flags}
         self._output = next(name for name in ("output_file", "output_dir", "export_dir") if name in self._flags)
-        self.tally = Tally()
+        self.counts = collections.Counter()
 
     def run(self, num_kills):
-        """Disturbs jobs until there were this many kills; returns the Tally."""
+        """Disturbs jobs until there were this many kills; returns the counts."""
         start = time.monotonic()
         self._undisturbed = self._run_undisturbed()
         self._seconds = time.monotonic() - start
         self._all_saved = self._run_undisturbed(
             **{"keep_checkpoint_max": 99} if self._output == "output_dir" else {})
-        for each in comparison.find_unstable(self._undisturbed, self._all_saved):
-            self.tally.different += 1
-            self._say(each)
+        self._report("different", comparison.find_differences(self._undisturbed, self._all_saved, ignores_older=True))
         self._say(f"undisturbed: {self._seconds:.1f} s, {len(self._undisturbed)} files to compare")
-        while self.tally.kills < num_kills:
-            self._disturb(min(self._rng.randint(1, MOST_KILLS), num_kills - self.tally.kills))
-        return self.tally
+        while self.counts["kills"] < num_kills:
+            self._disturb(min(self._rng.randint(1, MOST_KILLS), num_kills - self.counts["kills"]))
+        return self.counts
+
+    def _report(self, kind, lines):
+        for line in lines:
+            self.counts[kind] += 1
+            self._say(f"{kind}: {line}")
 
     def _run_undisturbed(self, **flags):
         place = self._folder / "undisturbed"
@@ -77,7 +64,7 @@ class Disturber:
 
     def _disturb(self, num_kills):
         """Kills one job this many times, lets it finish, and compares its files."""
-        place, signals, found = self._folder / "broken", [], []
+        place, signals = self._folder / "broken", []
         must_finish = True
         while len(signals) < num_kills and must_finish:
             number = self._kill(place)
@@ -86,22 +73,18 @@ class Disturber:
                 break
             signals.append(number)
             now = comparison.read_contents(place)
-            found += comparison.find_half_written(now, self._all_saved)
+            self._report("half-written", comparison.find_half_written(now, self._all_saved))
             # A restarted export would write another version.
             must_finish = not (self._output == "export_dir" and self._undisturbed.keys() <= now.keys())
         if must_finish:
             self._finish(place)
-        different = list(comparison.find_differences(
-            comparison.read_contents(place), self._undisturbed, self._all_saved, signal.SIGTERM in signals))
-        left = [*filter(comparison.is_left_behind, comparison.list_paths(place)), *os.listdir(self._temporary)]
-        self.tally.jobs += 1
-        self.tally.half_written += len(found)
-        self.tally.different += bool(different)
-        self.tally.left_behind += bool(left)
-        for each in (*found, *different, *(f"{path}: is left behind" for path in left)):
-            self._say(each)
-        self._say(f"job {self.tally.jobs}: {', '.join(each.name for each in signals) or 'not killed'}; "
-                  f"{self.tally.kills} kills, {self.tally.failures} failures")
+        now = comparison.read_contents(place)
+        self._report("half-written", comparison.find_half_written(now, self._all_saved))
+        self._report("different", comparison.find_differences(now, self._undisturbed, signal.SIGTERM in signals))
+        self._report("left behind", filter(comparison.is_left_behind, comparison.list_paths(place)))
+        self._report("left behind", os.listdir(self._temporary))
+        self.counts["jobs"] += 1
+        self._say(f"job {self.counts['jobs']}: {', '.join(each.name for each in signals) or 'not killed'}")
         shutil.rmtree(place)
 
     def _start(self, place, **flags):
@@ -129,7 +112,5 @@ class Disturber:
                 return None
             process.send_signal(number)
             process.wait(LONGEST)
-        self.tally.kills += 1
-        self.tally.while_saving += is_saving
-        self.tally.by_sigterm += number == signal.SIGTERM
+        self.counts.update({"kills": 1, "while saving": int(is_saving), "by SIGTERM": int(number == signal.SIGTERM)})
         return number

@@ -37,59 +37,28 @@ def undisturbed(tmp_path_factory):
     return write(folder / "undisturbed"), write(folder / "all", steps=(5, 10, 15))
 
 
-@pytest.mark.parametrize(("changes", "by_sigterm", "expected"), [
-    ({}, False, []),
-    ({"steps": (12, 15)}, True, []),
-    ({"steps": (12, 15)}, False, ["checkpoints: "]),
-    ({"steps": (10, 12, 15)}, True, ["checkpoints: "]),  # One more than the maximum.
-    ({"steps": (15, 16), "latest": "ckpt-15"}, True, ["checkpoints: "]),
-    ({"latest": "ckpt-10"}, True, ["checkpoint: is different"]),
-    ({"loss": 0.6}, False, ["events: is different"]),
-    ({"more": [("training_log.csv", b"step,loss\n1,0.25\n")]}, False, ["training_log.csv: is different"]),
-    ({"more": [("run.json", b"{}")]}, False, ["run.json: is additional"]),
-    ({"more": [("ckpt-15.data-00000-of-00001", b"x")]}, False, [
-        "ckpt-15.data-00000-of-00001: is different", "ckpt-15.data-00000-of-00001: is different from when"]),
-    ({"more": [("ckpt-10.data-00000-of-00001", b"x")]}, True, ["ckpt-10.data-00000-of-00001: is different from when"]),
+@pytest.mark.parametrize(("changes", "expected", "expected_after_sigterm"), [
+    ({}, [], []),
+    ({"steps": (12, 15)}, ["ckpt-10.data", "ckpt-10.index", "ckpt-12.data", "ckpt-12.index"], []),
+    ({"steps": (15, 16), "latest": "ckpt-15"}, ["ckpt-10.data", "ckpt-10.index", "ckpt-16.data", "ckpt-16.index"], []),
+    ({"latest": "ckpt-10"}, ["checkpoint: is different"], ["checkpoint: is different"]),
+    ({"loss": 0.6}, ["events: is different"], ["events: is different"]),
+    *(({"more": [(name, b"x")]}, [f"{name}: is {difference}"], [f"{name}: is {difference}"]) for name, difference in (
+        ("training_log.csv", "different"), ("run.json", "missing or additional"),
+        ("ckpt-15.data-00000-of-00001", "different"))),
 ])
-def test_differences(undisturbed, tmp_path, changes, by_sigterm, expected):
-    found = list(comparison.find_differences(write(tmp_path / "run", **changes), *undisturbed, by_sigterm))
-    assert len(found) == len(expected)
-    assert all(map(str.startswith, found, expected)), found
-
-
-def test_missing_file_and_unstable_file(undisturbed):
-    without = {path: content for path, content in undisturbed[0].items() if path != "training_log.csv"}
-    assert list(comparison.find_differences(without, *undisturbed, False)) == ["training_log.csv: is missing"]
-    assert not list(comparison.find_unstable(*undisturbed))
-    assert list(comparison.find_unstable(without, undisturbed[1])) == [
-        "training_log.csv: differs between undisturbed jobs"]
-
-
-def test_checkpoint_of_sigterm_next_to_all_others(undisturbed, tmp_path):
-    after = write(tmp_path / "run", steps=(5, 10, 12, 15))
-    for by_sigterm in (True, False):
-        assert bool(list(comparison.find_differences(after, *undisturbed[1:] * 2, by_sigterm))) != by_sigterm
+def test_differences(undisturbed, tmp_path, changes, expected, expected_after_sigterm):
+    now = write(tmp_path / "run", **changes)
+    for ignores_older, lines in ((False, expected), (True, expected_after_sigterm)):
+        found = list(comparison.find_differences(now, undisturbed[0], ignores_older))
+        assert len(found) == len(lines)
+        assert all(map(str.startswith, found, lines)), found
 
 
 def test_half_written_files(undisturbed, tmp_path):
     now = write(tmp_path / "run", steps=(5, 7), more=[("ckpt-5.index", b""), ("checkpoint", b"nonsense")])
     assert sorted(comparison.find_half_written(now, undisturbed[1])) == [
         "checkpoint: is damaged", "ckpt-5.index: is half-written"]
-
-
-def test_last_event_of_a_killed_run_may_be_incomplete(undisturbed, tmp_path):
-    write(tmp_path / "run")
-    path, = (tmp_path / "run").glob("events.out*")
-    path.write_bytes(path.read_bytes()[:-90])
-    assert 0 < len(undisturbed[0]["events"] - comparison.read_contents(tmp_path / "run")["events"]) <= 2
-
-
-def test_random_digits_of_a_saved_model_are_ignored(tmp_path):
-    found = []
-    for name in (b"kernel_" + b"7" * 32, b"kernel_" + b"a" * 32, b"bias_" + b"7" * 32):
-        (tmp_path / "saved_model.pb").write_bytes(name + b"\x00")
-        found.append(comparison.read_contents(tmp_path))
-    assert found[0] == found[1] != found[2]
 
 
 def test_every_variant_is_killed_at_any_size():

@@ -70,8 +70,8 @@ def test_values_that_cannot_be_combined(make, values, message):
 
 
 @pytest.mark.parametrize(("losses", "student", "message"), [
-    ({"hidden_weight": 1, "layer_map": "9"}, {}, "`layer_map`=9: the teacher has no layer 9"),
-    ({"hidden_weight": 1, "layer_map": "1,2"}, {}, "`layer_map`=1,2: names 2 layers, the student has 1"),
+    ({"hidden_weight": 1, "layer_map": "9"}, {}, "`layer_map`=9: layer 9 does not exist"),
+    ({"hidden_weight": 1, "layer_map": "1,2"}, {}, "`layer_map`=1,2: lists 2 layers, but the student has 1"),
     ({"cls_weight": 1}, {}, "`cls_weight`=1: compares layers before the last"),
     ({"attention_weight": 1}, {"num_attention_heads": 4}, "`attention_weight`=1: the student has 4 heads and the "
      "teacher 2"),
@@ -107,7 +107,7 @@ def variants(teachers, tmp_path_factory):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"student_layers": None}, "`student_layers` is required without `student_checkpoint` or `student_config_file`"),
-    ({"student_layers": "0,4"}, "`student_layers`=0,4: the teacher has no layer 4, its layers are 0 to 2"),
+    ({"student_layers": "0,4"}, "`student_layers`=0,4: layer 4 does not exist; the teacher has layers 0 to 2"),
     ({"unlabeled_file": "texts.txt"}, "`unlabeled_file`=texts.txt: requires `label_weight`=0.0"),
     ({"task_name": "mrpc"}, "`task_name`=mrpc: conflicts with `teacher`=sst (sst-2)"),
     ({"dev_file": "dev.txt"}, "`dev_file`=dev.txt: does not apply to the teacher, a classifier; set `task_name`"),
@@ -127,7 +127,7 @@ def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, mess
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"student_layers": "0,3"}, "`student_layers`=0,3: the teacher has no layer 3"),
+    ({"student_layers": "0,3"}, "`student_layers`=0,3: layer 3 does not exist"),
     ({"student_config_file": "{variants}/few.json"}, "`teacher`=pretrained: has 21558 vocabulary entries, but the "
      "student has 100"),
     ({"teacher": "headless", "student_layers": "0"}, "`teacher`=headless: has no masked LM head"),
@@ -152,7 +152,7 @@ def test_labels_of_another_task(tmp_path):
 @pytest.mark.parametrize(("flags", "message"), [
     ({"init_checkpoint": "headless"}, "must be a fine-tuned model, with a task.json"),
     ({"output_dir": "sst"}, "`output_dir`=sst: is the directory of `init_checkpoint`; choose another directory"),
-    ({"drop_layers": "3"}, "`drop_layers`: there is no layer 3, the model has the layers 0 to 2"),
+    ({"drop_layers": "3"}, "`drop_layers`: layer 3 does not exist; the model has layers 0 to 2"),
     ({"output_dir": "sst-2"}, "`output_dir`=sst-2: is not empty and has no prune.json to resume from"),
     ({"distill": True, "num_train_epochs": 1, "train_batch_size": 4, "keep_heads": 0.5, "attention_weight": 1},
      "`attention_weight`=1.0: pruned heads cannot be compared"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bert_tf.compression.importance import Importance
-from bert_tf.compression.pruning import pruned_config
+from bert_tf.compression.pruning import prune_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.compression import selection
@@ -19,7 +19,7 @@ def select(keep_flops, part=1.0, **settings):
     rng = np.random.default_rng(1)
     importance = Importance([rng.random(8) for _ in range(2)], [rng.random(64) for _ in range(2)], 1)
     settings = PruningSettings(keep_flops=keep_flops, **settings)
-    config = pruned_config(CONFIG, selection.select(importance, CONFIG, CONFIG, settings, part, LENGTH))
+    config = prune_config(CONFIG, selection.select(importance, CONFIG, CONFIG, settings, part, LENGTH))
     return selection.count_encoder_flops(config, LENGTH) / selection.count_encoder_flops(CONFIG, LENGTH), config
 
 

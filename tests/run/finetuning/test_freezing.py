@@ -43,7 +43,7 @@ def test_frozen_layers_have_no_backward_pass(reference_config, reference_batches
 def test_layers_with_shared_weights_are_frozen_together(reference_config):
     shared = dataclasses.replace(reference_config, num_hidden_groups=1)
     encoder = models.BertEncoder(shared)
-    with pytest.raises(InputError, match=r"^`freeze_layers`=1: the model's layers share their weights; 0 freezes the "):
+    with pytest.raises(InputError, match=r"^`freeze_layers`=1: the model's layers share weights; set 0 to freeze "):
         freeze(encoder, 1)
     freeze(encoder, 2)
     assert [variable.name.split("/")[1] for variable in encoder.trainable_variables] == ["pooler"] * 2

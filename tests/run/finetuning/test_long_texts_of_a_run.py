@@ -78,7 +78,7 @@ def test_a_run_and_its_export(here, capsys):
     assert answers["was_cut"].numpy().tolist() == [len(text.split()) > 7 + 2 * 5 for text in TEXTS]
     alone = servable.answer_texts(text=tf.constant(TEXTS[1:2]))
     np.testing.assert_allclose(alone["probabilities"][0], probabilities[1], atol=1e-5)
-    with pytest.raises(InputError, match=r"^the model reads long texts in windows, which a LiteRT file does not"):
+    with pytest.raises(InputError, match=r"^the model reads long texts in windows, which LiteRT files do not support"):
         servable.litert_metadata()
 
     message = "`output_dir`=run: contains the run of another task, with window_pooling 'max' instead of None; choose"

@@ -146,11 +146,11 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
     assert weights(tmp_path / "merged").keys() == kept.keys()
     for name, value in weights(tmp_path / "merged").items():
         np.testing.assert_allclose(value, kept[name], rtol=0, atol=1e-6, err_msg=name)
-    with pytest.raises(InputError, match=r"adapter.safetensors: was trained on other weights than those of lora/ckpt"):
+    with pytest.raises(InputError, match=r"adapter.safetensors: was trained on weights other than those of lora/ckpt"):
         convert("lora", tmp_path / "never", "tf1", adapter=str(path))
-    with pytest.raises(InputError, match=r"^`adapter`=sst/vocab.txt: is no safetensors file, or a damaged one"):
+    with pytest.raises(InputError, match=r"^`adapter`=sst/vocab.txt: is not a safetensors file, or is corrupted"):
         convert("sst", tmp_path / "never", "tf1", adapter="sst/vocab.txt")
     convert("sst", tmp_path / "hf", "huggingface")
-    with pytest.raises(InputError, match=r"model.safetensors: holds no adapters of these scripts$"):
+    with pytest.raises(InputError, match=r"model.safetensors: does not contain adapters of these scripts$"):
         convert("sst", tmp_path / "never", "tf1", adapter=str(tmp_path / "hf" / "model.safetensors"))
     assert not (tmp_path / "never").exists()

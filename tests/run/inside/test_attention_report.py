@@ -149,7 +149,7 @@ def test_a_model_that_cannot_be_wrong(shifting):
 @pytest.mark.parametrize(("kind", "text", "text_b", "message"), [
     ("encoder", ("a", "b"), ("c",), "`text_b` is set 1 times, but `text` 2 times"),
     ("span_labeler", ("a",), (), "`text_b` is required: a span labeler reads"),
-    ("token_classifier", ("a",), ("c",), "`text_b` is one too many"),
+    ("token_classifier", ("a",), ("c",), "`text_b` cannot be used"),
     ("multiple_choice", ("a",), ("c",), "multiple choice requires one `text`"),
 ])
 def test_texts_that_the_kind_of_model_rejects(kind, text, text_b, message):

@@ -69,6 +69,6 @@ def test_a_weighted_sum_learns_to_choose_a_layer(monkeypatch):
 
     first, *_, last = [float(step()) for _ in range(40)]
     assert last < 0.4 * first
-    weights = model.mix.weights_of_layers.numpy()
+    weights = model.mix.layer_weights.numpy()
     assert weights.argmax() == 2
     assert weights[2] > 0.7

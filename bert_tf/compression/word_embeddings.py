@@ -13,7 +13,7 @@ from bert_tf.errors import InputError
 BY_PIECE = (WORD_EMBEDDINGS, "cls/predictions/output_bias")  # Tensors with one row per token of the vocabulary.
 
 
-def factorise(tensors, config, size):
+def factorize(tensors, config, size):
     """Factorizes the word embedding matrix [V, H] into [V, E] [E, H]: the best approximation, by its singular values.
 
     Both factors are scaled by the square roots of the singular values, so that neither learns faster than the other.
@@ -30,17 +30,17 @@ def factorise(tensors, config, size):
       InputError: If E is not below H, or if the matrix is already factorized.
     """
     if config.embedding_size:
-        raise InputError(f"`embedding_size`={size}: the word table of the model is factorised already, to "
+        raise InputError(f"`embedding_size`={size}: the word embeddings of the model are already factorized, to size "
                          f"{config.embedding_size}")
     if not 1 <= size < config.hidden_size:
-        raise InputError(f"`embedding_size`={size}: must be at least 1 and below hidden_size, {config.hidden_size}")
+        raise InputError(f"`embedding_size`={size}: must be at least 1 and less than hidden_size, {config.hidden_size}")
     table = tensors[WORD_EMBEDDINGS].read().astype(np.float64)
     # Uses [H, H] instead of [V, H]: squares of the singular values and right singular vectors, in ascending order.
     squares, vectors = np.linalg.eigh(table.T @ table)
     squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1][:, :size]
     root = np.maximum(squares[:size], squares[0] * 1e-12) ** 0.25
     factors = {WORD_EMBEDDINGS: table @ (vectors / root), EMBEDDING_PROJECTION: (vectors * root).T}
-    stored = {name: _stored(np.ascontiguousarray(value, np.float32)) for name, value in factors.items()}
+    stored = {name: _to_stored_tensor(np.ascontiguousarray(value, np.float32)) for name, value in factors.items()}
     return tensors | stored, dataclasses.replace(config, embedding_size=size), squares[:size].sum() / squares.sum()
 
 
@@ -48,7 +48,7 @@ def keep_pieces(tensors, config, ids):
     """Reduces the vocabulary of a model.
 
     Args:
-      tensors, config: See `factorise`.
+      tensors, config: See `factorize`.
       ids: int [n]. IDs of the tokens to keep, in the order of the new vocabulary.
 
     Returns:
@@ -60,5 +60,5 @@ def keep_pieces(tensors, config, ids):
     return tensors | smaller, dataclasses.replace(config, vocab_size=len(ids))
 
 
-def _stored(value):
+def _to_stored_tensor(value):
     return StoredTensor(list(value.shape), lambda: value)

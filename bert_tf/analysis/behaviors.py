@@ -17,27 +17,27 @@ class Measure(NamedTuple):
       name: Name in tables.
       title: Name for people.
       help: A sentence.
-      is_behaviour: Whether it is a fraction of attention to a target that characterizes the head.
+      is_behavior: Whether it is a fraction of attention to a target that characterizes the head.
     """
 
     name: str
     title: str
     help: str
-    is_behaviour: bool = False
+    is_behavior: bool = False
 
 
 MEASURES = (
-    Measure("entropy", "entropy", "Entropy of the attention of a token, in nats: 0 if it goes to one token alone."),
-    Measure("distance", "distance", "Mean distance of what is attended to, in tokens."),
+    Measure("entropy", "entropy", "Entropy of the attention of a token, in nats: 0 if it goes to only one token."),
+    Measure("distance", "distance", "Mean distance to the attended token, in tokens."),
     Measure("same", "same token", "Attention of a token to itself.", True),
-    Measure("previous", "previous token", "Attention to the token before, of all tokens but the first.", True),
-    Measure("next", "next token", "Attention to the token after, of all tokens but the last.", True),
+    Measure("previous", "previous token", "Attention to the previous token, from all tokens except the first.", True),
+    Measure("next", "next token", "Attention to the next token, from all tokens except the last.", True),
     Measure("cls", "[CLS]", "Attention to [CLS].", True),
     Measure("sep", "[SEP]", "Attention to [SEP].", True),
-    Measure("punctuation", "punctuation", "Attention to pieces that are one punctuation mark.", True),
+    Measure("punctuation", "punctuation", "Attention to tokens that are one punctuation mark.", True),
     Measure("first_text", "first text", "Attention to the first text, without [CLS] and [SEP]."),
-    Measure("second_text", "second text", "In pairs: attention to the second text, without its [SEP]."),
-    Measure("other_text", "other text", "In pairs: attention from tokens of one text to those of the other."),
+    Measure("second_text", "second text", "For pairs: attention to the second text, without its [SEP]."),
+    Measure("other_text", "other text", "For pairs: attention from tokens of one text to tokens of the other."),
 )
 NAMES = tuple(measure.name for measure in MEASURES)
 
@@ -61,7 +61,7 @@ class Tokens(NamedTuple):
     in_pair: tf.Tensor
 
     @classmethod
-    def of(cls, features, tokenizer, is_punctuation):
+    def from_features(cls, features, tokenizer, is_punctuation):
         """Creates the Tokens for features.
 
         Args:
@@ -74,12 +74,12 @@ class Tokens(NamedTuple):
         is_second = features["segment_ids"] > 0
         is_text = real & ~is_cls & ~is_sep
         in_pair = real & tf.reduce_any(is_second & is_text, axis=1, keepdims=True)
-        found = (real, is_cls & real, is_sep & real, tf.gather(is_punctuation, ids) & is_text, is_text & ~is_second,
+        masks = (real, is_cls & real, is_sep & real, tf.gather(is_punctuation, ids) & is_text, is_text & ~is_second,
                  is_text & is_second, in_pair)
-        return cls(*(tf.cast(each, tf.float32) for each in found))
+        return cls(*(tf.cast(each, tf.float32) for each in masks))
 
 
-def totals(attention, tokens):
+def sum_measures(attention, tokens):
     """Computes the sums of MEASURES over the tokens of a batch.
 
     Args:
@@ -93,11 +93,11 @@ def totals(attention, tokens):
     first, second = tokens.first * tokens.in_pair, tokens.second
     # Attention to each token from all non-padding tokens, from pairs, from first texts, and from second texts.
     givers = tf.stack([tokens.real, tokens.in_pair, first, second], axis=1)  # [B, 4, S]
-    given = tf.matmul(givers[:, tf.newaxis], attention)  # [B, N, 4, S]
-    by_all, by_pairs, by_first, by_second = tf.unstack(given, axis=2)
+    received = tf.matmul(givers[:, tf.newaxis], attention)  # [B, N, 4, S]
+    by_all, by_pairs, by_first, by_second = tf.unstack(received, axis=2)
 
-    def share(given, receivers):
-        return tf.einsum("bns,bs->n", given, receivers)
+    def sum_attention(received, receivers):
+        return tf.einsum("bns,bs->n", received, receivers)
 
     distances = tf.abs(tf.range(size)[:, tf.newaxis] - tf.range(size))
     weights = tf.cast(distances, tf.float32) * tokens.real[:, :, tf.newaxis]  # [B, S, S]
@@ -107,18 +107,18 @@ def totals(attention, tokens):
         entropy, tf.einsum("bnqk,bqk->n", attention, weights),
         _diagonal(attention, tokens.real, 0), _diagonal(attention, tokens.real[:, 1:], -1),
         _diagonal(attention, tokens.real[:, 1:], 1),
-        share(by_all, tokens.cls), share(by_all, tokens.sep), share(by_all, tokens.punctuation),
-        share(by_all, tokens.first), share(by_pairs, tokens.second),
-        share(by_first, tokens.second) + share(by_second, first)], axis=-1)
+        sum_attention(by_all, tokens.cls), sum_attention(by_all, tokens.sep), sum_attention(by_all, tokens.punctuation),
+        sum_attention(by_all, tokens.first), sum_attention(by_pairs, tokens.second),
+        sum_attention(by_first, tokens.second) + sum_attention(by_second, first)], axis=-1)
 
 
-def counts(tokens):
+def count_tokens(tokens):
     """Computes the number of tokens of a batch in each of MEASURES: float32 [M]."""
     every = tf.reduce_sum(tokens.real)
-    neighbours = tf.reduce_sum(tokens.real[:, 1:])
+    neighbors = tf.reduce_sum(tokens.real[:, 1:])
     pairs = tf.reduce_sum(tokens.in_pair)
-    of_texts = tf.reduce_sum(tokens.in_pair * (tokens.first + tokens.second))
-    return tf.stack([every, every, every, neighbours, neighbours, every, every, every, every, pairs, of_texts])
+    in_texts = tf.reduce_sum(tokens.in_pair * (tokens.first + tokens.second))
+    return tf.stack([every, every, every, neighbors, neighbors, every, every, every, every, pairs, in_texts])
 
 
 def _diagonal(attention, counted, offset):

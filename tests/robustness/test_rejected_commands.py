@@ -1,0 +1,170 @@
+"""Every script rejects invalid flags, missing inputs, and outputs that would overwrite something, before it does work.
+
+The scripts run in this process. Tests of the settings and of bert_tf.cli show each rejection in detail.
+"""
+
+import os
+import re
+
+import pytest
+
+from tests import scripts
+from tests.robustness.commands import COMMANDS, TRAINING, get_error, get_flag_types
+
+ANY_INTEGER = {"random_seed", "num_tpu_cores", "token_column", "label_column"}  # Flags for any 64-bit integer.
+OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another flag replaces. All others are required.
+    "create_pretraining_data": {"max_seq_length"},
+    "learn_vocab": {"vocab_size"},
+    "augment_data": {"text_columns"},
+    "inspect_records": {"vocab_file", "max_seq_length"},
+    "run_pretraining": {"max_predictions_per_seq", "train_batch_size", "num_train_steps"},
+    "run_classifier": {"init_checkpoint", "train_batch_size"},
+    "run_squad": {"init_checkpoint", "train_batch_size", "predict_file", "doc_stride", "max_query_length"},
+    "run_tagger": {"init_checkpoint", "train_batch_size", "dev_file"},
+    "run_multiple_choice": {"init_checkpoint", "train_batch_size"},
+    "run_distillation": {"train_batch_size"},
+    "run_general_distillation": {"max_predictions_per_seq", "train_batch_size", "num_train_steps"},
+    "prune_model": {"keep_heads", "train_batch_size"},
+    "compare_models": {"data_dir"},
+    "nearest": {"query"},
+    "fill_mask": {"text"},
+    "answer": {"question"},
+    "evaluate_export": {"data_dir"},
+}
+# Names of flags whose values are paths that a script reads.
+INPUT = re.compile(r"(?!output|export|answers).*(_file|_dir|checkpoint|models?|teacher|vectors|treebank|vocab)|input")
+CHECK_IN_JOB = ("create_pretraining_data", "learn_vocab", "inspect_records")  # Their jobs check the paths.
+OPENED_LATER = {  # Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
+    "augment_data": {"bert_config_file", "init_checkpoint"},
+    "run_pretraining": {"init_checkpoint", "vocab_file"},
+    "run_squad": {"predict_file"},
+    "run_tagger": {"dev_file", "test_file"},
+    "run_multiple_choice": {"dev_file", "test_file"},
+    "run_distillation": {"data_dir"},
+    "run_general_distillation": {"vocab_file"},
+    "compare_models": {"data_dir", "dev_file", "predict_file"},
+    "evaluate_export": {"model"},
+    "convert_checkpoint": {"input"},
+    "fill_mask": {"model", "saved_model"},  # They cannot be combined with --init_checkpoint.
+    "answer": {"model", "saved_model"},
+}
+OUTPUTS = (  # command, its output flag, additional flags, inputs that the output must not overwrite
+    ("create_pretraining_data", "output_file", {}, ("text.txt", "vocab.txt")),
+    ("learn_vocab", "vocab_file", {}, ("text.txt",)),
+    ("learn_vocab", "vocab_file", {"initial_vocab": "vocab.txt", "vocab_size": None}, ("vocab.txt",)),
+    ("augment_data", "output_file", {}, ("own/train.tsv", "model/bert_config.json")),
+    ("extract_features", "output_file", {"vocab_file": "vocab.txt"},
+     ("text.txt", "vocab.txt", "model/bert_config.json", "model/vocab.txt", "model/bert_model.ckpt.index")),
+    ("predict", "output_file", {"vocab_file": "vocab.txt"},
+     ("text.txt", "vocab.txt", "tuned/task.json", "tuned/checkpoint")),
+    ("evaluate_export", "output_file", {}, ("own/dev.tsv", "served/1/saved_model.pb", "tuned/run.json")),
+    ("measure_quantization", "output_file", {}, ("own/dev.tsv", "tuned/vocab.txt", "tuned/run.json")),
+    ("attention_report", "output_file", {"vocab_file": "vocab.txt"}, ("vocab.txt", "model/bert_config.json")),
+)
+REJECTED = (  # command, flags, part of the message
+    ("answer", {"init_checkpoint": None, "saved_model": "served", "doc_stride": 9}, "`doc_stride`=9: has no effect"),
+    ("answer", {"init_checkpoint": None, "model": "m.tflite", "max_seq_length": 9}, "`max_seq_length`=9: has no"),
+    ("answer", {"null_score_diff_threshold": 1}, "`null_score_diff_threshold`=1.0: requires `version_2"),
+    ("fill_mask", {"init_checkpoint": None, "saved_model": "served", "vocab_file": "vocab.txt"}, "`vocab_file`=vocab"),
+    ("fill_mask", {"max_seq_length": 99}, "`max_seq_length`=99"),
+    ("predict", {"model": "served", "max_seq_length": None, "do_lower_case": False}, "`do_lower_case`=False: has no"),
+    ("predict", {"model": "served", "bert_config_file": "bert_config.json"}, "`bert_config_file`=bert_config.json:"),
+    ("predict", {"model": "served", "task": "classifier"}, "`task`=classifier: has no effect with `model`=served"),
+    ("run_squad", {"null_score_diff_threshold": -1.5}, "`null_score_diff_threshold`=-1.5: requires"),
+    ("run_squad", {"null_score_diff_threshold": 1, "use_best_threshold": True, "version_2_with_negative": True},
+     "`null_score_diff_threshold`=1.0: cannot be combined with `use_best_threshold`"),
+    *(("run_classifier", {"task_name": "mrpc", name: value}, f"`{name}`={value}: requires `task_name`=own")
+      for name, value in (("text_a_column", "a"), ("regression", True), ("label_separator", ","), ("strict", True))),
+    ("run_classifier", {"label_separator": ",", "regression": True}, "`label_separator`=,: cannot be combined"),
+    ("run_classifier", {"no_weight_decay": "("}, "`no_weight_decay`"),
+    ("run_pretraining", {"masked_lm_prob": 0.3}, "`masked_lm_prob`=0.3: requires `masking`=dynamic"),
+    ("run_pretraining", {"do_whole_word_mask": True}, "`do_whole_word_mask`=True: requires"),
+    ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: only applies to LiteRT"),
+    ("learn_vocab", {"initial_vocab": "vocab.txt", "vocab_size": None, "min_character_count": 3},
+     "`min_character_count`=3: cannot be combined with `initial_vocab`"),
+    ("augment_data", {"task_name": "mrpc"}, "`text_columns`=text: cannot be combined"),
+    ("augment_data", {"text_columns": "text,label,text"}, "`text_columns`=text,label,text"),
+    ("extract_features", {"layers": "first"}, "`layers`=first: "),
+    ("attention_report", {"text": None, "input_file": "text.txt", "text_b": "b"}, "`text_b`=b: requires `text`"),
+    ("analyze_attention", {"data_dir": "own"}, "`data_dir`=own: requires `importance_examples`"),
+    ("run_pretraining", {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"}, "`output_dir`=texts: would be"),
+    ("run_pretraining", {"eval_input_file": "texts", "output_dir": "texts"}, "`output_dir`=texts: would be"),
+    ("run_general_distillation", {"input_file": "texts/*", "output_dir": "texts"}, "`output_dir`=texts: would be"),
+    ("run_multiple_choice", {"data_format": "race", "train_file": "race", "output_dir": "race/out"},
+     "`output_dir`=race/out: would be"),
+    ("run_distillation", {"output_dir": "tuned"}, "`output_dir`=tuned: is the directory of `teacher`"),
+    ("run_distillation", {"student_layers": None, "student_checkpoint": "model", "output_dir": "model/"},
+     "`output_dir`=model/: is the directory of `student_checkpoint`"),
+    ("run_general_distillation", {"output_dir": "model"}, "`output_dir`=model: is the directory of `teacher`"),
+    ("analyze_attention", {"output_dir": "model"}, "`output_dir`=model: would overwrite `init_checkpoint`"),
+    ("convert_checkpoint", {"output": "tuned", "overwrite": True, "vocab_file": "tuned/vocab.txt"},
+     "`output`=tuned: would overwrite `vocab_file`=tuned/vocab.txt"),
+    *((command, {"output_dir": "text.txt"}, "`output_dir`=text.txt: must be a directory, but is a file")
+      for command in (*TRAINING, "analyze_attention", "probe_layers")),
+    ("run_classifier", {"data_dir": "own\udcff"}, "`data_dir`="),
+)
+
+
+@pytest.fixture(autouse=True)
+def in_world(world_folder, monkeypatch):
+    """Makes the world the current directory."""
+    monkeypatch.chdir(world_folder)
+
+
+def get_job_error(command, changes):
+    """Does what `get_error` does, and runs a script whose job checks the paths."""
+    return get_error(command, changes, scripts.run_here if command in CHECK_IN_JOB else scripts.resolve)
+
+
+def is_about(error, name):
+    return error.startswith((f"`{name}`", f"flag --{name}=", f"{name}:"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_impossible_numbers(command):
+    accepted = []
+    for name, kind in get_flag_types(command).items():
+        is_any = name in ANY_INTEGER or command == "inspect_records"
+        values = {"float": ("nan", "inf"), "int": (2**63,) if is_any else (2**31, -2)}.get(kind, ())
+        accepted += [(name, value) for value in values if not is_about(get_error(command, {name: value}), name)]
+    assert accepted == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_required_flags(command):
+    names = COMMANDS[command][1]
+    assert {name for name in names if f"`{name}`" not in get_error(command, {name: None})} == OPTIONAL.get(
+        command, set())
+
+
+@pytest.mark.parametrize(("command", "changes", "message"), REJECTED)
+def test_contradictions_and_unusable_places(command, changes, message):
+    assert message in get_job_error(command, changes)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_missing_inputs(command):
+    inputs = [name for name, kind in get_flag_types(command).items()
+              if kind == "string" and INPUT.fullmatch(name)]
+    accepted = {name for name in inputs if "none/at/all" not in get_job_error(command, {name: "none/at/all"})}
+    assert accepted == OPENED_LATER.get(command, set())
+
+
+@pytest.mark.parametrize(("command", "output", "flags", "inputs"), OUTPUTS)
+def test_outputs_that_would_overwrite_something(tmp_path, command, output, flags, inputs):
+    ending = os.path.splitext(inputs[0])[1]
+    pipe, dangling, link = (tmp_path / f"{name}{ending}" for name in ("pipe", "dangling", "link"))
+    os.mkfifo(pipe)
+    dangling.symlink_to("nowhere")
+    link.symlink_to(os.path.abspath(inputs[-1]))
+    expected = {pipe: "is not a regular file", dangling: "is a symbolic link to nowhere", link: "would overwrite ",
+                "empty": "must be a file, but is a directory", **{f"./{path}": "" for path in inputs}}
+    if command != "create_pretraining_data":  # It creates directories.
+        expected["none/new.tsv"] = "the directory none does not exist"
+    for path, message in expected.items():
+        assert get_job_error(command, {**flags, output: path}).startswith(f"`{output}`={path}: {message}"), path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_unknown_flag(command):
+    assert "no_such_flag" in get_error(command, {"no_such_flag": 1})
