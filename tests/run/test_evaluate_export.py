@@ -61,7 +61,7 @@ def test_an_export_has_the_scores_of_its_checkpoint(folder, name, export, flags,
     assert report["scores"]
     for row in report["scores"].values():
         assert row["export"] == pytest.approx(row["checkpoint"], abs=1e-5)
-    assert f"{report['decisions']} of {report['decisions']} decisions are the same" in capsys.readouterr().out
+    assert f"{report['decisions']} of {report['decisions']} decisions are identical" in capsys.readouterr().out
 
 
 def test_another_model_has_other_scores(folder, capsys):

@@ -97,12 +97,12 @@ def test_rows_of_each_task(folder, model, request_, keys):
 
 
 @pytest.mark.parametrize(("model", "flags", "message"), [
-    ("reviews", {"columns": ("z",)}, "rows.tsv:1: has no column 'z'; the columns are x, y"),
+    ("reviews", {"columns": ("z",)}, "rows.tsv:1: column 'z' does not exist; must be one of x, y"),
     ("reviews", {}, "rows.tsv:1: has no column 'text'; the columns are x, y; set `columns`"),
     ("pairs", {"columns": ("x",)}, "`columns`=x: the model requires text_a, text_b; set 2 columns"),
-    ("reviews", {"input_file": "-", "input_format": "tsv"}, "`input_format`=tsv: a table is read from a file"),
+    ("reviews", {"input_file": "-", "input_format": "tsv"}, "`input_format`=tsv: cannot be read from standard input"),
     ("endings", {"input_file": "-"}, "`input_file`=-: the model requires text_a and choices, which do not fit"),
-    ("unread.tflite", {"columns": ("x", "z")}, "rows.tsv:1: has no column 'z'"),
+    ("unread.tflite", {"columns": ("x", "z")}, "rows.tsv:1: column 'z' does not exist"),
     ("served", {}, "rows.tsv:1: has no column 'text_a'; the columns are x, y; set `columns`"),
     ("served", {"columns": ("x",)}, "`columns`=x: the model requires text_a, text_b; set 2 columns"),
 ])
