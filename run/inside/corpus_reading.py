@@ -10,7 +10,7 @@ from data_prep.tasks import treebank
 from run.inference import extraction
 
 WINDOW = 512  # Number of texts to sort by length together. Sums are saved after each window.
-MOST_PAIRS = 1 << 18  # Maximum number of texts times their squared length, which bounds the memory of a batch.
+MAX_PAIRS = 1 << 18  # Maximum number of texts times their squared length, which bounds the memory of a batch.
 
 
 def read_texts(path, treebank_path, first, most, decoder=None):
@@ -94,6 +94,6 @@ def _batches(lengths, batch_size, longest=None):
     while order:
         # Longest first, since the longest text determines the size of a batch.
         length = int(lengths[order[-1]])
-        size = max(1, min(batch_size, MOST_PAIRS // length**2))
+        size = max(1, min(batch_size, MAX_PAIRS // length**2))
         yield np.array(order[-size:]), length
         del order[-size:]

@@ -14,8 +14,8 @@ from run.inside.importance import BY_IMPORTANCE
 
 HEADS_FILE, RELATIONS_FILE, NUMBERS_FILE = "heads.tsv", "relations.tsv", "analysis.npz"
 IMPORTANCE_FILE, CURVE_FILE = "importance.tsv", "curve.tsv"
-MEASURES_PICTURE, RELATIONS_PICTURE, CURVE_PICTURE = "measures.png", "relations.png", "curve.png"
-MOST_RELATIONS = 30  # Maximum number in a plot.
+MEASURES_PLOT, RELATIONS_PLOT, CURVE_PLOT = "measures.png", "relations.png", "curve.png"
+MAX_RELATIONS = 30  # Maximum number in a plot.
 COLUMNS = 4  # Columns of panels.
 
 
@@ -80,12 +80,12 @@ def draw_measures(folder, heads, values):
         figure.colorbar(image)
     for panel in panels[len(shown):]:
         panel.set_axis_off()
-    _save(figure, folder, MEASURES_PICTURE)
+    _save(figure, folder, MEASURES_PLOT)
 
 
 def draw_relations(folder, heads, relations):
     """Plots the best head and the best offset for the most frequent relations. `relations`: List of Relation."""
-    names = list(dict.fromkeys(each.name for each in relations))[:MOST_RELATIONS]
+    names = list(dict.fromkeys(each.name for each in relations))[:MAX_RELATIONS]
     best = [max((each for each in relations if each.name == name), key=lambda each: each.score.value) for name in names]
     figure = Figure(figsize=(9, 1.5 + 0.34 * len(names)), layout="constrained")
     panel, places = figure.subplots(), np.arange(len(names))
@@ -101,7 +101,7 @@ def draw_relations(folder, heads, relations):
     panel.set(xlim=(0, 1), xlabel="fraction of cases, with 95% confidence intervals",
               title="relation (cases): best head, in the better direction")
     panel.legend()
-    _save(figure, folder, RELATIONS_PICTURE)
+    _save(figure, folder, RELATIONS_PLOT)
 
 
 def draw_curve(folder, curve):
@@ -115,7 +115,7 @@ def draw_curve(folder, curve):
         panel.fill_between(curve.counts, others.min(axis=0), others.max(axis=0), color="C7", alpha=0.25)
     panel.set(xlabel=f"number of pruned heads (of {len(curve.heads)})", ylabel=curve.metric.removeprefix("eval_"))
     panel.legend()
-    _save(figure, folder, CURVE_PICTURE)
+    _save(figure, folder, CURVE_PLOT)
 
 
 def _write(path, names, rows):

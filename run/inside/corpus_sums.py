@@ -18,8 +18,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file
 
 STATE_FILE = "state.npz"
-MOST_OFFSET = 10  # Maximum fixed offset to compare heads with, in words, in both directions.
-OFFSETS = np.array([offset for offset in range(-MOST_OFFSET, MOST_OFFSET + 1) if offset])
+MAX_OFFSET = 10  # Maximum fixed offset to compare heads with, in words, in both directions.
+OFFSETS = np.array([offset for offset in range(-MAX_OFFSET, MAX_OFFSET + 1) if offset])
 HALVES = 2  # Sentences with even and odd numbers: a choice on one half is evaluated on the other.
 ALL = "all"  # All relations together.
 
@@ -104,7 +104,7 @@ class Sums:
         np.add.at(self.cases, (halves, ids), 1)
         away = heads[rows, places] - places
         offset = np.searchsorted(OFFSETS, away)
-        near = np.abs(away) <= MOST_OFFSET
+        near = np.abs(away) <= MAX_OFFSET
         np.add.at(self.offsets, (halves[near], ids[near], offset[near]), 1)
         member = np.zeros([HALVES * len(known), len(rows)])
         member[halves * len(known) + ids, np.arange(len(rows))] = 1

@@ -7,7 +7,7 @@ from bert_tf.errors import InputError
 from run.inside import numbers, page, requests
 from run.inside.observing import Observer
 
-MOST_BYTES = 1 << 28  # Maximum size of a page. Browsers open larger ones slowly or not at all.
+MAX_BYTES = 1 << 28  # Maximum size of a page. Browsers open larger ones slowly or not at all.
 
 
 def run(settings):
@@ -37,8 +37,8 @@ def _observe(observer, questions, is_page):
     for request in questions:
         observations += observer(request)
         size = page.estimate_size(len(observer.heads), [len(each.pieces) for each in observations])
-        if is_page and size > MOST_BYTES:
-            raise InputError(f"a page of {len(observations)} texts would exceed {MOST_BYTES >> 20} MB; choose fewer "
+        if is_page and size > MAX_BYTES:
+            raise InputError(f"a page of {len(observations)} texts would exceed {MAX_BYTES >> 20} MB; choose fewer "
                              f"texts, or a smaller `max_seq_length` than {observer.card.max_seq_length}")
     return observations
 

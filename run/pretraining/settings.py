@@ -14,7 +14,7 @@ from run.pretraining import phases
 from run.pretraining.recipes import RECIPES
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 
-MOST_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretraining_data.
+MAX_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretraining_data.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,10 +25,10 @@ class RecordSettings(Settings):
                                      required=True)
     eval_input_file: str | None = setting(None, "Record files to evaluate on. Defaults to --input_file.")
     max_seq_length: int = setting(128, "Sequence length in tokens. Use the value that the records were created with.",
-                                  lower=4, most=MOST_POSITIONS, resume=FIXED)
+                                  lower=4, most=MAX_POSITIONS, resume=FIXED)
     max_predictions_per_seq: int = setting(
         20, "Maximum number of masked tokens per record. Use the value that the records were created with.", lower=1,
-        most=MOST_POSITIONS, resume=FIXED)
+        most=MAX_POSITIONS, resume=FIXED)
     masking: str = setting(
         "static", "static: the records contain masks. dynamic: the records were created with the same flag of "
                   "create_pretraining_data, and each epoch samples new masks.", choices=("static", "dynamic"),
