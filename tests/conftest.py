@@ -38,6 +38,7 @@ TIERS = {
     "bert_tf/compression/test_word_embeddings.py::test_a_litert_file_with_shared_layers": "large",
     "bert_tf/techniques/test_int8.py::test_the_int8_file_and_the_model_agree": "large",
     "bert_tf/techniques/test_int8.py::test_turning_it_on_in_a_traced_function": "large",
+    "bert_tf/techniques/test_theseus.py::test_layers_with_compiled_blocks_have_the_same_gradients": "large",
     "bert_tf/test_encoder_options.py::test_layers_share_the_compiled_blocks_of_training": "large",
     "bert_tf/test_import_cost.py": "large",
     "bert_tf/test_keras_files.py": "large",

@@ -82,7 +82,8 @@ def _block(function):
     @tf.custom_gradient
     def block(*inputs):
         def gradient(upstream):
-            gradients = iter(backward(inputs, upstream))
+            # A branch of tf.cond can only keep the inputs for its gradient if they are read outside of XLA's context.
+            gradients = iter(backward([tf.identity(each) for each in inputs], upstream))
             return [next(gradients) if each.dtype.is_floating else None for each in inputs]
 
         return forward(*inputs), gradient

@@ -77,13 +77,14 @@ class TheseusModel:
             """Computes a group of the teacher's layers unless the student's layer is sampled; a hook."""
             *lower, last = self._groups[number]
 
+            # Identities: compiled blocks keep the input for their gradient, and a branch can only keep its own tensors.
             def compute_group():
-                y = x
+                y = tf.identity(x)
                 for each in lower:
                     y, _ = each(y, run.layout, run.attention_bias)
                 return dataclasses.replace(run, dropout_seeds=None)(last, y)[0]
 
-            return tf.cond(uses_student[number], lambda: run(layer, x)[0], compute_group), None
+            return tf.cond(uses_student[number], lambda: run(layer, tf.identity(x))[0], compute_group), None
 
         with attach_hooks([(encoder, replace)]):
             return self._student(features, training=True)

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.fast.compiled import CompiledArithmetic
 from bert_tf.fast.layout import UnpaddedLayout
 from bert_tf.layers import attention_bias
 from tests.encoders import make_encoder
@@ -84,6 +85,21 @@ def test_dropout_masks_depend_on_the_seed_alone(reference_config, pretrainer, ba
 def test_compiled_is_incompatible_with_einsum(reference_config):
     with pytest.raises(ValueError, match="`compiled` cannot be combined with `einsum`"):
         make_encoder(reference_config, compiled=True, einsum=True)
+
+
+def test_a_compiled_block_in_a_branch_has_a_gradient():
+    """BERT-of-Theseus computes a student's layer or a teacher's layers in the branches of tf.cond."""
+    arithmetic, x = CompiledArithmetic("relu"), tf.constant([[-1.0, 2.0]])
+
+    @tf.function
+    def compute_gradient(is_chosen):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.cond(is_chosen, lambda: arithmetic.activate(lambda x, activated: 3 * x, x, training=True), lambda: x)
+        return tape.gradient(y, x)
+
+    np.testing.assert_array_equal(compute_gradient(tf.constant(True)), [[0, 3]])
+    np.testing.assert_array_equal(compute_gradient(tf.constant(False)), [[1, 1]])
 
 
 @pytest.mark.parametrize(("multiple", "packed", "unpacked"), [

@@ -27,7 +27,7 @@ def test_metadata_is_read(path, has_checksum, monkeypatch):
     monkeypatch.undo()
     assert path.read_bytes().startswith(GRAPHS)
     assert metadata_file.read(path) == (metadata, pieces)
-    with pytest.raises(InputError, match="is a model of kind 'x', which is not one of classifier"):
+    with pytest.raises(InputError, match="has kind 'x': must be one of classifier"):
         LiteRTModel(str(path))
 
 

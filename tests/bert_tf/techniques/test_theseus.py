@@ -75,3 +75,22 @@ def test_replaced_layers_are_not_trained():
     for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
         size = 0.0 if gradient is None else float(tf.reduce_sum(tf.abs(tf.convert_to_tensor(gradient))))
         assert (size == 0) == ("/layer_" in variable.name), variable.name
+
+
+def test_layers_with_compiled_blocks_have_the_same_gradients():
+    """In a graph, the gradient of a branch keeps what the blocks need; scripts compile larger models than this one."""
+    def compute_gradients(**options):
+        student, teacher = make_pair(remove_padding=True, **options)
+        model = theseus(student, teacher, 0.5)
+
+        @tf.function
+        def compute():
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(model(FEATURES, training=True)["logits"][:, 0])
+            gradients = tape.gradient(loss, model.trainable_variables, unconnected_gradients="zero")
+            return [tf.convert_to_tensor(each) for each in gradients]
+
+        return compute()
+
+    for found, expected in zip(compute_gradients(compiled=True), compute_gradients(), strict=True):
+        np.testing.assert_allclose(found, expected, atol=2e-5)
