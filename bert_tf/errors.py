@@ -22,20 +22,20 @@ class InputError(ValueError):
         elif value is ...:
             super().__init__(f"`{argument}` {problem}")
         else:
-            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
-            super().__init__(f"`{argument}`={shown}: {problem}")
+            text = ",".join(map(str, value)) if isinstance(value, tuple) else value
+            super().__init__(f"`{argument}`={text}: {problem}")
 
-    def about(self, argument):
+    def for_argument(self, argument):
         """Returns the same error for another argument."""
         return InputError(self.problem, argument, self.value)
 
 
 @contextlib.contextmanager
-def renamed(**names):
+def rename_argument(**names):
     """Raises an InputError about an argument in `names` as the same error about the mapped argument name."""
     try:
         yield
     except InputError as error:
         if error.argument not in names:
             raise
-        raise error.about(names[error.argument]) from error
+        raise error.for_argument(names[error.argument]) from error

@@ -23,7 +23,7 @@ FIXED_SETTINGS = {"model_type": "bert", "layer_norm_eps": 1e-12, "position_embed
 NOT_WRITTEN = ("is_encoder_decoder", "quantization_config")  # transformers omits these default values
 
 # Settings of BertConfig that transformers does not support.
-WITHOUT_PLACE = ("intermediate_size_per_layer", "embedding_size", "num_hidden_groups")
+UNSUPPORTED_SETTINGS = ("intermediate_size_per_layer", "embedding_size", "num_hidden_groups")
 PRUNED = "pruned_heads"
 
 MARKS = ("model_type", "architectures", "transformers_version")  # Keys that only its configs have, not the original's.
@@ -56,7 +56,7 @@ def to_bert(values):
     return values | {"attention_heads_per_layer": _heads_left(values)} if values.get(PRUNED) else values
 
 
-def of_bert(values):
+def from_bert(values):
     """Returns the dict of a config.json for a result of BertConfig.to_dict.
 
     For pruned heads, transformers requires their numbers, to make its layers smaller. The numbers do not matter after
@@ -65,7 +65,7 @@ def of_bert(values):
     Raises:
       InputError: If transformers does not support the model, with the setting.
     """
-    for name in WITHOUT_PLACE:
+    for name in UNSUPPORTED_SETTINGS:
         if name in values:
             raise InputError(f"{name} is {values[name]}: not supported by Hugging Face's BERT")
     values = dict(values)

@@ -34,15 +34,16 @@ class RunState:
         Settings that are missing in the file, since an earlier version wrote it, are not compared.
       may_change: Dict of setting -> JSON value that a resumed run reports if it differs.
       name: Name of the file.
-      alone: If True, a directory without the file must be empty.
+      must_be_empty: If True, a directory without the file must be empty.
       end: Characters after the JSON text.
 
     Raises:
       InputError: If a setting differs, the file is corrupted, or the directory is not empty.
     """
 
-    def __init__(self, folder, started_with, may_change=None, name=RUN_FILE, alone=False, end="\n"):
-        self._folder, self._path, self._alone, self._end = folder, os.path.join(folder, name), alone, end
+    def __init__(self, folder, started_with, may_change=None, *, name=RUN_FILE, must_be_empty=False, end="\n"):
+        self._folder, self._path = folder, os.path.join(folder, name)
+        self._must_be_empty, self._end = must_be_empty, end
         self._started_with, self._may_change = json.loads(json.dumps([started_with, may_change or {}]))
         self._needs_checkpoint = name == RUN_FILE
         self._check()
@@ -58,9 +59,9 @@ class RunState:
         before = read_json_object(self._path).get(CHANGEABLE, {}) if self.is_resumed else {}
         if not isinstance(before, dict):
             raise InputError(f"{self._path}: {CHANGEABLE} is {before!r:.60}: must be a JSON object")
-        found = [f"`{name}` {_shown(value)} (was {_shown(before[name])})" for name, value in self._may_change.items()
-                 if name in before and before[name] != value]
-        return f"resumes with changed settings: {', '.join(found)}" if found else None
+        changes = [f"`{name}` {_format_value(value)} (was {_format_value(before[name])})"
+                   for name, value in self._may_change.items() if name in before and before[name] != value]
+        return f"resumes with changed settings: {', '.join(changes)}" if changes else None
 
     def begin(self):
         """Writes the settings, unless the run is resumed. Compares again: another process could have begun a run."""
@@ -78,14 +79,14 @@ class RunState:
 
     def _check(self):
         if not self.is_resumed:
-            if self._alone and not files.is_empty(self._folder):
+            if self._must_be_empty and not files.is_empty(self._folder):
                 raise InputError(f"`output_dir`={self._folder}: is not empty and has no "
                                  f"{os.path.basename(self._path)} to resume from; choose another directory")
             return
         existing = read_json_object(self._path)
         for name, value in self._started_with.items():
             if name in existing and _differs(existing[name], value):
-                old, new = _shown(existing[name]), _shown(value)
+                old, new = _format_value(existing[name]), _format_value(value)
                 change = f"not {new}" if old != new else "whose names or order have changed"
                 raise InputError(f"`output_dir`={self._folder}: contains a run with `{FLAG_NAMES.get(name, name)}` "
                                  f"{old}, {change}; choose another directory for a new run")
@@ -101,24 +102,25 @@ def has_run(folder):
     return any(files.exists(os.path.join(folder, name)) for name in ("checkpoint", TRIAL_FILE))
 
 
-def fingerprint(paths, whole=False):
+def fingerprint(paths, is_complete=False):
     """Returns a dict that identifies files by number, names without directory, sizes in bytes, and contents.
 
     Contents are read completely up to WHOLE_BYTES; above that, a sample of each file's blocks. For remote files, where
     each block costs a request that transfers megabytes, the sample is the first block of SAMPLE_BLOCKS files. With
-    `whole`, all contents are read.
+    `is_complete`, all contents are read.
     """
     sizes = [files.size(path) for path in paths]
     names = [[os.path.basename(path), size] for path, size in zip(paths, sizes, strict=True)]
-    told = {"files": len(paths), "bytes": sum(sizes), "sha256": hashlib.sha256(json.dumps(names).encode()).hexdigest()}
-    is_sampled, are_remote = sum(sizes) > WHOLE_BYTES and not whole, any(map(is_remote, paths))
+    summary = {"files": len(paths), "bytes": sum(sizes),
+               "sha256": hashlib.sha256(json.dumps(names).encode()).hexdigest()}
+    is_sampled, are_remote = sum(sizes) > WHOLE_BYTES and not is_complete, any(map(is_remote, paths))
     sized = list(zip(paths, sizes, strict=True))
     if is_sampled and are_remote:
         sized = [(path, min(size, BLOCK_BYTES)) for path, size in _spread(sized)]
     contents = hashlib.sha256()
     for path, size in sized:
         contents.update(_digest(path, size, is_sampled))
-    return {**told, "remote_contents" if are_remote else "contents": contents.hexdigest()}
+    return {**summary, "remote_contents" if are_remote else "contents": contents.hexdigest()}
 
 
 def _digest(path, size, is_sampled):
@@ -148,7 +150,7 @@ def _differs(old, new):
     return old != new
 
 
-def _shown(value):
+def _format_value(value):
     if isinstance(value, dict):
         which = str(value.get("contents") or value.get("remote_contents") or value.get("sha256"))
         return f"of {value.get('bytes')} bytes ({value.get('files')} files, {which[:8]})"

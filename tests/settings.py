@@ -1,7 +1,7 @@
 """Settings as the job of a script receives them."""
 
 from bert_tf.cli import resolution
-from bert_tf.model_folder.finding import find
+from bert_tf.model_folder.model_files import ModelFiles
 
 
 def resolved(settings, given=None, announce=print):
@@ -11,4 +11,4 @@ def resolved(settings, given=None, announce=print):
     """
     if given is None:
         given = {field.name: value for field, value in settings.fields() if value != field.default}
-    return resolution.resolve(settings, given, find(resolution.places_of(settings)), announce)
+    return resolution.resolve(settings, given, ModelFiles(resolution.find_checkpoints(settings)), announce)

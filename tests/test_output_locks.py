@@ -8,7 +8,7 @@ import pytest
 from bert_tf.cli import places
 from bert_tf.cli.settings import Settings
 from bert_tf.errors import InputError
-from bert_tf.files import only_writer
+from bert_tf.files import lock_output
 from tests import reference_page
 
 FILES = (places.OUTPUT_FILE, places.OUTPUT_STREAM)
@@ -37,14 +37,14 @@ def test_output_of_another_process(script, tmp_path, monkeypatch):
     for name, role in outputs:
         path = tmp_path / name
         values = {name: str(path)} | ({"output_format": "projector"} if len(outputs) > 1 and role not in FILES else {})
-        monkeypatch.setattr(command, "resolve", lambda argv, values=values: command.settings.with_values(values))
+        monkeypatch.setattr(command, "resolve", lambda argv, values=values: command.settings.replace_values(values))
         with pytest.raises(ModuleNotFoundError):
             command.main([script])
         assert not path.exists()
         if role not in FILES:
             path.mkdir()
         message = f"^`{name}`={path}: .*process {os.getpid()}"
-        with only_writer(name, str(path)), pytest.raises(InputError, match=message):
+        with lock_output(name, str(path)), pytest.raises(InputError, match=message):
             command.main([script])
         if role not in FILES:
             path.rmdir()
@@ -60,7 +60,7 @@ def test_lists_of_scripts_are_complete():
 
 
 def test_settings_without_locks():
-    settings = COMMANDS["run.predict"].settings.with_values({"output_file": "-"})
+    settings = COMMANDS["run.predict"].settings.replace_values({"output_file": "-"})
     with places.lock_outputs(settings), places.lock_outputs(settings):  # Standard output has no lock.
         assert not pathlib.Path(".-.lock").exists()
     with places.lock_outputs(Settings()):

@@ -20,9 +20,9 @@ from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoi
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import exists, local_copy, new_files, read_json_object
-from bert_tf.huggingface_config import CONFIG_NAME, of_bert
+from bert_tf.huggingface_config import CONFIG_NAME, from_bert
 from bert_tf.model_folder import Task, check_no_pickle
-from bert_tf.model_folder.tasks import generic_labels, settings_of_task
+from bert_tf.model_folder.tasks import generic_labels, get_task_settings
 from bert_tf.model_folder.tokenizers import TOKENIZER_CONFIG_NAME
 from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
 from bert_tf.tasks import KINDS, Classifier
@@ -108,7 +108,7 @@ def write(folder, tensors, config, task=None, tokenizer=None):
     """
     keys = {name: to_huggingface_key(name) for name in tensors}
     left_out = tuple(sorted(name for name, key in keys.items() if key is None))
-    of_model = of_bert(config.to_dict()) | get_model_settings(tensors, task)
+    of_model = from_bert(config.to_dict()) | get_model_settings(tensors, task)
     arrays = {}
     for name in sorted(set(tensors) - set(left_out)):
         value = tensors[name].read()
@@ -227,17 +227,17 @@ def get_model_settings(tensors, task):
                                   "BertForMaskedLM"]}
     for kind in KINDS.values():
         if kind.head_scope and f"{kind.head_scope}output_weights" in tensors:
-            return settings_of_task(Task(kind.name))
+            return get_task_settings(Task(kind.name))
     if "output_weights" not in tensors:
         return {"architectures": ["BertModel"]}
     outputs = tensors["output_bias"].shape[0]
     if task is None or task.kind not in KINDS or not KINDS[task.kind].hugging_face:
-        settings = settings_of_task(Task(Classifier.name, generic_labels(outputs)))
+        settings = get_task_settings(Task(Classifier.name, generic_labels(outputs)))
         del settings["problem_type"]  # unknown
         return settings
     if (len(task.labels) or 1) != outputs:
         raise InputError(f"the task has {len(task.labels)} labels, but the model has {outputs} outputs")
-    return settings_of_task(task)
+    return get_task_settings(task)
 
 
 def _tokenizer_config(tokenizer, config):

@@ -51,7 +51,8 @@ HEAD_PARTS = {
     "cls/predictions/transform/LayerNorm": ("layer_norm", "cls/predictions/transform/LayerNorm"),
 }
 OUTPUT_BIAS = "cls/predictions/output_bias"
-WITHOUT_PLACE = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size", "num_hidden_groups")
+UNSUPPORTED_SETTINGS = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size",
+                        "num_hidden_groups")
 NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"
 
 OPTIMIZER = "optimizer/"  # The item under which its training loop saves it.
@@ -136,7 +137,7 @@ def write(folder, tensors, config):
     Raises:
       InputError: If the Model Garden's encoder does not support the sizes of the model.
     """
-    for name in WITHOUT_PLACE:
+    for name in UNSUPPORTED_SETTINGS:
         if getattr(config, name) is not None:
             raise InputError(f"{name} is {getattr(config, name)}: not supported by the Model Garden's encoder")
     variables = _Variables(tensors, config.num_attention_heads)

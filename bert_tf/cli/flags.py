@@ -35,7 +35,7 @@ def define(settings, only=None):
         if isinstance(default, Settings):
             define(default, only)
         elif field.metadata and (only is None or field.name in only):
-            _define(field, _without_none(field_types[field.name]), default)
+            _define(field, _remove_none(field_types[field.name]), default)
 
 
 def read(settings):
@@ -51,7 +51,7 @@ def read(settings):
     return dataclasses.replace(settings, **values)
 
 
-def given():
+def get_explicit():
     """Returns the flags on the command line: dict of name -> value."""
     return {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
 
@@ -110,7 +110,7 @@ class _NumberListParser(flags.ListParser):
         return [self._number.parse(each) for each in super().parse(argument)]
 
 
-def _without_none(kind):
+def _remove_none(kind):
     """Returns `int` for `int | None`."""
     if isinstance(kind, types.UnionType):
         return next(each for each in typing.get_args(kind) if each is not types.NoneType)

@@ -14,19 +14,19 @@ INTERRUPTED = 130  # Status in a shell of a process that Ctrl-C ended.
 TERMINATED = 143  # Status in a shell of a process that SIGTERM ended.
 
 
-class Terminated(BaseException):
+class Termination(BaseException):
     """SIGTERM. Like KeyboardInterrupt, it is not an error that a program handles."""
 
 
-ENDINGS = {KeyboardInterrupt: (INTERRUPTED, "interrupted"), Terminated: (TERMINATED, "ended by SIGTERM")}
+ENDINGS = {KeyboardInterrupt: (INTERRUPTED, "interrupted"), Termination: (TERMINATED, "ended by SIGTERM")}
 _SIGNALS = {signal.SIGINT: (KeyboardInterrupt, signal.default_int_handler),
-            signal.SIGTERM: (Terminated, signal.SIG_DFL)}  # the exception, and the handler that raising it replaces
+            signal.SIGTERM: (Termination, signal.SIG_DFL)}  # the exception, and the handler that raising it replaces
 PATIENCE = 10  # Seconds after which a process ends if a library has not returned.
 
 
 @contextlib.contextmanager
-def raised():
-    """Makes SIGINT and SIGTERM raise KeyboardInterrupt and Terminated, within a context, unless handled.
+def raise_on_signals():
+    """Makes SIGINT and SIGTERM raise KeyboardInterrupt and Termination, within a context, unless handled.
 
     A second SIGTERM ends the process at once. So does a signal that is not handled within PATIENCE seconds: Python
     handles it after the current call into a library, and TensorFlow's gs:// client repeats a failing request for
@@ -47,7 +47,7 @@ def raised():
         if before[number] is default:
             signal.signal(number, receive)
     try:
-        with _watched(receive, received):
+        with _watch_signals(receive, received):
             yield
     except Exception as error:
         if received:
@@ -59,7 +59,7 @@ def raised():
 
 
 @contextlib.contextmanager
-def _watched(handler, received):
+def _watch_signals(handler, received):
     """Ends the process if, within a context, a signal of `handler` is not in `received` after PATIENCE seconds."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)

@@ -10,7 +10,7 @@ from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
 from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder.finding import Found
+from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization.vocabulary import check_casing
 
 
@@ -21,13 +21,13 @@ class ModelSettings(Settings):
     bert_config_file: str | None = setting(
         None, "The model's bert_config.json, Hugging Face's config.json, the Model Garden's params.yaml, or the name "
               f"of a published size with 30,522 vocabulary entries ({', '.join(PUBLISHED_SIZES)}). Required unless "
-              "the directory of --init_checkpoint contains a config.", place=places.MODEL, told_by=CONFIG)
+              "the directory of --init_checkpoint contains a config.", place=places.MODEL, source=CONFIG)
     init_checkpoint: str | None = setting(
         None, "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a directory, "
               "in the format of the original BERT, these scripts, the Model Garden, or Hugging Face. Config, "
               "vocabulary, and casing default to those in its directory.", place=places.MODEL)
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
-    found: Found | None = dataclasses.field(default=None, compare=False, repr=False)
+    model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,13 +37,13 @@ class TokenizerSettings(Settings):
     vocab_file: str | None = setting(
         None, "The model's vocab.txt, one WordPiece token per line, or Hugging Face's tokenizer.json. It must be the "
               "vocabulary that the checkpoint was trained with. Required unless the directory of --init_checkpoint "
-              "contains one.", required=True, place=places.INPUT_FILE, told_by=VOCABULARY)
+              "contains one.", required=True, place=places.INPUT_FILE, source=VOCABULARY)
     do_lower_case: bool = setting(
         True, "Lowercase the text and strip accents: true for uncased models, false for cased models. Defaults to the "
-              "setting in the checkpoint's directory.", told_by=CASING)
+              "setting in the checkpoint's directory.", source=CASING)
     strip_accents: bool | None = setting(
         None, "Strip accents. Defaults to the setting in the checkpoint's directory, otherwise to --do_lower_case. "
-              "The two differ for some models, such as lowercase German models that keep umlauts.", told_by=CASING)
+              "The two differ for some models, such as lowercase German models that keep umlauts.", source=CASING)
     max_seq_length: int = setting(
         128, "Maximum sequence length in tokens, including [CLS] and [SEP]; longer texts are truncated. At most "
              "max_position_embeddings of the config.", lower=4, resume=FIXED)

@@ -28,7 +28,7 @@ def check_file(argument, path, or_folder=False):
     if not path:
         raise InputError("is required", argument)
     _check_name(argument, path)
-    with errors_of(argument):
+    with convert_remote_errors(argument):
         is_folder = files.is_dir(path)
         if is_folder and not or_folder:
             raise InputError("must be a file, but is a directory", argument, path)
@@ -47,7 +47,7 @@ def check_folder(argument, path):
     if not path:
         raise InputError("is required", argument)
     _check_name(argument, path)
-    with errors_of(argument):
+    with convert_remote_errors(argument):
         if not files.is_dir(path):
             raise InputError("must be a directory, but is a file" if files.exists(path) else "does not exist", argument,
                              path)
@@ -55,7 +55,7 @@ def check_folder(argument, path):
 
 def check_checkpoint(argument, path):
     """Raises InputError about `argument` unless `path` is a file, a directory, or the prefix of a checkpoint."""
-    with errors_of(argument):
+    with convert_remote_errors(argument):
         if not (files.exists(path) or files.exists(f"{path}.index")):
             raise InputError("does not exist", argument, path)
 
@@ -67,7 +67,7 @@ def check_output_dir(argument, path):
     _check_name(argument, path)
     if path.startswith("gs:/") and not files.is_remote(path):  # otherwise, a run would fill a local directory named gs:
         raise InputError(f"is not the path of a bucket; set gs://{path.removeprefix('gs:/')}", argument, path)
-    with errors_of(argument):
+    with convert_remote_errors(argument):
         files.check_output_name(path)
         if files.exists(path) and not files.is_dir(path):
             raise InputError("must be a directory, but is a file", argument, path)
@@ -93,7 +93,7 @@ def check_replaceable(argument, path):
 
 def check_output_name(argument, path):
     """Raises InputError about `argument` for a remote file name that cannot be written and found again."""
-    with errors_of(argument):
+    with convert_remote_errors(argument):
         files.check_output_name(path, is_folder=False)
 
 
@@ -104,7 +104,7 @@ def check_output_file(argument, path):
     _check_name(argument, path)
     folder = os.path.dirname(path)
     check_output_name(argument, path)
-    with errors_of(argument):
+    with convert_remote_errors(argument):
         if files.is_dir(path):
             raise InputError("must be a file, but is a directory", argument, path)
         check_replaceable(argument, path)
@@ -113,7 +113,7 @@ def check_output_file(argument, path):
                              path)
 
 
-def check_not_given(argument, path, given):
+def check_not_overwritten(argument, path, given):
     """Raises InputError about `argument` if the file to write is one of the explicit inputs.
 
     Args:
@@ -130,7 +130,7 @@ def check_not_given(argument, path, given):
                 raise InputError(f"would overwrite a file of `{name}`={each}; choose another path", argument, path)
 
 
-def check_not_replaced(argument, folder, written, given):
+def check_files_not_overwritten(argument, folder, written, given):
     """Raises InputError about `argument` if writing files to a directory would replace an explicit file.
 
     Args:
@@ -145,7 +145,7 @@ def check_not_replaced(argument, folder, written, given):
             raise InputError(f"would overwrite `{name}`={path}; choose another directory", argument, folder)
 
 
-def check_apart(argument, folder, given):
+def check_separate(argument, folder, given):
     """Raises InputError about `argument` if the output directory contains an explicit model.
 
     Args:
@@ -154,11 +154,11 @@ def check_apart(argument, folder, given):
       given: Dict of another argument's name -> directory or prefix, or None.
     """
     for name, path in given.items():
-        if path and files.absolute(folder) == files.absolute(_folder_of(path)):
+        if path and files.absolute(folder) == files.absolute(_get_directory(path)):
             raise InputError(f"is the directory of `{name}`; choose another directory", argument, folder)
 
 
-def check_not_found(argument, path, given, is_folder=False):
+def check_not_read(argument, path, given, is_folder=False):
     """Raises InputError about `argument` if globs or directories of inputs would find an output.
 
     Otherwise, the next run, which can be one that resumes this one, would read it.
@@ -189,7 +189,7 @@ def _is_found(path, pattern):
     return any(each.match(pattern) for each in (whole, *whole.parents))
 
 
-def _folder_of(path):
+def _get_directory(path):
     """Returns the directory of a model: itself, or the one that contains a prefix or a file."""
     return path if files.is_dir(path) else os.path.dirname(path) or os.curdir
 
@@ -199,7 +199,7 @@ def _is_part(path, whole):
     if not _PARTS.fullmatch(os.path.basename(files.absolute(path))):  # `path` may be a link to it.
         return False
     has_parts = files.is_dir(whole) or files.exists(f"{whole}.index") or whole.endswith(".safetensors")
-    return has_parts and files.absolute(path).startswith(os.path.join(files.absolute(_folder_of(whole)), ""))
+    return has_parts and files.absolute(path).startswith(os.path.join(files.absolute(_get_directory(whole)), ""))
 
 
 def expand_globs(argument, patterns, folders=False):
@@ -218,7 +218,7 @@ def expand_globs(argument, patterns, folders=False):
     """
     paths = []
     for pattern in filter(None, (patterns or "").split(",")):
-        with errors_of(argument):
+        with convert_remote_errors(argument):
             matches = [path for path in _matching(argument, pattern) if path == pattern or _is_data(path)]
             are_folders = files.folders_among(matches)
         if not matches:
@@ -231,7 +231,7 @@ def expand_globs(argument, patterns, folders=False):
             if not folders:
                 raise InputError(f"must be a file, but is a directory; set {path}/* for all files in it", argument,
                                  path)
-            with errors_of(argument):
+            with convert_remote_errors(argument):
                 inside = files_below(path)
             if not inside:
                 raise InputError("is a directory without files", argument, path)
@@ -270,7 +270,7 @@ def _matching(argument, pattern):
 
 
 @contextlib.contextmanager
-def errors_of(argument):
+def convert_remote_errors(argument):
     """Converts errors of remote files, which contain path and reason, to InputErrors with the name of the argument."""
     try:
         yield

@@ -3,9 +3,9 @@
 import contextlib
 
 from bert_tf.cli import paths
-from bert_tf.cli.settings import is_met, shown
+from bert_tf.cli.settings import format_condition, is_met
 from bert_tf.errors import InputError
-from bert_tf.files import folder_for, is_dir, only_writer
+from bert_tf.files import folder_for, is_dir, lock_output
 
 INPUT_FILE = "a file that is read"
 INPUT_STREAM = "a file that is read, or - for standard input"
@@ -75,7 +75,7 @@ def lock_outputs(settings):
             if place in (OUTPUT_FOLDER, SHARED_FOLDER):
                 locks.enter_context(folder_for(path))
             if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, SHARED_FOLDER):
-                locks.enter_context(only_writer(name, path))
+                locks.enter_context(lock_output(name, path))
         yield
 
 
@@ -94,13 +94,13 @@ def _check_output(name, place, path, found):
         return {other: each for other, (role, each) in found.items() if role in roles}
 
     if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, CACHE_FOLDER):
-        paths.check_not_given(
+        paths.check_not_overwritten(
             name, path, having(INPUT_FILE, INPUT_STREAM, INPUT_PATH, INPUT_FOLDER, INPUT, MODEL))
     if place == RUN_FOLDER:
-        paths.check_apart(name, path, having(CHECKPOINT))
+        paths.check_separate(name, path, having(CHECKPOINT))
     if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, SHARED_FOLDER, CACHE_FOLDER, RUN_FOLDER):
         folders = {other: each for other, each in having(INPUT_PATH).items() if is_dir(each)}
-        paths.check_not_found(name, path, having(INPUT_FILES) | folders,
+        paths.check_not_read(name, path, having(INPUT_FILES) | folders,
                               is_folder=place not in (OUTPUT_FILE, OUTPUT_STREAM))
 
 
@@ -118,8 +118,9 @@ def check_required(settings, *others, without=()):
             continue
         wanted, other = _conditions(required)
         if _is_required(required, fields):
-            raise InputError("is required" + (f" with {shown(wanted)}" if wanted else "")
-                             + (f" without {shown(other)}" if is_met(other, fields) is False else ""), field.name)
+            raise InputError("is required" + (f" with {format_condition(wanted)}" if wanted else "")
+                             + (f" without {format_condition(other)}" if is_met(other, fields) is False else ""),
+                             field.name)
 
 
 def _is_read(field, fields):

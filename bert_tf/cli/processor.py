@@ -16,5 +16,5 @@ def read():
             first = list(itertools.takewhile(str.strip, file))  # up to the empty line before the second processor
     except OSError:
         return "", frozenset()
-    told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first)}
-    return told.get("model name", ""), frozenset(told.get("flags", told.get("Features", "")).split())
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first)}
+    return fields.get("model name", ""), frozenset(fields.get("flags", fields.get("Features", "")).split())

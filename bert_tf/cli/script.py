@@ -25,13 +25,13 @@ from absl import app, flags, logging
 from bert_tf.cli import flags as setting_flags
 from bert_tf.cli import places, processor, resolution
 from bert_tf.errors import InputError
-from bert_tf.files import own_temporary_folder
-from bert_tf.model_folder.finding import find
+from bert_tf.files import use_temporary_directory
+from bert_tf.model_folder.model_files import ModelFiles
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the calling script
 
-MISTAKE = 1  # Exit status for invalid input.
-FAULT = 70  # Exit status for bugs of this project: EX_SOFTWARE of sysexits.h.
+INPUT_ERROR = 1  # Exit status for invalid input.
+INTERNAL_ERROR = 70  # Exit status for bugs of this project: EX_SOFTWARE of sysexits.h.
 CLOSED_PIPE = 141  # Status in a shell of a process that wrote to a closed pipe.
 
 # TensorFlow's messages: location in the graph, and tensors for which memory was insufficient.
@@ -89,24 +89,24 @@ class Command:
     def resolve(self, arguments=()):
         """Returns the effective settings for parsed flags; see bert_tf.cli.resolution."""
         for field, _ in self.settings.fields():
-            if field.metadata["recipes"] and (recipe := setting_flags.given().get(field.name)):
+            if field.metadata["recipes"] and (recipe := setting_flags.get_explicit().get(field.name)):
                 print(setting_flags.use_recipe(recipe, field.metadata["recipes"][recipe]))
         settings = setting_flags.read(self.settings)
         if arguments:
             named = settings.values()[self._arguments]
-            settings = settings.with_values({self._arguments: ",".join([*arguments, named or ""])})
-        found = find(resolution.places_of(settings))
-        return resolution.resolve(settings, setting_flags.given(), found, warn)
+            settings = settings.replace_values({self._arguments: ",".join([*arguments, named or ""])})
+        model_files = ModelFiles(resolution.find_checkpoints(settings))
+        return resolution.resolve(settings, setting_flags.get_explicit(), model_files, warn)
 
 
 def announce(text):
     """Prints a message of the library, with names of arguments in it as this script's flags."""
-    print(with_flags(str(text)))
+    print(to_flag_names(str(text)))
 
 
 def warn(text):
     """Prints a message of the library to standard error, with names of arguments in it as this script's flags."""
-    print(with_flags(str(text)), file=sys.stderr)
+    print(to_flag_names(str(text)), file=sys.stderr)
 
 
 def run(main, define_flags, takes_arguments=False):
@@ -116,9 +116,9 @@ def run(main, define_flags, takes_arguments=False):
     are not flags are rejected, unless `takes_arguments` is True; argv[1:] contains them.
 
     The exit status of the process is:
-      MISTAKE, after one line on standard error: for an unknown or invalid flag, an InputError, a file or standard
+      INPUT_ERROR, after one line on standard error: for an unknown or invalid flag, an InputError, a file or standard
         output that cannot be read or written, by Python or TensorFlow, or insufficient memory.
-      FAULT, after a traceback and a line that asks to report it: for any other exception.
+      INTERNAL_ERROR, after a traceback and a line that asks to report it: for any other exception.
       interrupts.INTERRUPTED: for Ctrl-C.
       interrupts.TERMINATED: for SIGTERM; partial files are removed, as after Ctrl-C. (Training saves a checkpoint
         first.)
@@ -131,12 +131,12 @@ def run(main, define_flags, takes_arguments=False):
     flags.DEFINE_bool("traceback", False, "Also print the Python traceback of an error.")
     prepare_tensorflow()
 
-    def guarded(argv):
+    def run_guarded(argv):
         """Runs `main`, and ends the process as described above."""
         if len(argv) > 1 and not takes_arguments:
             _fail(f"unexpected argument {argv[1]!r}; write flags as --name=value")
         try:
-            with interrupts.raised(), own_temporary_folder():
+            with interrupts.raise_on_signals(), use_temporary_directory():
                 main(argv)
                 sys.stdout.flush()  # here, so that its errors become one line too
         except tuple(interrupts.ENDINGS) as ending:
@@ -148,7 +148,7 @@ def run(main, define_flags, takes_arguments=False):
             _end_after(error)
 
     try:
-        app.run(guarded, flags_parser=_parse_flags)
+        app.run(run_guarded, flags_parser=_parse_flags)
     except KeyboardInterrupt:  # before `main` began, or after it ended
         sys.exit(interrupts.INTERRUPTED)
 
@@ -158,14 +158,14 @@ def _end_after(error):
     output_error = streams.find_output_error(error)
     if output_error is not None and isinstance(error, OSError):
         _end_after_output(output_error)
-    is_mistake = _is_mistake(error)
-    if flags.FLAGS["traceback"].value or not is_mistake:
+    is_input_error = _is_input_error(error)
+    if flags.FLAGS["traceback"].value or not is_input_error:
         sys.excepthook(type(error), error, error.__traceback__)
-    if is_mistake:
+    if is_input_error:
         _fail(_one_line(error))
     print(f"{_script_name()}: internal error in bert_tf; please report it with the command and the traceback above",
           file=sys.stderr)
-    sys.exit(FAULT)
+    sys.exit(INTERNAL_ERROR)
 
 
 def _end_after_output(error):
@@ -175,7 +175,7 @@ def _end_after_output(error):
     _fail(f"standard output cannot be written: {error.strerror}")
 
 
-def with_flags(text):
+def to_flag_names(text):
     """Replaces backquoted argument names in a message of the library with this script's flags, also --noNAME."""
     return re.sub(r"`((?:no)?(\w+))`", lambda match: f"--{match[1]}" if {match[1], match[2]} & {*flags.FLAGS}
                   else match[0], text)
@@ -212,7 +212,7 @@ def _parse_flags(argv):
         sys.exit(0)
 
 
-def _is_mistake(error):
+def _is_input_error(error):
     """Returns whether an error is about a user's input, a file that cannot be read or written, or machine limits."""
     if isinstance(error, io.UnsupportedOperation):  # an OSError, but about a file that this project opened incorrectly
         return False
@@ -231,7 +231,7 @@ def _one_line(error):
         return f"{' -> '.join(names)}: {error.strerror}" if names else error.strerror
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}" if str(error) else "not enough memory"
-    return with_flags(" ".join(str(error).split()) or type(error).__name__)
+    return to_flag_names(" ".join(str(error).split()) or type(error).__name__)
 
 
 def _tensorflow_line(error):
@@ -253,4 +253,4 @@ def _fail(message):
         half = (LONGEST_LINE - len(" ... ")) // 2
         line = f"{line[:half]} ... {line[-half:]}"
     print(line, file=sys.stderr)
-    sys.exit(MISTAKE)
+    sys.exit(INPUT_ERROR)

@@ -27,7 +27,7 @@ LARGEST_SEED = 2**63 - 1
 
 
 def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, choices=None, repeated=False, needs=(),
-            not_with=(), required=False, place=None, told_by=None, recipes=None,
+            not_with=(), required=False, place=None, source=None, recipes=None,
             resume=None):
     """Defines a field of a Settings class.
 
@@ -43,7 +43,7 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
         alternative, which follows "; ".
       required: bool, or condition with which a value is required. A path is checked only if the condition is met.
       place: Role of a path, from bert_tf.cli.places; or dict of condition -> role, with the key None for all others.
-      told_by: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
+      source: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
       recipes: Dict of choice -> dict of other settings and their values, for settings that are not set explicitly.
       resume: FIXED or MAY_CHANGE; with _IF_USED, only if the setting is used: if the conditions of `needs` and
         `required` are met, or, if it has none, if it differs from its default. None: a resumed run does not compare it.
@@ -51,7 +51,7 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
     return dataclasses.field(default=default, metadata={
         "help": help_text, "lower": lower, "upper": upper, "most": most, "repeated": repeated,
         "choices": tuple(choices or recipes or ()) or None, "required": required, "place": place,
-        "told_by": told_by, "recipes": recipes, "resume": resume,
+        "source": source, "recipes": recipes, "resume": resume,
         "needs": (needs,) if isinstance(needs, str) else needs,
         "not_with": (not_with,) if isinstance(not_with, str) else not_with})
 
@@ -62,17 +62,17 @@ class Settings:
 
     Attributes:
       always_required: Names of settings of shared groups that this job requires.
-      told_from: Name of the setting whose checkpoint supplies values that are not set.
+      checkpoint_setting: Name of the setting whose checkpoint supplies values that are not set.
       needs_of_groups: Dict of group -> condition without which only the defaults of its settings are allowed.
-      of_checkpoints: Names of settings that have no effect on an export, which replaces a checkpoint.
+      checkpoint_only: Names of settings that have no effect on an export, which replaces a checkpoint.
       serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies values too.
       task_without_card: Kind of task if it is unknown; None to reject this.
     """
 
     always_required: ClassVar[tuple[str, ...]] = ()
-    told_from: ClassVar[str] = "init_checkpoint"
+    checkpoint_setting: ClassVar[str] = "init_checkpoint"
     needs_of_groups: ClassVar[dict[str, str]] = {}
-    of_checkpoints: ClassVar[frozenset[str]] = frozenset()
+    checkpoint_only: ClassVar[frozenset[str]] = frozenset()
     serves: ClassVar[bool] = False
     task_without_card: ClassVar[str | None] = None
 
@@ -90,7 +90,7 @@ class Settings:
     def check(self):
         """Hook for subclasses: raises InputError for inconsistent values."""
 
-    def completed(self):
+    def add_file_values(self):
         """Hook for subclasses: returns settings with values from further files; the command line takes precedence."""
         return self
 
@@ -100,11 +100,11 @@ class Settings:
     @property
     def checkpoint(self):
         """(setting, path) of the checkpoint next to which unset values are searched; None without one."""
-        path = self.values().get(self.told_from)
-        return (self.told_from, path) if path else None
+        path = self.values().get(self.checkpoint_setting)
+        return (self.checkpoint_setting, path) if path else None
 
     @property
-    def exported(self):
+    def exported_model(self):
         """(setting, path) of an export that is used instead of a checkpoint; None without one."""
         return None
 
@@ -136,13 +136,13 @@ class Settings:
         """Returns a dict of the name of each setting of all groups -> value."""
         return {field.name: value for field, value in self.fields()}
 
-    def with_values(self, values):
+    def replace_values(self, values):
         """Returns settings with other values, a dict of name -> value, in any group that has a field with that name."""
         new = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if isinstance(value, Settings):
-                new[field.name] = value.with_values(values)
+                new[field.name] = value.replace_values(values)
             elif field.name in values:
                 new[field.name] = values[field.name]
         return dataclasses.replace(self, **new)
@@ -175,11 +175,12 @@ def check_rules(settings):
         needed = field.metadata["needs"] + of_groups.get(field.name, ())
         lacking = [each for each in needed if is_met(each, fields) is False]
         if lacking:
-            raise InputError(f"requires {' and '.join(map(shown, lacking))}", field.name, value)
+            raise InputError(f"requires {' and '.join(map(format_condition, lacking))}", field.name, value)
         for each in field.metadata["not_with"]:
             condition, mark, instead = each.partition("; ")
             if is_met(condition, fields):
-                raise InputError(f"cannot be combined with {shown(condition)}{mark}{instead}", field.name, value)
+                raise InputError(f"cannot be combined with {format_condition(condition)}{mark}{instead}", field.name,
+                                 value)
 
 
 def is_met(condition, fields):
@@ -192,7 +193,7 @@ def is_met(condition, fields):
     return any(known) if known else None
 
 
-def shown(condition):
+def format_condition(condition):
     """Formats a condition for messages, with backquotes around the names."""
     parts = (each.partition("=") for each in condition.split(" or "))
     return " or ".join(f"`{name}`{equals}{value}" for name, equals, value in parts)

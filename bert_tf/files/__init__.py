@@ -8,7 +8,7 @@ Errors are OSErrors that name the path; for a remote path, with a readable reaso
 exist".
 """
 
-from bert_tf.files.locks import only_writer
+from bert_tf.files.locks import lock_output
 from bert_tf.files.places import (
     absolute,
     check_output_name,
@@ -29,7 +29,7 @@ from bert_tf.files.places import (
 )
 from bert_tf.files.reading import (
     LineDecoder,
-    garbled_note,
+    describe_dropped_bytes,
     local_copy,
     open_bytes,
     read_bytes,
@@ -37,9 +37,9 @@ from bert_tf.files.reading import (
     read_json_object,
     read_lines,
     read_text,
-    without_surrogates,
+    replace_surrogates,
 )
-from bert_tf.files.temporary import own_temporary_folder
+from bert_tf.files.temporary import use_temporary_directory
 from bert_tf.files.writing import (
     PARTIAL_SUFFIX,
     discard,
@@ -51,9 +51,41 @@ from bert_tf.files.writing import (
     new_local_file,
 )
 
-__all__ = ["PARTIAL_SUFFIX", "LineDecoder", "absolute", "check_output_name", "discard", "exists", "files_below",
-           "folder_for", "folders_among", "garbled_note", "is_dir", "is_empty", "is_file", "is_object_store",
-           "is_remote", "local_copy", "make_dirs", "matching", "modified_ns", "names_in", "new_file", "new_files",
-           "new_folder", "new_local_file", "only_writer", "open_bytes", "own_temporary_folder", "read_bytes",
-           "read_json", "read_json_object", "read_lines", "read_text", "remove", "remove_tree", "size",
-           "without_surrogates"]
+__all__ = [
+    "PARTIAL_SUFFIX",
+    "LineDecoder",
+    "absolute",
+    "check_output_name",
+    "describe_dropped_bytes",
+    "discard",
+    "exists",
+    "files_below",
+    "folder_for",
+    "folders_among",
+    "is_dir",
+    "is_empty",
+    "is_file",
+    "is_object_store",
+    "is_remote",
+    "local_copy",
+    "lock_output",
+    "make_dirs",
+    "matching",
+    "modified_ns",
+    "names_in",
+    "new_file",
+    "new_files",
+    "new_folder",
+    "new_local_file",
+    "open_bytes",
+    "read_bytes",
+    "read_json",
+    "read_json_object",
+    "read_lines",
+    "read_text",
+    "remove",
+    "remove_tree",
+    "replace_surrogates",
+    "size",
+    "use_temporary_directory",
+]

@@ -30,13 +30,13 @@ class Local:
     Attributes:
       path: str.
       is_store: False; see `Remote`.
-      unfinished: str. The subject of errors in writing an unfinished file.
+      error_subject: str. The subject of errors in writing an unfinished file.
     """
 
     is_store = False
 
     def __init__(self, path):
-        self.path = self.unfinished = path
+        self.path = self.error_subject = path
 
     def stat(self, required=False):
         """Returns the Status, or None if nothing exists; if `required`, raises FileNotFoundError instead."""
@@ -102,7 +102,7 @@ class Local:
     def new_local_file(self):
         try:
             yield self.path + PARTIAL_SUFFIX
-            with write_errors_named(self.path):
+            with convert_write_errors(self.path):
                 os.replace(self.path + PARTIAL_SUFFIX, self.path)
         except BaseException:
             self.discard()
@@ -114,7 +114,7 @@ class Local:
     def new_folder(self):
         """See `writing.new_folder`."""
         partial = self.path + PARTIAL_SUFFIX
-        with write_errors_named(self.path):
+        with convert_write_errors(self.path):
             _remove_if_present(partial)
         try:
             with self.new_local_file():
@@ -127,7 +127,7 @@ class Local:
     def new_files(self):
         """See `writing.new_files`."""
         existed = os.path.isdir(self.path)
-        with write_errors_named(self.path):
+        with convert_write_errors(self.path):
             os.makedirs(self.path, exist_ok=True)
             # Inside, since another directory can be on another file system, to which files cannot be renamed.
             temporary.clear(self.path, UNFINISHED_PREFIX)
@@ -155,7 +155,7 @@ class Local:
         replaced = tempfile.mkdtemp(dir=source)
         moved = []  # (from, to)
         try:
-            with write_errors_named(self.path):
+            with convert_write_errors(self.path):
                 # Removes all old files first, so that none is ever read together with a new one.
                 for before, after in ((self.path, replaced), (source, self.path)):
                     for paths in ((os.path.join(before, name), os.path.join(after, name)) for name in names):
@@ -169,7 +169,7 @@ class Local:
 
 
 @contextlib.contextmanager
-def write_errors_named(subject):
+def convert_write_errors(subject):
     """Adds a subject, such as a path, to Python's OSErrors in writing it."""
     try:
         yield

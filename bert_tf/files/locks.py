@@ -5,14 +5,14 @@ import fcntl
 import os
 
 from bert_tf.errors import InputError
-from bert_tf.files.local import write_errors_named
+from bert_tf.files.local import convert_write_errors
 from bert_tf.files.places import is_remote
 
 LOCKS = "/proc/locks"  # Process of each lock on Linux.
 
 
 @contextlib.contextmanager
-def only_writer(argument, path):
+def lock_output(argument, path):
     """Prevents other processes of this machine from writing to an output within a context; ignores remote outputs.
 
     A directory itself is locked. For a file, or a directory that does not exist yet, .NAME.lock exists next to it until
@@ -31,7 +31,7 @@ def only_writer(argument, path):
         return
     is_folder = os.path.isdir(path)
     lock = path if is_folder else os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.lock")
-    with write_errors_named(path):
+    with convert_write_errors(path):
         descriptor = os.open(lock, os.O_RDONLY | (0 if is_folder else os.O_CREAT), 0o666)
     try:
         try:

@@ -56,7 +56,7 @@ class LineDecoder:
 
     def note(self):
         """Returns a message about dropped bytes, "" for none."""
-        return garbled_note(self.num_garbled)
+        return describe_dropped_bytes(self.num_garbled)
 
     def tell(self, path):
         """Prints a message to standard error if bytes of a file were dropped, with the number of lines."""
@@ -64,7 +64,7 @@ class LineDecoder:
             print(f"{path}: {self.note()}", file=sys.stderr)
 
 
-def garbled_note(num_lines):
+def describe_dropped_bytes(num_lines):
     """Returns a message about this number of lines with dropped bytes, "" for 0."""
     lines = "1 line contains" if num_lines == 1 else f"{num_lines:,} lines contain"
     return f"{lines} bytes that are not UTF-8, which are ignored" if num_lines else ""
@@ -96,7 +96,7 @@ def read_json(path, unique_keys=False):
     """
     text = read_text(path)
 
-    def object_of(pairs):
+    def build_object(pairs):
         values = dict(pairs)
         if len(values) < len(pairs):
             keys = [key for key, _ in pairs]
@@ -105,7 +105,7 @@ def read_json(path, unique_keys=False):
         return values
 
     try:
-        return json.loads(text, object_pairs_hook=object_of if unique_keys else None)
+        return json.loads(text, object_pairs_hook=build_object if unique_keys else None)
     except InputError:
         raise
     except ValueError as error:  # JSONDecodeError, or the error for integers with too many digits for Python
@@ -122,6 +122,6 @@ def read_json_object(path):
     return value
 
 
-def without_surrogates(text):
+def replace_surrogates(text):
     """Returns a text that UTF-8 can encode: replaces half surrogate pairs by a character that is in no vocabulary."""
     return text if text.isascii() else _LONE_SURROGATE.sub(_STAND_IN, text)

@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 
-from bert_tf.files.local import Local, Status, write_errors_named
+from bert_tf.files.local import Local, Status, convert_write_errors
 from bert_tf.files.temporary import PARTIAL_SUFFIX
 
 # Schemes of stores whose objects appear after their upload, and whose directories are only prefixes of names. A rename
@@ -43,13 +43,13 @@ class Remote:
         self.is_store = path.partition("://")[0] in OBJECT_STORES
 
     @property
-    def unfinished(self):
+    def error_subject(self):
         return f"{self.path}: the temporary file in {tempfile.gettempdir()}"
 
     def stat(self, required=False):
         """See `Local.stat`. Raises OSError if the bucket or the file system does not exist or is not accessible."""
         path = self.path if self.path.endswith("://") else self.path.rstrip("/")
-        with errors_named(path, "read") as gfile:
+        with convert_errors(path, "read") as gfile:
             try:
                 found = gfile.stat(path)
                 if not found.is_directory or _is_folder(path):
@@ -103,25 +103,25 @@ class Remote:
 
     def _children(self):
         """Returns a set of the names in this directory; in an object store, the names of directories end in "/"."""
-        with errors_named(self.path, "read") as gfile:
+        with convert_errors(self.path, "read") as gfile:
             return {name for name in gfile.listdir(self.path) if name.strip("/")}
 
     def matching(self):
-        with errors_named(self.path, "read") as gfile:
+        with convert_errors(self.path, "read") as gfile:
             return gfile.glob(self.path)
 
     def make_dirs(self):
         if not self.is_store:  # the gs:// client would retry for minutes in a bucket that does not exist
-            with errors_named(self.path, "written") as gfile:
+            with convert_errors(self.path, "written") as gfile:
                 gfile.makedirs(self.path)
         return []
 
     def remove(self):
-        with errors_named(self.path, "removed") as gfile:
+        with convert_errors(self.path, "removed") as gfile:
             gfile.remove(self.path)
 
     def remove_tree(self):
-        with errors_named(self.path, "removed") as gfile:
+        with convert_errors(self.path, "removed") as gfile:
             gfile.rmtree(self.path)
 
     def open(self):
@@ -131,7 +131,7 @@ class Remote:
     def local_copy(self):
         with tempfile.TemporaryDirectory() as folder:
             local = os.path.join(folder, os.path.basename(self.path))
-            with errors_named(self.path, "read") as gfile:
+            with convert_errors(self.path, "read") as gfile:
                 gfile.copy(self.path, local, overwrite=True)
             yield local
 
@@ -145,7 +145,7 @@ class Remote:
         name = self.path if self.is_store else self.path + PARTIAL_SUFFIX
         self.discard()  # some file systems do not truncate a file that is opened again
         try:
-            with errors_named(self.path, "written") as gfile:
+            with convert_errors(self.path, "written") as gfile:
                 gfile.copy(local, name, overwrite=True)
                 if not self.is_store:
                     gfile.rename(name, self.path, overwrite=True)
@@ -155,7 +155,7 @@ class Remote:
 
     @contextlib.contextmanager
     def new_file(self):
-        with write_errors_named(self.unfinished):
+        with convert_write_errors(self.error_subject):
             content = tempfile.TemporaryFile()  # noqa: SIM115, closed below. Nameless, so killed processes leave nothing
         with content:
             # On Linux only: TensorFlow copies files by their names.
@@ -219,7 +219,7 @@ class Reader(io.RawIOBase):
     def __init__(self, path):
         super().__init__()
         self.name = path
-        with errors_named(path, "read") as gfile:
+        with convert_errors(path, "read") as gfile:
             self._file = gfile.GFile(path, "rb")
             self._size = self._file.size()  # opening does not raise errors
 
@@ -230,23 +230,23 @@ class Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer):
-        with errors_named(self.name, "read"):
+        with convert_errors(self.name, "read"):
             data = self._file.read(min(len(buffer), self._size - self._file.tell()))
         buffer[:len(data)] = data
         return len(data)
 
     def readall(self):
-        with errors_named(self.name, "read"):
+        with convert_errors(self.name, "read"):
             return self._file.read()
 
     def seek(self, offset, whence=os.SEEK_SET):
-        with errors_named(self.name, "read"):
+        with convert_errors(self.name, "read"):
             base = {os.SEEK_SET: 0, os.SEEK_CUR: self._file.tell(), os.SEEK_END: self._size}[whence]
             self._file.seek(base + offset)
             return self._file.tell()
 
     def tell(self):
-        with errors_named(self.name, "read"):
+        with convert_errors(self.name, "read"):
             return self._file.tell()
 
     def close(self):
@@ -257,7 +257,7 @@ class Reader(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def errors_named(path, done):
+def convert_errors(path, done):
     """Provides `tf.io.gfile` in a context and converts its errors to OSErrors: "PATH: cannot be DONE: WHY"."""
     bucket = _BUCKET.match(path)
     if bucket and bucket[1] and not _BUCKET_NAME.fullmatch(bucket[1]):
@@ -276,7 +276,7 @@ def _reason(path, error):
     """Returns the reason for TensorFlow's error about a path, in one line."""
     message = " ".join((error.message or "").split()) or type(error).__name__
     code = _http_code(error)
-    said = _said_by_server(error)
+    said = _get_server_message(error)
     if code == 401:
         return (f"no credentials ({said or 'HTTP 401'}); run gcloud auth application-default login, or set "
                 "GOOGLE_APPLICATION_CREDENTIALS to a credentials file")
@@ -297,7 +297,7 @@ def _http_code(error):
     return int(found[1]) if found else None
 
 
-def _said_by_server(error):
+def _get_server_message(error):
     """Returns the message in a server's JSON response; "" if there is none."""
     body = _HTTP_CODE.search(error.message or "")
     try:

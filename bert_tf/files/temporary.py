@@ -13,7 +13,7 @@ _UNLOCKED_PREFIX = ".unlocked-"  # Prefix of a directory without a lock yet, so 
 
 
 @contextlib.contextmanager
-def own_temporary_folder():
+def use_temporary_directory():
     """Makes Python put temporary files into a directory of this process within a context, and removes it afterward.
 
     It is in the current directory for temporary files, and locked as long as the process lives. First, directories that

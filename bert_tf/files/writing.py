@@ -9,8 +9,8 @@ import contextlib
 import io
 import os
 
-from bert_tf.files.local import write_errors_named
-from bert_tf.files.locks import only_writer
+from bert_tf.files.local import convert_write_errors
+from bert_tf.files.locks import lock_output
 from bert_tf.files.places import exists, is_dir, names_in, to_system
 from bert_tf.files.temporary import PARTIAL_SUFFIX, UNFINISHED_PREFIX
 
@@ -33,7 +33,7 @@ def new_file(path, mode="w", newline=None):
         raise ValueError(f"mode is {mode!r}: must be 'w' or 'wb'")
     system = to_system(path)
     with system.new_file() as name:
-        file = io.BufferedWriter(_UnfinishedFile(name, system.unfinished))
+        file = io.BufferedWriter(_UnfinishedFile(name, system.error_subject))
         if mode == "w":
             file = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
         try:
@@ -79,7 +79,7 @@ def new_folder(path):
     path = os.fsdecode(path).rstrip(os.sep) or os.sep
     if exists(path) or os.path.lexists(path):
         raise FileExistsError(f"{path}: already exists")
-    with only_writer(None, path), to_system(path).new_folder() as unfinished:
+    with lock_output(None, path), to_system(path).new_folder() as unfinished:
         yield unfinished
 
 
@@ -123,13 +123,13 @@ class _UnfinishedFile(io.FileIO):
 
     def __init__(self, name, subject):
         self._subject = subject
-        with write_errors_named(subject):
+        with convert_write_errors(subject):
             super().__init__(name, "w")
 
     def write(self, data):
-        with write_errors_named(self._subject):
+        with convert_write_errors(self._subject):
             return super().write(data)
 
     def close(self):
-        with write_errors_named(self._subject):
+        with convert_write_errors(self._subject):
             super().close()

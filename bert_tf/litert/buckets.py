@@ -56,7 +56,7 @@ class Buckets:
         by_length = sorted(range(len(rows)), key=lambda number: len(rows[number].ids))
         for size, length, start, end in plan([len(rows[number].ids) for number in by_length], self._batch_sizes):
             taken = by_length[start:end]
-            outputs = self._call(f"{ROWS}{size}x{length}", _padded([rows[number] for number in taken], size, length))
+            outputs = self._call(f"{ROWS}{size}x{length}", _pad_rows([rows[number] for number in taken], size, length))
             for place, number in enumerate(taken):
                 results[number] = {name: value[place] for name, value in outputs.items()}
         return results
@@ -102,7 +102,7 @@ def plan(lengths, batch_sizes):
     return batches[::-1]
 
 
-def _padded(rows, batch_size, length):
+def _pad_rows(rows, batch_size, length):
     """Pads rows to features int32 [batch_size, length]."""
     features = {name: np.zeros([batch_size, length], np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
     for place, row in enumerate(rows):

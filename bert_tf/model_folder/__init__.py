@@ -9,11 +9,24 @@
 """
 
 from bert_tf.model_folder.configs import check_vocabulary, find_config, read_config
-from bert_tf.model_folder.places import BEST_FOLDER, TASK_FILE, find_file, folders_of
+from bert_tf.model_folder.places import BEST_FOLDER, TASK_FILE, find_file, list_directories
 from bert_tf.model_folder.tasks import Task, read_task
-from bert_tf.model_folder.tokenizers import TokenizerFiles, find_tokenizer, pieces_of_tokenizer_json
+from bert_tf.model_folder.tokenizers import TokenizerFiles, find_tokenizer, read_tokenizer_json_vocabulary
 from bert_tf.model_folder.weights import check_no_pickle, weights_in
 
-__all__ = ["BEST_FOLDER", "TASK_FILE", "Task", "TokenizerFiles", "check_no_pickle", "check_vocabulary", "find_config",
-           "find_file", "find_tokenizer", "folders_of", "pieces_of_tokenizer_json", "read_config", "read_task",
-           "weights_in"]
+__all__ = [
+           "BEST_FOLDER",
+           "TASK_FILE",
+           "Task",
+           "TokenizerFiles",
+           "check_no_pickle",
+           "check_vocabulary",
+           "find_config",
+           "find_file",
+           "find_tokenizer",
+           "list_directories",
+           "read_config",
+           "read_task",
+           "read_tokenizer_json_vocabulary",
+           "weights_in",
+]

@@ -9,7 +9,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object, read_text
 from bert_tf.huggingface_config import CONFIG_NAME as HUGGING_FACE_NAME
-from bert_tf.model_folder.places import files_there
+from bert_tf.model_folder.places import list_files
 from bert_tf.model_folder.weights import is_hugging_face, weights_in
 from bert_tf.tokenization.vocabulary import read_vocabulary
 
@@ -43,7 +43,7 @@ def find_config(checkpoint):
     names = (ORIGINAL_NAME, GARDEN_NAME, HUGGING_FACE_NAME)
     if is_hugging_face(checkpoint):
         names = (HUGGING_FACE_NAME, ORIGINAL_NAME, GARDEN_NAME)
-    found = files_there(checkpoint, names)
+    found = list_files(checkpoint, names)
     for other in found[1:]:
         _check_same_sizes(found[0], other)
     return found[0] if found else None
@@ -73,7 +73,7 @@ def check_vocabulary(config_file, vocab_file, name):
                          "they belong to different models; set the correct files explicitly")
 
 
-def lower_case_of_garden(path):
+def read_garden_casing(path):
     """Reads the casing of the training texts from a params.yaml, a bool; None if it is unknown."""
     values = _read_yaml(path)
     for key in ("task", "train_data", "lower_case"):

@@ -8,7 +8,7 @@ BEST_FOLDER = "best"  # The directory in which a fine-tuning run keeps only its 
 TASK_FILE = "task.json"  # The description of a model by a fine-tuning run of this project.
 
 
-def folders_of(checkpoint):
+def list_directories(checkpoint):
     """Returns the directories that can contain the files of a checkpoint, a directory or a prefix.
 
     These are its own, and the run's directory for the checkpoint in best/ or for a symbolic link to best/.
@@ -21,9 +21,9 @@ def folders_of(checkpoint):
     return [folder, os.path.dirname(best)] if best else [folder]
 
 
-def files_there(checkpoint, names):
-    """Returns the existing paths of `names`, in their order, in the first of `folders_of` that contains any of them."""
-    for folder in folders_of(checkpoint):
+def list_files(checkpoint, names):
+    """Returns the existing paths of `names`, in their order, in the first of `list_directories` with any of them."""
+    for folder in list_directories(checkpoint):
         found = [path for path in (os.path.join(folder, name) for name in names) if exists(path)]
         if found:
             return found
@@ -32,4 +32,4 @@ def files_there(checkpoint, names):
 
 def find_file(checkpoint, *names):
     """Returns the path of the first of these files that exists next to a checkpoint; None if there is none."""
-    return next(iter(files_there(checkpoint, names)), None)
+    return next(iter(list_files(checkpoint, names)), None)

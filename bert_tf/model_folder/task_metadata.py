@@ -80,7 +80,7 @@ class TaskMetadata:
             object.__setattr__(self, "strip_accents", None)
 
     @property
-    def as_task(self):
+    def task(self):
         """bert_tf.model_folder.Task with its kind and labels, for Hugging Face's files."""
         return Task(self.kind, self.labels, self.multi_label)
 

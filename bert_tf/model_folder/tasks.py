@@ -59,7 +59,7 @@ def read_task(checkpoint):
     return Task(kind.name, () if is_regression else labels, problem_type == "multi_label_classification")
 
 
-def settings_of_task(task):
+def get_task_settings(task):
     """Returns the keys of a config.json that describe a Task, a dict."""
     kind = KINDS[task.kind]
     values = {"architectures": [kind.hugging_face[0]]}

@@ -5,7 +5,7 @@ import os
 
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
-from bert_tf.model_folder.configs import GARDEN_NAME, lower_case_of_garden
+from bert_tf.model_folder.configs import GARDEN_NAME, read_garden_casing
 from bert_tf.model_folder.places import TASK_FILE, find_file
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, find_published_casing
 
@@ -63,7 +63,7 @@ def find_tokenizer(checkpoint):
         path, do_lower_case = find_published_casing(os.fsdecode(checkpoint))
         garden = find_file(checkpoint, GARDEN_NAME)
         if path is None and garden:
-            path, do_lower_case = garden, lower_case_of_garden(garden)
+            path, do_lower_case = garden, read_garden_casing(garden)
     if do_lower_case is None:
         return TokenizerFiles(vocab_file)
     return TokenizerFiles(vocab_file, do_lower_case, None if strip_accents == do_lower_case else strip_accents, path)
@@ -74,7 +74,7 @@ def find_vocabulary(checkpoint):
     return find_file(checkpoint, VOCABULARY_NAME, TOKENIZER_NAME)
 
 
-def pieces_of_tokenizer_json(path):
+def read_tokenizer_json_vocabulary(path):
     """Returns the tokens of the vocabulary in a tokenizer.json, a list of str in the order of their IDs.
 
     Raises:
@@ -93,12 +93,12 @@ def pieces_of_tokenizer_json(path):
     return pieces
 
 
-def _of_task(path):
+def _read_task_casing(path):
     values = read_json_object(path)
     return _bool(path, "do_lower_case", values), _bool(path, "strip_accents", values)
 
 
-def _of_tokenizer_config(path):
+def _read_tokenizer_config_casing(path):
     values = read_json_object(path)
     kind = values.get("tokenizer_class")
     if kind is not None and kind not in TOKENIZER_CLASSES:
@@ -107,7 +107,7 @@ def _of_tokenizer_config(path):
     return _bool(path, "do_lower_case", values), _bool(path, "strip_accents", values)
 
 
-def _of_tokenizer_json(path):
+def _read_tokenizer_json_casing(path):
     normalizer = read_json_object(path).get("normalizer")
     if not isinstance(normalizer, dict):
         raise InputError(f"{path}: normalizer is {normalizer!r}: only {NORMALIZER} is supported")
@@ -116,7 +116,8 @@ def _of_tokenizer_json(path):
 
 
 # Files in a directory that contain the casing; the first ones take precedence.
-_CASINGS = {TASK_FILE: _of_task, TOKENIZER_CONFIG_NAME: _of_tokenizer_config, TOKENIZER_NAME: _of_tokenizer_json}
+_CASINGS = {TASK_FILE: _read_task_casing, TOKENIZER_CONFIG_NAME: _read_tokenizer_config_casing,
+            TOKENIZER_NAME: _read_tokenizer_json_casing}
 
 
 def _check_fixed(path, scope, values, fixed):

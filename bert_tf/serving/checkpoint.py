@@ -9,7 +9,7 @@ from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.cli.model_settings import read_tokenizer
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.serving.model import LoadedModel, mean_of_tokens
+from bert_tf.serving.model import LoadedModel, average_tokens
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, MaskedLM
 from bert_tf.tasks.graphs import GRAPHS, ServingOptions
@@ -27,9 +27,9 @@ class LoadedCheckpoint(LoadedModel):
         Raises:
           InputError: See `load`.
         """
-        settings = with_kind_of_weights(settings)
+        settings = detect_kind(settings)
         self._servable, card = load(settings)
-        super().__init__(card.kind, next(iter(settings.found.places.values())), pairs=card.pairs,
+        super().__init__(card.kind, next(iter(settings.model_files.places.values())), pairs=card.pairs,
                          limit=card.max_seq_length)
         self.labels = card.labels or None
         self._signature = self._servable.signatures("serving_default")["serving_default"]
@@ -38,7 +38,7 @@ class LoadedCheckpoint(LoadedModel):
         return call_signature(self._signature, texts, self._ranks)
 
     def _encode(self, texts):
-        return mean_of_tokens(*(each.numpy() for each in self._sequence_output(tf.constant(texts, tf.string))))
+        return average_tokens(*(each.numpy() for each in self._sequence_output(tf.constant(texts, tf.string))))
 
     @functools.cached_property
     def _sequence_output(self):
@@ -69,7 +69,7 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
     Raises:
       InputError: If the checkpoint lacks weights of the task.
     """
-    place, checkpoint = next(iter(settings.found.places.items()))
+    place, checkpoint = next(iter(settings.model_files.places.items()))
     values, card = settings.values(), settings.card
     kind, graph = KINDS[card.kind], GRAPHS[card.kind]
     options = ServingOptions(**{field.name: values[field.name] for field in dataclasses.fields(ServingOptions)
@@ -99,7 +99,7 @@ def _check_labels(checkpoint, card, place):
                          "`labels_file`", place, checkpoint)
 
 
-def with_kind_of_weights(settings):
+def detect_kind(settings):
     """Sets the kind of a checkpoint if neither the settings nor its directory state one.
 
     Args:
@@ -108,9 +108,9 @@ def with_kind_of_weights(settings):
     Returns:
       The settings, of the kind "masked_lm" if nothing states a kind and the checkpoint has the weights of that head.
     """
-    checkpoint = next(iter(settings.found.places.values()))
-    if settings.task or settings.found.cards or not settings.task_without_card:
+    checkpoint = next(iter(settings.model_files.places.values()))
+    if settings.task or settings.model_files.task_metadata or not settings.task_without_card:
         return settings
     if not any(name.startswith(MaskedLM.head_scope) for name in open_checkpoint(checkpoint).tensors):
         return settings
-    return settings.with_values({"card": dataclasses.replace(settings.card, kind=MaskedLM.name)})
+    return settings.replace_values({"card": dataclasses.replace(settings.card, kind=MaskedLM.name)})

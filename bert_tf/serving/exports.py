@@ -18,7 +18,7 @@ def is_export(path):
         _find_version(path) or (_litert_in(path) and not find_config(path)))  # rejected when it is opened
 
 
-def newest_version(folder, argument="saved_model"):
+def find_latest_version(folder, argument="saved_model"):
     """Returns the directory itself, or its subdirectory with the highest version, that contains a saved_model.pb."""
     path = _find_version(folder)
     if path is None:
@@ -42,7 +42,7 @@ def read_inputs(path, argument):
     """
     if path.endswith(LITERT_SUFFIX) or files.is_remote(path):  # a LiteRT file loads fast; TensorFlow reads remote files
         return None
-    signature = saved_model_file.read_signature(os.path.join(newest_version(path, argument), SAVED_MODEL_FILE))
+    signature = saved_model_file.read_signature(os.path.join(find_latest_version(path, argument), SAVED_MODEL_FILE))
     inputs, outputs = signature or ((), ())
     kind = find_kind(outputs)
     return tuple(KINDS[kind].inputs("text_b" in inputs)) if kind else None

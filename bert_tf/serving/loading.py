@@ -7,8 +7,8 @@ from bert_tf import files
 from bert_tf.cli import resolution
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
-from bert_tf.model_folder.finding import find
-from bert_tf.serving.exports import LITERT_SUFFIX, newest_version
+from bert_tf.model_folder.model_files import ModelFiles
+from bert_tf.serving.exports import LITERT_SUFFIX, find_latest_version
 from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.settings import LoadSettings
 
@@ -24,8 +24,9 @@ def load(place, **options):
         if isinstance(default, int | float) and (isinstance(default, bool) != isinstance(value, bool)
                                                  or not isinstance(value, int | type(default))):
             raise InputError(f"must be of type {type(default).__name__}", name, value)
-    settings = settings.with_values(options)
-    return open_model(resolution.resolve(settings, options, find(resolution.places_of(settings)), warnings.warn))
+    settings = settings.replace_values(options)
+    model_files = ModelFiles(resolution.find_checkpoints(settings))
+    return open_model(resolution.resolve(settings, options, model_files, warnings.warn))
 
 
 def open_model(settings):
@@ -41,14 +42,14 @@ def open_model(settings):
       InputError: If the kind of the model differs from the settings' `task`, if it was exported with fewer candidates
         than `top_k`, or if it is corrupted; see bert_tf.serving.checkpoint.load.
     """
-    name, path = settings.exported or (None, "")
+    name, path = settings.exported_model or (None, "")
     top_k = settings.top_k if settings.top_k != type(settings).top_k else None
     if path.endswith(LITERT_SUFFIX) and name == "model":
         return LoadedLiteRT(path, settings.task, top_k)
-    if settings.exported:
+    if settings.exported_model:
         from bert_tf.serving.saved_model import LoadedSavedModel
 
-        return LoadedSavedModel(newest_version(path, name), settings.task, top_k, path, name)
+        return LoadedSavedModel(find_latest_version(path, name), settings.task, top_k, path, name)
     from bert_tf.serving.checkpoint import LoadedCheckpoint
 
     return LoadedCheckpoint(settings)

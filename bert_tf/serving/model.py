@@ -52,7 +52,7 @@ class LoadedModel(abc.ABC):
         Raises:
           InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first.
         """
-        return self._answer(check_request(self.kind, self._ranks, self._named(texts)))
+        return self._answer(check_request(self.kind, self._ranks, self._rename_inputs(texts)))
 
     def rows(self, batch_size=32, **texts):
         """Computes the responses for any number of texts, in batches of similar length.
@@ -67,7 +67,7 @@ class LoadedModel(abc.ABC):
         Raises:
           InputError: See `__call__`.
         """
-        texts = check_request(self.kind, self._ranks, self._named(texts), is_ragged=True)
+        texts = check_request(self.kind, self._ranks, self._rename_inputs(texts), is_ragged=True)
         rows = [None] * len(texts[self.inputs[0]])
         sizes = [_size(example) for example in zip(*map(texts.get, self.inputs), strict=True)]
         order = sorted(range(len(rows)), key=sizes.__getitem__)
@@ -108,15 +108,15 @@ class LoadedModel(abc.ABC):
             raise InputError(f"{self.place}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
                              "text embeddings; load its checkpoint")
         answer = self._answer({"text": texts})
-        return mean_of_tokens(answer["sequence_output"], answer["input_mask"])
+        return average_tokens(answer["sequence_output"], answer["input_mask"])
 
-    def _named(self, texts):
+    def _rename_inputs(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""
         general = dict(zip(GENERAL_NAMES, self.inputs, strict=False))
         return {name if name in self._ranks else general.get(name, name): values for name, values in texts.items()}
 
 
-def mean_of_tokens(sequence_output, input_mask):
+def average_tokens(sequence_output, input_mask):
     """Averages the outputs of each row's tokens: float32 [B, S, H], int [B, S] -> float32 [B, H]."""
     mask = np.asarray(input_mask, np.float32)[:, :, np.newaxis]
     return (sequence_output * mask).sum(axis=1) / mask.sum(axis=1)

@@ -29,7 +29,7 @@ class LoadedSavedModel(LoadedModel):
         Raises:
           InputError: If it is corrupted, was not exported by this project, or does not meet the requirements.
         """
-        self._loaded = load_whole(path)  # keeps the variables
+        self._loaded = load_saved_model(path)  # keeps the variables
         self._signature = self._loaded.signatures.get("serving_default")
         outputs = self._signature.structured_outputs if self._signature else {}
         found = exports.find_kind(outputs)
@@ -57,7 +57,7 @@ class LoadedSavedModel(LoadedModel):
         return call_signature(self._signature, texts, self._ranks)
 
 
-def load_whole(path):
+def load_saved_model(path):
     """Calls tf.saved_model.load; raises InputError with the path if the SavedModel is corrupted or incomplete."""
     try:
         return tf.saved_model.load(path)

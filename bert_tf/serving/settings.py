@@ -11,7 +11,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_text
-from bert_tf.model_folder.finding import Found, find
+from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS, Encoder
@@ -21,7 +21,7 @@ PLACES = ("model", "saved_model", "init_checkpoint")  # settings for the locatio
 
 
 @dataclasses.dataclass(frozen=True)
-class ServedSettings(Settings):
+class ServingSettings(Settings):
     """Base class of jobs that use a model for its task; bert_tf.cli.resolution computes the fields without a flag."""
 
     serves: ClassVar = True
@@ -30,7 +30,7 @@ class ServedSettings(Settings):
     labels = ()  # explicit names of a classifier's labels
 
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
-    found: Found | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+    model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     card: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
 
 
@@ -72,16 +72,16 @@ class LabelSettings(Settings):
 
 
 # Settings that are fixed in an export.
-OF_CHECKPOINTS = frozenset({"bert_config_file", "task", *TokenizerSettings().values(), *QuestionSettings().values(),
-                            *LabelSettings().values()})
+CHECKPOINT_SETTINGS = frozenset({"bert_config_file", "task", *TokenizerSettings().values(),
+                                 *QuestionSettings().values(), *LabelSettings().values()})
 
 
 @dataclasses.dataclass(frozen=True)
-class AnyModelSettings(ServedSettings):
+class AnyModelSettings(ServingSettings):
     """Base class of jobs that accept checkpoints and exports; one of PLACES names the model."""
 
     always_required: ClassVar = ()
-    of_checkpoints: ClassVar = OF_CHECKPOINTS
+    checkpoint_only: ClassVar = CHECKPOINT_SETTINGS
 
     @functools.cached_property
     def _place(self):
@@ -94,29 +94,29 @@ class AnyModelSettings(ServedSettings):
         if len(given) > 1:
             raise InputError(f"cannot be combined with `{given[0][0]}`; set only one of them", *given[1])
         name, path = given[0]
-        exported = name == "saved_model" or (name == "model" and is_export(path))
-        if name == "model" and not (exported or files.exists(path) or files.exists(f"{path}.index")):
+        is_exported = name == "saved_model" or (name == "model" and is_export(path))
+        if name == "model" and not (is_exported or files.exists(path) or files.exists(f"{path}.index")):
             raise InputError("does not exist", name, path)
-        return name, path, exported
+        return name, path, is_exported
 
     @property
     def checkpoint(self):
         """See `Settings`."""
-        name, path, exported = self._place
-        return None if exported else (name, path)
+        name, path, is_exported = self._place
+        return None if is_exported else (name, path)
 
     @property
-    def exported(self):
+    def exported_model(self):
         """See `Settings`."""
-        name, path, exported = self._place
-        return (name, path) if exported else None
+        name, path, is_exported = self._place
+        return (name, path) if is_exported else None
 
 
 @dataclasses.dataclass(frozen=True)
 class LoadSettings(AnyModelSettings):
     """A checkpoint or an export, and the options for its predictions."""
 
-    task_without_card: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.with_kind_of_weights
+    task_without_card: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.detect_kind
 
     model: str | None = setting(
         None, "Model to use: a .tflite file or a directory from export_saved_model, the directory of a fine-tuning "
@@ -125,7 +125,7 @@ class LoadSettings(AnyModelSettings):
     task: str | None = setting(None, "Task of a checkpoint. Defaults to the task in its task.json.", choices=KIND_NAMES)
     bert_config_file: str | None = setting(
         None, "Config of a checkpoint. Required unless its directory contains a config.", place=places.MODEL,
-        told_by=resolution.CONFIG)
+        source=resolution.CONFIG)
     label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
@@ -133,12 +133,12 @@ class LoadSettings(AnyModelSettings):
 
     @functools.cached_property
     def labels(self):
-        """See `ServedSettings`."""
+        """See `ServingSettings`."""
         return self.label.read_labels()
 
 
 @dataclasses.dataclass(frozen=True)
-class CheckpointSettings(ServedSettings):
+class CheckpointSettings(ServingSettings):
     """A checkpoint for any task, and the options for its predictions."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
@@ -155,11 +155,11 @@ class CheckpointSettings(ServedSettings):
 
     @functools.cached_property
     def labels(self):
-        """See `ServedSettings`."""
+        """See `ServingSettings`."""
         return self.label.read_labels()
 
 
-def of_checkpoint(path, place="init_checkpoint", **given):
+def resolve_checkpoint(path, place="init_checkpoint", **given):
     """Returns the resolved CheckpointSettings of a checkpoint that is not specified by a flag.
 
     Args:
@@ -167,5 +167,5 @@ def of_checkpoint(path, place="init_checkpoint", **given):
       place: str. Name of the argument with the path, for error messages.
       **given: Settings that take precedence over the files next to the checkpoint.
     """
-    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=path)).with_values(given)
-    return resolution.resolve(settings, given, find({place: path}), script.warn)
+    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=path)).replace_values(given)
+    return resolution.resolve(settings, given, ModelFiles({place: path}), script.warn)

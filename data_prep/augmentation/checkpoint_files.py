@@ -18,7 +18,7 @@ def read(settings):
       InputError: If a file is missing or damaged, or if the vocabulary does not belong to the model.
     """
     checkpoint = settings.init_checkpoint
-    with paths.errors_of("init_checkpoint"):
+    with paths.convert_remote_errors("init_checkpoint"):
         model_folder.check_no_pickle(checkpoint)
         config_file = settings.bert_config_file or model_folder.find_config(checkpoint)
         tokenizer = model_folder.find_tokenizer(checkpoint)
@@ -29,7 +29,7 @@ def read(settings):
         paths.check_file(name, path)
     config = model_folder.read_config(config_file)
     is_json = vocab_file.endswith(TOKENIZER_NAME)
-    vocabulary = model_folder.pieces_of_tokenizer_json(vocab_file) if is_json else read_vocabulary(vocab_file)
+    vocabulary = model_folder.read_tokenizer_json_vocabulary(vocab_file) if is_json else read_vocabulary(vocab_file)
     if len(vocabulary) > config.vocab_size:
         raise InputError(f"`vocab_file`={vocab_file}: has {len(vocabulary)} entries, but the model has "
                          f"{config.vocab_size}")

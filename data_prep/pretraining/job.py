@@ -30,7 +30,7 @@ def run(settings):
     input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
     check_outputs(input_files, settings.output_files, settings.input_file)
     for path in settings.output_files:
-        paths.check_not_given("output_file", path, {"vocab_file": settings.vocab_file})
+        paths.check_not_overwritten("output_file", path, {"vocab_file": settings.vocab_file})
     create = choose_runner(settings, [settings.vocab_file, *input_files, *settings.output_files])
     from bert_tf.tokenization import BertTokenizer
 
@@ -84,7 +84,7 @@ def check_outputs(input_files, output_files, patterns=""):
         real_path = absolute(path)
         if real_path in taken:
             raise InputError(f"`output_file`={path}: {taken[real_path]}")
-        paths.check_not_found("output_file", path, {"input_file": patterns})
+        paths.check_not_read("output_file", path, {"input_file": patterns})
         parent = os.path.dirname(path)
         while parent and not is_remote(path) and not os.path.exists(parent):
             parent = os.path.dirname(parent)

@@ -9,7 +9,7 @@ import os
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.files import discard, make_dirs, only_writer
+from bert_tf.files import discard, lock_output, make_dirs
 from data_prep.pretraining import corpus as corpus_lib
 from data_prep.pretraining import manifest as manifest_lib
 from data_prep.pretraining import shard_plan, shards
@@ -112,7 +112,7 @@ def lock_shards(plan, manifest):
     After an error or Ctrl-C, it removes the unfinished files.
     """
     missing = manifest.missing
-    with only_writer("output_file", manifest.path):
+    with lock_output("output_file", manifest.path):
         try:
             yield
         except BaseException:

@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 
-from bert_tf.files import garbled_note
+from bert_tf.files import describe_dropped_bytes
 from data_prep import records
 from data_prep.pretraining import instances as instances_lib
 from data_prep.pretraining.corpus import Corpus
@@ -94,7 +94,7 @@ class Counts:
             lines.append(f"note: `max_predictions_per_seq` is too small for `masked_lm_prob`: "
                          f"{self.num_predictions_cut:,} predictions were dropped")
         if self.num_garbled:
-            lines.append(f"note: {garbled_note(self.num_garbled)}")
+            lines.append(f"note: {describe_dropped_bytes(self.num_garbled)}")
         if self.num_unknown > MAX_UNKNOWN_FRACTION * self.num_tokens:
             lines.append(f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]; check that the "
                          "vocabulary and its casing match the text")

@@ -60,7 +60,7 @@ class MultipleChoiceData(TaskData):
                          f"and are truncated: {truncation.num_tokens:,} of all {truncation.all_tokens:,} tokens are "
                          "dropped")
         if questions.num_garbled:
-            notes.append(files.garbled_note(questions.num_garbled))
+            notes.append(files.describe_dropped_bytes(questions.num_garbled))
         print("; ".join(notes), file=sys.stderr)
         return features
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import read_json, without_surrogates
+from bert_tf.files import read_json, replace_surrogates
 from data_prep.tasks import glue, tables
 
 ENDING = re.compile(r"ending(\d{1,9})")
@@ -110,9 +110,9 @@ def read_race(path):
             expected = len(text_b[0]) if text_b else len(options)
             if len(options) != expected or expected < 2:
                 raise InputError(f"{place}: must have {max(2, expected)} options, but has {len(options)}")
-            guids.append(without_surrogates(f"{article.get('id', os.path.basename(file))}-{number}"))
-            text_a.append(without_surrogates(article["article"]))
-            text_b.append([without_surrogates(_complete_question(question, option)) for option in options])
+            guids.append(replace_surrogates(f"{article.get('id', os.path.basename(file))}-{number}"))
+            text_a.append(replace_surrogates(article["article"]))
+            text_b.append([replace_surrogates(_complete_question(question, option)) for option in options])
             if answers is not None:
                 labels.append(_parse_race_label(answers[number], len(options), place))
     return _create_questions(path, guids, text_a, text_b, labels)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from bert_tf.cli import places
 from bert_tf.cli.settings import FIXED, setting
-from bert_tf.files import garbled_note
+from bert_tf.files import describe_dropped_bytes
 from data_prep.tasks import conll
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
 
@@ -72,7 +72,7 @@ class TokenClassifierData(TaskData):
             notes += (f"; {num_unknown:,} words have a label that the training data lacks and count as misclassified "
                       "(set --strict to reject them)")
         if sentences.num_garbled:
-            notes += f"; {garbled_note(sentences.num_garbled)}"
+            notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
         print(notes, file=sys.stderr)
         return features
 

@@ -37,7 +37,7 @@ def run(settings):
     if not counts.words:
         raise InputError(f"`input_file`={settings.input_file}: contains no words")
     if counts.num_garbled:
-        announce(f"`input_file`: {files.garbled_note(counts.num_garbled)}")
+        announce(f"`input_file`: {files.describe_dropped_bytes(counts.num_garbled)}")
     if counts.num_dropped:
         announce(f"`max_distinct_words`={settings.max_distinct_words}: dropped {counts.num_dropped:,} occurrences of "
                  "rare words")

@@ -11,10 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import export, files
-from bert_tf.errors import InputError, renamed
+from bert_tf.errors import InputError, rename_argument
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
-from bert_tf.serving.settings import of_checkpoint
+from bert_tf.serving.settings import resolve_checkpoint
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.batches import take_rows
 from run.evaluation import plots
@@ -63,12 +63,12 @@ def run(settings):
     """
     exports = []
     options = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
-    models = [of_checkpoint(path, "models", **options) for path in settings.models]
+    models = [resolve_checkpoint(path, "models", **options) for path in settings.models]
     _check_kinds(settings.models, [each.card.kind for each in models])
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
             servable, _ = checkpoint.load(model)
-            with renamed(init_checkpoint="models"):
+            with rename_argument(init_checkpoint="models"):
                 task = FineTunedModel.open(FineTunedSettings.from_served(model, **settings.data)).task
             parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)
             for each in settings.formats:

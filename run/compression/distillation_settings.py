@@ -6,13 +6,13 @@ from typing import ClassVar
 from bert_tf import files
 from bert_tf.cli import paths, places
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, told_values
+from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError, renamed
+from bert_tf.errors import InputError, rename_argument
 from bert_tf.model_folder import task_metadata
-from bert_tf.model_folder.finding import find
+from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
@@ -40,7 +40,7 @@ class DistillationSettings(FineTuningSettings):
       taught_by: Teacher, once resolved. Then `model` has the student's config.
     """
 
-    told_from: ClassVar = "teacher"
+    checkpoint_setting: ClassVar = "teacher"
 
     tuning: TuningSettings = dataclasses.field(default_factory=lambda: TuningSettings(do_train=True, do_eval=True))
     data: TeachingDataSettings = dataclasses.field(default_factory=TeachingDataSettings)
@@ -61,7 +61,7 @@ class DistillationSettings(FineTuningSettings):
             raise InputError("several processes would write the teacher outputs; set `nokeep_answers`",
                              "distribution_strategy", "multi_worker_mirrored")
 
-    def completed(self):
+    def add_file_values(self):
         """See Settings.
 
         Raises:
@@ -91,7 +91,7 @@ class GeneralSettings(PretrainingSettings):
       teacher_config: BertConfig of the teacher, once resolved. Then `model` has the student's config.
     """
 
-    told_from: ClassVar = "teacher"
+    checkpoint_setting: ClassVar = "teacher"
 
     schedule: ScheduleSettings = dataclasses.field(default_factory=lambda: ScheduleSettings(do_train=True))
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
@@ -104,7 +104,7 @@ class GeneralSettings(PretrainingSettings):
         if self.losses.replacing_rate is not None:
             raise InputError("only works with run_distillation", "replacing_rate", self.losses.replacing_rate)
 
-    def completed(self):
+    def add_file_values(self):
         """See Settings. Raises InputError for an invalid student."""
         teacher = read_config(self.model.bert_config_file, 1)
         return dataclasses.replace(self, teacher_config=teacher, model=build_student_settings(self.student, teacher))
@@ -125,7 +125,7 @@ def read_teacher(path, bert_config_file):
     Raises:
       InputError: If it is not a fine-tuned model.
     """
-    with paths.errors_of("teacher"):
+    with paths.convert_remote_errors("teacher"):
         metadata, started_with = task_metadata.read(path), task_metadata.read_run(path)
     if metadata is None or metadata.kind not in DATA:
         reason = f"its {metadata.source} says {metadata.kind}" if metadata else (
@@ -152,13 +152,13 @@ def build_student_settings(student, teacher, vocab_file=None):
                              "`student_checkpoint` instead", "student_layers", student.student_layers)
         return ModelSettings(init_checkpoint=student.teacher, config=student_config(teacher, student.student_layers))
     if student.student_config_file:
-        with renamed(bert_config_file="student_config_file"):
+        with rename_argument(bert_config_file="student_config_file"):
             return ModelSettings(student.student_config_file, config=read_config(student.student_config_file, 1))
     path = student.student_checkpoint
-    student_files = find({"student_checkpoint": path})
+    student_files = ModelFiles({"student_checkpoint": path})
     student_files.check_no_pickle()
     names = {"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}
-    existing = told_values(names, {}, student_files, warn)
+    existing = resolve_values(names, {}, student_files, warn)
     if vocab_file and files.read_bytes(existing["vocab_file"]) != files.read_bytes(vocab_file):
         raise InputError(f"its vocabulary differs from the vocabulary of `teacher`={student.teacher}",
                          "student_checkpoint", path)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf import files, model_folder
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.script import with_flags
+from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
@@ -52,7 +52,7 @@ def run(settings):
     vocabulary, opened = None, settings
     if settings.pruning.prune_vocabulary:
         vocabulary = find_used_ids(settings.pruning.prune_vocabulary, tokenizer)
-        opened = settings.with_values({"vocab_file": write_vocabulary(tokenizer, vocabulary)})
+        opened = settings.replace_values({"vocab_file": write_vocabulary(tokenizer, vocabulary)})
     original = FineTunedModel.open(opened)
     task = original.task
     if settings.pruning.num_train_epochs:
@@ -61,8 +61,9 @@ def run(settings):
         task.settings, *([_make_distillation(settings, original)] if settings.pruning.distill else []))
     for technique in techniques:
         technique.read(task, tokenizer)
-    state = RunState(output_dir, _collect_fixed_settings(settings, task, techniques), name=SETTINGS_FILE, alone=True)
-    with files.folder_for(output_dir), files.only_writer("output_dir", output_dir):
+    state = RunState(
+        output_dir, _collect_fixed_settings(settings, task, techniques), name=SETTINGS_FILE, must_be_empty=True)
+    with files.folder_for(output_dir), files.lock_output("output_dir", output_dir):
         was_resumed = state.is_resumed
         try:
             state.begin()
@@ -229,7 +230,7 @@ class _Pruning:
             raise InputError(f"`least_score`={least:g}: no pruned model reaches it; {self._output_dir} contains the "
                              f"best one, from round {chosen}, with {metric} {score:.4f}")
         stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} is below `least_score`={least:g}"
-        print(with_flags(
+        print(to_flag_names(
             f"{self._output_dir}: wrote the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
 
 

@@ -85,7 +85,7 @@ class PruneModelSettings(FineTunedSettings):
     def check_files(self):
         """See Settings. Also raises InputError if output_dir is the model's directory, or contains a training run."""
         output_dir = self.training.output_dir
-        paths.check_apart("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
+        paths.check_separate("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
         if files.exists(os.path.join(output_dir, "checkpoint")):
             raise InputError("contains a training run; choose another directory", "output_dir", output_dir)
 

@@ -9,7 +9,7 @@ import dataclasses
 import os
 
 from bert_tf.checkpoints import checkpoint_files
-from bert_tf.files import exists, folder_for, new_file, only_writer
+from bert_tf.files import exists, folder_for, lock_output, new_file
 from bert_tf.run_state import RunState, fingerprint, has_run
 from run.evaluation import results
 from run.finetuning import job, runs
@@ -53,7 +53,7 @@ def _fill_table(settings):
         select_layers(kind, settings.model.config.num_hidden_layers)
     output_dir = settings.training.output_dir
     state = RunState(output_dir, _collect_dependencies(settings), name=TABLE_SETTINGS_FILE, end="")
-    with folder_for(output_dir), only_writer("output_dir", output_dir):
+    with folder_for(output_dir), lock_output("output_dir", output_dir):
         rows = {}
         for name in (FINE_TUNED, *KINDS):
             row_settings = settings.build_row_settings(
@@ -91,7 +91,7 @@ def _collect_dependencies(settings):
     values = {name: getattr(getattr(settings, group), name)
               for group, group_names in names.items() for name in group_names}
     del task["test_file"], frozen["vectors_dir"]
-    return {"init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint), whole=True),
+    return {"init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
             **task, **frozen, **values, **dataclasses.asdict(settings.optimizer)}
 
 

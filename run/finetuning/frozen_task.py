@@ -79,7 +79,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
     @functools.cached_property
     def _encoder_files(self):
         """Dict that identifies the encoder's weights."""
-        return fingerprint(checkpoint_files(self.settings.model.init_checkpoint), whole=True)
+        return fingerprint(checkpoint_files(self.settings.model.init_checkpoint), is_complete=True)
 
     def head_shapes(self, config):
         return {}

@@ -58,7 +58,7 @@ def write(folder, metadata, layers, lengths, width, parts):
       InputError: If the disk does not have enough space, or another process is writing to the directory.
     """
     stored = _make_rows(folder, layers, lengths, width)
-    with files.folder_for(folder), files.only_writer("vectors_dir", folder), contextlib.ExitStack() as unfinished:
+    with files.folder_for(folder), files.lock_output("vectors_dir", folder), contextlib.ExitStack() as unfinished:
         with files.new_file(os.path.join(folder, METADATA_FILE)) as file:
             json.dump(metadata, file, indent=2)
         paths = {layer: unfinished.enter_context(files.new_local_file(stored.get_path(layer))) for layer in layers}

@@ -4,7 +4,7 @@ The head is the task-specific last layer. A classifier of three labels loads onl
 """
 
 from bert_tf.checkpoints import open_checkpoint
-from bert_tf.cli.script import with_flags
+from bert_tf.cli.script import to_flag_names
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 
@@ -49,7 +49,7 @@ def choose_new_variables(task, checkpoint, keep_head, config):
         return ()
     reason = f"; the checkpoint's head {difference}" if difference else " (`nokeep_head`)"
     hint = "; set `keep_head` to load it anyway" if fits and difference and keep_head is None else ""
-    print(with_flags(f"`init_checkpoint`={checkpoint}: loads the encoder and initializes a new head{reason}{hint}"))
+    print(to_flag_names(f"`init_checkpoint`={checkpoint}: loads the encoder and initializes a new head{reason}{hint}"))
     return tuple(shapes)
 
 
@@ -69,7 +69,7 @@ def _describe_difference(task, checkpoint):
     if existing.multi_label != metadata.multi_label:
         old, new = (NUMBER_OF_LABELS[each.multi_label] for each in (existing, metadata))
         return f"predicts {old}, but this task requires {new}"
-    if not (existing.as_task.is_generic or task.has_labels(existing.labels)):
+    if not (existing.task.is_generic or task.has_labels(existing.labels)):
         old, new = map(_format_labels, (existing.labels, metadata.labels))
         return f"predicts {old}, but this task requires {new}"
     return None

@@ -14,10 +14,10 @@ import tempfile
 
 import tensorflow as tf
 
-from bert_tf.cli.script import with_flags
+from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError
-from bert_tf.files import absolute, exists, folder_for, only_writer
+from bert_tf.files import absolute, exists, folder_for, lock_output
 from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RunState, fingerprint, has_run
 from run.finetuning import head, runs, search
@@ -80,7 +80,7 @@ def run_task(task_class, settings, techniques, metadata=None):
     context, states = _check(settings, runs.RunContext(strategy, config, task, techniques))
     output_dir, trains_here = settings.training.output_dir, settings.tuning.do_train and context.writes
     with folder_for(output_dir), (
-            only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
+            lock_output("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
         folder = _results_dir(settings, strategy)
         context = dataclasses.replace(context, begin=functools.cache(
             functools.partial(_begin, settings, context, states, folder)))
@@ -106,7 +106,7 @@ def _begin(settings, context, states, folder):
     if context.writes:
         for changes in dict.fromkeys(state.changes for state in states.values()):
             if changes:
-                print(with_flags(f"{settings.training.output_dir}: {changes}"))
+                print(to_flag_names(f"{settings.training.output_dir}: {changes}"))
         for each, state in states.items():
             state.begin()
             model_files.save_run_files(each, context.config, settings.tokenizer.vocab_file)

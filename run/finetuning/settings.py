@@ -120,7 +120,7 @@ class FineTuningSettings(Settings):
         if not self.tuning.splits:
             raise InputError("nothing to do; set `do_train`, `do_eval`, or `do_predict`")
         names = ("train_file", "dev_file", "test_file", "predict_file")
-        paths.check_not_replaced("output_dir", self.training.output_dir, OUTPUT_FILES, {
+        paths.check_files_not_overwritten("output_dir", self.training.output_dir, OUTPUT_FILES, {
             name: getattr(self.task, name, None) for name in names})
 
     @property
@@ -233,18 +233,19 @@ class FineTunedSettings(Settings):
           **data: Values of DataSettings.
         """
         values = settings.values() | data | {"config": settings.config}
-        opened = cls().with_values(values).completed().with_values({"max_seq_length": settings.card.max_seq_length})
+        opened = cls().replace_values(values).add_file_values()
+        opened = opened.replace_values({"max_seq_length": settings.card.max_seq_length})
         places.check(opened.task, opened.tuning)
         return opened
 
-    def completed(self):
+    def add_file_values(self):
         """See Settings. Raises InputError if the model was not fine-tuned, or for data of another task."""
         checkpoint = self.model.init_checkpoint
-        with paths.errors_of("init_checkpoint"):
+        with paths.convert_remote_errors("init_checkpoint"):
             metadata, started_with = task_metadata.read(checkpoint), task_metadata.read_run(checkpoint)
         settings = dataclasses.replace(self, metadata=metadata)
         if metadata and "max_seq_length" not in metadata.unknown:
-            settings = settings.with_values({"max_seq_length": metadata.max_seq_length})
+            settings = settings.replace_values({"max_seq_length": metadata.max_seq_length})
         if not self.needs_task:
             return settings
         if metadata is None or metadata.kind not in DATA:

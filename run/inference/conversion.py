@@ -5,7 +5,7 @@ import sys
 from bert_tf import checkpoints, model_folder
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TASK_FILE, task_metadata
-from bert_tf.model_folder.finding import as_vocab_txt
+from bert_tf.model_folder.model_files import to_vocab_txt
 
 
 def run(settings):
@@ -16,8 +16,8 @@ def run(settings):
     vocab = settings.vocab_file or tokenizer.vocab_file
     metadata = task_metadata.read(settings.adapter or settings.input)
     for line in checkpoints.convert(
-            settings.input, settings.output, settings.format, config, vocab and as_vocab_txt(vocab),
-            task=metadata and metadata.as_task, tokenizer=tokenizer, adapter=settings.adapter,
+            settings.input, settings.output, settings.format, config, vocab and to_vocab_txt(vocab),
+            task=metadata and metadata.task, tokenizer=tokenizer, adapter=settings.adapter,
             max_position_embeddings=settings.max_position_embeddings, position_extension=settings.position_extension):
         print(line)
     # Other formats and sources specify the task, or have no heads.

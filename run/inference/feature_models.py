@@ -28,7 +28,7 @@ class SavedModelOfFeatures:
     """
 
     def __init__(self, path):
-        loaded = saved_model.load_whole(exports.newest_version(path, "model"))
+        loaded = saved_model.load_saved_model(exports.find_latest_version(path, "model"))
         signature = loaded.signatures.get("serving_default")
         self.kind = exports.find_kind(signature.structured_outputs if signature else {})
         if self.kind is None or "ids" not in loaded.signatures:

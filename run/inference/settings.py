@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from bert_tf import files
 from bert_tf.cli import paths, places
-from bert_tf.cli.cards import CASING
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.task_resolution import CASING
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import signatures
@@ -20,7 +20,7 @@ from bert_tf.serving.settings import (
     CheckpointSettings,
     LoadSettings,
     QuestionSettings,
-    ServedSettings,
+    ServingSettings,
 )
 from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
@@ -175,8 +175,8 @@ class PredictionSettings(LoadSettings):
 
     def check_files(self):
         """See Settings."""
-        if self.exported:
-            argument, path = self.exported
+        if self.exported_model:
+            argument, path = self.exported_model
             inputs = exports.read_inputs(path, argument)
         else:
             inputs = tuple(KINDS[self.card.kind].inputs(self.card.pairs)) if self.card else None
@@ -206,7 +206,7 @@ class EvaluatedTokenizerSettings(TokenizerSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class ExportEvaluationSettings(ServedSettings):
+class ExportEvaluationSettings(ServingSettings):
     """An export, its source checkpoint, and development data."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
@@ -319,10 +319,10 @@ class ConversionSettings(Settings):
 
     def check_files(self):
         """See Settings."""
-        paths.check_apart("output", self.output, {"input": self.input})
+        paths.check_separate("output", self.output, {"input": self.input})
         if not files.is_empty(self.output) and not self.overwrite:
             raise InputError("is not empty; choose another directory, or set `overwrite`", "output", self.output)
-        paths.check_not_replaced("output", self.output, r".*", {
+        paths.check_files_not_overwritten("output", self.output, r".*", {
             name: getattr(self, name) for name in ("bert_config_file", "vocab_file", "adapter")})
 
 

@@ -143,7 +143,7 @@ def _save_settings(settings, observer):
         **values, **{name: fingerprint([values[name]]) for name in ("input_file", "treebank")
                      if values[name]},
         "max_seq_length": observer.card.max_seq_length}
-    RunState(output_dir, started_with, name=SETTINGS_FILE, alone=True).begin()
+    RunState(output_dir, started_with, name=SETTINGS_FILE, must_be_empty=True).begin()
 
 
 def _write(folder, heads, sums, curve):

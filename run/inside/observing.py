@@ -64,7 +64,7 @@ class Observer:
     """A model to observe.
 
     Args:
-      settings: ServedSettings with the groups `model` and `tokenizer`, resolved.
+      settings: ServingSettings with the groups `model` and `tokenizer`, resolved.
       answers: bool. Whether to compute the predictions of a fine-tuned model. If False, it is observed as an encoder.
 
     Attributes:
@@ -81,12 +81,12 @@ class Observer:
 
     def __init__(self, settings, answers=True):
         checkpoint = settings.model.init_checkpoint
-        settings = checkpoints.with_kind_of_weights(settings)
+        settings = checkpoints.detect_kind(settings)
         card = dataclasses.replace(settings.card, window_stride=None)  # A text is one sequence.
         may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # Not in task.json.
         self.top_k = getattr(settings, "top_k", 5)
         self.servable, self.card = checkpoints.load(
-            settings.with_values({"card": card}), remove_padding=False, version_2_with_negative=may_be_none,
+            settings.replace_values({"card": card}), remove_padding=False, version_2_with_negative=may_be_none,
             top_k=self.top_k)
         self.kind = self.card.kind
         if not answers and self.kind != MaskedLM.name:

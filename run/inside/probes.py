@@ -18,7 +18,7 @@ from bert_tf import models
 from bert_tf.analysis import probes
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
-from bert_tf.files import LineDecoder, garbled_note, make_dirs, new_file
+from bert_tf.files import LineDecoder, describe_dropped_bytes, make_dirs, new_file
 from data_prep.tasks import conll, treebank
 from run.inside import corpus_reading
 from run.training import strategies
@@ -183,7 +183,7 @@ def _iterate_sentences(path, settings, decoder):
         return
     read = conll.read_sentences(path, settings.token_column, settings.label_column)
     if read.num_garbled:
-        print(f"{path}: {garbled_note(read.num_garbled)}", file=sys.stderr)
+        print(f"{path}: {describe_dropped_bytes(read.num_garbled)}", file=sys.stderr)
     if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
         raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
     for words, labels in zip(read.words, read.labels, strict=True):

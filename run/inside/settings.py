@@ -7,7 +7,7 @@ from bert_tf.cli import paths, places
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.serving.settings import KIND_NAMES, ServedSettings
+from bert_tf.serving.settings import KIND_NAMES, ServingSettings
 from bert_tf.tasks import Encoder
 from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.settings import DeviceSettings
@@ -49,7 +49,7 @@ class EvaluationDataSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class AttentionReportSettings(ServedSettings):
+class AttentionReportSettings(ServingSettings):
     """A model, texts, and the output file for its attention."""
 
     task_without_card: ClassVar = Encoder.name
@@ -111,7 +111,7 @@ class ImportanceSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class AnalyzeAttentionSettings(FineTunedSettings, ServedSettings):
+class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     """A model, and the inputs and outputs of its analysis."""
 
     task_without_card: ClassVar = Encoder.name
@@ -177,7 +177,7 @@ class ProbeLayersSettings(Settings):
         if self.reads_treebanks != self.dev_file.endswith(TREEBANK_SUFFIX):
             raise InputError(f"has another format than `train_file`={self.train_file}; both must end in "
                              f"{TREEBANK_SUFFIX}, or neither", "dev_file", self.dev_file)
-        paths.check_not_replaced("output_dir", self.output_dir, PROBE_OUTPUTS, {
+        paths.check_files_not_overwritten("output_dir", self.output_dir, PROBE_OUTPUTS, {
             name: self.values()[name] for name in ("train_file", "dev_file", "vocab_file", "bert_config_file")})
 
     @property

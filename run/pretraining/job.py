@@ -6,7 +6,7 @@ import os
 import tensorflow as tf
 
 from bert_tf import files, losses, models
-from bert_tf.cli.script import with_flags
+from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
@@ -51,11 +51,11 @@ def run(settings, techniques=()):
                      collect(MAY_CHANGE, settings.optimizer, settings.step, settings.schedule))
     trains_here = schedule.do_train and strategies.is_chief(strategy)
     with files.folder_for(output_dir), (
-            files.only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
+            files.lock_output("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
         training_run, model = start(settings, strategy, config, techniques)  # Writes nothing if this fails.
         if trains_here:
             if changes := state.changes:
-                print(with_flags(f"{output_dir}: {changes}"))
+                print(to_flag_names(f"{output_dir}: {changes}"))
             state.begin()
             model_files.save_run_files(output_dir, config)
         _train_and_evaluate(settings, strategy, data, training_run, model)

@@ -47,7 +47,7 @@ class RecordSettings(Settings):
     vocab_file: str | None = setting(
         None, "With --masking=dynamic: vocabulary that the records were created with. Required in this case, unless "
               "the directory of --init_checkpoint contains one.", required="masking=dynamic", place=places.INPUT_FILE,
-        told_by=VOCABULARY, resume=FIXED_IF_USED)
+        source=VOCABULARY, resume=FIXED_IF_USED)
     masked_lm_prob: float = setting(0.15, "With --masking=dynamic: fraction of the tokens of a sequence to predict.",
                                     lower=0, upper=1, needs="masking=dynamic", resume=FIXED_IF_USED)
     do_whole_word_mask: bool = setting(False, "With --masking=dynamic: mask whole words instead of single tokens.",
@@ -134,7 +134,7 @@ class PretrainingSettings(Settings):
     def check_apart_from_records(self):
         """Raises InputError if the record patterns match files in the output directory."""
         for phase in phases.get_phases(self):
-            paths.check_not_found("output_dir", self.training.output_dir, {
+            paths.check_not_read("output_dir", self.training.output_dir, {
                 name: getattr(phase.settings.records, name) for name in ("input_file", "eval_input_file")},
                 is_folder=True)
 

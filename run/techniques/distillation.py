@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
-from bert_tf.cli.script import with_flags
+from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
@@ -169,12 +169,12 @@ class TaskDistillation(Distillation):
             folder = os.path.dirname(self._outputs_path)
             if files.is_dir(folder) and files.is_empty(folder):
                 files.remove_tree(folder)
-            print(with_flags(f"{folder}: deleted the teacher outputs; set `keep_teacher_answers` to keep them"))
+            print(to_flag_names(f"{folder}: deleted the teacher outputs; set `keep_teacher_answers` to keep them"))
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""
         teacher, metadata, path = self._metadata, task.metadata, self._path
-        if not teacher.as_task.is_generic and teacher.labels != metadata.labels:
+        if not teacher.task.is_generic and teacher.labels != metadata.labels:
             labels = [", ".join(each.labels) or "a number" for each in (teacher, metadata)]
             raise InputError(f"`teacher`={path}: was trained for another task; its labels are {labels[0]}, but "
                              f"the labels of the data are {labels[1]}")

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from bert_tf.errors import InputError, renamed
+from bert_tf.errors import InputError, rename_argument
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -20,9 +20,9 @@ def test_messages(arguments, message):
 
 
 def test_another_argument():
-    error = pickle.loads(pickle.dumps(InputError("is empty", "init_checkpoint", "a"))).about("teacher")
+    error = pickle.loads(pickle.dumps(InputError("is empty", "init_checkpoint", "a"))).for_argument("teacher")
     assert (str(error), error.argument, error.value) == ("`teacher`=a: is empty", "teacher", "a")
-    with pytest.raises(InputError, match=r"^`teacher`=a: is empty$"), renamed(init_checkpoint="teacher"):
+    with pytest.raises(InputError, match=r"^`teacher`=a: is empty$"), rename_argument(init_checkpoint="teacher"):
         raise InputError("is empty", "init_checkpoint", "a")
-    with pytest.raises(InputError, match=r"^`vocab_file`=a: is empty$"), renamed(init_checkpoint="teacher"):
+    with pytest.raises(InputError, match=r"^`vocab_file`=a: is empty$"), rename_argument(init_checkpoint="teacher"):
         raise InputError("is empty", "vocab_file", "a")

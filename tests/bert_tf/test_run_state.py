@@ -59,19 +59,19 @@ def test_corrupted_files(tmp_path, content, message):
 
 
 def test_finished_parts(tmp_path):
-    state = RunState(str(tmp_path), {"rounds": 2}, name="prune.json", alone=True)
+    state = RunState(str(tmp_path), {"rounds": 2}, name="prune.json", must_be_empty=True)
     assert state.result("heads") is None
     state.finish("heads", [3])
     state.finish("scores", {"1": 0.5})
     state.finish("scores", {"1": 0.5, "2": 0.25})
-    again = RunState(str(tmp_path), {"rounds": 2}, name="prune.json", alone=True)
+    again = RunState(str(tmp_path), {"rounds": 2}, name="prune.json", must_be_empty=True)
     assert again.is_resumed
     assert (again.result("heads"), again.result("scores")) == ([3], {"1": 0.5, "2": 0.25})
     assert list(json.loads((tmp_path / "prune.json").read_text())) == ["rounds", "heads", "scores"]
     with pytest.raises(InputError, match="contains a run with `rounds` 2, not 3"):
-        RunState(str(tmp_path), {"rounds": 3}, name="prune.json", alone=True)
+        RunState(str(tmp_path), {"rounds": 3}, name="prune.json", must_be_empty=True)
     with pytest.raises(InputError, match=r"is not empty and has no other\.json to resume from; choose another"):
-        RunState(str(tmp_path), {"rounds": 3}, name="other.json", alone=True)
+        RunState(str(tmp_path), {"rounds": 3}, name="other.json", must_be_empty=True)
 
 
 def test_files_of_versions_without_contents_in_fingerprints(tmp_path):

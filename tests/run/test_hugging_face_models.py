@@ -13,7 +13,7 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 
 from bert_tf import model_folder
 from bert_tf.serving import checkpoint
-from bert_tf.serving.settings import of_checkpoint
+from bert_tf.serving.settings import resolve_checkpoint
 from tests import scripts
 
 CLASSIFY, EXPORT = "run.run_classifier", "run.export_saved_model"
@@ -56,7 +56,7 @@ def expected(reference):
     ("masked", "masked_lm", ()),
 ])
 def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels):
-    servable, card = checkpoint.load(of_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4))
+    servable, card = checkpoint.load(resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4))
     assert (card.kind, card.labels, card.multi_label) == (kind, labels, name == "several")
     features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
     mask = expected["input_mask"].astype(bool)

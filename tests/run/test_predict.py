@@ -41,7 +41,7 @@ def folder(tmp_path_factory, reference):
 def predict(folder, model, requests, batch_size=2, **flags):
     """Returns the rows of a model of MODELS."""
     settings = PredictionSettings(model=str(folder / model), input_file="-", input_format="jsonl", output_file="-")
-    return list(predicting.predict_rows(open_model(resolved(settings.with_values(flags))), requests, batch_size))
+    return list(predicting.predict_rows(open_model(resolved(settings.replace_values(flags))), requests, batch_size))
 
 
 def test_the_script_writes_a_row_for_each_line(folder, tmp_path, capsys):
@@ -110,7 +110,7 @@ def test_a_file_without_the_columns_is_rejected_before_the_model_is_loaded(folde
     (folder / "rows.tsv").write_text("x\ty\n1\t2\n")
     (folder / "unread.tflite").write_bytes(b"")
     signature_files.write(folder / "served", {"serving_default": (["text_a", "text_b"], ["label"])})
-    settings = PredictionSettings(model=str(folder / model), output_file="-").with_values(
+    settings = PredictionSettings(model=str(folder / model), output_file="-").replace_values(
         {"input_file": str(folder / "rows.tsv"), **flags})
     with pytest.raises(InputError, match=message):
         resolved(settings)

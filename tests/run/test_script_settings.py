@@ -78,7 +78,7 @@ EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
 ])
 def test_settings_that_do_not_go_together(settings, values, message):
     with pytest.raises(InputError) as caught:
-        settings.with_values(values)
+        settings.replace_values(values)
     assert str(caught.value).startswith(message)
 
 

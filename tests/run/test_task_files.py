@@ -2,14 +2,14 @@
 
 import pytest
 
-from bert_tf.cli.cards import card_that_counts
 from bert_tf.cli.model_settings import ModelSettings
+from bert_tf.cli.task_resolution import resolve_task_metadata
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
-from bert_tf.model_folder.finding import find
+from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.serving import exports
-from bert_tf.serving.settings import CheckpointSettings, of_checkpoint
+from bert_tf.serving.settings import CheckpointSettings, resolve_checkpoint
 from run.finetuning.job import check_metadata
 
 REVIEWS = TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True)
@@ -56,13 +56,13 @@ def test_invalid_files(tmp_path, content, message):
 def test_an_unknown_kind(tmp_path):
     task_metadata.keep(tmp_path, TaskMetadata("juggler", 7, True))
     with pytest.raises(InputError, match="kind is 'juggler': must be one of encoder, masked_lm, classifier"):
-        of_checkpoint(str(tmp_path))
+        resolve_checkpoint(str(tmp_path))
 
 
 def card(folder, **explicit_flags):
     """Returns the TaskMetadata with which the model of a directory is served, which needs no other files."""
-    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=str(folder))).with_values(explicit_flags)
-    return card_that_counts(settings, explicit_flags, find({"init_checkpoint": str(folder)}))
+    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=str(folder))).replace_values(explicit_flags)
+    return resolve_task_metadata(settings, explicit_flags, ModelFiles({"init_checkpoint": str(folder)}))
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def test_labels_without_names_accept_some(tmp_path, labels_file):
 
 def test_the_latest_version_of_an_export(tmp_path):
     with pytest.raises(InputError, match="contains no SavedModel"):
-        exports.newest_version(str(tmp_path))
+        exports.find_latest_version(str(tmp_path))
     for name in ("2", "10"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "saved_model.pb").touch()
-    assert exports.newest_version(str(tmp_path)) == str(tmp_path / "10")
+    assert exports.find_latest_version(str(tmp_path)) == str(tmp_path / "10")

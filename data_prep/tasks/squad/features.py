@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.files import without_surrogates
+from bert_tf.files import replace_surrogates
 from bert_tf.tasks.span_decoding import find_fullest_windows, split_into_windows
 from data_prep import records
 from data_prep.tasks.squad.examples import split_words
@@ -119,7 +119,7 @@ class FeatureStream:
 
     def _tokenize(self, texts):
         """Maps a list of str to a list of int32 arrays, the tokens of each."""
-        token_ids = self._tokenizer.tokenize([without_surrogates(text).encode() for text in texts])
+        token_ids = self._tokenizer.tokenize([replace_surrogates(text).encode() for text in texts])
         values, splits = token_ids.values.numpy(), token_ids.row_splits.numpy().tolist()
         return [values[start:stop] for start, stop in itertools.pairwise(splits)]
 

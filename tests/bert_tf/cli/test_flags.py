@@ -52,7 +52,7 @@ def parse():
 
 def test_defaults_are_those_of_the_object(parse):
     assert parse(Chest()) == Chest()  # whose toy_count is not the default of its class
-    assert not set(flags.given()) & set(NAMES)
+    assert not set(flags.get_explicit()) & set(NAMES)
     assert absl_flags.FLAGS["toy_count"].help == "Number of --toy_kind toys."
 
 
@@ -70,7 +70,7 @@ def test_an_empty_list(parse):
 
 def test_explicit_flags(parse):
     parse(Toy(), "--toy_count=3", "--notoy_on")
-    assert {name: value for name, value in flags.given().items() if name in NAMES} == {
+    assert {name: value for name, value in flags.get_explicit().items() if name in NAMES} == {
         "toy_count": 3, "toy_on": False}
 
 

@@ -134,7 +134,7 @@ def test_outputs_that_the_next_run_would_read(tmp_path, monkeypatch, output, pat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "texts").mkdir()
     with expect(f"`output`={output}: would be read by the next run as `input_file`=", "; choose" if is_found else None):
-        paths.check_not_found("output", output, {"eval_input_file": None, "input_file": patterns}, is_folder)
+        paths.check_not_read("output", output, {"eval_input_file": None, "input_file": patterns}, is_folder)
 
 
 @pytest.mark.parametrize(("output", "given", "message"), [
@@ -154,15 +154,15 @@ def test_outputs_that_would_replace_an_input(tmp_path, monkeypatch, output, give
         put(f"{tmp_path}/{name}", "x")
     os.symlink("m/vocab.txt", "link")
     with expect(f"`output_file`={output}: ", message):
-        paths.check_not_given("output_file", output, given)
+        paths.check_not_overwritten("output_file", output, given)
 
 
 def test_output_directories_of_a_model_or_a_data_set(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkdir("m")
     with pytest.raises(InputError, match=r"^`output_dir`=m/: is the directory of `teacher`; choose another directory$"):
-        paths.check_apart("output_dir", "m/", {"student": None, "teacher": "m/bert_model.ckpt"})
-    paths.check_apart("output_dir", "new", {"teacher": "m"})
+        paths.check_separate("output_dir", "m/", {"student": None, "teacher": "m/bert_model.ckpt"})
+    paths.check_separate("output_dir", "new", {"teacher": "m"})
     with pytest.raises(InputError, match=r"^`output_dir`=d: would overwrite `dev_file`=d/dev.tsv"):
-        paths.check_not_replaced("output_dir", "d", r".*\.tsv", {"dev_file": "d/dev.tsv"})
-    paths.check_not_replaced("output_dir", "d", r".*\.txt", {"dev_file": "d/dev.tsv"})
+        paths.check_files_not_overwritten("output_dir", "d", r".*\.tsv", {"dev_file": "d/dev.tsv"})
+    paths.check_files_not_overwritten("output_dir", "d", r".*\.txt", {"dev_file": "d/dev.tsv"})

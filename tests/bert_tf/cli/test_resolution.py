@@ -10,7 +10,7 @@ from bert_tf.cli import resolution, script
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder.finding import find
+from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization import read_vocabulary
 from run.finetuning.settings import FineTuningSettings
 from run.pretraining.settings import PretrainingSettings, RecordSettings
@@ -40,9 +40,10 @@ def flags(monkeypatch):
 
 def resolve(settings, given):
     """Returns settings with the values that files next to their checkpoint contain."""
-    found = find(resolution.places_of(settings))
+    found = ModelFiles(resolution.find_checkpoints(settings))
     found.check_no_pickle()
-    return settings.with_values(resolution.told_values(resolution.told_settings(settings), given, found, script.warn))
+    sources = resolution.get_value_sources(settings)
+    return settings.replace_values(resolution.resolve_values(sources, given, found, script.warn))
 
 
 def resolve_fine_tuning(given=None, **settings):

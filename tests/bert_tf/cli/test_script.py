@@ -157,7 +157,7 @@ def test_signals(run, number, expected, is_replaced):
             signal.raise_signal(number)
         except BaseException:
             if is_replaced:
-                raise RuntimeError("ORIGINAL AbortedError REPLACED BY Terminated") from None
+                raise RuntimeError("ORIGINAL AbortedError REPLACED BY Termination") from None
             raise
         finally:
             cleaned.append(argv)
@@ -187,6 +187,6 @@ def test_a_script_that_takes_arguments(run):
 
 def test_backquoted_names_of_flags(run):
     run(lambda argv: None)
-    assert script.with_flags("`max_seq_length`=3: `max_seq_lengths`, `max seq_length`, max_seq_length") == (
+    assert script.to_flag_names("`max_seq_length`=3: `max_seq_lengths`, `max seq_length`, max_seq_length") == (
         "--max_seq_length=3: `max_seq_lengths`, `max seq_length`, max_seq_length")
-    assert script.with_flags("`notraceback` or `nontraceback`") == "--notraceback or `nontraceback`"
+    assert script.to_flag_names("`notraceback` or `nontraceback`") == "--notraceback or `nontraceback`"

@@ -98,7 +98,7 @@ def test_rules_that_are_met():
 def test_values_of_all_groups():
     assert [field.name for field, _ in Job().fields()][:3] == ["steps", "warmup", "accumulate_steps"]
     assert Job(step=Step(seed=9)).values()["seed"] == 9
-    assert Job().with_values({"seed": 9, "warmup": 2, "unknown": 1}) == Job(warmup=2, step=Step(seed=9))
+    assert Job().replace_values({"seed": 9, "warmup": 2, "unknown": 1}) == Job(warmup=2, step=Step(seed=9))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,18 +7,18 @@ import sys
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.files import only_writer
+from bert_tf.files import lock_output
 from data_prep.pretraining import local_runner
 from data_prep.pretraining.settings import InstanceSettings
 from tests import scripts
 
-HOLD = ("import sys\nfrom bert_tf.files import only_writer\nwith only_writer('output_dir', sys.argv[1]):\n"
+HOLD = ("import sys\nfrom bert_tf.files import lock_output\nwith lock_output('output_dir', sys.argv[1]):\n"
         "    print('held', flush=True)\n    sys.stdin.read()")
 
 
 def lock_error(path):
     """Returns the message of the error in locking a path."""
-    with pytest.raises(InputError) as caught, only_writer("output_dir", str(path)):
+    with pytest.raises(InputError) as caught, lock_output("output_dir", str(path)):
         pass
     return str(caught.value)
 
@@ -27,12 +27,12 @@ def lock_error(path):
 def test_this_process_locks_an_output_once(tmp_path, name):
     (tmp_path / "directory").mkdir()
     path = str(tmp_path / name)
-    with only_writer("output_dir", path), only_writer("output_dir", f"{tmp_path}/other"):
+    with lock_output("output_dir", path), lock_output("output_dir", f"{tmp_path}/other"):
         assert lock_error(path) == f"`output_dir`={path}: locked by process {os.getpid()}; wait until it finishes, " \
                                    "or stop it"
-    with pytest.raises(ZeroDivisionError), only_writer("output_dir", path):
+    with pytest.raises(ZeroDivisionError), lock_output("output_dir", path):
         raise ZeroDivisionError
-    with only_writer("output_dir", path):
+    with lock_output("output_dir", path):
         pass
     assert os.listdir(tmp_path) == ["directory"]
     assert os.listdir(tmp_path / "directory") == []
@@ -46,12 +46,12 @@ def test_a_lock_ends_with_a_killed_process(tmp_path):
             assert f"locked by process {holder.pid};" in lock_error(path)
             holder.kill()
         assert os.listdir(tmp_path) == left
-        with only_writer("output_dir", str(path)):
+        with lock_output("output_dir", str(path)):
             pass
 
 
 def test_remote_outputs_have_no_locks():
-    with only_writer("output_dir", "ram://folder"), only_writer("output_dir", "ram://folder"):
+    with lock_output("output_dir", "ram://folder"), lock_output("output_dir", "ram://folder"):
         pass
 
 
@@ -61,7 +61,7 @@ def test_records_have_one_writer(tmp_path, reference):
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     text, output = tmp_path / "text.txt", tmp_path / "a.tfrecord"
     text.write_text("A story.\nOf two.\n\nAnother story.\nOf three.\n")
-    with only_writer("output_file", f"{output}.manifest.json"), pytest.raises(
+    with lock_output("output_file", f"{output}.manifest.json"), pytest.raises(
             InputError, match=f"`output_file`={output}.manifest.json: locked by process {os.getpid()};"):
         local_runner.create_pretraining_data([str(text)], [str(output)], tokenizer, InstanceSettings(), 1)
     assert not output.exists()

@@ -3,7 +3,7 @@
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.model_folder import check_no_pickle, find_file, folders_of, weights_in
+from bert_tf.model_folder import check_no_pickle, find_file, list_directories, weights_in
 from bert_tf.model_folder.weights import is_hugging_face
 from tests.remote_folders import new_folder, put
 
@@ -11,15 +11,15 @@ from tests.remote_folders import new_folder, put
 def test_directories_of_a_checkpoint(tmp_path, monkeypatch):
     run, best = str(tmp_path), str(tmp_path / "best")
     (tmp_path / "best").mkdir()
-    assert folders_of(run) == [run]
-    assert folders_of(f"{run}/") == [run]
-    assert folders_of(f"{run}/ckpt-7") == [run]
-    assert folders_of(f"{best}/ckpt-7") == [best, run]
-    assert folders_of(best) == [best, run]
+    assert list_directories(run) == [run]
+    assert list_directories(f"{run}/") == [run]
+    assert list_directories(f"{run}/ckpt-7") == [run]
+    assert list_directories(f"{best}/ckpt-7") == [best, run]
+    assert list_directories(best) == [best, run]
     monkeypatch.chdir(best)
-    assert folders_of("ckpt-7") == [".", run]
+    assert list_directories("ckpt-7") == [".", run]
     monkeypatch.chdir(run)
-    assert folders_of("ckpt-7") == ["."]
+    assert list_directories("ckpt-7") == ["."]
 
 
 def test_links_to_and_from_best_weights(tmp_path):
@@ -27,17 +27,17 @@ def test_links_to_and_from_best_weights(tmp_path):
     (run / "best").mkdir(parents=True)
     weights.mkdir()
     (tmp_path / "latest").symlink_to(run / "best")
-    assert folders_of(tmp_path / "latest") == [f"{tmp_path}/latest", str(run)]
+    assert list_directories(tmp_path / "latest") == [f"{tmp_path}/latest", str(run)]
     (run / "best").rmdir()
     (run / "best").symlink_to(weights)
-    assert folders_of(run / "best") == [f"{run}/best", str(run)]
-    assert folders_of(weights) == [str(weights)]
+    assert list_directories(run / "best") == [f"{run}/best", str(run)]
+    assert list_directories(weights) == [str(weights)]
 
 
 def test_directories_of_a_remote_checkpoint():
     run = new_folder()
     put(f"{run}/vocab.txt", "a")
-    assert folders_of(f"{run}/best/ckpt-7") == [f"{run}/best", run]
+    assert list_directories(f"{run}/best/ckpt-7") == [f"{run}/best", run]
     assert find_file(f"{run}/best/ckpt-7", "task.json", "vocab.txt") == f"{run}/vocab.txt"
     assert find_file(f"{run}/best/ckpt-7", "task.json") is None
 

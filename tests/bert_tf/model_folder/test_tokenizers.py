@@ -6,7 +6,7 @@ import tokenizers.models
 import tokenizers.normalizers
 
 from bert_tf.errors import InputError
-from bert_tf.model_folder import TokenizerFiles, find_tokenizer, pieces_of_tokenizer_json
+from bert_tf.model_folder import TokenizerFiles, find_tokenizer, read_tokenizer_json_vocabulary
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "größe", "##n", "a"]
 BERT_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
@@ -93,7 +93,7 @@ def test_a_vocabulary_written_by_the_tokenizers_library(tmp_path):
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(WORDPIECE["vocab"], unk_token="[UNK]"))
     tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(strip_accents=False)
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    assert pieces_of_tokenizer_json(str(tmp_path / "tokenizer.json")) == PIECES
+    assert read_tokenizer_json_vocabulary(str(tmp_path / "tokenizer.json")) == PIECES
     found = find_tokenizer(str(tmp_path))
     assert (found.do_lower_case, found.strip_accents) == (True, False)
 
@@ -112,5 +112,5 @@ def test_a_vocabulary_written_by_the_tokenizers_library(tmp_path):
 def test_vocabularies_that_are_not_supported(written, model, message):
     path = f"{written(tokenizer_json={'model': model})}/tokenizer.json"
     with pytest.raises(InputError, match=message) as caught:
-        pieces_of_tokenizer_json(path)
+        read_tokenizer_json_vocabulary(path)
     assert str(caught.value).startswith(path)

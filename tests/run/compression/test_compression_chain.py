@@ -10,7 +10,7 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
-from bert_tf.serving.settings import of_checkpoint
+from bert_tf.serving.settings import resolve_checkpoint
 from run.compression import comparison
 from run.compression.comparison import ComparisonRow
 from tests import scripts, toy_runs
@@ -54,7 +54,7 @@ def test_each_model_is_smaller_than_the_previous(folder):
 
 
 def test_the_int8_file_has_the_loss_of_its_training(folder):
-    servable, _ = checkpoint.load(of_checkpoint("int8"), static_length=True)
+    servable, _ = checkpoint.load(resolve_checkpoint("int8"), static_length=True)
     (folder / "int8.tflite").write_bytes(litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,)))
     scripts.run_here("run.evaluate_export", init_checkpoint="int8", model="int8.tflite", output_file="int8.json",
                      **DATA)

@@ -15,7 +15,7 @@ import tensorflow as tf
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint
-from bert_tf.serving.settings import of_checkpoint
+from bert_tf.serving.settings import resolve_checkpoint
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import glue, text_windows
 from tests import scripts, toy_runs
@@ -70,7 +70,7 @@ def test_a_run_and_its_export(here, capsys):
     for name, value in weights("killed").items():
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
-    servable, _ = checkpoint.load(of_checkpoint("run"))
+    servable, _ = checkpoint.load(resolve_checkpoint("run"))
     answers = servable.answer_texts(text=tf.constant([text.strip() or "line" for text in TEXTS]))
     probabilities = np.loadtxt(here / "run" / "test_results.tsv")
     np.testing.assert_allclose(answers["probabilities"], probabilities, atol=1e-5)

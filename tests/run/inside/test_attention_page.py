@@ -26,7 +26,7 @@ def observe(folder, *questions):
     """Returns the Observer of a model, and its Observations of Questions."""
     settings = AttentionReportSettings(ModelSettings(init_checkpoint=str(folder)), output_file=str(folder / "report"),
                                        texts=ReportTextSettings(text=("the cat",)))
-    observer = Observer(resolved(settings.with_values({"max_seq_length": 16})))
+    observer = Observer(resolved(settings.replace_values({"max_seq_length": 16})))
     return observer, [each for question in questions for each in observer(question)]
 
 

@@ -62,7 +62,7 @@ def trained(tmp_path_factory, config):
         short = {"short_seq_prob": 0.95} if kind.get("pack_sequences") else {}  # Packs of several sequences.
         write_records(folder / f"{objective}.tfrecord", objective=objective, max_seq_length=S,
                       max_predictions_per_seq=P, **kind, **short)
-        job.run(make_settings(folder, objective).with_values({"config": config}))
+        job.run(make_settings(folder, objective).replace_values({"config": config}))
     return folder
 
 
@@ -78,7 +78,7 @@ def phases(tmp_path_factory, config):
         schedule=ScheduleSettings(do_train=True, do_eval=True, num_train_steps=STEPS, num_warmup_steps=1,
                                   max_eval_steps=1, phases=PHASES),
         training=TrainingSettings(output_dir=str(folder / "run"), save_checkpoints_steps=1))
-    job.run(settings.with_values({"config": config}))
+    job.run(settings.replace_values({"config": config}))
     return settings
 
 
@@ -111,7 +111,7 @@ def assert_resumes(settings, config, step, resumed):
             path.unlink()
     (resumed / "checkpoint").write_text(
         f'model_checkpoint_path: "ckpt-{step}"\nall_model_checkpoint_paths: "ckpt-{step}"\n')
-    job.run(settings.with_values({"output_dir": str(resumed), "config": config}))
+    job.run(settings.replace_values({"output_dir": str(resumed), "config": config}))
     expected, found = (tf.train.load_checkpoint(os.path.join(path, f"ckpt-{STEPS}")) for path in (finished, resumed))
     names = [name for name in expected.get_variable_to_shape_map() if name != "_CHECKPOINTABLE_OBJECT_GRAPH"]
     assert len(names) > 20
@@ -129,7 +129,7 @@ def test_a_model_without_a_label_lacks_its_head_and_keeps_its_pooler(trained, co
 
 
 def test_packs_with_more_masks_than_fit(trained, config):
-    settings = make_settings(trained, "sentence_order").with_values({
+    settings = make_settings(trained, "sentence_order").replace_values({
         "masked_lm_prob": 0.9, "output_dir": str(trained / "too_many"), "config": config})
     with pytest.raises(ValueError, match="more masked tokens for its sequences than `max_predictions_per_seq`"):
         job.run(settings)
@@ -153,7 +153,7 @@ def test_settings_that_a_resumed_run_must_match(trained):
 def test_phases_of_a_run_cannot_change(trained, phases, config):
     others = dataclasses.replace(phases, schedule=dataclasses.replace(phases.schedule, phases="32:0.5:3,64:0.5:2:9"))
     with pytest.raises(ValueError, match=r"contains a run with `phases` 32:0.75:3,64:0.25:2:9, not 32:0.5:3"):
-        job.run(others.with_values({"config": config}))
+        job.run(others.replace_values({"config": config}))
     settings = make_settings(trained, "full_sentences", phases=f"{S}:1:2:{P}")
     with pytest.raises(ValueError, match=f"contains a run with `phases` None, not {S}:1:2:{P}"):
-        job.run(settings.with_values({"config": config}))
+        job.run(settings.replace_values({"config": config}))

@@ -10,7 +10,7 @@ from bert_tf import models, run_state
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.serving.settings import of_checkpoint
+from bert_tf.serving.settings import resolve_checkpoint
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll
 from run.arrays import batches
@@ -63,7 +63,7 @@ def test_it_learns_and_writes_the_files_of_a_tagger(folder, trained):
     state_files.assert_holds(trained / "run.json", {
         "train_file": run_state.fingerprint([str(folder / "train.txt")]), "token_column": 0, "label_column": -1,
         "document_context": False, "frozen_features": "weighted_sum_last_four", "lstm_width": 9, "lstm_dropout": 0.1,
-        "frozen_checkpoint": run_state.fingerprint(encoder, whole=True), "max_seq_length": 12,
+        "frozen_checkpoint": run_state.fingerprint(encoder, is_complete=True), "max_seq_length": 12,
         "train_batch_size": 12, "group_by_length": True, "pack_sequences": False, "optimizer": "adamw",
         "random_seed": 12345, "freeze_layers": None, "layerwise_learning_rate_decay": 1.0, "lora_rank": None,
         "lora_alpha": 16.0, "weight_pruning": None, "changeable": {
@@ -122,7 +122,7 @@ def test_evaluation_alone_requires_the_same_vectors(folder, trained, capsys):
     with pytest.raises(InputError, match=r"`output_dir`=.*: contains no tagger trained on frozen features; train"):
         run(folder, "never", do_eval=True)
     with pytest.raises(InputError, match=r"^task\.json of `init_checkpoint`=.*: kind is 'frozen_token_cl"):
-        of_checkpoint(str(trained))
+        resolve_checkpoint(str(trained))
 
 
 @pytest.mark.usefixtures("trained")

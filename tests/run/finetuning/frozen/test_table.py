@@ -107,7 +107,7 @@ def test_a_table_has_the_settings_of_its_first_start(make, model, trained, tmp_p
     make()
     data = run_state.fingerprint([str(tmp_path / "train.txt")])
     state_files.assert_holds(tmp_path / "out" / "table.json", {
-        "init_checkpoint": run_state.fingerprint(checkpoint_files(str(model)), whole=True), "train_file": data,
+        "init_checkpoint": run_state.fingerprint(checkpoint_files(str(model)), is_complete=True), "train_file": data,
         "dev_file": data, "token_column": 0, "label_column": -1, "strict": False, "document_context": False,
         "frozen_features": None, "lstm_width": 768, "lstm_dropout": 0.3, "frozen_learning_rate": 1e-3,
         "frozen_epochs": 10.0, "all_features": True, "runs_per_row": 3, "max_seq_length": 12, "do_lower_case": True,

@@ -1,6 +1,6 @@
 """Finds the files next to checkpoints: the config, the vocabulary, the casing, and the task, and records their sources.
 
-    found = find({"init_checkpoint": "uncased_L-12_H-768_A-12", "output_dir": "mrpc"})
+    files = ModelFiles({"init_checkpoint": "uncased_L-12_H-768_A-12", "output_dir": "mrpc"})
 
 Each is searched on first use, so that damage in an unused file is not an error.
 """
@@ -21,23 +21,18 @@ from bert_tf.model_folder.tokenizers import (
     TokenizerFiles,
     find_tokenizer,
     find_vocabulary,
-    pieces_of_tokenizer_json,
+    read_tokenizer_json_vocabulary,
 )
 from bert_tf.model_folder.weights import check_no_pickle
 from bert_tf.tokenization.vocabulary import read_vocabulary
 
 
-def find(places):
-    """Creates a Found for a dict of argument -> checkpoint: directory, prefix, or file. The first takes precedence."""
-    return Found(dict(places))
-
-
 @dataclasses.dataclass(frozen=True)
-class Found:
+class ModelFiles:
     """Files next to checkpoints; reading an attribute raises InputError if a file is corrupted.
 
     Attributes:
-      places: Dict of argument -> checkpoint.
+      places: Dict of argument -> checkpoint: directory, prefix, or file. The first takes precedence.
     """
 
     places: dict
@@ -50,22 +45,22 @@ class Found:
     @functools.cached_property
     def configs(self):
         """Dict of argument -> path of the config."""
-        return self._of_each(find_config)
+        return self._find_each(find_config)
 
     @functools.cached_property
     def vocabularies(self):
         """Dict of argument -> path of the vocab.txt, or of the tokenizer.json that contains the vocabulary."""
-        return self._of_each(find_vocabulary)
+        return self._find_each(find_vocabulary)
 
     @functools.cached_property
     def tokenizers(self):
         """Dict of argument -> TokenizerFiles, whose `casing_from` is the source of the casing."""
-        return self._of_each(find_tokenizer)
+        return self._find_each(find_tokenizer)
 
     @functools.cached_property
-    def cards(self):
+    def task_metadata(self):
         """Dict of argument -> TaskMetadata of its task.json."""
-        return self._of_each(task_metadata.read)
+        return self._find_each(task_metadata.read)
 
     @property
     def config_file(self):
@@ -83,12 +78,12 @@ class Found:
         return next(((name, each) for name, each in self.tokenizers.items() if each.casing_from),
                     (None, TokenizerFiles()))
 
-    def _of_each(self, find_one):
+    def _find_each(self, find_one):
         found = {name: find_one(path) for name, path in self.places.items()}
         return {name: each for name, each in found.items() if each is not None}
 
 
-def as_vocab_txt(path):
+def to_vocab_txt(path):
     """Returns the path of a vocabulary with one token per line: itself, or a temporary copy for a tokenizer.json.
 
     Vocabularies are read, compared, and copied as lines. Since later messages name the temporary file, this function
@@ -96,7 +91,7 @@ def as_vocab_txt(path):
     """
     if os.path.basename(path) != TOKENIZER_NAME or not exists(path):
         return path
-    pieces = pieces_of_tokenizer_json(path)
+    pieces = read_tokenizer_json_vocabulary(path)
     folder = tempfile.mkdtemp(prefix="vocabulary_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     written = os.path.join(folder, VOCABULARY_NAME)
