@@ -17,7 +17,7 @@ from bert_tf.files import is_remote, new_file, read_json_object
 
 RUN_FILE = "run.json"
 TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
-FLAG_NAMES = {"frozen_checkpoint": "init_checkpoint"}  # Of settings that a file has under another name.
+FLAG_NAMES = {"frozen_checkpoint": "init_checkpoint"}  # Settings that have another name in the file.
 CHANGEABLE = "changeable"  # Key of the settings that can differ in a resumed run.
 WHOLE_BYTES = 1 << 26  # Files of up to this many bytes together are compared completely.
 SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # Each larger file is sampled in this many evenly spaced blocks.

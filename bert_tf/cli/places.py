@@ -9,18 +9,18 @@ from bert_tf.files import folder_for, is_dir, lock_output
 
 INPUT_FILE = "a file that is read"
 INPUT_STREAM = "a file that is read, or - for standard input"
-INPUT_PATH = "a file or a folder that is read"
-INPUT_FOLDER = "a folder of files that are read"
-INPUT_FILES = "comma-separated globs and folders, which the job expands"
+INPUT_PATH = "a file or a directory that is read"
+INPUT_FOLDER = "a directory of files that are read"
+INPUT_FILES = "comma-separated globs and directories, which the job expands"
 MODEL = "a checkpoint, a config or an export, which its reader checks"
 INPUT = "a path that is read, which its reader checks"
-CHECKPOINT = "a checkpoint, or several, that resolution finds, apart from the folder of a run"
+CHECKPOINT = "a checkpoint, or several, that resolution finds, apart from the directory of a run"
 OUTPUT_FILE = "a file that is written"
 OUTPUT_STREAM = "a file that is written, or - for standard output"
-OUTPUT_FOLDER = "a folder that is written into, made if missing"
-SHARED_FOLDER = "a folder that is written into, which may also be that of a model"
-CACHE_FOLDER = "a folder that several runs share, which each of them locks while it writes"
-RUN_FOLDER = "an output folder of training, whose run is resumed or evaluated"
+OUTPUT_FOLDER = "a directory that is written into, created if it does not exist"
+SHARED_FOLDER = "a directory that is written into, which can also contain a model"
+CACHE_FOLDER = "a directory that several runs share, which each of them locks while it writes"
+RUN_FOLDER = "an output directory of training, whose run is resumed or evaluated"
 
 _CHECKS = {
     INPUT_FILE: paths.check_file,
@@ -62,7 +62,7 @@ def check(settings, *others, without=()):
 def lock_outputs(settings):
     """Prevents other processes of this machine from locking the same outputs within a context.
 
-    The output folder of a training run is excluded: the run locks it if it trains.
+    The output directory of a training run is excluded: the run locks it if it trains.
 
     Args:
       settings: Settings, resolved.

@@ -92,8 +92,8 @@ def test_embeddings_of_an_export(load, kind):
     expected = load("encoder").encode(TEXTS)
     np.testing.assert_allclose(load("encoder", kind).encode(TEXTS), expected, rtol=0, atol=1e-5)
     assert load("encoder", kind).encode([]).shape == (0, expected.shape[1])
-    with pytest.raises(InputError, match=r"classifier.*: an export of a classifier of text_a and text_b does not have "
-                                         "embeddings"):
+    with pytest.raises(InputError, match=r"classifier.*: an exported classifier of text_a and text_b cannot "
+                                         "compute text embeddings"):
         load("classifier", kind).encode(TEXTS)
 
 
