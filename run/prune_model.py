@@ -13,8 +13,8 @@ from bert_tf.cli import script
 from run.compression.settings import PruneModelSettings
 
 SETTINGS = PruneModelSettings()
-NOT_ASKED = {"replacing_rate", "replacing_proportion"}  # No layer replaces one of the teacher.
-COMMAND = script.Command(SETTINGS, "run.compression.pruning", only=SETTINGS.values().keys() - NOT_ASKED)
+EXCLUDED_FLAGS = {"replacing_rate", "replacing_proportion"}  # No layer replaces one of the teacher.
+COMMAND = script.Command(SETTINGS, "run.compression.pruning", only=SETTINGS.values().keys() - EXCLUDED_FLAGS)
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -8,9 +8,9 @@ from bert_tf.cli import script
 from run.compression.distillation_settings import GeneralSettings
 
 SETTINGS = GeneralSettings()
-NOT_ASKED = {"do_train", "replacing_rate", "replacing_proportion", "phases"}
+EXCLUDED_FLAGS = {"do_train", "replacing_rate", "replacing_proportion", "phases"}
 COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(
-    "student", "losses", "records", "devices", "schedule", "training", "step", "optimizer") - NOT_ASKED)
+    "student", "losses", "records", "devices", "schedule", "training", "step", "optimizer") - EXCLUDED_FLAGS)
 
 if __name__ == "__main__":
     COMMAND.run()

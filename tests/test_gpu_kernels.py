@@ -14,7 +14,7 @@ from bert_tf.tasks.graphs import GRAPHS, ServingOptions
 from bert_tf.tokenization import BertTokenizer, TokensWithOffsets
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.prediction import Predictor
-from run.inference.extraction import chosen_layers
+from run.inference.extraction import make_layer_model
 from run.pretraining.evaluation import PretrainingEvaluator
 from run.tasks import TASKS
 from run.training import utilization
@@ -163,7 +163,7 @@ def test_evaluations_of_pretraining(dtype):
 
 
 def test_extraction():
-    model = chosen_layers(make_encoder(CONFIG, remove_padding=True), [0])
+    model = make_layer_model(make_encoder(CONFIG, remove_padding=True), [0])
     predictor = Predictor(tf.distribute.get_strategy(), model)
     check(predictor._run.get_concrete_function(inputs(None)).graph)
 

@@ -46,7 +46,7 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
       Dataset of dicts of name to [rows, ...]. Arrays as wide as input_mask are truncated to the longest example of the
       entire batch.
     """
-    lengths = lengths_of(arrays["input_mask"])
+    lengths = count_tokens(arrays["input_mask"])
     # Sorts at most one epoch; otherwise copies of an example would be in the same batch.
     sorted_batches = 1 if static_shapes else max(1, min(SORTED_BATCHES, len(lengths) // batch_size))
 
@@ -61,12 +61,12 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
     return _dataset(batches, arrays, len(range(batch_size)[share.rows(batch_size)]), static_shapes)
 
 
-def rows_of_step(num_examples, batch_size, seed, step):
+def get_step_rows(num_examples, batch_size, seed, step):
     """Returns the examples [B] of a batch of `training_batches` with static shapes."""
     return _stream(num_examples, seed, step * batch_size, (step + 1) * batch_size)
 
 
-def lengths_of(input_mask):
+def count_tokens(input_mask):
     """Returns the tokens per example, or of its longest choice: int [n] from input_mask [n, S] or [n, choices, S]."""
     lengths = input_mask.sum(axis=-1)
     return lengths if lengths.ndim == 1 else lengths.max(axis=1)
@@ -78,12 +78,12 @@ def take_rows(arrays, rows, static_shapes=False, share=WHOLE):
     With `static_shapes` they are not truncated.
     """
     width = arrays["input_mask"].shape[-1]
-    longest = width if static_shapes else int(lengths_of(arrays["input_mask"][rows]).max())
+    longest = width if static_shapes else int(count_tokens(arrays["input_mask"][rows]).max())
     rows = rows[share.rows(len(rows))]
-    return {name: _taken(values, rows, width, longest) for name, values in arrays.items()}
+    return {name: _select_rows(values, rows, width, longest) for name, values in arrays.items()}
 
 
-def _taken(values, rows, width, longest):
+def _select_rows(values, rows, width, longest):
     """Returns `rows` of an array or of RowsOnDisk. Arrays of input_mask's `width` are truncated to `longest`."""
     if isinstance(values, RowsOnDisk):
         return values.read(rows, longest)

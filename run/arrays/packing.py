@@ -6,7 +6,7 @@ Each batch is packed separately, first-fit-decreasing, and has as many rows as t
 import numpy as np
 import tensorflow as tf
 
-from run.arrays.batches import lengths_of, rows_of_step
+from run.arrays.batches import count_tokens, get_step_rows
 
 MOST_PACKED = 12  # Maximum number of sequences per row.
 PER_TOKEN = ("input_ids", "input_mask", "segment_ids")
@@ -14,7 +14,7 @@ LABELS = "label_ids"
 NO_LABEL = -1  # Label of ignored positions, as in data_prep.tasks.conll.
 
 
-def packed_training_batches(arrays, batch_size, seed, num_steps, *, per_position=False,
+def make_packed_batches(arrays, batch_size, seed, num_steps, *, per_position=False,
                             first_step=0, multiple=1, share):
     """Creates endless training batches: packed batches of `batches.training_batches` with static shapes.
 
@@ -33,47 +33,47 @@ def packed_training_batches(arrays, batch_size, seed, num_steps, *, per_position
       S], the 1-based number of each token's sequence; label_ids [R, S] if they are per position, otherwise [R, K, ...];
       sequence_positions [R, K], the start of each sequence; sequence_weights float32 [R, K], 0 if there is no sequence.
     """
-    lengths = lengths_of(arrays["input_mask"])
+    lengths = count_tokens(arrays["input_mask"])
     width = arrays["input_mask"].shape[1]
     wide = (*PER_TOKEN, LABELS) if per_position else PER_TOKEN
 
-    def packs_of(step):
-        rows = rows_of_step(len(lengths), batch_size, seed, step)
+    def pack_step(step):
+        rows = get_step_rows(len(lengths), batch_size, seed, step)
         return [rows[pack] for pack in pack(lengths[rows], width)]
 
-    num_rows = max(len(packs_of(step)) for step in range(num_steps))
+    num_rows = max(len(pack_step(step)) for step in range(num_steps))
     num_rows += -num_rows % multiple
 
     def batches():
         step = first_step
         while True:
-            packs = packs_of(step)
-            features = packed(arrays, lengths, [*packs, *[[]] * (num_rows - len(packs))], wide)
+            packs = pack_step(step)
+            features = build_packed_features(arrays, lengths, [*packs, *[[]] * (num_rows - len(packs))], wide)
             yield {name: values[share.rows(num_rows)] for name, values in features.items()}
             step += 1
 
-    empty = packed(arrays, lengths, [[]] * len(range(num_rows)[share.rows(num_rows)]), wide)
+    empty = build_packed_features(arrays, lengths, [[]] * len(range(num_rows)[share.rows(num_rows)]), wide)
     signature = {name: tf.TensorSpec(values.shape, values.dtype) for name, values in empty.items()}
     return tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(tf.data.AUTOTUNE)
 
 
 def pack(lengths, width):
     """Packs sequences, longest first, each into the first row that has space: list of lists of their indices."""
-    packs, room = [], []
+    packs, space = [], []
     for number in np.argsort(-lengths, kind="stable"):
         length = lengths[number]
-        row = next((row for row, left in enumerate(room) if left >= length and len(packs[row]) < MOST_PACKED), None)
+        row = next((row for row, free in enumerate(space) if free >= length and len(packs[row]) < MOST_PACKED), None)
         if row is None:
             row = len(packs)
             packs.append([])
-            room.append(width)
+            space.append(width)
         packs[row].append(number)
-        room[row] -= length
+        space[row] -= length
     return packs
 
 
-def packed(arrays, lengths, packs, wide):
-    """Builds the features of packs, which are lists of example indices. See `packed_training_batches`.
+def build_packed_features(arrays, lengths, packs, wide):
+    """Builds the features of packs, which are lists of example indices. See `make_packed_batches`.
 
     `wide`: Names of the features with a value for each position.
     """

@@ -36,12 +36,12 @@ class Predictor:
         self._inputs = inputs
 
         @tf.autograph.experimental.do_not_convert  # Nothing to convert; the search takes seconds.
-        def answer(features):
+        def predict(features):
             with cast_weights.apply() if cast_weights else contextlib.nullcontext():
                 return model(features, training=False)
 
         self._run = tf.function(
-            lambda features: strategy.run(answer, args=(features,)), autograph=False, reduce_retracing=True)
+            lambda features: strategy.run(predict, args=(features,)), autograph=False, reduce_retracing=True)
 
     def __call__(self, arrays, batch_size, description="predicting"):
         """Predicts all examples.
@@ -59,14 +59,14 @@ class Predictor:
         """
         num_examples, width = len(arrays["input_mask"]), arrays["input_mask"].shape[-1]
         outputs = {}
-        for rows, answers in self.in_parts(arrays, batch_size, description):
-            for name, values in answers.items():
+        for rows, batch_outputs in self.predict_batches(arrays, batch_size, description):
+            for name, values in batch_outputs.items():
                 shape = (width, *values.shape[2:]) if self._per_position else values.shape[1:]
                 output = outputs.setdefault(name, np.zeros((num_examples, *shape), values.dtype))
                 output[(rows, slice(values.shape[1])) if self._per_position else rows] = values
         return outputs
 
-    def in_parts(self, arrays, batch_size, description="predicting"):
+    def predict_batches(self, arrays, batch_size, description="predicting"):
         """Predicts all examples, batch by batch.
 
         Yields:
@@ -85,24 +85,24 @@ class Predictor:
         batch_size = min(batch_size, -(-num_examples // replicas) * replicas)
         if replicas == 1:  # The trace of the first batch would only be valid for its length.
             self._run.get_concrete_function(batches.signature(features, batch_size, self._static_shapes))
-        order = np.argsort(batches.lengths_of(features["input_mask"]), kind="stable")
+        order = np.argsort(batches.count_tokens(features["input_mask"]), kind="stable")
         with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
                   leave=None) as progress:  # If this bar is nested in another, it is cleared at the end.
             for start in range(0, num_examples, batch_size):
                 rows = order[start : start + batch_size]
                 filled = np.resize(rows, batch_size)  # Every replica requires rows.
-                yield rows, self._answers(features, filled, len(rows))
+                yield rows, self._predict_batch(features, filled, len(rows))
                 progress.update(len(rows))
 
-    def _answers(self, features, rows, num_real):
-        """Returns the outputs for the first `num_real` of a batch of `rows` as a dict of NumPy arrays."""
-        def part_of_replica(context):
+    def _predict_batch(self, features, rows, num_examples):
+        """Returns the outputs for the first `num_examples` of a batch of `rows` as a dict of NumPy arrays."""
+        def get_replica_part(context):
             share = HostShare(context.replica_id_in_sync_group, self._strategy.num_replicas_in_sync)
             part = batches.take_rows(features, rows, self._static_shapes, share)
             return {name: tf.constant(values) for name, values in part.items()}
 
-        outputs = self._run(self._strategy.experimental_distribute_values_from_function(part_of_replica))
-        return {name: self._strategy.gather(value, axis=0).numpy()[:num_real] for name, value in outputs.items()}
+        outputs = self._run(self._strategy.experimental_distribute_values_from_function(get_replica_part))
+        return {name: self._strategy.gather(value, axis=0).numpy()[:num_examples] for name, value in outputs.items()}
 
 
 def _cast_weights(strategy, network):

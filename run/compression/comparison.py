@@ -18,7 +18,7 @@ from bert_tf.serving.settings import resolve_checkpoint
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.batches import take_rows
 from run.evaluation import plots
-from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.fine_tuned_model import FineTunedModel
 from run.finetuning.settings import FineTunedSettings
 from run.inference import feature_models
 from run.tasks import TASKS
@@ -69,7 +69,7 @@ def run(settings):
         for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
             servable, _ = checkpoint.load(model)
             with rename_argument(init_checkpoint="models"):
-                task = FineTuned.open(FineTunedSettings.from_served(model, **settings.data)).task
+                task = FineTunedModel.open(FineTunedSettings.from_served(model, **settings.data)).task
             parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)
             for each in settings.formats:
                 path = _export(servable, model, each, os.path.join(folder, f"{number}_{each}"))

@@ -17,7 +17,7 @@ from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, stude
 from data_prep.tasks import DATA
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
 from run.pretraining.settings import PretrainingSettings, ScheduleSettings
-from run.techniques.settings import AnswerSettings, LossSettings, StudentSettings, Teacher
+from run.techniques.settings import LossSettings, StudentSettings, Teacher, TeacherOutputSettings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +46,7 @@ class DistillationSettings(FineTuningSettings):
     data: TeachingDataSettings = dataclasses.field(default_factory=TeachingDataSettings)
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
-    answers: AnswerSettings = dataclasses.field(default_factory=AnswerSettings)
+    answers: TeacherOutputSettings = dataclasses.field(default_factory=TeacherOutputSettings)
     taught_by: Teacher | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property

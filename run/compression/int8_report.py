@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from bert_tf.files import new_file
 from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
-from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.fine_tuned_model import FineTunedModel
 from run.settings import TrainingSettings
 
 HEADINGS = ("in int8", "score", "change", "decisions changed", "largest difference of logits")
@@ -23,7 +23,7 @@ def run(settings):
     Raises:
       InputError: If the data do not match the model, or if layers cannot be quantized.
     """
-    opened = FineTuned.open(settings, training=TrainingSettings(eval_batch_size=settings.eval_batch_size))
+    opened = FineTunedModel.open(settings, training=TrainingSettings(eval_batch_size=settings.eval_batch_size))
     metric, rows = opened.task.metric, list(_measure(opened))
     print(format_table(rows, metric))
     if settings.output_file:
@@ -33,7 +33,7 @@ def run(settings):
 
 
 def _measure(opened):
-    """Yields a row of HEADINGS for a FineTuned unchanged, with each single matrix in int8, and with all."""
+    """Yields a row of HEADINGS for a FineTunedModel unchanged, with each single matrix in int8, and with all."""
     model, task = opened.make_model(), opened.task
     names = sorted(quantizable(model), key=_sort_key)
     baseline = opened.predict(model)

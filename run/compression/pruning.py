@@ -23,7 +23,7 @@ from run.compression.distillation_settings import check_sizes
 from run.compression.selection import count_encoder_flops, select
 from run.compression.vocabularies import find_used_ids, write_vocabulary
 from run.finetuning import runs
-from run.finetuning.fine_tuned import FineTuned, write_json
+from run.finetuning.fine_tuned_model import FineTunedModel, write_json
 from run.finetuning.job import choose_techniques
 from run.settings import DeviceSettings
 from run.techniques.distillation import TaskDistillation
@@ -53,7 +53,7 @@ def run(settings):
     if settings.pruning.prune_vocabulary:
         vocabulary = find_used_ids(settings.pruning.prune_vocabulary, tokenizer)
         opened = settings.replace_values({"vocab_file": write_vocabulary(tokenizer, vocabulary)})
-    original = FineTuned.open(opened)
+    original = FineTunedModel.open(opened)
     task = original.task
     if settings.pruning.num_train_epochs:
         task.settings.num_train_steps(task.num_train_examples)
@@ -83,7 +83,7 @@ def _empty_directory(folder):
 
 
 def _make_distillation(settings, original):
-    """Creates the TaskDistillation from the original model, a FineTuned. `settings`: PruneModelSettings."""
+    """Creates the TaskDistillation from the original model, a FineTunedModel. `settings`: PruneModelSettings."""
     path, pruning, losses = original.path, settings.pruning, settings.losses
     student = drop_layers({}, original.config, pruning.drop_layers)[1]  # Only the attention loss depends on heads.
     check_sizes(losses, student, original.config)
@@ -99,7 +99,7 @@ class _Pruning:
 
     Args:
       settings: PruneModelSettings.
-      original: FineTuned. The original model.
+      original: FineTunedModel. The original model.
       strategy: tf.distribute.Strategy to train with.
       techniques: Techniques to train with.
     """
@@ -142,7 +142,7 @@ class _Pruning:
         self._print_result(chosen, entries)
 
     def _run_round(self, number, before):
-        """Runs round `number` on the FineTuned `before`; returns a FineTuned and its scores."""
+        """Runs round `number` on the FineTunedModel `before`; returns a FineTunedModel and its scores."""
         folder = os.path.join(self._output_dir, ROUND.format(number))
         finished = os.path.join(folder, SCORES_FILE)
         tuned = os.path.join(folder, TUNED)
@@ -161,7 +161,7 @@ class _Pruning:
         return model, scores
 
     def _create_pruned_model(self, folder, before, number):
-        """Returns the FineTuned of a round's pruned model, created unless it already exists completely."""
+        """Returns the FineTunedModel of a round's pruned model, created unless it already exists completely."""
         mark = os.path.join(folder, REPORT_FILE)
         if exists(mark):
             config = model_folder.read_config(model_folder.find_config(folder))
@@ -182,14 +182,14 @@ class _Pruning:
         return model
 
     def _reduce_vocabulary(self, ids):
-        """Creates the FineTuned with the tokens `ids`."""
+        """Creates the FineTunedModel with the tokens `ids`."""
         original = self._original
         tensors, config = keep_pieces(original.read_tensors(), original.config, ids)
         print(f"vocabulary: keeping {len(ids):,} of {original.config.vocab_size:,} tokens")
         return original.write(os.path.join(self._output_dir, "vocabulary"), tensors, config)
 
     def _reduce_layers_and_embeddings(self, model):
-        """Drops `drop_layers` and factorizes the word embedding matrix to `embedding_size`; returns the FineTuned."""
+        """Drops `drop_layers` and factorizes the word embedding matrix to `embedding_size`; returns the model."""
         settings = self._settings
         if not (settings.drop_layers or settings.embedding_size):
             return model
@@ -201,15 +201,15 @@ class _Pruning:
         return model.write(os.path.join(self._output_dir, "start"), tensors, config)
 
     def _train(self, model, folder):
-        """Trains a FineTuned in a directory, or resumes its run there; returns a FineTuned and its scores."""
+        """Trains a FineTunedModel in a directory, or resumes its run there; returns a FineTunedModel and its scores."""
         task = self._task
         settings = dataclasses.replace(
             task.settings, model=ModelSettings(init_checkpoint=model.path),
             training=dataclasses.replace(task.settings.training, output_dir=folder))
         model_files.save_run_files(folder, model.config, settings.tokenizer.vocab_file)
         task_metadata.keep(folder, task.metadata)
-        shared = runs.Shared(self._strategy, model.config, task, self._techniques)
-        trained = runs.one_run(settings, shared)
+        shared = runs.RunContext(self._strategy, model.config, task, self._techniques)
+        trained = runs.run_once(settings, shared)
         runs.write_results(folder, shared, trained.results)
         scores = {name: value for name, value in trained.results.items() if name != "global_step"}
         trained.free()

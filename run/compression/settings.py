@@ -10,7 +10,7 @@ from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
-from run.techniques.settings import AnswerSettings, LossSettings
+from run.techniques.settings import LossSettings, TeacherOutputSettings
 
 FORMATS = ("saved_model", "litert_float32", "litert_float16", "litert_int8")  # Formats of a comparison.
 
@@ -71,7 +71,7 @@ class PruneModelSettings(FineTunedSettings):
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
-    answers: AnswerSettings = dataclasses.field(default_factory=AnswerSettings)
+    answers: TeacherOutputSettings = dataclasses.field(default_factory=TeacherOutputSettings)
 
     def check(self):
         """See Settings."""

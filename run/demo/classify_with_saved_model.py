@@ -15,12 +15,12 @@ import tensorflow_text  # noqa: F401, registers the tokenizer's kernels
 def main(path, *sentences):
     """Classifies sentences, one or more str, with the SavedModel at `path`."""
     classify = tf.saved_model.load(path).signatures["serving_default"]
-    answers = classify(text=tf.constant(sentences))
+    outputs = classify(text=tf.constant(sentences))
     for sentence, label, probabilities in zip(
-            sentences, answers["label"].numpy(), answers["probabilities"].numpy(), strict=True):
+            sentences, outputs["label"].numpy(), outputs["probabilities"].numpy(), strict=True):
         print(f"{label.decode():<20} {probabilities.max():.2f}  {sentence}")
-    ours = sorted({name.split(".")[0] for name in sys.modules} & {"bert_tf", "data_prep", "run"})
-    print(f"modules of this project that were imported: {', '.join(ours) or 'none'}")
+    project_modules = sorted({name.split(".")[0] for name in sys.modules} & {"bert_tf", "data_prep", "run"})
+    print(f"modules of this project that were imported: {', '.join(project_modules) or 'none'}")
 
 
 if __name__ == "__main__":

@@ -41,9 +41,10 @@ def run(settings):
 def make_folder(folder):
     """Creates an empty directory; raises InputError if it is remote, or exists with other files."""
     if is_remote(folder):
-        raise InputError(f"`output_dir`={folder}: the demo works in a local folder")
+        raise InputError(f"`output_dir`={folder}: must be a local directory")
     if os.path.isdir(folder) and os.listdir(folder) and not os.path.exists(os.path.join(folder, MARKER)):
-        raise InputError(f"`output_dir`={folder}: holds files that no demo made; choose another directory")
+        raise InputError(f"`output_dir`={folder}: contains files that the demo did not create; choose another "
+                         "directory")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     open(os.path.join(folder, MARKER), "w").close()
@@ -79,7 +80,7 @@ def fill_masks(folder):
     texts, hidden_words = zip(*masked_sentences(os.path.join(folder, "held_out.txt")), strict=True)
     run_script("run.fill_mask", folder, bert_config_file="bert_config.json", vocab_file="vocab.txt",
                init_checkpoint="pretrained", max_seq_length=MAX_SEQ_LENGTH, text=texts)
-    print(f"the words were: {', '.join(hidden_words)}")
+    print(f"masked words: {', '.join(hidden_words)}")
 
 
 def masked_sentences(path):
@@ -111,7 +112,7 @@ def serve(folder):
     rows = rows[:: len(rows) // SERVED_SENTENCES][:SERVED_SENTENCES]
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "classify_with_saved_model.py")
     run_command([sys.executable, script, os.path.join("served", "1"), *(sentence for sentence, _ in rows)], folder)
-    print(f"the chapters were: {', '.join(label for _, label in rows)}")
+    print(f"true chapters: {', '.join(label for _, label in rows)}")
 
 
 def report(folder, seconds):
@@ -129,7 +130,7 @@ def report(folder, seconds):
     rows = (
         ("masked LM loss (nats)", pretrained["masked_lm_loss"], unigram, "each token by its corpus frequency"),
         ("next sentence accuracy", pretrained["next_sentence_accuracy"],
-         baselines.majority_next_sentence(held_out, features), "the commoner label"),
+         baselines.majority_next_sentence(held_out, features), "the more common label"),
         ("chapter accuracy", classifier["eval_accuracy"], majority, f"always {label}"),
     )
     print(f"{'':<24}{'reached':>8}{'baseline':>10}")
@@ -165,5 +166,5 @@ def run_command(command, folder):
     print(f"$ {shlex.join(['python', *command[1:]])}", flush=True)
     status = subprocess.run(command, cwd=folder, check=False).returncode
     if status:
-        print(f"the command above ended with status {status}", file=sys.stderr)
+        print(f"the command above failed with status {status}", file=sys.stderr)
         sys.exit(status)

@@ -13,7 +13,7 @@ LOWEST_SIMILARITY, HIGHEST_SIMILARITY = 0, 5  # STS-B's server rejects other val
 def check_task(name):
     """Raises InputError unless GLUE has a task with this name."""
     if name not in FILES:
-        raise InputError(f"`glue_submission`: GLUE has no task {name}: it has {', '.join(FILES)}")
+        raise InputError(f"`glue_submission`: {name} is not a GLUE task; must be one of {', '.join(FILES)}")
 
 
 def write(folder, task, guids, predictions):

@@ -30,7 +30,7 @@ def score(names, labels, predictions):
     return {f"eval_{name}": float(METRICS[name](labels, predictions)) for name in names}
 
 
-def predictions_of(logits, regression=False, multi_label=False):
+def to_predictions(logits, regression=False, multi_label=False):
     """Converts logits [n, outputs] to float32 [n] numbers, int32 [n, labels] 0 or 1 per label, or int [n] label IDs."""
     if regression:
         return logits[:, 0]
@@ -39,7 +39,7 @@ def predictions_of(logits, regression=False, multi_label=False):
     return logits.argmax(axis=1)
 
 
-def probabilities_of(logits, regression=False, multi_label=False):
+def to_probabilities(logits, regression=False, multi_label=False):
     """Applies softmax to logits [n, outputs], or sigmoid if `multi_label`; returns numbers unchanged."""
     if regression:
         return logits

@@ -21,19 +21,19 @@ def confusion_matrix(path, labels, predictions, names):
       names: Sequence of str. Label names in the order of their IDs.
     """
     counts = metrics.confusion_matrix(labels, predictions, labels=range(len(names)))
-    shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
+    fractions = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
     size = min(20, 3 + 0.5 * len(names))
     figure = Figure(figsize=(size + 1, size), layout="constrained")
     axes = figure.subplots()
-    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    image = axes.imshow(fractions, cmap="Blues", vmin=0, vmax=1)
     if counts.size <= MOST_CELLS_WITH_NUMBERS:
         for row, column in np.ndindex(counts.shape):
             axes.text(column, row, counts[row, column], ha="center", va="center",
-                      color="white" if shares[row, column] > 0.5 else "black")
+                      color="white" if fractions[row, column] > 0.5 else "black")
     axes.set_xticks(range(len(names)), names, rotation=90)
     axes.set_yticks(range(len(names)), names)
     axes.set(xlabel="predicted", ylabel="label", title=f"{len(labels):,} examples")
-    figure.colorbar(image, label="share of the label")
+    figure.colorbar(image, label="fraction of the label's examples")
     _save(figure, path)
 
 
@@ -111,12 +111,12 @@ def score_over_latency(path, points, metric):
     figure = Figure(figsize=(8, 5), layout="constrained")
     panel = figure.subplots()
     for kind in dict.fromkeys(kind for _, kind, _, _ in points):
-        of_kind = [(model, latency, score) for model, each, latency, score in points if each == kind]
-        panel.plot([latency for _, latency, _ in of_kind], [score for _, _, score in of_kind], "o", label=kind)
-        for model, latency, score in of_kind:
+        kind_points = [(model, latency, score) for model, each, latency, score in points if each == kind]
+        panel.plot([latency for _, latency, _ in kind_points], [score for _, _, score in kind_points], "o", label=kind)
+        for model, latency, score in kind_points:
             panel.annotate(model, (latency, score), xytext=(5, 4), textcoords="offset points", fontsize=8)
-    panel.set(xscale="log", xlabel="milliseconds of an answer to one text", ylabel=metric.replace("_", " "),
-              title="Score over latency")
+    panel.set(xscale="log", xlabel="latency for one text (ms)", ylabel=metric.replace("_", " "),
+              title="Score and latency")
     panel.margins(x=0.15, y=0.1)  # Space for the names.
     for formatted in (panel.xaxis.set_major_formatter, panel.xaxis.set_minor_formatter):
         formatted("{x:g}")

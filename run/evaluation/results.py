@@ -20,7 +20,7 @@ def read_results(path):
     try:
         return {name: float(value) for name, _, value in lines}
     except ValueError as error:
-        raise InputError(f"{path}: is damaged: each line must be a name, = and a number") from error
+        raise InputError(f"{path}: is corrupted; each line must have the form name = number") from error
 
 
 def write_predictions(folder, probabilities):

@@ -14,11 +14,11 @@ _KORQUAD_MARKS = re.compile("['\"《》<>〈〉()‘’]")
 
 def check_answers(examples, version_2_with_negative):
     """Raises InputError unless all examples have reference answers."""
-    without = sum(not (example.answers or (version_2_with_negative and example.answers is not None))
-                  for example in examples)
-    if without:
-        raise InputError(f"{without:,} of {len(examples):,} questions have no answers to compare with"
-                         + ("" if version_2_with_negative else " (SQuAD 2.0 needs `version_2_with_negative`)"))
+    num_missing = sum(not (example.answers or (version_2_with_negative and example.answers is not None))
+                      for example in examples)
+    if num_missing:
+        raise InputError(f"{num_missing:,} of {len(examples):,} questions have no reference answers"
+                         + ("" if version_2_with_negative else " (SQuAD 2.0 requires `version_2_with_negative`)"))
 
 
 def score(examples, answers, null_score_diff_threshold, metric="squad"):
@@ -34,13 +34,13 @@ def score(examples, answers, null_score_diff_threshold, metric="squad"):
       Dict of name to float in percent. For SQuAD 1.1 and KorQuAD: exact_match and f1. For SQuAD 2.0: exact and f1, both
       also for questions with and without answer (HasAns_, NoAns_), and the results of `best_thresholds`.
     """
-    chosen = answers.choose(null_score_diff_threshold)
+    chosen_answers = answers.choose(null_score_diff_threshold)
     if metric == "korquad":
-        return _korquad(examples, chosen)
+        return _korquad(examples, chosen_answers)
     if answers.null_odds is None:
-        scores = squad_evaluate_v1_1.evaluate(_dataset(examples), chosen)
+        scores = squad_evaluate_v1_1.evaluate(_dataset(examples), chosen_answers)
         return {"exact_match": 100 * scores["exact_match"], "f1": 100 * scores["final_f1"]}
-    scores = squad_evaluate_v2_0.evaluate(_dataset(examples), chosen)
+    scores = squad_evaluate_v2_0.evaluate(_dataset(examples), chosen_answers)
     return {name: scores[name] for name in scores if re.fullmatch("(HasAns_|NoAns_)?(exact|f1)", name)} | (
         best_thresholds(examples, answers))
 
@@ -67,11 +67,11 @@ def _dataset(examples):
     return [{"paragraphs": [{"qas": questions}]}]
 
 
-def _korquad(examples, chosen):
+def _korquad(examples, chosen_answers):
     """Averages the best match with any of the reference answers over the questions."""
     exact = f1 = 0
     for example in examples:
-        answer = _korquad_words(chosen[example.qas_id])
+        answer = _korquad_words(chosen_answers[example.qas_id])
         right = [_korquad_words(text) for text in example.answers]
         exact += answer in right
         f1 += max(_overlap("".join(answer), "".join(words)) for words in right)

@@ -11,16 +11,16 @@ from run.finetuning.settings import FineTuningSettings
 
 LAST_FOUR = 4
 # Combination of the embeddings of several layers, for each kind of frozen features (table 7 of the paper).
-ALONE, SUM, MIX, SIDE_BY_SIDE = "alone", "sum", "mix", "side by side"
-WAYS = {"embeddings": ALONE, "last": ALONE, "second_to_last": ALONE, "sum_last_four": SUM,
-        "weighted_sum_last_four": MIX, "concat_last_four": SIDE_BY_SIDE, "weighted_sum_all": MIX}
-KINDS = tuple(WAYS)
+SINGLE, SUM, MIX, CONCATENATION = "alone", "sum", "mix", "side by side"
+COMBINATIONS = {"embeddings": SINGLE, "last": SINGLE, "second_to_last": SINGLE, "sum_last_four": SUM,
+                "weighted_sum_last_four": MIX, "concat_last_four": CONCATENATION, "weighted_sum_all": MIX}
+KINDS = tuple(COMBINATIONS)
 VECTORS_FOLDER = "vectors"  # Within output_dir.
 TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
 EITHER = "frozen_features or all_features"
-ONE_PROCESS = "distribution_strategy=multi_worker_mirrored; only one process can write the vectors"
+ONE_PROCESS = "distribution_strategy=multi_worker_mirrored; only one process can write the features"
 RUNS = 5  # Runs per row of the table, as in the paper.
-OF_FINE_TUNING = {  # Settings of a group that do not apply to a BiLSTM -> their replacement, or None.
+FINE_TUNING_ONLY = {  # Settings of a group that do not apply to a BiLSTM -> their replacement, or None.
     "optimizer": {"learning_rate": "`frozen_learning_rate`"},
     "tuning": {"num_train_epochs": "`frozen_epochs`", "keep_head": None, "pack_sequences": None},
     "step": {"jit_compile": None, "recompute_activations": None},
@@ -93,14 +93,14 @@ class TaggerSettings(FrozenTaggerSettings):
             return
         is_table = self.frozen.all_features
         used = "`all_features`" if is_table else "`frozen_features`"
-        for group, names in OF_FINE_TUNING.items():
+        for group, names in FINE_TUNING_ONLY.items():
             for name, instead in names.items():
                 value = getattr(getattr(self, group), name)
                 if value != getattr(type(getattr(self, group))(), name) and not (is_table and instead):
                     raise InputError(f"cannot be combined with {used}{f'; set {instead}' if instead else ''}",
                                      name, value)
 
-    def of_run(self, kind=None):
+    def build_run_settings(self, kind=None):
         """Returns FrozenTaggerSettings for a kind of features, or FineTuningSettings for a fine-tuned tagger."""
         groups = {field.name: getattr(self, field.name) for field in dataclasses.fields(FineTuningSettings)}
         if kind is None:
@@ -110,23 +110,24 @@ class TaggerSettings(FrozenTaggerSettings):
         return FrozenTaggerSettings(**groups, frozen=dataclasses.replace(
             self.frozen, frozen_features=kind, vectors_dir=self.vectors_dir, all_features=False, runs_per_row=RUNS))
 
-    def of_row(self, kind, folder):
-        """Returns the settings of a row of the table in its own directory. See `of_run`."""
-        of_run = self.of_run(kind)
+    def build_row_settings(self, kind, folder):
+        """Returns the settings of a row of the table in its own directory. See `build_run_settings`."""
+        run_settings = self.build_run_settings(kind)
         return dataclasses.replace(
-            of_run, training=dataclasses.replace(self.training, output_dir=folder, keep_checkpoint_max=1),
-            tuning=dataclasses.replace(of_run.tuning, num_runs=self.frozen.runs_per_row))
+            run_settings, training=dataclasses.replace(self.training, output_dir=folder, keep_checkpoint_max=1),
+            tuning=dataclasses.replace(run_settings.tuning, num_runs=self.frozen.runs_per_row))
 
 
-def layers_of(kind, num_layers):
+def select_layers(kind, num_layers):
     """Returns the layers of one of KINDS in a model with `num_layers`: tuple of int, where 0 is the embeddings.
 
     Raises:
       InputError: If the model has too few layers.
     """
-    needed = {"second_to_last": 2}.get(kind, LAST_FOUR if kind.endswith("last_four") else 1)
-    if num_layers < needed:
-        raise InputError(f"`frozen_features`={kind}: needs {needed} layers, and the model has {num_layers}")
+    required_layers = {"second_to_last": 2}.get(kind, LAST_FOUR if kind.endswith("last_four") else 1)
+    if num_layers < required_layers:
+        raise InputError(f"`frozen_features`={kind}: requires at least {required_layers} layers, but the model has "
+                         f"{num_layers}")
     if kind == "embeddings":
         return (0,)
     if kind.endswith("last_four"):

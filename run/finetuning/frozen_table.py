@@ -13,7 +13,7 @@ from bert_tf.files import exists, folder_for, lock_output, new_file
 from bert_tf.run_state import RunState, fingerprint, has_run
 from run.evaluation import results
 from run.finetuning import job, runs
-from run.finetuning.frozen_settings import KINDS, TABLE_FILE, TABLE_SETTINGS_FILE, layers_of
+from run.finetuning.frozen_settings import KINDS, TABLE_FILE, TABLE_SETTINGS_FILE, select_layers
 from run.finetuning.frozen_task import TECHNIQUES, FrozenTokenClassifierTask
 from run.training import checkpoints
 
@@ -42,26 +42,27 @@ def run(settings):
     if settings.frozen.all_features:
         _fill_table(settings)
     elif kind:
-        job.run_task(FrozenTokenClassifierTask, settings.of_run(kind), TECHNIQUES)
+        job.run_task(FrozenTokenClassifierTask, settings.build_run_settings(kind), TECHNIQUES)
     else:
-        job.run(settings.of_run())
+        job.run(settings.build_run_settings())
 
 
 def _fill_table(settings):
     """Trains and evaluates each unfinished row, and writes and prints the table."""
     for kind in KINDS:
-        layers_of(kind, settings.model.config.num_hidden_layers)
+        select_layers(kind, settings.model.config.num_hidden_layers)
     output_dir = settings.training.output_dir
-    state = RunState(output_dir, _started_with(settings), name=TABLE_SETTINGS_FILE, end="")
+    state = RunState(output_dir, _collect_dependencies(settings), name=TABLE_SETTINGS_FILE, end="")
     with folder_for(output_dir), lock_output("output_dir", output_dir):
         rows = {}
         for name in (FINE_TUNED, *KINDS):
-            of_row = settings.of_row(None if name == FINE_TUNED else name, os.path.join(output_dir, name))
-            rows[name] = _finish(name, of_row, state)
-            _write(os.path.join(output_dir, TABLE_FILE), rows)
-    print("\n".join(_lines(rows)))
+            row_settings = settings.build_row_settings(
+                None if name == FINE_TUNED else name, os.path.join(output_dir, name))
+            rows[name] = _finish(name, row_settings, state)
+            _write_table(os.path.join(output_dir, TABLE_FILE), rows)
+    print("\n".join(_format_table(rows)))
     print(f"{os.path.join(output_dir, TABLE_FILE)}: means and standard deviations of {settings.frozen.runs_per_row} "
-          "runs a row")
+          "runs per row")
 
 
 def _finish(name, settings, state):
@@ -70,15 +71,15 @@ def _finish(name, settings, state):
     if not exists(path) or all(has_run(each.training.output_dir) for each in settings.runs):
         state.begin()
         print(f"table: {name}", flush=True)
-        tuned = job.run(settings) if name == FINE_TUNED else job.run_task(RowByFrozenFeatures, settings, TECHNIQUES)
-        tuned.free()
-    found = results.read_results(path)
+        trained = job.run(settings) if name == FINE_TUNED else job.run_task(RowByFrozenFeatures, settings, TECHNIQUES)
+        trained.free()
+    scores = results.read_results(path)
     for each in settings.runs:  # A row that was interrupted at its end may have left some.
         checkpoints.remove_checkpoints(each.training.output_dir)
-    return found
+    return scores
 
 
-def _started_with(settings):
+def _collect_dependencies(settings):
     """Returns a dict of everything that a table's scores depend on."""
     task, frozen = dataclasses.asdict(settings.task), dataclasses.asdict(settings.frozen)
     for name in ("train_file", "dev_file"):
@@ -87,21 +88,22 @@ def _started_with(settings):
              "training": ("train_batch_size", "random_seed"),
              "tuning": ("num_train_epochs", "warmup_proportion", "eval_steps", "early_stopping_evals",
                         "group_by_length")}
-    chosen = {name: getattr(getattr(settings, group), name) for group, of_group in names.items() for name in of_group}
+    values = {name: getattr(getattr(settings, group), name)
+              for group, group_names in names.items() for name in group_names}
     del task["test_file"], frozen["vectors_dir"]
     return {"init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
-            **task, **frozen, **chosen, **dataclasses.asdict(settings.optimizer)}
+            **task, **frozen, **values, **dataclasses.asdict(settings.optimizer)}
 
 
-def _columns(rows):
+def _list_columns(rows):
     """Returns the names of the results, primary metrics first, without the names of deviations."""
     names = {name for row in rows.values() for name in row if name not in NOT_SHOWN and not name.endswith(DEVIATION)}
     return sorted(names, key=lambda name: (name not in ("eval_f1", "eval_accuracy"), name != "eval_f1", name))
 
 
-def _write(path, rows):
+def _write_table(path, rows):
     """Writes the table: one row per kind, with the mean of each result and, over several runs, its deviation."""
-    names = [each for name in _columns(rows) for each in (name, f"{name}{DEVIATION}")
+    names = [each for name in _list_columns(rows) for each in (name, f"{name}{DEVIATION}")
              if any(each in row for row in rows.values())]
     with new_file(path, newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
@@ -109,17 +111,18 @@ def _write(path, rows):
         writer.writerows([name, *(row.get(each, "") for each in names)] for name, row in rows.items())
 
 
-def _lines(rows):
+def _format_table(rows):
     """Yields the lines of the table as text."""
-    names = _columns(rows)
-    cells = [("features", *names)] + [(name, *(_cell(row, each) for each in names)) for name, row in rows.items()]
+    names = _list_columns(rows)
+    cells = [("features", *names)]
+    cells += [(name, *(_format_cell(row, column) for column in names)) for name, row in rows.items()]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for first, *others in cells:
         yield "  ".join([first.ljust(widths[0]), *(
             cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))])
 
 
-def _cell(row, name):
+def _format_cell(row, name):
     """Formats a mean, with its deviation if there is one."""
     deviation = f" ± {row[f'{name}{DEVIATION}']:.4f}" if f"{name}{DEVIATION}" in row else ""
     return f"{row[name]:.4f}{deviation}" if name in row else "-"

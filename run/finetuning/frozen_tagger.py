@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.layers import BiLSTM, ScalarMix, SeededDropout
-from run.finetuning.frozen_settings import MIX, SIDE_BY_SIDE, SUM
+from run.finetuning.frozen_settings import CONCATENATION, MIX, SUM
 
 NUM_LAYERS = 2
 SEEDS = 2 * NUM_LAYERS + 1  # Seeds of initial weights: one per direction of each layer, one for the classifier.
@@ -20,7 +20,7 @@ class FrozenTagger(tf_keras.Model):
     """A tagger of words on the embeddings of an encoder.
 
     Args:
-      way: Combination of the layers, a constant of run.finetuning.frozen_settings.
+      combination: Combination of the layers, a constant of run.finetuning.frozen_settings.
       num_layers: int. K.
       input_width: int. H.
       num_labels: int. C.
@@ -29,14 +29,14 @@ class FrozenTagger(tf_keras.Model):
       seed: int. Seed of initial weights and dropout.
     """
 
-    def __init__(self, way, num_layers, input_width, num_labels, *, width, dropout_rate, seed):
+    def __init__(self, combination, num_layers, input_width, num_labels, *, width, dropout_rate, seed):
         super().__init__(name="frozen_tagger", dtype="float32")
-        self._way = way
+        self._combination = combination
         initial = itertools.count(seed % LARGEST_SEED * SEEDS)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
         self.dropout = SeededDropout(dropout_rate, dtype="float32")
-        self.mix = ScalarMix(num_layers) if way == MIX else None
-        widths = [input_width * (num_layers if way == SIDE_BY_SIDE else 1)] + [2 * width] * NUM_LAYERS
+        self.mix = ScalarMix(num_layers) if combination == MIX else None
+        widths = [input_width * (num_layers if combination == CONCATENATION else 1)] + [2 * width] * NUM_LAYERS
         self.lstm_layers = [
             BiLSTM(widths[number], width, (next(initial), next(initial)), name=f"lstm_{number}")
             for number in range(NUM_LAYERS)]
@@ -55,7 +55,7 @@ class FrozenTagger(tf_keras.Model):
         Returns:
           Dict of logits, float32 [B, W, C].
         """
-        x = self._combined(tf.cast(features["vectors"], tf.float32))  # [B, W, H or K * H]
+        x = self._combine_layers(tf.cast(features["vectors"], tf.float32))  # [B, W, H or K * H]
         mask = tf.cast(features["input_mask"], tf.bool)
         seeds = tf.unstack(self.dropout_generator.make_seeds(NUM_LAYERS + 1), axis=1) if training else (
             [None] * (NUM_LAYERS + 1))
@@ -63,17 +63,17 @@ class FrozenTagger(tf_keras.Model):
             x = layer(self.dropout(x, seed=seed), mask)  # [B, W, 2 * width]
         return {"logits": self.head(self.dropout(x, seed=seeds[-1]))}
 
-    def _combined(self, vectors):
+    def _combine_layers(self, vectors):
         """Combines [B, W, K, H] to [B, W, H], or concatenates to [B, W, K * H]."""
-        if self._way == MIX:
+        if self._combination == MIX:
             return self.mix(vectors, axis=2)
-        if self._way == SUM:
+        if self._combination == SUM:
             return tf.reduce_sum(vectors, axis=2)
         batch_size, num_words, *_ = tf.unstack(tf.shape(vectors))
         return tf.reshape(vectors, [batch_size, num_words, vectors.shape[2] * vectors.shape[3]])
 
     @property
-    def flops_of_a_word(self):
+    def flops_per_word(self):
         """Forward FLOPs of the matmuls per word, int."""
         return 2 * sum(variable.shape.num_elements() for variable in self.trainable_variables
                                        if len(variable.shape) == 2)

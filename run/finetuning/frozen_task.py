@@ -14,10 +14,10 @@ from bert_tf.cli.settings import FIXED, collect
 from bert_tf.fast import FastEncoder
 from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import conll
-from run.arrays.kept_rows import find
 from run.arrays.prediction import Predictor
+from run.arrays.stored_rows import find_subfolder
 from run.finetuning import frozen_vectors
-from run.finetuning.frozen_settings import WAYS, layers_of
+from run.finetuning.frozen_settings import COMBINATIONS, select_layers
 from run.finetuning.frozen_tagger import FrozenTagger
 from run.tasks import TokenClassifierTask
 from run.techniques.base import Technique
@@ -32,7 +32,7 @@ class TaggerTraining(Technique):
 
     def build(self, build):
         """See Technique."""
-        build.flops = lambda tokens: utilization.FORWARD_AND_BACKWARD * build.model.flops_of_a_word * tokens
+        build.flops = lambda tokens: utilization.FORWARD_AND_BACKWARD * build.model.flops_per_word * tokens
 
 
 TECHNIQUES = (TaggerTraining(),)
@@ -46,23 +46,23 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
     """
 
     kind = "frozen_token_classifier"  # Other scripts do not load this kind.
-    no_model = "holds no tagger by frozen features; train one first"
+    no_model = "contains no tagger trained on frozen features; train one first"
     inputs = ("vectors", "input_mask")
     init_checkpoint = None  # The BiLSTM is initialized randomly.
     computes_all_layers = False  # If True and a layer is missing, computes all layers, for later kinds of taggers.
 
-    def __init__(self, settings, kept):
-        super().__init__(settings, kept)
+    def __init__(self, settings, model_metadata):
+        super().__init__(settings, model_metadata)
         self._vectors_dir = settings.vectors_dir  # The command's directory, shared by its runs.
-        self._of_encoder, self._lengths = {}, {}
+        self._encoder_features, self._lengths = {}, {}
 
     def read(self, tokenizer, ignore_padding):
         """See Task. Also raises InputError if the run to use was trained on other embeddings."""
         super().read(tokenizer, ignore_padding)
         config = self._config = self.settings.model.config
-        self._layers = layers_of(self.settings.frozen.frozen_features, config.num_hidden_layers)
+        self._layers = select_layers(self.settings.frozen.frozen_features, config.num_hidden_layers)
         for split, features in self.features.items():
-            self._of_encoder[split] = features
+            self._encoder_features[split] = features
             lengths = self._lengths[split] = conll.compute_part_lengths(
                 self.data.examples(split), self.settings.tokenizer.max_seq_length)
             self.features[split] = conll.create_word_features(conll.select_word_values(
@@ -87,7 +87,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
     def new_model(self, make_encoder):
         frozen = self.settings.frozen
         return FrozenTagger(
-            WAYS[frozen.frozen_features], len(self._layers), self._config.hidden_size, len(self.data.labels),
+            COMBINATIONS[frozen.frozen_features], len(self._layers), self._config.hidden_size, len(self.data.labels),
             width=frozen.lstm_width, dropout_rate=frozen.lstm_dropout, seed=self.settings.training.random_seed)
 
     def write_training_data(self, folder):
@@ -109,18 +109,18 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
         """Adds the embeddings of a split to its features, and computes them if they are not saved."""
         if "vectors" in self.features[split]:
             return
-        told = self._told(self._of_encoder[split])
-        path = find(self._vectors_dir, told)
-        if layers := frozen_vectors.missing(path, self._layers):
+        metadata = self._build_cache_key(self._encoder_features[split])
+        path = find_subfolder(self._vectors_dir, metadata)
+        if layers := frozen_vectors.find_missing(path, self._layers):
             if self.computes_all_layers:
-                layers = frozen_vectors.missing(path, range(self._config.num_hidden_layers + 1))
-            self._compute(path, told, split, layers)
+                layers = frozen_vectors.find_missing(path, range(self._config.num_hidden_layers + 1))
+            self._compute(path, metadata, split, layers)
         else:
-            print(f"{path}: the vectors of the {split} file are taken from there")
+            print(f"{path}: reusing the features of the {split} file")
         self.features[split]["vectors"] = frozen_vectors.read(
             path, self._layers, self._lengths[split], self._config.hidden_size)
 
-    def _told(self, features):
+    def _build_cache_key(self, features):
         """Returns a dict of everything that determines embeddings: encoder, inputs, positions of words, precision."""
         data = hashlib.sha256()
         for name in ENCODER_INPUTS:
@@ -131,28 +131,28 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
                 "mixed_precision": self.settings.step.mixed_precision,
                 **({"allow_tf32": True} if self.settings.devices.allow_tf32 else {})}
 
-    def _compute(self, path, told, split, layers):
+    def _compute(self, path, metadata, split, layers):
         """Writes the embeddings of the words of a split for the given layers."""
-        strategy, features = tf.distribute.get_strategy(), self._of_encoder[split]
+        strategy, features = tf.distribute.get_strategy(), self._encoder_features[split]
         encoder = self._load_encoder(strategy)
         are_words = features["label_ids"] != conll.IGNORED  # [rows, S]: first tokens of words.
 
         def encode(features, training):
             encoded = encoder(features, training=training)
-            of_all = [encoded["embedding_output"], *encoded["encoder_outputs"]]
-            return {"layers": tf.cast(tf.stack([of_all[layer] for layer in layers], axis=2), frozen_vectors.DTYPE)}
+            all_layers = [encoded["embedding_output"], *encoded["encoder_outputs"]]
+            return {"layers": tf.cast(tf.stack([all_layers[layer] for layer in layers], axis=2), frozen_vectors.DTYPE)}
 
         def parts():
             predictor = Predictor(strategy, encode, network=encoder)
-            for rows, outputs in predictor.in_parts(
-                    features, self.settings.training.eval_batch_size, f"vectors of the {split} file"):
+            for rows, outputs in predictor.predict_batches(
+                    features, self.settings.training.eval_batch_size, f"features of the {split} file"):
                 length = outputs["layers"].shape[1]
-                yield rows, [of_row[are_words[row, :length]] for row, of_row in zip(
+                yield rows, [row_vectors[are_words[row, :length]] for row, row_vectors in zip(
                     rows, outputs["layers"], strict=True)]  # [words, K, H] each.
 
-        frozen_vectors.write(path, told, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
+        frozen_vectors.write(path, metadata, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
         strategies.free_memory(encoder.variables)
-        print(f"{path}: the vectors of {told['words']:,} words of the {split} file are kept there")
+        print(f"{path}: saved the features of {metadata['words']:,} words of the {split} file")
 
     def _load_encoder(self, strategy):
         """Creates the encoder with its weights."""

@@ -1,4 +1,4 @@
-"""Word embeddings from an encoder, saved to disk and read row by row. See run.arrays.kept_rows.
+"""Word embeddings from an encoder, saved to disk and read row by row. See run.arrays.stored_rows.
 
 `vectors.json` identifies the encoder and the data. Next to it is one file per computed layer, float16 [words, H] in the
 order of the data, which exists only when it is complete.
@@ -14,10 +14,10 @@ import numpy as np
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.arrays.kept_rows import Entry, KeptRows, StackedRows
+from run.arrays.stored_rows import Entry, StackedRows, StoredRows
 
 DTYPE = np.dtype(np.float16)  # Half the memory, without an effect on classifiers.
-TOLD_FILE, LAYER_FILE = "vectors.json", "layer_{}.npy"
+METADATA_FILE, LAYER_FILE = "vectors.json", "layer_{}.npy"
 
 
 def read(folder, layers, lengths, width):
@@ -35,20 +35,20 @@ def read(folder, layers, lengths, width):
     Raises:
       InputError: If a file is missing or damaged.
     """
-    return StackedRows(_make_rows(folder, layers, lengths, width).open("the vectors are computed again"))
+    return StackedRows(_make_rows(folder, layers, lengths, width).open("recompute the features"))
 
 
-def missing(folder, layers):
+def find_missing(folder, layers):
     """Returns the layers among `layers` that a directory lacks, tuple of int."""
     return tuple(layer for layer in layers if not files.exists(os.path.join(folder, LAYER_FILE.format(layer))))
 
 
-def write(folder, told, layers, lengths, width, parts):
+def write(folder, metadata, layers, lengths, width, parts):
     """Writes the embeddings of layers, all of them or none.
 
     Args:
-      folder: Path from `run.arrays.kept_rows.find`, created if it does not exist.
-      told: Dict to save in vectors.json.
+      folder: Path from `run.arrays.stored_rows.find_subfolder`, created if it does not exist.
+      metadata: Dict to save in vectors.json.
       layers: Tuple of int.
       lengths: int [n]. Words per row of the encoder.
       width: int. H.
@@ -57,19 +57,19 @@ def write(folder, told, layers, lengths, width, parts):
     Raises:
       InputError: If the disk does not have enough space, or another process is writing to the directory.
     """
-    kept = _make_rows(folder, layers, lengths, width)
+    stored = _make_rows(folder, layers, lengths, width)
     with files.folder_for(folder), files.lock_output("vectors_dir", folder), contextlib.ExitStack() as unfinished:
-        with files.new_file(os.path.join(folder, TOLD_FILE)) as file:
-            json.dump(told, file, indent=2)
-        paths = {layer: unfinished.enter_context(files.new_local_file(kept.get_path(layer))) for layer in layers}
+        with files.new_file(os.path.join(folder, METADATA_FILE)) as file:
+            json.dump(metadata, file, indent=2)
+        paths = {layer: unfinished.enter_context(files.new_local_file(stored.get_path(layer))) for layer in layers}
         place = os.path.dirname(paths[layers[0]])
-        if lacking := kept.count_missing_bytes(place):
-            needed, free = lacking
-            raise InputError(f"`vectors_dir`: {place}: {needed / 1e6:,.0f} MB are needed, and {free / 1e6:,.0f} are "
-                             "free; choose another directory")
-        kept.write(paths, ((rows, {layer: [of_row[:, number] for of_row in vectors]
+        if shortage := stored.find_missing_space(place):
+            required, free = shortage
+            raise InputError(f"`vectors_dir`: requires {required / 1e6:,.0f} MB in {place}, but {free / 1e6:,.0f} MB "
+                             "are free; choose another directory")
+        stored.write(paths, ((rows, {layer: [row_vectors[:, number] for row_vectors in vectors]
                                    for number, layer in enumerate(layers)}) for rows, vectors in parts))
 
 
 def _make_rows(folder, layers, lengths, width):
-    return KeptRows(folder, LAYER_FILE, dict.fromkeys(layers, Entry([-1, width], DTYPE.name)), lengths)
+    return StoredRows(folder, LAYER_FILE, dict.fromkeys(layers, Entry([-1, width], DTYPE.name)), lengths)

@@ -9,10 +9,10 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 
 MOST_LABELS_SHOWN = 8
-NUMBER_OF_LABELS = {False: "one label", True: "any number of labels"}  # By multi_label.
+NUMBER_OF_LABELS = {False: "one label per text", True: "any number of labels per text"}  # By multi_label.
 
 
-def new_variables(task, checkpoint, keep_head, config):
+def choose_new_variables(task, checkpoint, keep_head, config):
     """Decides whether to load the task head of a checkpoint, and prints the decision.
 
     By default, it is loaded if it fits and task.json does not say that it was trained for other labels.
@@ -36,46 +36,47 @@ def new_variables(task, checkpoint, keep_head, config):
     missing = [name for name in shapes if name not in tensors]
     if missing:
         if keep_head:
-            raise InputError(f"`keep_head`: `init_checkpoint`={checkpoint} has no head for this task, it lacks "
+            raise InputError(f"`keep_head`: `init_checkpoint`={checkpoint} has no head for this task; it lacks "
                              f"{', '.join(missing)}")
         return ()
     if any(tensors[name].shape[1:] != shape[1:] for name, shape in shapes.items()):
         return ()  # The hidden size of the entire model differs, which loading reports.
     fits = all(tensors[name].shape == shape for name, shape in shapes.items())
-    difference = _difference(task, checkpoint) if fits else _other_number(tensors, shapes)
+    difference = _describe_difference(task, checkpoint) if fits else _describe_outputs(tensors, shapes)
     if keep_head and not fits:
-        raise InputError(f"`keep_head`: the head of `init_checkpoint`={checkpoint} does not fit: {difference}")
+        raise InputError(f"`keep_head`: the head of `init_checkpoint`={checkpoint} does not fit: it {difference}")
     if keep_head or (keep_head is None and not difference):
         return ()
-    reason = f"; of the checkpoint's head: {difference}" if difference else ", by `nokeep_head`"
-    hint = "; `keep_head` takes it all the same" if fits and difference and keep_head is None else ""
-    print(to_flag_names(f"`init_checkpoint`={checkpoint}: the encoder is taken, the head is new{reason}{hint}"))
+    reason = f"; the checkpoint's head {difference}" if difference else " (`nokeep_head`)"
+    hint = "; set `keep_head` to load it anyway" if fits and difference and keep_head is None else ""
+    print(to_flag_names(f"`init_checkpoint`={checkpoint}: loads the encoder and initializes a new head{reason}{hint}"))
     return tuple(shapes)
 
 
-def _other_number(tensors, shapes):
+def _describe_outputs(tensors, shapes):
     """Describes the different numbers of outputs of a checkpoint's and this task's head."""
     name, shape = next(iter(shapes.items()))
-    return f"it has {tensors[name].shape[0]} outputs, and this task needs {shape[0]}"
+    return f"has {tensors[name].shape[0]} outputs, but this task requires {shape[0]}"
 
 
-def _difference(task, checkpoint):
+def _describe_difference(task, checkpoint):
     """Describes how the head's task in a checkpoint's task.json differs from this task, or returns None."""
-    kept, metadata = task_metadata.read(checkpoint), task.metadata
-    if kept is None:
+    existing, metadata = task_metadata.read(checkpoint), task.metadata
+    if existing is None:
         return None
-    if kept.kind != metadata.kind:
-        return f"it is of a {kept.kind}, and this task of a {metadata.kind}"
-    if kept.multi_label != metadata.multi_label:
-        gives, needs = (NUMBER_OF_LABELS[each.multi_label] for each in (kept, metadata))
-        return f"it gives a text {gives}, and this task {needs}"
-    if not (kept.task.is_generic or task.has_labels(kept.labels)):
-        return f"its labels are {_shown(kept.labels)}, and this task's {_shown(metadata.labels)}"
+    if existing.kind != metadata.kind:
+        return f"is a {existing.kind} head, but this task requires a {metadata.kind} head"
+    if existing.multi_label != metadata.multi_label:
+        old, new = (NUMBER_OF_LABELS[each.multi_label] for each in (existing, metadata))
+        return f"predicts {old}, but this task requires {new}"
+    if not (existing.task.is_generic or task.has_labels(existing.labels)):
+        old, new = map(_format_labels, (existing.labels, metadata.labels))
+        return f"predicts {old}, but this task requires {new}"
     return None
 
 
-def _shown(labels):
+def _format_labels(labels):
     if not labels:
         return "a number"
     more = len(labels) - MOST_LABELS_SHOWN
-    return ", ".join(labels[:MOST_LABELS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return f"the labels {', '.join(labels[:MOST_LABELS_SHOWN])}" + (f" and {more} more" if more > 0 else "")

@@ -29,7 +29,7 @@ from run.techniques.weight_pruning import WeightPruning
 from run.training import model_files, strategies
 
 # Attributes of a task that a resumed run must match. Lengths may change.
-KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
+FIXED_ATTRIBUTES = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
 
 
 def run(settings):
@@ -66,7 +66,7 @@ def run_task(task_class, settings, techniques, metadata=None):
     """
     config = settings.model.config
     settings.trained_weights.check_model(config)
-    task = task_class(settings, metadata or _kept_metadata(settings, task_class.kind))
+    task = task_class(settings, metadata or _read_model_metadata(settings, task_class.kind))
     strategy = make_strategy(settings, task)  # Must precede all TensorFlow computation, such as tokenization.
     for note in settings.devices.notes():
         print(note)
@@ -75,97 +75,99 @@ def run_task(task_class, settings, techniques, metadata=None):
     task.read(tokenizer, strategies.may_group_by_length(settings, strategy))
     for technique in techniques:
         technique.read(task, tokenizer)
-    settings = _with_batch_that_fits(settings, task, strategy)
-    task = task.with_settings(settings)
-    shared, states = _check(settings, runs.Shared(strategy, config, task, techniques))
-    output_dir, trains_here = settings.training.output_dir, settings.tuning.do_train and shared.writes
+    settings = _reduce_batch_size(settings, task, strategy)
+    task = task.replace_settings(settings)
+    context, states = _check(settings, runs.RunContext(strategy, config, task, techniques))
+    output_dir, trains_here = settings.training.output_dir, settings.tuning.do_train and context.writes
     with folder_for(output_dir), (
             lock_output("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
         folder = _results_dir(settings, strategy)
-        shared = dataclasses.replace(shared, begin=functools.cache(
-            functools.partial(_begin, settings, shared, states, folder)))
-        tuned = (search.run if settings.search.search else runs.over_seeds)(settings, shared)
-        if tuned.eval_outputs is not None and settings.tuning.do_eval:
-            task.report(tuned.eval_outputs, folder)
+        context = dataclasses.replace(context, begin=functools.cache(
+            functools.partial(_begin, settings, context, states, folder)))
+        trained_model = (search.run if settings.search.search else runs.run_seeds)(settings, context)
+        if trained_model.eval_outputs is not None and settings.tuning.do_eval:
+            task.report(trained_model.eval_outputs, folder)
         if settings.tuning.do_predict:
-            task.predict(tuned.predictor, tuned.eval_outputs, folder)
+            task.predict(trained_model.predictor, trained_model.eval_outputs, folder)
         for technique in techniques:
             technique.end()
-        return tuned
+        return trained_model
 
 
-def _begin(settings, shared, states, folder):
+def _begin(settings, context, states, folder):
     """Writes the files that training requires, once the first model has its weights; prints changed settings.
 
     Args:
       settings: FineTuningSettings.
-      shared: runs.Shared.
+      context: runs.RunContext.
       states: Dict of directory to RunState, from `_check`.
       folder: Path of the directory for training data.
     """
-    if shared.writes:
+    if context.writes:
         for changes in dict.fromkeys(state.changes for state in states.values()):
             if changes:
                 print(to_flag_names(f"{settings.training.output_dir}: {changes}"))
         for each, state in states.items():
             state.begin()
-            model_files.save_run_files(each, shared.config, settings.tokenizer.vocab_file)
-            task_metadata.keep(each, shared.task.metadata)
-    shared.task.write_training_data(folder)
-    for technique in shared.techniques:
-        technique.begin(shared.task, folder)
+            model_files.save_run_files(each, context.config, settings.tokenizer.vocab_file)
+            task_metadata.keep(each, context.task.metadata)
+    context.task.write_training_data(folder)
+    for technique in context.techniques:
+        technique.begin(context.task, folder)
 
 
-def _with_batch_that_fits(settings, task, strategy):
+def _reduce_batch_size(settings, task, strategy):
     """Returns settings with a smaller batch if there are too few examples; prints a note to standard error."""
     if not settings.tuning.do_train or settings.search.search:
         return settings
-    fitting = settings.fitting(task.num_train_examples, strategy.num_replicas_in_sync * settings.step.accumulate_steps)
+    fitting = settings.fit_batch_size(
+        task.num_train_examples, strategy.num_replicas_in_sync * settings.step.accumulate_steps)
     if fitting is not settings:
-        print(f"note: --train_batch_size={settings.training.train_batch_size}: there are {task.num_train_examples} "
-              f"examples, a batch has {fitting.training.train_batch_size}", file=sys.stderr)
+        print(f"note: --train_batch_size={settings.training.train_batch_size}: reduced to "
+              f"{fitting.training.train_batch_size}, since there are {task.num_train_examples} examples",
+              file=sys.stderr)
     return fitting
 
 
-def _check(settings, shared):
+def _check(settings, context):
     """Runs all checks that are possible before anything is written.
 
     Args:
       settings: FineTuningSettings.
-      shared: runs.Shared, without its final `new_variables`.
+      context: runs.RunContext, without its final `new_variables`.
 
     Returns:
-      Tuple of runs.Shared and dict of output directory to RunState.
+      Tuple of runs.RunContext and dict of output directory to RunState.
     """
-    task, does_train = shared.task, settings.tuning.do_train
+    task, does_train = context.task, settings.tuning.do_train
     if does_train:
         for each in settings.runs:
             each.num_train_steps(task.num_train_examples)
         _check_search(settings)
         if not any(model_files.has_started(each.training.output_dir) for each in settings.runs):
-            model_files.check_directory(settings.training.output_dir, shared.config, settings.tokenizer.vocab_file)
+            model_files.check_directory(settings.training.output_dir, context.config, settings.tokenizer.vocab_file)
     states = {}
-    for folder, values in {settings.training.output_dir: ({},), **dict(_kept_of_runs(settings, shared))}.items():
+    for folder, values in {settings.training.output_dir: ({},), **dict(_list_run_states(settings, context))}.items():
         check_metadata(folder, task.metadata)
-        model_files.check_run_files(folder, shared.config, settings.tokenizer.vocab_file)
+        model_files.check_run_files(folder, context.config, settings.tokenizer.vocab_file)
         states[folder] = RunState(folder, *values)
     if does_train and task.init_checkpoint and not all(
             has_run(each.training.output_dir) for each in settings.runs):
-        shared = dataclasses.replace(shared, new_variables=head.new_variables(
-            task, task.init_checkpoint, settings.tuning.keep_head, shared.config))
-    return shared, states
+        context = dataclasses.replace(context, new_variables=head.choose_new_variables(
+            task, task.init_checkpoint, settings.tuning.keep_head, context.config))
+    return context, states
 
 
 def check_metadata(output_dir, metadata):
     """Raises InputError if `output_dir` contains the run of another task."""
     if not has_run(output_dir):
         return
-    there = task_metadata.read(output_dir)
-    for name in KEPT:
-        old, new = (getattr(each, name, None) for each in (there, metadata))
+    existing = task_metadata.read(output_dir)
+    for name in FIXED_ATTRIBUTES:
+        old, new = (getattr(each, name, None) for each in (existing, metadata))
         if old != new:
-            raise InputError(f"`output_dir`={output_dir}: holds the run of another task, with {name} {old!r}, not "
-                             f"{new!r}; choose another directory")
+            raise InputError(f"`output_dir`={output_dir}: contains the run of another task, with {name} {old!r} "
+                             f"instead of {new!r}; choose another directory")
 
 
 def make_strategy(settings, task):
@@ -184,17 +186,17 @@ def make_strategy(settings, task):
     return strategy
 
 
-def _kept_metadata(settings, kind):
+def _read_model_metadata(settings, kind):
     """Returns the TaskMetadata of weights that are used without training, from output_dir or init_checkpoint.
 
-    Returns None in training, and if the metadata do not exist or are of another kind.
+    Returns None in training, and if the metadata do not exist or have another kind.
     """
     if settings.tuning.do_train:
         return None
     folder = settings.runs[0].training.output_dir
     place = folder if has_run(folder) else settings.model.init_checkpoint
-    kept = task_metadata.read(place) if place else None
-    return kept if kept and kept.kind == kind else None
+    metadata = task_metadata.read(place) if place else None
+    return metadata if metadata and metadata.kind == kind else None
 
 
 def _results_dir(settings, strategy):
@@ -206,23 +208,24 @@ def _results_dir(settings, strategy):
     return folder
 
 
-def _kept_of_runs(settings, shared):
+def _list_run_states(settings, context):
     """Yields each run's directory, and `started_with` and `may_change` of its RunState, empty without training."""
     if not settings.tuning.do_train:
         yield from ((each.training.output_dir, ({}, {})) for each in settings.runs)
         return
     # Results of several runs are compared, so all must start alike. A single run only depends on its own checkpoint.
-    of_several = {"init_checkpoint": settings.model.init_checkpoint and absolute(settings.model.init_checkpoint),
-                  "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
-    resumed = dict(shared.task.resume_settings)
-    for technique in shared.techniques:
+    checkpoint = settings.model.init_checkpoint
+    comparison_settings = {"init_checkpoint": checkpoint and absolute(checkpoint),
+                           "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
+    resumed = dict(context.task.resume_settings)
+    for technique in context.techniques:
         resumed |= technique.resume()
-    chosen = next(filter(None, (technique.training_files for technique in shared.techniques)), None)
-    fingerprints = {name: fingerprint(files) for name, files in (chosen or shared.task.training_files).items()}
+    chosen = next(filter(None, (technique.training_files for technique in context.techniques)), None)
+    fingerprints = {name: fingerprint(files) for name, files in (chosen or context.task.training_files).items()}
     for each in settings.runs:
         started_with = {
             **fingerprints,
-            **(of_several if len(settings.runs) > 1 else {}),
+            **(comparison_settings if len(settings.runs) > 1 else {}),
             **resumed,
             **collect(FIXED, each.tokenizer, each.training, each.tuning, each.optimizer),
             "random_seed": each.training.random_seed,
@@ -239,7 +242,8 @@ def _check_search(settings):
     folder = settings.training.output_dir
     holds_search = exists(os.path.join(folder, SEARCH_FOLDER))
     if holds_search and not settings.search.search:
-        raise InputError(f"`output_dir`={folder}: holds a search; give `search` to go on with it, or choose another "
-                         "folder")
+        raise InputError(f"`output_dir`={folder}: contains a search; set `search` to resume it, or choose another "
+                         "directory")
     if settings.search.search and has_run(folder) and not holds_search:
-        raise InputError(f"`output_dir`={folder}: holds a run, not a search; choose another directory for `search`")
+        raise InputError(f"`output_dir`={folder}: contains a run, not a search; choose another directory for "
+                         "`search`")

@@ -25,7 +25,7 @@ RESULTS_FILE = "eval_results.txt"
 
 
 @dataclasses.dataclass(frozen=True)
-class Shared:
+class RunContext:
     """State that all runs of a command share.
 
     Attributes:
@@ -78,38 +78,38 @@ class TrainedModel:
         strategies.free_memory([*self.model.variables, *self.optimizer.variables])
 
 
-def over_seeds(settings, shared):
+def run_seeds(settings, context):
     """Trains and evaluates once per seed, and writes eval_results.txt.
 
     Args:
       settings: FineTuningSettings.
-      shared: Shared.
+      context: RunContext.
 
     Returns:
       TrainedModel. The run with the best metric, or the first without evaluation.
     """
-    metric = shared.task.metric
+    metric = context.task.metric
     best, all_results = None, []
     for run in settings.runs:
-        tuned = one_run(run, shared)
-        write_results(tuned.folder, shared, tuned.results)
-        all_results.append(tuned.results)
-        if best is None or (tuned.results and tuned.results[metric] > best.results[metric]):
-            best, tuned = tuned, best
-        if tuned is not None:
-            tuned.free()
+        trained_model = run_once(run, context)
+        write_results(trained_model.folder, context, trained_model.results)
+        all_results.append(trained_model.results)
+        if best is None or (trained_model.results and trained_model.results[metric] > best.results[metric]):
+            best, trained_model = trained_model, best
+        if trained_model is not None:
+            trained_model.free()
     if len(all_results) > 1 and best.results:
-        write_results(settings.training.output_dir, shared, _mean_and_deviation(all_results))
+        write_results(settings.training.output_dir, context, _mean_and_deviation(all_results))
         print(f"best of {len(all_results)} runs by {metric}: {best.folder}")
     return best
 
 
-def one_run(settings, shared):
+def run_once(settings, context):
     """Runs the training and evaluation that `settings` request, in the run's directory.
 
     Args:
-      settings: FineTuningSettings, with the same data as `shared.task`.
-      shared: Shared.
+      settings: FineTuningSettings, with the same data as `context.task`.
+      context: RunContext.
 
     Returns:
       TrainedModel.
@@ -118,21 +118,21 @@ def one_run(settings, shared):
       InputError: If there is nothing to train, and no trained model to use.
       DivergedError: If a loss is not finite.
     """
-    strategy, tuning, output_dir = shared.strategy, settings.tuning, settings.training.output_dir
-    task = shared.task.with_settings(settings)
+    strategy, tuning, output_dir = context.strategy, settings.tuning, settings.training.output_dir
+    task = context.task.replace_settings(settings)
     is_dynamic = strategies.may_group_by_length(settings, strategy)
-    build = _build(settings, shared, task)
+    build = _make_build(settings, context, task)
     model, optimizer = build.model, build.optimizer
     predictor = prediction.Predictor(
         strategy, model, per_position=task.per_position, static_shapes=not is_dynamic, inputs=task.inputs)
     predict_eval = lambda: predictor(task.eval_features, task.eval_batch_size, "evaluating")
-    training_run = _open_training_run(settings, shared, build)
+    training_run = _open_training_run(settings, context, build)
     if tuning.do_train:
-        shared.begin()
-        task = shared.task.with_settings(settings)  # `begin` may have written its training data.
+        context.begin()
+        task = context.task.replace_settings(settings)  # `begin` may have written its training data.
         try:
             training_run.train(
-                _make_dataset_function(task, settings, shared, static_shapes=not is_dynamic),
+                _make_dataset_function(task, settings, context, static_shapes=not is_dynamic),
                 evaluate=(lambda: task.score(predict_eval())) if tuning.eval_steps else None)
         except loop.DivergedError:
             strategies.free_memory([*model.variables, *optimizer.variables])
@@ -144,8 +144,8 @@ def one_run(settings, shared):
     restored = os.path.join(output_dir, BEST_FOLDER if best_step else "")
     if step and not tuning.do_train and holds_adapters(restored):
         load_pretrained(model, restored)  # Merges them.
-    for technique in shared.techniques:
-        technique.finish(build, output_dir, shared.writes)
+    for technique in context.techniques:
+        technique.finish(build, output_dir, context.writes)
     results, outputs = {}, None
     if task.eval_features is not None:
         outputs = predict_eval()
@@ -153,58 +153,58 @@ def one_run(settings, shared):
     return TrainedModel(model, optimizer, predictor, settings.training.output_dir, step, results, outputs)
 
 
-def _build(settings, shared, task):
+def _make_build(settings, context, task):
     """Creates the Build of a run: the model and the optimizer, with the changes of the techniques."""
     steps = settings.num_train_steps(task.num_train_examples) if settings.tuning.do_train else None
-    with shared.strategy.scope():
-        model = task.new_model(lambda: _encoder(settings, shared))
+    with context.strategy.scope():
+        model = task.new_model(lambda: _make_encoder(settings, context))
         optimizer = make_optimizer(settings.optimizer, settings.step, steps or 1,
                                    int((steps or 1) * settings.tuning.warmup_proportion))
         build = Build(model, optimizer, task.loss, settings.training.random_seed, steps)
-        for technique in shared.techniques:
+        for technique in context.techniques:
             technique.build(build)
     return build
 
 
-def _encoder(settings, shared):
+def _make_encoder(settings, context):
     """Creates the encoder of a run. Call it in the strategy's scope."""
     fast = strategies.choose_fast(
-        shared.strategy, shared.config, settings.step.jit_compile, recompute=settings.step.recompute_activations,
-        remove_padding=strategies.may_group_by_length(settings, shared.strategy))
-    return FastEncoder(shared.config, fast, seed=settings.training.random_seed, dtype=settings.step.dtype_policy)
+        context.strategy, context.config, settings.step.jit_compile, recompute=settings.step.recompute_activations,
+        remove_padding=strategies.may_group_by_length(settings, context.strategy))
+    return FastEncoder(context.config, fast, seed=settings.training.random_seed, dtype=settings.step.dtype_policy)
 
 
-def _make_dataset_function(task, settings, shared, static_shapes):
+def _make_dataset_function(task, settings, context, static_shapes):
     """Returns the `make_dataset` of a task's training, packed or not. See loop.TrainingRun.train."""
     def make_dataset(first_step, share):
         seed = settings.training.random_seed
         if settings.tuning.pack_sequences:
-            dataset = task.packed_training_batches(seed, first_step, share, multiple=(
-                shared.strategy.num_replicas_in_sync * settings.step.accumulate_steps))
+            dataset = task.make_packed_batches(seed, first_step, share, multiple=(
+                context.strategy.num_replicas_in_sync * settings.step.accumulate_steps))
         else:
             dataset = task.training_batches(seed, first_step, share, static_shapes=static_shapes)
-        for technique in shared.techniques:
+        for technique in context.techniques:
             dataset = technique.batches(dataset)
         return dataset
     return make_dataset
 
 
-def write_results(folder, shared, results):
+def write_results(folder, context, results):
     """Writes and prints eval_results.txt if there are results and this process writes files."""
-    if shared.writes and results:
+    if context.writes and results:
         evaluation_results.write_results(os.path.join(folder, RESULTS_FILE), results)
 
 
-def _open_training_run(settings, shared, build):
+def _open_training_run(settings, context, build):
     """Creates the loop.TrainingRun of a Build."""
-    task, eval_steps = shared.task.with_settings(settings), settings.tuning.eval_steps
+    task, eval_steps = context.task.replace_settings(settings), settings.tuning.eval_steps
     evaluations = loop.Evaluations(
         eval_steps, task.metric if eval_steps else None, settings.tuning.early_stopping_evals,
-        max((each.counts_from(build.steps) for each in shared.techniques), default=0) if build.steps else 0)
+        max((each.counts_from(build.steps) for each in context.techniques), default=0) if build.steps else 0)
     return loop.TrainingRun(
-        shared.strategy, build.model, build.optimizer, build.loss, settings.training, build.steps or 1,
+        context.strategy, build.model, build.optimizer, build.loss, settings.training, build.steps or 1,
         step_settings=settings.step, init_checkpoint=task.init_checkpoint, init_layers=build.init_layers,
-        new_variables=shared.new_variables, evaluations=evaluations, network=build.network, aside=build.aside,
+        new_variables=context.new_variables, evaluations=evaluations, network=build.network, aside=build.aside,
         trains=build.steps is not None, count_flops=build.flops)
 
 
@@ -212,15 +212,15 @@ def _check_trained(settings, missing):
     """Raises InputError unless init_checkpoint has all task variables. `missing`: Names of variables it lacks."""
     output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
     if not checkpoint:
-        hint = "train first, or give `init_checkpoint`"
+        hint = "train first, or set `init_checkpoint`"
         if exists(os.path.join(output_dir, "run_1")):
-            hint = "give its `num_runs`"
+            hint = "set `num_runs` as in training"
         if exists(os.path.join(output_dir, SEARCH_FOLDER)):
-            hint = "its search has not come to its end, go on with it"
-        raise InputError(f"`output_dir`={output_dir}: holds no checkpoint to evaluate; {hint}")
+            hint = "set `search` to resume its unfinished search"
+        raise InputError(f"`output_dir`={output_dir}: contains no checkpoint to evaluate; {hint}")
     if missing:
-        raise InputError(f"`init_checkpoint`={checkpoint}: is not of a model that was trained for this task, it lacks "
-                         f"{', '.join(missing)}; give `do_train`, or the `output_dir` of a run")
+        raise InputError(f"`init_checkpoint`={checkpoint}: was not trained for this task; it lacks "
+                         f"{', '.join(missing)}; set `do_train`, or set `output_dir` to a finished run")
 
 
 def _mean_and_deviation(all_results):

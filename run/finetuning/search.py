@@ -13,12 +13,12 @@ from bert_tf.files import exists, new_file, remove
 from bert_tf.run_state import TRIAL_FILE, RunState
 from run.evaluation import plots
 from run.finetuning import head, runs
-from run.finetuning.settings import SEARCH_FOLDER, FineTuningSettings, short
+from run.finetuning.settings import SEARCH_FOLDER, FineTuningSettings, format_number
 from run.techniques.settings import TrainedWeightsSettings, WeightPruningSettings
 from run.training import checkpoints
 from run.training.loop import DivergedError
 
-TABLE_FILE, PICTURE_FILE = "search.tsv", "search.png"  # In SEARCH_FOLDER.
+TABLE_FILE, PLOT_FILE = "search.tsv", "search.png"  # In SEARCH_FOLDER.
 SETTINGS = ("train_batch_size", "learning_rate", "num_train_epochs")
 
 
@@ -56,12 +56,12 @@ class Trial:
         return RunState(self.folder, dict(zip(SETTINGS, self.values, strict=True)), name=TRIAL_FILE)
 
 
-def run(settings, shared):
+def run(settings, context):
     """Trains and evaluates each unfinished trial, and uses the best by the task's metric.
 
     Args:
       settings: FineTuningSettings, whose `runs` are the trials.
-      shared: runs.Shared.
+      context: runs.RunContext.
 
     Returns:
       runs.TrainedModel. The best trial. Its weights and results are also written to output_dir, in the form of a run.
@@ -69,46 +69,46 @@ def run(settings, shared):
     Raises:
       InputError: If no trial has a score.
     """
-    metric, output_dir = shared.task.metric, settings.training.output_dir
-    trials = [_with_kept_results(Trial(each)) for each in settings.runs]
+    metric, output_dir = context.task.metric, settings.training.output_dir
+    trials = [_load_results(Trial(each)) for each in settings.runs]
     for number, trial in enumerate(trials):
         if trial.results is None:
             print(f"search: trial {number + 1} of {len(trials)}, {trial.name}", flush=True)
-            trials[number] = _finish(trial, shared)
-        best = _best(trials, metric)
-        if shared.writes:
+            trials[number] = _finish(trial, context)
+        best = _find_best(trials, metric)
+        if context.writes:
             _remove_checkpoints(trials, best)
             _write_table(os.path.join(output_dir, SEARCH_FOLDER, TABLE_FILE), trials, metric)
-    print("\n".join(_table(trials, best, metric)))
+    print("\n".join(_format_table(trials, best, metric)))
     if best is None:
-        raise InputError(f"`search`: in none of {len(trials)} trials was the loss a finite number to the end; lower "
-                         "`search_learning_rates` may help")
-    return _use(best, settings, shared, trials)
+        raise InputError(f"`search`: the loss was not finite in any of {len(trials)} trials; set lower "
+                         "`search_learning_rates`")
+    return _save_best(best, settings, context, trials)
 
 
-def _use(best, settings, shared, trials):
+def _save_best(best, settings, context, trials):
     """Returns the TrainedModel of the best trial; saves its weights and results in output_dir and plots the search."""
-    metric, output_dir = shared.task.metric, settings.training.output_dir
-    print(f"best of {len(trials)} trials by {metric}: {best.folder}; {output_dir} has its weights")
+    metric, output_dir = context.task.metric, settings.training.output_dir
+    print(f"best of {len(trials)} trials by {metric}: {best.folder}; its weights are in {output_dir}")
     if not exists(os.path.join(best.folder, "checkpoint")):  # An earlier, larger search preferred another one.
-        print(f"{best.folder}: trained again, its weights are not kept any more")
-        if shared.writes:  # Marks it as unfinished in case this process is killed.
+        print(f"{best.folder}: training again, since its weights were deleted")
+        if context.writes:  # Marks it as unfinished in case this process is killed.
             remove(os.path.join(best.folder, TRIAL_FILE))
-        shared = dataclasses.replace(shared, new_variables=head.new_variables(
-            shared.task, settings.model.init_checkpoint, settings.tuning.keep_head, shared.config))
-        _finish(best, shared)
-    tuned = runs.one_run(dataclasses.replace(
+        context = dataclasses.replace(context, new_variables=head.choose_new_variables(
+            context.task, settings.model.init_checkpoint, settings.tuning.keep_head, context.config))
+        _finish(best, context)
+    trained_model = runs.run_once(dataclasses.replace(
         best.settings, tuning=dataclasses.replace(best.settings.tuning, do_train=False, keep_head=None),
-        trained_weights=TrainedWeightsSettings(), weight_pruning=WeightPruningSettings()), shared)
-    if shared.writes:
-        checkpoints.save_only_checkpoint(output_dir, tuned.model, tuned.step)
-        plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PICTURE_FILE),
+        trained_weights=TrainedWeightsSettings(), weight_pruning=WeightPruningSettings()), context)
+    if context.writes:
+        checkpoints.save_only_checkpoint(output_dir, trained_model.model, trained_model.step)
+        plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PLOT_FILE),
                              [(*trial.values, trial.results.get(metric)) for trial in trials], metric)
-    runs.write_results(output_dir, shared, tuned.results)
-    return tuned
+    runs.write_results(output_dir, context, trained_model.results)
+    return trained_model
 
 
-def _with_kept_results(trial):
+def _load_results(trial):
     """Returns a Trial with the results in its directory, unchanged if there are none; raises InputError if damaged."""
     state = trial.state
     if not state.is_resumed:
@@ -120,22 +120,22 @@ def _with_kept_results(trial):
     return dataclasses.replace(trial, results=results)
 
 
-def _finish(trial, shared):
+def _finish(trial, context):
     """Trains and evaluates a trial, or resumes it; returns it with its results, which are saved to its directory."""
     try:
-        tuned = runs.one_run(trial.settings, shared)
-        results = tuned.results
-        tuned.free()
-        runs.write_results(trial.folder, shared, results)
+        trained_model = runs.run_once(trial.settings, context)
+        results = trained_model.results
+        trained_model.free()
+        runs.write_results(trial.folder, context, results)
     except DivergedError as error:
         print(f"{trial.name}: {error.event}")  # Without the advice, since its checkpoints are deleted.
         results = {}
-    if shared.writes:
+    if context.writes:
         trial.state.finish("results", results)
     return dataclasses.replace(trial, results=results)
 
 
-def _best(trials, metric):
+def _find_best(trials, metric):
     """Returns the Trial with the highest metric, the first if equal, or None if none has results."""
     return max((trial for trial in trials if trial.results), key=lambda trial: trial.results[metric], default=None)
 
@@ -146,7 +146,7 @@ def _remove_checkpoints(trials, best):
             checkpoints.remove_checkpoints(trial.folder)
 
 
-def _columns(trials, metric):
+def _list_columns(trials, metric):
     """Returns the names of the trials' results, the metric first."""
     names = {name for trial in trials for name in trial.results or ()}
     return sorted(names, key=lambda name: (name != metric, name == "global_step", name))
@@ -154,7 +154,7 @@ def _columns(trials, metric):
 
 def _write_table(path, trials, metric):
     """Writes search.tsv: one row per finished trial."""
-    names = _columns(trials, metric)
+    names = _list_columns(trials, metric)
     with new_file(path, newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow([*SETTINGS, *names, "folder"])
@@ -162,13 +162,13 @@ def _write_table(path, trials, metric):
                          for trial in trials if trial.results is not None)
 
 
-def _table(trials, best, metric):
+def _format_table(trials, best, metric):
     """Yields the lines of a table of trials as text."""
-    names = [name for name in _columns(trials, metric) if name not in ("loss", "global_step")]
+    names = [name for name in _list_columns(trials, metric) if name not in ("loss", "global_step")]
     rows = [("batch size", "learning rate", "epochs", "steps", *names, "")]
     for trial in trials:
         results, note = trial.results, "best" if trial is best else ""
-        rows.append((*map(short, trial.values), str(results.get("global_step", "")),
+        rows.append((*map(format_number, trial.values), str(results.get("global_step", "")),
                      *(f"{results[name]:.4f}" if name in results else "-" for name in names),
                      note if results else "diverged"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -17,11 +17,12 @@ from data_prep.tasks import DATA
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 
-OF_PACKS = {"pack_sequences"}  # Flags that scripts do not have if examples of their task cannot be packed.
+PACKING_FLAGS = {"pack_sequences"}  # Flags that scripts do not have if examples of their task cannot be packed.
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
 # Names of files that runs of all tasks write to output_dir, except for names that no data file would have.
-WRITTEN = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|(eval_results|eval_report|test_predictions)\.txt|"
-           r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.(json|tsv)")
+OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
+                r"(eval_results|eval_report|test_predictions)\.txt|"
+                r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.(json|tsv)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +61,8 @@ class TuningSettings(Settings):
     @property
     def splits(self):
         """The splits to read: a list of "train", "dev", and "test", according to the steps to run."""
-        wanted = {"train": self.do_train, "dev": self.do_eval, "test": self.do_predict}
-        return [split for split, is_wanted in wanted.items() if is_wanted]
+        selected = {"train": self.do_train, "dev": self.do_eval, "test": self.do_predict}
+        return [split for split, is_selected in selected.items() if is_selected]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +88,7 @@ class SearchSettings(Settings):
     def check(self):
         for field in dataclasses.fields(self)[1:]:
             if not getattr(self, field.name):
-                raise InputError(f"`{field.name}`: a value to try is needed")
+                raise InputError(f"`{field.name}`: must contain at least one value")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,9 +118,9 @@ class FineTuningSettings(Settings):
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do, or if an output would overwrite data."""
         if not self.tuning.splits:
-            raise InputError("nothing to do: give `do_train`, `do_eval` or `do_predict`")
+            raise InputError("nothing to do; set `do_train`, `do_eval`, or `do_predict`")
         names = ("train_file", "dev_file", "test_file", "predict_file")
-        paths.check_files_not_overwritten("output_dir", self.training.output_dir, WRITTEN, {
+        paths.check_files_not_overwritten("output_dir", self.training.output_dir, OUTPUT_FILES, {
             name: getattr(self.task, name, None) for name in names})
 
     @property
@@ -131,23 +132,23 @@ class FineTuningSettings(Settings):
     def runs(self):
         """List of FineTuningSettings, one per run: itself, one per seed, or the trials of a search."""
         if self.search.search:
-            return [self._trial(*values) for values in itertools.product(*map(
+            return [self._make_trial(*values) for values in itertools.product(*map(
                 dict.fromkeys, (self.search.search_batch_sizes, self.search.search_learning_rates,
                                 self.search.search_epochs)))]
         if self.tuning.num_runs == 1:
             return [self]
-        return [self._run_of_seeds(number) for number in range(self.tuning.num_runs)]
+        return [self._make_run(number) for number in range(self.tuning.num_runs)]
 
-    def _run_of_seeds(self, number):
+    def _make_run(self, number):
         """Returns the settings of run `number`, 0-based, of the runs over seeds."""
         training = dataclasses.replace(
             self.training, output_dir=os.path.join(self.training.output_dir, f"run_{number + 1}"),
             random_seed=self.training.random_seed + number)
         return dataclasses.replace(self, training=training, tuning=dataclasses.replace(self.tuning, num_runs=1))
 
-    def _trial(self, batch_size, learning_rate, num_epochs):
+    def _make_trial(self, batch_size, learning_rate, num_epochs):
         """Returns the settings of a trial of the search, with `search` disabled."""
-        name = f"batch{batch_size}_lr{short(learning_rate)}_epochs{short(num_epochs)}"
+        name = f"batch{batch_size}_lr{format_number(learning_rate)}_epochs{format_number(num_epochs)}"
         training = dataclasses.replace(
             self.training, output_dir=os.path.join(self.training.output_dir, SEARCH_FOLDER, name),
             train_batch_size=batch_size)
@@ -157,18 +158,18 @@ class FineTuningSettings(Settings):
             tuning=dataclasses.replace(self.tuning, num_train_epochs=num_epochs))
 
     def num_train_steps(self, num_examples):
-        """Returns the steps in `num_train_epochs`, as in the original BERT; raises InputError if 0. See `fitting`."""
+        """Returns the steps in `num_train_epochs`, as in the original BERT; raises InputError if 0."""
         batch_size, num_epochs = self.training.train_batch_size, self.tuning.num_train_epochs
         steps = int(num_examples / batch_size * num_epochs)
         if steps > LARGEST_NUMBER:
-            raise InputError(f"`num_train_epochs`={num_epochs}: makes {steps:,} steps of {num_examples} examples; at "
-                             f"most {LARGEST_NUMBER:,} are possible")
+            raise InputError(f"`num_train_epochs`={num_epochs}: requires {steps:,} steps for {num_examples} examples; "
+                             f"must be at most {LARGEST_NUMBER:,} steps")
         if steps < 1:
             raise InputError(f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples do not "
-                             "fill one batch")
+                             "fill one batch; set a smaller batch size")
         return steps
 
-    def fitting(self, num_examples, multiple=1):
+    def fit_batch_size(self, num_examples, multiple=1):
         """Returns settings with a batch of all examples if all epochs together would not fill a batch.
 
         Args:
@@ -182,7 +183,7 @@ class FineTuningSettings(Settings):
         return dataclasses.replace(self, training=dataclasses.replace(self.training, train_batch_size=smaller))
 
 
-def short(number):
+def format_number(number):
     """Formats a number unambiguously and without a trailing .0: 2, 0.5, 5e-05."""
     return str(number).removesuffix(".0")
 
@@ -204,7 +205,7 @@ class DataSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class FineTunedSettings(Settings):
-    """A fine-tuned model, and the data of its task. See run.finetuning.fine_tuned.
+    """A fine-tuned model, and the data of its task. See run.finetuning.fine_tuned_model.
 
     Attributes:
       metadata: TaskMetadata of the model, once resolved. None if it has none and `needs_task` is False.
@@ -232,10 +233,10 @@ class FineTunedSettings(Settings):
           **data: Values of DataSettings.
         """
         values = settings.values() | data | {"config": settings.config}
-        own = cls().replace_values(values).add_file_values()
-        own = own.replace_values({"max_seq_length": settings.card.max_seq_length})
-        places.check(own.task, own.tuning)
-        return own
+        opened = cls().replace_values(values).add_file_values()
+        opened = opened.replace_values({"max_seq_length": settings.card.max_seq_length})
+        places.check(opened.task, opened.tuning)
+        return opened
 
     def add_file_values(self):
         """See Settings. Raises InputError if the model was not fine-tuned, or for data of another task."""
@@ -248,7 +249,7 @@ class FineTunedSettings(Settings):
         if not self.needs_task:
             return settings
         if metadata is None or metadata.kind not in DATA:
-            raise InputError(f"no {task_metadata.TASK_FILE} there says that it was fine-tuned for a task",
+            raise InputError(f"must be a fine-tuned model, with a {task_metadata.TASK_FILE} that names its task",
                              "init_checkpoint", checkpoint)
         task = DATA[metadata.kind].Settings.from_model(started_with, self.data)
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())

@@ -14,14 +14,15 @@ def run(settings):
     model_folder.check_no_pickle(settings.input)
     tokenizer = _find_tokenizer(settings.input)
     vocab = settings.vocab_file or tokenizer.vocab_file
-    kept = task_metadata.read(settings.adapter or settings.input)
+    metadata = task_metadata.read(settings.adapter or settings.input)
     for line in checkpoints.convert(
             settings.input, settings.output, settings.format, config, vocab and to_vocab_txt(vocab),
-            task=kept and kept.task, tokenizer=tokenizer, adapter=settings.adapter,
+            task=metadata and metadata.task, tokenizer=tokenizer, adapter=settings.adapter,
             max_position_embeddings=settings.max_position_embeddings, position_extension=settings.position_extension):
         print(line)
-    if kept and kept.source == TASK_FILE and settings.format == "tf1":  # Others specify the task, or have no heads.
-        task_metadata.keep(settings.output, kept)
+    # Other formats and sources specify the task, or have no heads.
+    if metadata and metadata.source == TASK_FILE and settings.format == "tf1":
+        task_metadata.keep(settings.output, metadata)
 
 
 def _find_tokenizer(source):
@@ -29,5 +30,5 @@ def _find_tokenizer(source):
     try:
         return model_folder.find_tokenizer(source)
     except InputError as error:
-        print(f"note: {error}; only the weights are converted", file=sys.stderr)
+        print(f"note: {error}; converting only the weights", file=sys.stderr)
         return model_folder.TokenizerFiles()

@@ -13,7 +13,7 @@ from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint as checkpoints
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.prediction import Predictor
-from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.fine_tuned_model import FineTunedModel
 from run.finetuning.settings import FineTunedSettings
 from run.inference import feature_models
 from run.tasks import TASKS
@@ -28,69 +28,69 @@ def run(settings):
 
     Raises:
       InputError: See bert_tf.serving.checkpoint.load. Also if the task has no development data, if the data do not
-        match it, if the export is of another kind, or if a score decreased by more than `most_lost`.
+        match it, if the export has another kind, or if a score decreased by more than `most_lost`.
     """
     checkpoint, path = settings.model.init_checkpoint, settings.export.model
     kind = settings.card.kind
     if kind not in TASKS:
-        raise InputError("of a model that is no fine-tuned task's there is no score", "init_checkpoint", checkpoint)
+        raise InputError("must be a fine-tuned model", "init_checkpoint", checkpoint)
     servable, card = checkpoints.load(settings)
     if card.window_pooling:
-        raise InputError(f"`init_checkpoint`={checkpoint}: reads long texts in windows, and exports are compared on "
-                         "single ones; compare what both answer by run.predict")
+        raise InputError(f"`init_checkpoint`={checkpoint}: splits long texts into windows, but exports are compared on "
+                         "single windows; compare the predictions of run.predict instead")
     export = feature_models.open_export(path)
     if export.kind != kind:
-        raise InputError(f"`model`={path}: is of a {export.kind}, `init_checkpoint`={checkpoint} of a {kind}")
-    task = FineTuned.open(FineTunedSettings.from_served(settings)).task
+        raise InputError(f"`model`={path}: is a {export.kind}, but `init_checkpoint`={checkpoint} is a {kind}")
+    task = FineTunedModel.open(FineTunedSettings.from_served(settings)).task
     predictor = Predictor(tf.distribute.get_strategy(), servable.model, per_position=task.per_position)
     features = {name: task.eval_features[name] for name in FEATURES}
-    whole = _timed(predictor, features, settings.eval_batch_size, "checkpoint")
-    report = compare(task, whole, _timed(export, features, settings.eval_batch_size))
-    print(as_text(report))
+    original = _time_model(predictor, features, settings.eval_batch_size, "checkpoint")
+    report = compare(task, original, _time_model(export, features, settings.eval_batch_size))
+    print(format_report(report))
     if settings.output_file:
         with files.new_file(settings.output_file) as file:
             json.dump(report, file, indent=1)
             file.write("\n")
     lost = -100 * report["scores"][task.metric]["difference"]
     if settings.most_lost is not None and lost > settings.most_lost:
-        raise InputError(f"`most_lost`={settings.most_lost}: {task.metric} fell by {lost:.2f} points")
+        raise InputError(f"`most_lost`={settings.most_lost}: {task.metric} decreased by {lost:.2f} points")
 
 
-def compare(task, whole, export):
+def compare(task, original, export):
     """Compares two models on the development data of a task.
 
     Args:
       task: Task that has read the data.
-      whole, export: Tuples of a model's outputs, dict of arrays, and their duration in seconds.
+      original, export: Tuples of a model's outputs, dict of arrays, and their duration in seconds.
 
     Returns:
       Dict of JSON values: "scores", dict of metric to "checkpoint", "export", and "difference"; "decisions" and
       "equal_decisions", the number of decisions and of identical ones; "seconds" of each model.
     """
-    scores = [task.score(outputs) for outputs, _ in (whole, export)]
-    decisions = [task.decisions(outputs) for outputs, _ in (whole, export)]
+    scores = [task.score(outputs) for outputs, _ in (original, export)]
+    decisions = [task.decisions(outputs) for outputs, _ in (original, export)]
     return {
         "scores": {name: {"checkpoint": first, "export": scores[1][name], "difference": scores[1][name] - first}
                    for name, first in scores[0].items() if name != "loss"},
         "decisions": len(decisions[0]),
         "equal_decisions": sum(first == second for first, second in zip(*decisions, strict=True)),
-        "seconds": {"checkpoint": whole[1], "export": export[1]},
+        "seconds": {"checkpoint": original[1], "export": export[1]},
     }
 
 
-def as_text(report):
+def format_report(report):
     """Formats the result of `compare` as a table."""
     width = max(map(len, report["scores"]))
     lines = [f"{'':{width}}  checkpoint    export  difference"]
     lines += [f"{name:{width}}  {row['checkpoint']:10.4f}{row['export']:10.4f}{row['difference']:+12.4f}"
               for name, row in report["scores"].items()]
-    lines.append(f"{report['equal_decisions']:,} of {report['decisions']:,} decisions are the same; checkpoint "
-                 f"{report['seconds']['checkpoint']:.1f} s, export {report['seconds']['export']:.1f} s, each with its "
-                 "start")
+    lines.append(f"{report['equal_decisions']:,} of {report['decisions']:,} decisions are identical; checkpoint "
+                 f"{report['seconds']['checkpoint']:.1f} s, export {report['seconds']['export']:.1f} s, each "
+                 "including its start")
     return "\n".join(lines)
 
 
-def _timed(model, *arguments):
+def _time_model(model, *arguments):
     """Returns the outputs of a model and the seconds it took."""
     start = time.perf_counter()
     outputs = model(*arguments)

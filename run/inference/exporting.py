@@ -29,14 +29,14 @@ def export_saved_model(servable, card, settings, litert_content=None):
     """Writes the SavedModel of a Servable, including the bytes of a LiteRT model."""
     path, has_warmup = export.save(servable, settings.export_dir, version=settings.version, weights=settings.weights,
                                    litert=litert_content)
-    labels = f", labels {', '.join(card.labels)}" if card.labels else ""
+    labels = f"; labels {', '.join(card.labels)}" if card.labels else ""
     print(f"{path}: SavedModel of a {servable.kind}, {_megabytes(path):.1f} MB, with the signatures serving_default "
-          f"({', '.join(servable.text_inputs)}), ids and tf_example{labels}")
+          f"({', '.join(servable.text_inputs)}), ids, and tf_example{labels}")
     if litert_content:
         print(f"{os.path.join(path, export.LITERT_FILE)}: LiteRT model with {settings.with_litert} weights, "
               f"{len(litert_content) / 1e6:.1f} MB")
     if not has_warmup:
-        print("warm-up requests were left out; they need: pip install --no-deps tensorflow-serving-api==2.20.0")
+        print("note: warm-up requests are omitted; they require: pip install --no-deps tensorflow-serving-api==2.20.0")
 
 
 def export_litert(settings):
@@ -51,9 +51,9 @@ def export_litert(settings):
         with open(local, "wb") as file:
             file.write(content)
         differences = litert.largest_differences(servable, local)
-    print(f"{path}: LiteRT model of a {servable.kind} with {settings.weights} weights, {len(content) / 1e6:.1f} MB; it "
-          f"takes {', '.join(servable.text_inputs)}, up to {servable.max_seq_length} ids, and its numbers are within "
-          f"{', '.join(f'{value:.1e} ({name})' for name, value in differences.items())} of the whole model's")
+    print(f"{path}: LiteRT model of a {servable.kind} with {settings.weights} weights, {len(content) / 1e6:.1f} MB; "
+          f"inputs {', '.join(servable.text_inputs)}, up to {servable.max_seq_length} tokens; largest difference from "
+          f"the original model: {', '.join(f'{value:.1e} ({name})' for name, value in differences.items())}")
 
 
 def convert(settings, weights):

@@ -32,13 +32,14 @@ def run(settings):
     extractor = Extractor(settings, config, layers, settings.compute, settings.use_one_hot_embeddings)
     # A window of texts is read before its first embeddings exist.
     decoder = LineDecoder()
-    asked, texts = itertools.tee(read_texts(settings.input_file, decoder))
-    rows = (pool(*row, settings.pooling) for row in extractor(asked))
+    inputs, texts = itertools.tee(read_texts(settings.input_file, decoder))
+    rows = (pool(*row, settings.pooling) for row in extractor(inputs))
     with vector_files.WRITERS[settings.output_format](settings.output_file, layers, config.hidden_size) as writer:
         for (pieces, vectors), pair in zip(tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True), texts,
                                            strict=True):
             writer.write(pieces, vectors, " ||| ".join(filter(None, pair)))
-    print(f"{settings.output_file}: vectors of {writer.num_rows:,} lines, layers {settings.layers}{extractor.cut}")
+    print(f"{settings.output_file}: embeddings of {writer.num_rows:,} lines, layers {settings.layers}"
+          f"{'; ' if str(extractor.truncation) else ''}{extractor.truncation}")
     decoder.tell(settings.input_file)
 
 
@@ -53,7 +54,7 @@ class Extractor:
       use_one_hot_embeddings: bool. See ExtractionSettings.
 
     Attributes:
-      cut: CutTexts of all texts so far.
+      truncation: TruncationCounter of all texts so far.
 
     Raises:
       InputError: If a vocabulary or checkpoint does not match the config, or if devices do not exist.
@@ -73,16 +74,16 @@ class Extractor:
                                   dtype=DTYPE_POLICIES[compute])
         print(load_pretrained(encoder, checkpoint), file=sys.stderr)
         self._predictor = prediction.Predictor(
-            strategy, chosen_layers(encoder, layers), per_position=True, static_shapes=not is_dynamic,
+            strategy, make_layer_model(encoder, layers), per_position=True, static_shapes=not is_dynamic,
             network=encoder)
         self._batch_size = settings.batch_size
         self._batch_bytes = 4 * self._batch_size * self._max_seq_length * len(layers) * config.hidden_size
-        self.cut = CutTexts(self._tokenizer, self._max_seq_length)
+        self.truncation = TruncationCounter(self._tokenizer, self._max_seq_length)
 
     def __call__(self, texts):
         """Yields the results of `extract` for an iterable of (text_a, text_b)."""
         yield from extract(texts, self._tokenizer, self._predictor, self._max_seq_length, self._batch_size,
-                           max(1, WINDOW_BYTES // self._batch_bytes), self.cut)
+                           max(1, WINDOW_BYTES // self._batch_bytes), self.truncation)
 
 
 def read_texts(path, decoder=None):
@@ -100,7 +101,7 @@ def read_texts(path, decoder=None):
             yield pair.groups() if pair else (text, "")
 
 
-class CutTexts:
+class TruncationCounter:
     """Counts the lines that exceed the model's length. Its string reports their number.
 
     Args:
@@ -110,7 +111,7 @@ class CutTexts:
 
     def __init__(self, tokenizer, max_seq_length):
         self._tokenizer, self._max_seq_length = tokenizer, max_seq_length
-        self._num_cut = self._num_pieces = 0
+        self._num_lines = self._num_tokens = 0
 
     def count(self, texts, features):
         """Adds a list of (text_a, text_b) and their features, dict of arrays [n, S]."""
@@ -121,17 +122,17 @@ class CutTexts:
         lengths = [self._tokenizer.tokenize(column).row_lengths().numpy() for column in zip(*full, strict=True)]
         special = 2 + (lengths[1] > 0)
         excess = lengths[0] + lengths[1] + special - self._max_seq_length
-        self._num_cut += int((excess > 0).sum())
-        self._num_pieces += int(excess.sum())
+        self._num_lines += int((excess > 0).sum())
+        self._num_tokens += int(excess.sum())
 
     def __str__(self):
-        if not self._num_cut:
+        if not self._num_lines:
             return ""
-        return (f"; {self._num_cut:,} of them were longer than --max_seq_length={self._max_seq_length} and lost "
-                f"{self._num_pieces:,} pieces together")
+        return (f"{self._num_lines:,} line{'s' * (self._num_lines > 1)} exceeded --max_seq_length="
+                f"{self._max_seq_length}; truncated {self._num_tokens:,} tokens in total")
 
 
-def chosen_layers(encoder, layers):
+def make_layer_model(encoder, layers):
     """Creates a model that returns the outputs of some of an encoder's layers, for run.arrays.prediction.
 
     Args:
@@ -148,27 +149,27 @@ def chosen_layers(encoder, layers):
     return model
 
 
-def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches, cut):
+def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches, truncation):
     """Yields the tokens of each text, list of str, and their embeddings, float32 [tokens, layers, H].
 
     Args:
       texts: Iterable of (text_a, text_b).
       tokenizer: BertTokenizer.
-      predictor: run.arrays.prediction.Predictor of `chosen_layers`.
+      predictor: run.arrays.prediction.Predictor of `make_layer_model`.
       max_seq_length: int. Maximum length of a text in tokens.
       batch_size: int. Texts per batch.
       window_batches: int. Number of batches of consecutive texts to sort by length together.
-      cut: CutTexts.
+      truncation: TruncationCounter.
     """
     texts = iter(texts)
     while window := list(itertools.islice(texts, window_batches * batch_size)):
         encoded = tokenizer.encode(*zip(*window, strict=True), max_seq_length)
         features = {name: values.numpy() for name, values in encoded.items()}
-        cut.count(window, features)
+        truncation.count(window, features)
         vectors = predictor(features, batch_size, "encoding")["vectors"]
         lengths = features["input_mask"].sum(axis=1)
-        for ids, of_text, length in zip(features["input_ids"], vectors, lengths, strict=True):
-            yield [tokenizer.vocabulary[id_] for id_ in ids[:length]], of_text[:length]
+        for ids, text_vectors, length in zip(features["input_ids"], vectors, lengths, strict=True):
+            yield [tokenizer.vocabulary[id_] for id_ in ids[:length]], text_vectors[:length]
 
 
 def pool(pieces, vectors, pooling):

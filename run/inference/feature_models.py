@@ -32,14 +32,14 @@ class SavedModelOfFeatures:
         signature = loaded.signatures.get("serving_default")
         self.kind = exports.find_kind(signature.structured_outputs if signature else {})
         if self.kind is None or "ids" not in loaded.signatures:
-            raise InputError(f"`model`={path}: is not of a model of these scripts")
+            raise InputError(f"`model`={path}: was not exported by these scripts")
         self._loaded, self._signature = loaded, loaded.signatures["ids"]  # `_loaded` keeps the variables alive.
 
     def __call__(self, features, batch_size):
         """Returns the logits of the original model, dict of arrays [n, ...]. `features`: See Predictor."""
         static_length = self._static_length
         if static_length not in (None, features["input_ids"].shape[-1]):
-            raise InputError(f"`max_seq_length`={features['input_ids'].shape[-1]}: the export takes {static_length}")
+            raise InputError(f"`max_seq_length`={features['input_ids'].shape[-1]}: the export requires {static_length}")
 
         def answer(features, training):
             return self._numbers(features)

@@ -25,27 +25,27 @@ def run(settings):
     config, decoder = settings.model.config, files.LineDecoder()
     lines = list(extraction.read_texts(settings.input_file, decoder))
     if not lines:
-        raise InputError(f"`input_file`={settings.input_file}: holds no line")
+        raise InputError(f"`input_file`={settings.input_file}: contains no lines")
     decoder.tell(settings.input_file)
-    kept = _read(settings, len(lines), config.hidden_size) if settings.vectors else None
+    stored = _read(settings, len(lines), config.hidden_size) if settings.vectors else None
     extractor = extraction.Extractor(settings, config, [settings.layer])
-    vectors = _pooled(extractor, lines, settings, "lines") if kept is None else kept
+    vectors = _embed(extractor, lines, settings, "lines") if stored is None else stored
     if not np.isfinite(vectors).all():
         path = settings.model.init_checkpoint
-        raise InputError("gives vectors with NaN or infinity", "init_checkpoint", path)
-    units = _units(vectors)
+        raise InputError("computes embeddings with NaN or infinity", "init_checkpoint", path)
+    units = _normalize(vectors)
     for query in settings.query or terminal.lines():
         pair = extraction.PAIR.fullmatch(query.strip())
-        asked = _pooled(extractor, [pair.groups() if pair else (query.strip(), "")], settings)
-        cosines = (units @ _units(asked)[0]).astype(np.float64)
+        query_vectors = _embed(extractor, [pair.groups() if pair else (query.strip(), "")], settings)
+        cosines = (units @ _normalize(query_vectors)[0]).astype(np.float64)
         print(query)
         for place in np.argsort(-cosines, kind="stable")[: settings.top_k]:
             print(f"  {cosines[place]:6.3f}  {place + 1:>6}  {' ||| '.join(filter(None, lines[place]))}", flush=True)
-    if str(extractor.cut):
-        print(f"note{extractor.cut}", file=sys.stderr)
+    if str(extractor.truncation):
+        print(f"note: {extractor.truncation}", file=sys.stderr)
 
 
-def _pooled(extractor, texts, settings, description=None):
+def _embed(extractor, texts, settings, description=None):
     """Returns float32 [n, H], the pooled embedding of each text."""
     rows = extractor(texts)
     if description:
@@ -53,7 +53,7 @@ def _pooled(extractor, texts, settings, description=None):
     return np.stack([extraction.pool(*row, settings.pooling)[1][0, 0] for row in rows])
 
 
-def _units(vectors):
+def _normalize(vectors):
     """Normalizes embeddings, float32 [n, H], to length 1."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), LEAST_NORM)
 
@@ -65,16 +65,16 @@ def _read(settings, num_lines, width):
         with files.local_copy(path) as local, np.load(local, allow_pickle=False) as arrays:
             vectors, layers = arrays["vectors"], arrays["layers"].tolist()
         if vectors.dtype.kind != "f" or vectors.ndim != 3 or len(layers) != vectors.shape[1]:
-            raise ValueError(f"it holds {vectors.dtype} {list(vectors.shape)} of the layers {layers}")
+            raise ValueError(f"contains {vectors.dtype} {list(vectors.shape)} of the layers {layers}")
     except (ValueError, KeyError, EOFError, OSError, TypeError, zipfile.BadZipFile) as error:  # TypeError: one array.
-        raise InputError(f"`vectors`={path}: is no .npz of extract_features: {error}") from error
+        raise InputError(f"`vectors`={path}: is not a .npz file of extract_features: {error}") from error
     if settings.layer not in layers:
-        raise InputError(f"`layer`={settings.layer}: {path} holds the layers {', '.join(map(str, layers))}")
+        raise InputError(f"`layer`={settings.layer}: {path} contains the layers {', '.join(map(str, layers))}")
     if vectors.shape[0] != num_lines or vectors.shape[2] != width:
-        raise InputError(f"`vectors`={path}: holds {vectors.shape[0]:,} vectors of width {vectors.shape[2]}; one of "
-                         f"width {width} for each of the {num_lines:,} lines is needed, as `pooling` of "
-                         "extract_features gives them")
+        raise InputError(f"`vectors`={path}: contains {vectors.shape[0]:,} embeddings of size {vectors.shape[2]}, but "
+                         f"must contain one of size {width} for each of the {num_lines:,} lines; set `pooling` for "
+                         "extract_features")
     vectors = vectors[:, layers.index(settings.layer)]
     if not np.isfinite(vectors).all():
-        raise InputError("contains NaN or infinity; extract the vectors again", "vectors", path)
+        raise InputError("contains NaN or infinity; extract the embeddings again", "vectors", path)
     return vectors

@@ -7,7 +7,7 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.serving import open_model
-from run.inference.formats import answer_files, request_files
+from run.inference.formats import prediction_files, request_files
 
 WINDOW_BATCHES = 32  # Number of batches of consecutive requests to sort by length together.
 
@@ -25,23 +25,23 @@ def run(settings):
     decoder = files.LineDecoder()
     requests = request_files.read(
         settings.input_file, model.inputs, settings.columns, settings.input_format, decoder)
-    num_rows = num_cut = 0
-    with (answer_files.writer(settings.output_file, settings.writes_table) as write,
+    num_rows = num_truncated = 0
+    with (prediction_files.writer(settings.output_file, settings.writes_table) as write,
           tqdm(desc="predicting", unit="row", dynamic_ncols=True) as progress):
-        for row in answers(model, requests, settings.batch_size):
+        for row in predict_rows(model, requests, settings.batch_size):
             write(row)
             num_rows += 1
-            num_cut += row["was_cut"]
+            num_truncated += row["was_cut"]
             progress.update()
         if not num_rows:
-            raise InputError(f"`input_file`={settings.input_file}: holds no row")
+            raise InputError(f"`input_file`={settings.input_file}: contains no rows")
     decoder.tell(settings.input_file)
-    if settings.output_file != answer_files.STANDARD_OUTPUT:
-        cut = f"; {num_cut:,} were longer than the model takes, and were cut" if num_cut else ""
-        print(f"{settings.output_file}: answers of a {model.kind} to {num_rows:,} row{'s' * (num_rows > 1)}{cut}")
+    if settings.output_file != prediction_files.STANDARD_OUTPUT:
+        note = f"; {num_truncated:,} were too long for the model and were truncated" if num_truncated else ""
+        print(f"{settings.output_file}: predictions of a {model.kind} for {num_rows:,} row{'s' * (num_rows > 1)}{note}")
 
 
-def answers(model, requests, batch_size):
+def predict_rows(model, requests, batch_size):
     """Yields the prediction for each request, in order, as a row of Kind.rows.
 
     Args:

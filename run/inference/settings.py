@@ -63,12 +63,12 @@ class FillMaskSettings(AnyModelSettings):
         """See Settings."""
         for text in self.text:
             if MASK not in text:
-                raise InputError(f"has no {MASK}", "text", text)
+                raise InputError(f"must contain {MASK}", "text", text)
 
     @property
     def texts(self):
         """Texts from the flag, list of str."""
-        return list(map(_without_other_bytes, self.text))
+        return list(map(_drop_invalid_bytes, self.text))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +90,7 @@ class AnswerSettings(AnyModelSettings):
     @property
     def questions(self):
         """Questions from the flag, list of str."""
-        return list(map(_without_other_bytes, self.question))
+        return list(map(_drop_invalid_bytes, self.question))
 
     def check_files(self):
         """See Settings."""
@@ -100,7 +100,7 @@ class AnswerSettings(AnyModelSettings):
     def read_context(self):
         """Reads the text of `context` or `context_file`."""
         if self.context is not None:
-            return _without_other_bytes(self.context)
+            return _drop_invalid_bytes(self.context)
         return read_bytes(self.context_file).decode("utf-8", "ignore")
 
 
@@ -136,22 +136,21 @@ class ExportSettings(CheckpointSettings):
     def check(self):
         """See Settings."""
         if self.weights not in WEIGHTS[self.format]:
-            raise InputError(f"`weights`={self.weights}: `format`={self.format} stores "
-                             f"{', '.join(WEIGHTS[self.format])}")
+            raise InputError(f"`weights`={self.weights}: must be one of {', '.join(WEIGHTS[self.format])} with "
+                             f"`format`={self.format}")
         if self.with_litert and self.format != "saved_model":
-            raise InputError(f"`with_litert`={self.with_litert}: goes with `format`=saved_model")
+            raise InputError(f"`with_litert`={self.with_litert}: requires `format`=saved_model")
         for name in ("lengths", "batch_sizes"):
             value = getattr(self, name)
             if not value:
-                raise InputError(f"`{name}`: at least one is needed")
+                raise InputError(f"`{name}`: must contain at least one value")
             if value != getattr(ExportSettings, name) and self.format == "saved_model" and not self.with_litert:
-                raise InputError(f"`{name}`={','.join(map(str, value))}: is of LiteRT's graphs, and has no effect with "
-                                 "`format`=saved_model; give `with_litert` too")
+                raise InputError(f"`{name}`={','.join(map(str, value))}: only applies to LiteRT; set `with_litert` "
+                                 "or `format`=litert")
         if self.version is not None and self.format != "saved_model":
-            raise InputError(f"`version`={self.version}: is a SavedModel's, and has no effect with "
-                             f"`format`={self.format}")
+            raise InputError(f"`version`={self.version}: requires `format`=saved_model")
         if self.compute != "float32" and self.format != "saved_model":
-            raise InputError(f"`compute`={self.compute}: goes with `format`=saved_model")
+            raise InputError(f"`compute`={self.compute}: requires `format`=saved_model")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,8 +263,8 @@ class ExtractionSettings(Settings):
     def check(self):
         """See Settings."""
         if self.devices.strategy_name == "multi_worker_mirrored":
-            raise InputError("`distribution_strategy`=multi_worker_mirrored: each worker would write the whole file; "
-                             "divide the input, and run one process for each part")
+            raise InputError("`distribution_strategy`=multi_worker_mirrored: each worker would write the complete "
+                             "file; split the input, and run one process per part")
 
     def check_files(self):
         """See Settings."""
@@ -277,15 +276,15 @@ class ExtractionSettings(Settings):
             layers = [int(layer) for layer in self.layers.split(",")]
         except ValueError:
             raise InputError(
-                f"`layers`={self.layers}: comma-separated whole numbers are needed, as -1,-2") from None
+                f"`layers`={self.layers}: must be comma-separated integers, such as -1,-2") from None
         for layer in layers:
             if not -num_layers <= layer < num_layers:
-                raise InputError(f"`layers`={self.layers}: there is no layer {layer}, the model has the layers 0 to "
-                                 f"{num_layers - 1}, from the last -1 to {-num_layers}")
+                raise InputError(f"`layers`={self.layers}: layer {layer} does not exist; must be from "
+                                 f"{-num_layers} to {num_layers - 1}")
         return layers
 
 
-def _without_other_bytes(text):
+def _drop_invalid_bytes(text):
     """Drops invalid UTF-8 bytes, which Python represents as surrogates, from an argument, as the tokenizer does."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 
@@ -322,7 +321,7 @@ class ConversionSettings(Settings):
         """See Settings."""
         paths.check_separate("output", self.output, {"input": self.input})
         if not files.is_empty(self.output) and not self.overwrite:
-            raise InputError("is not empty; choose another directory, or `overwrite`", "output", self.output)
+            raise InputError("is not empty; choose another directory, or set `overwrite`", "output", self.output)
         paths.check_files_not_overwritten("output", self.output, r".*", {
             name: getattr(self, name) for name in ("bert_config_file", "vocab_file", "adapter")})
 
@@ -356,11 +355,11 @@ class NearestSettings(Settings):
     def check(self):
         """See Settings."""
         if self.devices.strategy_name == "multi_worker_mirrored":
-            raise InputError("`distribution_strategy`=multi_worker_mirrored: a search runs on one machine")
+            raise InputError("`distribution_strategy`=multi_worker_mirrored: is not supported; set another strategy")
 
     def check_files(self):
         """See Settings."""
         config = self.model.config
         if not -config.num_hidden_layers <= self.layer < config.num_hidden_layers:
-            raise InputError(f"`layer`={self.layer}: the model has the layers 0 to {config.num_hidden_layers - 1}, "
-                             f"from the last -1 to {-config.num_hidden_layers}")
+            raise InputError(f"`layer`={self.layer}: must be from {-config.num_hidden_layers} to "
+                             f"{config.num_hidden_layers - 1}")

@@ -36,16 +36,16 @@ def fill_masks(model, texts, top_k):
     for text in texts:
         print(text)
         if MASK not in text:  # The next line may be valid.
-            print(f"  --text={text}: has no {MASK}")
+            print(f"  --text={text}: must contain {MASK}")
             continue
         last = {"text": [text]}
-        answer = model(**last)
-        for mask in range(answer["num_masks"][0]):
-            candidates = zip(answer["pieces"][0, mask], answer["probabilities"][0, mask], strict=True)
+        outputs = model(**last)
+        for mask in range(outputs["num_masks"][0]):
+            candidates = zip(outputs["pieces"][0, mask], outputs["probabilities"][0, mask], strict=True)
             print("  " + "   ".join(f"{piece.decode()} {probability:.3f}"
                                     for piece, probability in itertools.islice(candidates, top_k)))
-        if answer["was_cut"][0]:
-            print(f"  the text was cut, and perhaps a {MASK} with it: {_limit(model)} allows fewer pieces")
+        if outputs["was_cut"][0]:
+            print(f"  the text exceeds {_limit(model)} and was truncated, possibly including a {MASK}")
     return last
 
 
@@ -55,15 +55,15 @@ def answer_questions(model, questions, context, top_k):
     for question in questions:
         print(question)
         last = {"question": [question], "context": [context]}
-        answer = model(**last)
-        text, start, end = (answer[name][0] for name in ("answer", "start", "end"))
+        outputs = model(**last)
+        text, start, end = (outputs[name][0] for name in ("answer", "start", "end"))
         print(f"  {text.decode()}  [{start}:{end}]" if end else "  no answer")
-        shown = [(candidate, score) for candidate, score in zip(answer["answers"][0], answer["scores"][0], strict=True)
-                 if candidate]
-        for candidate, score in shown[:top_k]:
+        candidates = [(candidate, score) for candidate, score in zip(
+            outputs["answers"][0], outputs["scores"][0], strict=True) if candidate]
+        for candidate, score in candidates[:top_k]:
             print(f"  {score:8.3f}  {candidate.decode()}")
-        if answer["was_cut"][0]:
-            print(f"  the question or the context is longer than {_limit(model)} allows, and was cut")
+        if outputs["was_cut"][0]:
+            print(f"  the question or the context exceeds {_limit(model)} and was truncated")
     return last
 
 
@@ -74,9 +74,9 @@ def report_latency(model, request):
         start = time.perf_counter()
         model(**request)
         seconds.append(time.perf_counter() - start)
-    print(f"an answer takes {statistics.median(seconds) * 1000:.1f} ms (median of {LATENCY_CALLS})")
+    print(f"latency: {statistics.median(seconds) * 1000:.1f} ms (median of {LATENCY_CALLS} requests)")
 
 
 def _limit(model):
     """Returns what limits the length of a text: the flag for a checkpoint, or the export."""
-    return model.place if is_export(model.place) else f"--max_seq_length={model.limit}"
+    return f"the length of {model.place}" if is_export(model.place) else f"--max_seq_length={model.limit}"

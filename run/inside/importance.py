@@ -12,7 +12,7 @@ import tensorflow as tf
 from bert_tf.run_state import RunState, fingerprint
 from bert_tf.techniques.masks import apply_masks, get_layers
 from run.arrays.prediction import Predictor
-from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.fine_tuned_model import FineTunedModel
 from run.settings import TrainingSettings
 
 STATE_FILE = "importance.json"  # Results so far, to resume from.
@@ -50,7 +50,7 @@ class Job:
 
     def __init__(self, settings):
         self._settings = settings.importance
-        self._model = FineTuned.open(
+        self._model = FineTunedModel.open(
             settings, training=TrainingSettings(train_batch_size=self._settings.train_batch_size))
         self._task = self._model.task
 

@@ -4,7 +4,7 @@ import dataclasses
 
 from bert_tf.cli.settings import Settings, setting
 
-UNNEEDED = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # Obsolete flags of the original BERT.
+OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # Obsolete flags of the original BERT.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +41,6 @@ class DeviceSettings(Settings):
     def notes(self):
         """Yields a note for each obsolete flag that was set."""
         defaults = DeviceSettings()
-        for name in UNNEEDED:
+        for name in OBSOLETE:
             if getattr(self, name) != getattr(defaults, name):
-                yield f"--{name}: accepted, and not needed any more (see --help)"
+                yield f"note: --{name}: obsolete and ignored (see --help)"

@@ -13,8 +13,8 @@ DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16":
 def check_positions(argument, batch_size, max_seq_length):
     """Raises InputError naming `argument` if a batch has more positions than an index can address."""
     if batch_size * max_seq_length > LARGEST_NUMBER:
-        raise InputError(f"`{argument}`={batch_size}: so many sequences of `max_seq_length`={max_seq_length} fit into "
-                         f"no memory; at most {LARGEST_NUMBER // max_seq_length:,} are possible")
+        raise InputError(f"`{argument}`={batch_size}: too large for `max_seq_length`={max_seq_length}; must be at most "
+                         f"{LARGEST_NUMBER // max_seq_length:,}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,10 +93,10 @@ class OptimizerSettings(Settings):
     def check(self):
         for name in ("beta_1", "beta_2"):
             if getattr(self, name) >= 1:
-                raise InputError(f"`{name}`={getattr(self, name)}: must be below 1")
+                raise InputError(f"`{name}`={getattr(self, name)}: must be less than 1")
         for pattern in self.no_weight_decay:
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise InputError(f"`no_weight_decay` holds {pattern!r}, which is no regular expression: {error}"
+                raise InputError(f"`no_weight_decay`: {pattern!r} is not a regular expression: {error}"
                                  ) from None

@@ -19,7 +19,7 @@ class Task(abc.ABC):
 
     Args:
       settings: FineTuningSettings.
-      kept: TaskMetadata of a model that is used without training; otherwise None.
+      model_metadata: TaskMetadata of a model that is used without training; otherwise None.
 
     Attributes:
       kind: str. Name in task.json.
@@ -36,10 +36,10 @@ class Task(abc.ABC):
     evaluates_predictions: ClassVar[bool] = False
     inputs: ClassVar[tuple] = ("input_ids", "input_mask", "segment_ids")
 
-    def __init__(self, settings, kept):
+    def __init__(self, settings, model_metadata):
         self.settings = settings
-        self.kept = kept
-        self.data = self.data_class(settings.task, settings.tokenizer.max_seq_length, kept)
+        self.model_metadata = model_metadata
+        self.data = self.data_class(settings.task, settings.tokenizer.max_seq_length, model_metadata)
         self.data.check()
         self.features = {}
 
@@ -59,7 +59,7 @@ class Task(abc.ABC):
         for split in self.settings.splits:
             self.features[split] = self.data.read(split, tokenizer)
 
-    def with_settings(self, settings):
+    def replace_settings(self, settings):
         """Returns a copy with other FineTuningSettings that shares the data already read."""
         other = copy.copy(self)
         other.settings = settings
@@ -134,9 +134,9 @@ class Task(abc.ABC):
         """Returns the features of all training examples by number, dict of arrays [n, ...]."""
         return self.features["train"]
 
-    def packed_training_batches(self, seed, first_step, share, multiple):
+    def make_packed_batches(self, seed, first_step, share, multiple):
         """See `training_batches`, with several examples per row, and a multiple of `multiple` rows."""
-        return packing.packed_training_batches(
+        return packing.make_packed_batches(
             self.features["train"], self.settings.training.train_batch_size, seed,
             self.settings.num_train_steps(self.num_train_examples), per_position=self.per_position,
             first_step=first_step, multiple=multiple, share=share)

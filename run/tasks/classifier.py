@@ -17,8 +17,8 @@ class ClassifierTask(Task):
     data_class = ClassifierData
     kind = ClassifierData.Settings.kind
 
-    def __init__(self, settings, kept):
-        super().__init__(settings, kept)
+    def __init__(self, settings, model_metadata):
+        super().__init__(settings, model_metadata)
         self._dataset = self.data.dataset
         if settings.task.glue_submission:
             glue_submission.check_task(self._dataset.name)
@@ -26,23 +26,23 @@ class ClassifierTask(Task):
 
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]
-        known = self._known
+        known = self._known_rows
         known_outputs = {name: value[known] for name, value in outputs.items()}
         loss = float(self.loss(known_outputs, {"label_ids": labels[known]})["loss"])
-        predictions = metrics.predictions_of(outputs["logits"], *self._label_kind)
+        predictions = metrics.to_predictions(outputs["logits"], *self._label_kind)
         if self._dataset.name != "own" and not any(self._label_kind):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
         return {**metrics.score(self._dataset.metrics, labels, predictions), "eval_loss": loss, "loss": loss}
 
     def decisions(self, outputs):
         """Returns the label, the labels, or the number (rounded to two decimal places) of each row."""
-        predictions = metrics.predictions_of(outputs["logits"], *self._label_kind)
+        predictions = metrics.to_predictions(outputs["logits"], *self._label_kind)
         return (predictions.round(2) if self._dataset.regression else predictions).tolist()
 
     def report(self, outputs, folder):
         """Plots confusion.png if examples have one label each."""
         if not any(self._label_kind):
-            known = self._known
+            known = self._known_rows
             plots.confusion_matrix(os.path.join(folder, "confusion.png"), self.features["dev"]["label_ids"][known],
                                    outputs["logits"][known].argmax(axis=1), self._dataset.labels)
 
@@ -52,10 +52,10 @@ class ClassifierTask(Task):
         With `glue_submission`, also writes the file for the GLUE server.
         """
         logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
-        results.write_predictions(folder, metrics.probabilities_of(logits, *self._label_kind))
+        results.write_predictions(folder, metrics.to_probabilities(logits, *self._label_kind))
         if self.settings.task.glue_submission:
             print(glue_submission.write(folder, self._dataset, self.data.examples("test").guids,
-                                        metrics.predictions_of(logits, *self._label_kind)))
+                                        metrics.to_predictions(logits, *self._label_kind)))
 
     def has_labels(self, labels):
         if self._dataset.name == "own":
@@ -66,7 +66,7 @@ class ClassifierTask(Task):
             return False
 
     @property
-    def _known(self):
+    def _known_rows(self):
         """Rows of the development data whose label the model knows: slice, or bool [n]."""
         labels = self.features["dev"]["label_ids"]
         return slice(None) if any(self._label_kind) else labels != glue.UNKNOWN

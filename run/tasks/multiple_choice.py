@@ -17,12 +17,12 @@ class MultipleChoiceTask(Task):
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]
         loss = float(self.loss(outputs, {"label_ids": labels})["loss"])
-        predictions = metrics.predictions_of(outputs["logits"])
+        predictions = metrics.to_predictions(outputs["logits"])
         return {**metrics.score(("accuracy",), labels, predictions), "eval_loss": loss, "loss": loss}
 
     def decisions(self, outputs):
         """Returns the choice for each question."""
-        return metrics.predictions_of(outputs["logits"]).tolist()
+        return metrics.to_predictions(outputs["logits"]).tolist()
 
     def report(self, outputs, folder):
         """Plots confusion.png by the number of the choice."""
@@ -33,4 +33,4 @@ class MultipleChoiceTask(Task):
     def predict(self, predictor, eval_outputs, folder):
         """Writes test_results.tsv: one row per question with the probability of each choice."""
         logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
-        results.write_predictions(folder, metrics.probabilities_of(logits))
+        results.write_predictions(folder, metrics.to_probabilities(logits))

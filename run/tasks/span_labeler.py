@@ -28,12 +28,12 @@ class SpanLabelerTask(Task):
     metric = "eval_f1"
     evaluates_predictions = True
 
-    def __init__(self, settings, kept):
-        super().__init__(settings, kept)
+    def __init__(self, settings, model_metadata):
+        super().__init__(settings, model_metadata)
         splits = settings.splits
         if "train" in splits and (num_examples := self.num_train_examples):
             # Creating windows takes long: first check that there are steps to train.
-            settings.fitting(num_examples).num_train_steps(num_examples)
+            settings.fit_batch_size(num_examples).num_train_steps(num_examples)
         self._examples = self.data.examples("dev") if {"dev", "test"} & {*splits} else []
         self._has_answers = bool(self._examples) and self._can_score(
             is_needed="dev" in splits or settings.task.use_best_threshold)
@@ -82,8 +82,8 @@ class SpanLabelerTask(Task):
         return self._graph.loss(self.metadata, self._ignore_padding)
 
     def score(self, outputs):
-        answers = self._answers(outputs)
-        threshold = self._threshold(answers)
+        answers = self._predict_answers(outputs)
+        threshold = self._find_threshold(answers)
         scores = squad_scores.score(self._examples, answers, threshold, self.settings.task.answer_metric)
         if self.settings.task.version_2_with_negative:
             scores["null_score_diff_threshold"] = threshold
@@ -91,8 +91,8 @@ class SpanLabelerTask(Task):
 
     def decisions(self, outputs):
         """Returns the answer to each question."""
-        answers = self._answers(outputs)
-        return list(answers.choose(self._threshold(answers)).values())
+        answers = self._predict_answers(outputs)
+        return list(answers.choose(self._find_threshold(answers)).values())
 
     def report(self, outputs, folder):
         """Writes nothing in addition to the scores."""
@@ -100,16 +100,16 @@ class SpanLabelerTask(Task):
     def predict(self, predictor, eval_outputs, folder):
         """Writes predictions.json, nbest_predictions.json, and, for SQuAD 2.0, null_odds.json."""
         outputs = eval_outputs or predictor(self.features["dev"], self.settings.tuning.predict_batch_size)
-        answers = self._answers(outputs)
-        squad.write_answers(answers, folder, self._threshold(answers))
+        answers = self._predict_answers(outputs)
+        squad.write_answers(answers, folder, self._find_threshold(answers))
 
-    def _threshold(self, answers):
+    def _find_threshold(self, answers):
         """Returns the null odds above which a question has no answer."""
         if not self.settings.task.use_best_threshold:
             return self.settings.task.null_score_diff_threshold
         return squad_scores.best_thresholds(self._examples, answers)["best_f1_thresh"]
 
-    def _answers(self, outputs):
+    def _predict_answers(self, outputs):
         """Computes the squad.Answers from outputs, dict of float32 [windows, S]."""
         task = self.settings.task
         mask = self.features["dev"]["input_mask"]
@@ -148,30 +148,31 @@ def training_batches(path, features, num_records, batch_size, seed, first_step, 
     Returns:
       Dataset of dicts of name to int32 [rows, S], or [rows, 1] for scalar features.
     """
-    together = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
+    num_batches = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
 
     def batches(number, serialized):
-        """Creates a dataset of (host's features, longest example) of the `together` batches of part `number`."""
-        rows = tf.range(together * batch_size)
+        """Creates a dataset of (host's features, longest example) of the `num_batches` batches of part `number`."""
+        rows = tf.range(num_batches * batch_size)
         if group_by_length:
             masks = records.parse(serialized, [feature for feature in features if feature.name == "input_mask"])
             lengths = tf.reduce_sum(masks["input_mask"], axis=1)
             rows = tf.argsort(lengths, stable=True)
-        order = tf.random.experimental.stateless_shuffle(tf.range(together), seed=[seed, number])
-        rows = tf.gather(tf.reshape(rows, [together, batch_size]), order)
-        own = rows[:, share.rows(batch_size)]
-        arrays = records.parse(tf.gather(serialized, tf.reshape(own, [-1])), features)
-        arrays = {name: tf.reshape(array, [*own.shape, array.shape[1]]) for name, array in arrays.items()}
-        longest = tf.reduce_max(tf.gather(lengths, rows), axis=1) if group_by_length else tf.zeros([together], tf.int32)
+        order = tf.random.experimental.stateless_shuffle(tf.range(num_batches), seed=[seed, number])
+        rows = tf.gather(tf.reshape(rows, [num_batches, batch_size]), order)
+        host_rows = rows[:, share.rows(batch_size)]
+        arrays = records.parse(tf.gather(serialized, tf.reshape(host_rows, [-1])), features)
+        arrays = {name: tf.reshape(array, [*host_rows.shape, array.shape[1]]) for name, array in arrays.items()}
+        longest = (tf.reduce_max(tf.gather(lengths, rows), axis=1) if group_by_length
+                   else tf.zeros([num_batches], tf.int32))
         return tf.data.Dataset.from_tensor_slices((arrays, longest))
 
-    def without_common_padding(batch, longest):
+    def truncate_padding(batch, longest):
         if not group_by_length:
             return batch
         return {name: array if array.shape[1] == 1 else array[:, :longest] for name, array in batch.items()}
 
-    first, skip = divmod(first_step, together)
+    first, skip = divmod(first_step, num_batches)
     data = tf.data.TFRecordDataset(path).shuffle(SHUFFLE_RECORDS, seed=seed).repeat()
-    data = data.skip(first * together * batch_size).batch(together * batch_size, drop_remainder=True)
+    data = data.skip(first * num_batches * batch_size).batch(num_batches * batch_size, drop_remainder=True)
     data = data.enumerate(first).flat_map(batches).skip(skip)
-    return data.map(without_common_padding).prefetch(tf.data.AUTOTUNE)
+    return data.map(truncate_padding).prefetch(tf.data.AUTOTUNE)

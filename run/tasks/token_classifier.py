@@ -13,7 +13,7 @@ from data_prep.tasks.token_classifier import TokenClassifierData
 from run.evaluation import plots
 from run.tasks.base import Task
 
-NO_ENTITIES = "neither the labels nor the predictions hold an entity\n"
+NO_ENTITIES = "neither the labels nor the predictions contain an entity\n"
 
 
 class TokenClassifierTask(Task):
@@ -25,25 +25,25 @@ class TokenClassifierTask(Task):
 
     data_class = TokenClassifierData
     kind = TokenClassifierData.Settings.kind
-    no_model = "holds no tagger; train first, or give `init_checkpoint` of one"
+    no_model = "contains no tagger; train first, or set `init_checkpoint` to a tagger"
 
     def read(self, tokenizer, ignore_padding):
         """See Task. Also raises InputError if there is no model to use."""
-        if self.kept is None and not self.settings.tuning.do_train:
+        if self.model_metadata is None and not self.settings.tuning.do_train:
             raise InputError(f"`output_dir`={self.settings.training.output_dir}: {self.no_model}")
         super().read(tokenizer, ignore_padding)
 
     @property
     def metric(self):
-        return "eval_f1" if self._are_entities else "eval_accuracy"
+        return "eval_f1" if self._has_entities else "eval_accuracy"
 
     def score(self, outputs):
         """Computes F1, precision, and recall by seqeval for entities; accuracy and macro F1 for other labels."""
-        labels, predicted = self.data.examples("dev").labels, self._predicted("dev", outputs)
+        labels, predicted = self.data.examples("dev").labels, self._predict_labels("dev", outputs)
         words = _flat(labels), _flat(predicted)
         loss = float(self.loss(outputs, self.features["dev"])["loss"])
         scores = {"eval_accuracy": metrics.accuracy_score(*words), "eval_loss": loss, "loss": loss}
-        if not self._are_entities:
+        if not self._has_entities:
             return {**scores, "eval_macro_f1": metrics.f1_score(*words, average="macro", zero_division=0)}
         return {**scores, **{
             f"eval_{name}": float(getattr(entity_metrics, f"{name}_score")(labels, predicted, zero_division=0))
@@ -51,11 +51,11 @@ class TokenClassifierTask(Task):
 
     def decisions(self, outputs):
         """Returns the label of each word."""
-        return _flat(self._predicted("dev", outputs))
+        return _flat(self._predict_labels("dev", outputs))
 
     def report(self, outputs, folder):
         """Writes eval_report.txt, the scores per type or label, and confusion.png, of the labels of words."""
-        labels, predicted = self.data.examples("dev").labels, self._predicted("dev", outputs)
+        labels, predicted = self.data.examples("dev").labels, self._predict_labels("dev", outputs)
         with new_file(os.path.join(folder, "eval_report.txt")) as file:
             file.write(self._scores_by_label(labels, predicted))
         label_ids = self.features["dev"]["label_ids"]
@@ -67,29 +67,29 @@ class TokenClassifierTask(Task):
         """Writes test_predictions.txt: the test file with an additional column of predicted labels, in its scheme."""
         outputs = predictor(self.features["test"], self.settings.tuning.predict_batch_size)
         path, sentences = os.path.join(folder, "test_predictions.txt"), self.data.examples("test")
-        labels = self._predicted("test", outputs)
-        if self._are_entities:
+        labels = self._predict_labels("test", outputs)
+        if self._has_entities:
             scheme = conll.find_scheme(sentences, self.data.settings.label_column)
             labels = [conll.from_iob2(each, scheme) for each in labels]
         conll.write_predictions(path, sentences, labels)
-        print(f"{path}: {sentences.num_words:,} words, the predicted label in the last column")
+        print(f"{path}: {sentences.num_words:,} words, with the predicted labels in the last column")
 
-    def _predicted(self, split, outputs):
+    def _predict_labels(self, split, outputs):
         """Returns the predicted label of each word, a list of str per sentence in valid IOB2, from the logits."""
         ids = conll.select_word_values(outputs["logits"].argmax(axis=-1), self.features[split]["label_ids"])
         labels = conll.group_by_sentence([self.data.labels[id_] for id_ in ids], self.data.examples(split))
-        return [conll.to_iob2(each) for each in labels] if self._are_entities else labels
+        return [conll.to_iob2(each) for each in labels] if self._has_entities else labels
 
     def _scores_by_label(self, labels, predicted):
         """Formats a table of precision, recall, and F1 as text."""
-        if not self._are_entities:
+        if not self._has_entities:
             return metrics.classification_report(_flat(labels), _flat(predicted), digits=4, zero_division=0)
         if {*_flat(labels), *_flat(predicted)} <= {conll.OUTSIDE}:  # seqeval cannot create a table for these.
             return NO_ENTITIES
         return entity_metrics.classification_report(labels, predicted, digits=4, zero_division=0)
 
     @property
-    def _are_entities(self):
+    def _has_entities(self):
         return conll.are_entity_labels(self.data.labels)
 
 

@@ -21,15 +21,15 @@ from bert_tf.techniques.distillation import DistilledModel, call_with_taps, crea
 from bert_tf.techniques.layer_maps import INNER, map_layers
 from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
 from data_prep.tasks.base import ID_FEATURES
-from run.arrays.batches import lengths_of
-from run.arrays.kept_rows import find
+from run.arrays.batches import count_tokens
 from run.arrays.prediction import Predictor
+from run.arrays.stored_rows import find_subfolder
 from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
 
 ROW = "row"  # Feature with the number of an example. Windows of questions have their own IDs instead.
-ANSWERS_FOLDER = "answers"  # Within output_dir.
+OUTPUTS_FOLDER = "answers"  # Within output_dir.
 INNER_DTYPE = np.float16
 
 
@@ -65,7 +65,7 @@ class Distillation(Technique):
         if build.steps is None:
             return
         losses = self._losses
-        answers = self._make_answers() if losses.asks_teacher else lambda features: {}
+        answers = self._make_teacher_function() if losses.uses_teacher else lambda features: {}
         if losses.replacing_rate is not None:
             build.network = self._replace_layers(build)
         widths, projection = (self._student.hidden_size, self._teacher.hidden_size), None
@@ -81,7 +81,7 @@ class Distillation(Technique):
             (lambda: counter < num_inner) if num_inner else None)
         build.init_layers = self._origin.student_layers
 
-    def _make_answers(self):
+    def _make_teacher_function(self):
         """Returns the function from features to the teacher's outputs for a DistilledModel."""
         teacher = self._load_teacher()
 
@@ -105,7 +105,7 @@ class TaskDistillation(Distillation):
     Args:
       origin: StudentSettings. Initialization of the student.
       losses: LossSettings.
-      answers: AnswerSettings.
+      answers: TeacherOutputSettings.
       teacher: run.techniques.settings.Teacher.
       student: BertConfig.
       unlabeled_file: Path of texts to learn from instead of the training data, or None.
@@ -113,11 +113,11 @@ class TaskDistillation(Distillation):
 
     def __init__(self, origin, losses, answers, teacher, student, unlabeled_file=None):
         super().__init__(origin, losses, teacher.path, teacher.config, student)
-        self._metadata, self._answers_dir = teacher.metadata, answers.answers_dir
+        self._metadata, self._outputs_dir = teacher.metadata, answers.answers_dir
         self._unlabeled_file = unlabeled_file
-        self._keeps_answers = answers.keep_answers and losses.asks_teacher
-        self._removes_answers = not (answers.answers_dir or answers.keep_teacher_answers)
-        self._answers_path = self._kept_answers = self._first_id = None
+        self._saves_outputs = answers.keep_answers and losses.uses_teacher
+        self._deletes_outputs = not (answers.answers_dir or answers.keep_teacher_answers)
+        self._outputs_path = self._saved_outputs = self._first_id = None
 
     @property
     def training_files(self):
@@ -129,7 +129,7 @@ class TaskDistillation(Distillation):
         if self._unlabeled_file:
             task.features["train"] = task.data.read_unlabeled(self._unlabeled_file, tokenizer)
         self._check_teacher(task)
-        if self._keeps_answers:
+        if self._saves_outputs:
             teacher_outputs.check_teacher(self._find_folder(task.settings.training.output_dir), self._teacher_files)
         if "train" in task.features:
             numbers = np.arange(len(task.features["train"]["input_ids"]), dtype=np.int32)
@@ -139,55 +139,56 @@ class TaskDistillation(Distillation):
 
     def begin(self, task, folder):
         """See Technique. Queries the teacher, unless its outputs exist or each step queries it."""
-        if not self._keeps_answers:
+        if not self._saves_outputs:
             return
         rows = task.read_training_rows()
         if ROW not in rows:
             self._first_id = int(rows["unique_ids"][0, 0])
             assert (rows["unique_ids"][:, 0] == self._first_id + np.arange(len(rows["unique_ids"]))).all()
         features = {name: rows[name] for name in ID_FEATURES}
-        asked = self._describe(features, task.settings)
-        self._answers_path = path = find(self._find_folder(folder), [self._teacher_files, asked])
+        request = self._describe(features, task.settings)
+        self._outputs_path = path = find_subfolder(self._find_folder(folder), [self._teacher_files, request])
         if files.exists(path):
-            print(f"{path}: the teacher's answers are taken from there")
+            print(f"{path}: reusing the teacher outputs")
         else:
-            self._write_outputs(path, {"teacher": self._teacher_files, "asked": asked}, features, task)
-        self._kept_answers = teacher_outputs.read(path)
+            self._write_outputs(path, {"teacher": self._teacher_files, "asked": request}, features, task)
+        self._saved_outputs = teacher_outputs.read(path)
 
     def batches(self, dataset):
         """See Technique. Adds the saved outputs of the teacher."""
-        if self._kept_answers is None:
+        if self._saved_outputs is None:
             return dataset
         if ROW not in dataset.element_spec:
             dataset = dataset.map(lambda features: {**features, ROW: features["unique_ids"] - self._first_id})
-        return teacher_outputs.add_outputs(self._kept_answers, dataset, ROW)
+        return teacher_outputs.add_outputs(self._saved_outputs, dataset, ROW)
 
     def end(self):
-        """See Technique: removes the teacher's outputs from output_dir, unless they are to stay."""
-        if self._removes_answers and self._answers_path:
-            files.remove_tree(self._answers_path)
-            folder = os.path.dirname(self._answers_path)
+        """See Technique: removes the teacher's outputs from output_dir, unless they must be kept."""
+        if self._deletes_outputs and self._outputs_path:
+            files.remove_tree(self._outputs_path)
+            folder = os.path.dirname(self._outputs_path)
             if files.is_dir(folder) and files.is_empty(folder):
                 files.remove_tree(folder)
-            print(to_flag_names(f"{folder}: the teacher's answers are removed; `keep_teacher_answers` keeps them"))
+            print(to_flag_names(f"{folder}: deleted the teacher outputs; set `keep_teacher_answers` to keep them"))
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""
-        teacher, wanted, path = self._metadata, task.metadata, self._path
-        if not teacher.task.is_generic and teacher.labels != wanted.labels:
-            labels = [", ".join(each.labels) or "a number" for each in (teacher, wanted)]
-            raise InputError(f"`teacher`={path}: its labels are {labels[0]}, those of the data {labels[1]}: it is of "
-                             "another task")
-        if teacher.pairs != wanted.pairs and "pairs" not in teacher.unknown:
-            raise InputError(f"`teacher`={path}: it reads {'two texts' if teacher.pairs else 'one text'}, the data "
-                             f"have {'two' if wanted.pairs else 'one'}: it is of another task")
+        teacher, metadata, path = self._metadata, task.metadata, self._path
+        if not teacher.task.is_generic and teacher.labels != metadata.labels:
+            labels = [", ".join(each.labels) or "a number" for each in (teacher, metadata)]
+            raise InputError(f"`teacher`={path}: was trained for another task; its labels are {labels[0]}, but "
+                             f"the labels of the data are {labels[1]}")
+        if teacher.pairs != metadata.pairs and "pairs" not in teacher.unknown:
+            raise InputError(f"`teacher`={path}: was trained for another task; it reads "
+                             f"{'two texts' if teacher.pairs else 'one text'}, but the data have "
+                             f"{'two' if metadata.pairs else 'one'}")
         tensors = open_checkpoint(path).tensors
         missing = [name for name in task.head_shapes(self._teacher) if name not in tensors]
         if missing:
-            raise InputError(f"`teacher`={path}: is no fine-tuned {task.kind}, it lacks {', '.join(missing)}")
+            raise InputError(f"`teacher`={path}: is not a fine-tuned {task.kind}; it lacks {', '.join(missing)}")
 
     def _find_folder(self, output_dir):
-        return self._answers_dir or os.path.join(output_dir, ANSWERS_FOLDER)
+        return self._outputs_dir or os.path.join(output_dir, OUTPUTS_FOLDER)
 
     def _describe(self, features, settings):
         """Returns a dict of everything that the outputs depend on, except for the teacher."""
@@ -210,17 +211,17 @@ class TaskDistillation(Distillation):
                                   for name, value in inner.items()}}
 
         predictor = Predictor(tf.distribute.get_strategy(), answer, network=model)
-        parts = predictor.in_parts(features, task.settings.training.train_batch_size, "asking the teacher")
+        parts = predictor.predict_batches(features, task.settings.training.train_batch_size, "querying the teacher")
         narrow = ((rows, {name: value.astype(INNER_DTYPE if name in INNER else np.float32)
                           for name, value in answers.items()}) for rows, answers in parts)
         positions = {"logits": (), "hidden": (-2,), "attention": (-2, -1), "cls": (),
                      **{name: (axis,) for name, axis in KINDS[task.kind].per_position.items()}}
-        teacher_outputs.write(path, metadata, lengths_of(features["input_mask"]), narrow, positions)
+        teacher_outputs.write(path, metadata, count_tokens(features["input_mask"]), narrow, positions)
         strategies.free_memory(model.variables)
-        print(f"{path}: the teacher's answers to {len(features['input_ids']):,} rows are kept there")
+        print(f"{path}: saved the teacher outputs for {len(features['input_ids']):,} rows")
 
-    def _make_answers(self):
-        return _select_outputs if self._keeps_answers else super()._make_answers()
+    def _make_teacher_function(self):
+        return _select_outputs if self._saves_outputs else super()._make_teacher_function()
 
     def _load_model(self, task):
         """Returns the teacher's model with its weights."""
@@ -244,8 +245,8 @@ def _make_taps(losses, student, teacher):
 def _select_outputs(features):
     """Returns the teacher's outputs among features; outputs of its layers are reshaped to one row per text."""
     prefix = teacher_outputs.PREFIX
-    found = {name.removeprefix(prefix): value for name, value in features.items() if name.startswith(prefix)}
+    outputs = {name.removeprefix(prefix): value for name, value in features.items() if name.startswith(prefix)}
     if features["input_ids"].shape.rank == 2:
-        return found
+        return outputs
     return {name: tf.reshape(value, tf.concat([[-1], tf.shape(value)[2:]], axis=0)) if name in INNER else value
-            for name, value in found.items()}
+            for name, value in outputs.items()}

@@ -13,8 +13,8 @@ from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LAYER_MAPS = ("uniform", "last")
-ON_PACKS = "pack_sequences; its loss takes a row for one sequence, logits alone can be learned on packs"
-MIXED = "; layers are mixed with the teacher's, and cannot be compared with them"
+ON_PACKS = "pack_sequences; this loss requires one sequence per row; only `logits_weight` supports packed rows"
+MIXED = "; the student's layers are mixed with the teacher's and cannot be compared"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +47,7 @@ class WeightPruningSettings(Settings):
 
     def check(self):
         if not self.keep_weights:
-            raise InputError("`keep_weights`=0.0: must be over 0")
+            raise InputError("`keep_weights`=0.0: must be greater than 0")
         if self.pruning_begin > self.pruning_end:
             raise InputError(f"`pruning_begin`={self.pruning_begin}: must be at most `pruning_end`="
                              f"{self.pruning_end}")
@@ -77,20 +77,21 @@ class TrainedWeightsSettings(Settings):
     def check(self):
         for name in ("layerwise_learning_rate_decay", "lora_alpha"):
             if not getattr(self, name):
-                raise InputError(f"`{name}`=0.0: must be over 0")
+                raise InputError(f"`{name}`=0.0: must be greater than 0")
 
     def check_model(self, config):
         """Raises InputError if the model, a BertConfig, does not allow these settings."""
         if self.freeze_layers is not None and self.freeze_layers > config.num_hidden_layers:
-            raise InputError(f"`freeze_layers`={self.freeze_layers}: the model has {config.num_hidden_layers} layers")
+            raise InputError(f"`freeze_layers`={self.freeze_layers}: must be at most {config.num_hidden_layers}, the "
+                             "number of layers of the model")
         if self.lora_rank and self.lora_rank > config.hidden_size:
-            raise InputError(f"`lora_rank`={self.lora_rank}: must be at most the model's width, "
-                             f"{config.hidden_size}")
+            raise InputError(f"`lora_rank`={self.lora_rank}: must be at most {config.hidden_size}, the hidden size of "
+                             "the model")
         if self.lora_rank and self.freeze_layers == config.num_hidden_layers:
-            raise InputError(f"`freeze_layers`={self.freeze_layers}: leaves no layer for `lora_rank`={self.lora_rank}")
+            raise InputError(f"`freeze_layers`={self.freeze_layers}: leaves no layers for `lora_rank`={self.lora_rank}")
         if self.layerwise_learning_rate_decay != 1 and config.num_hidden_groups is not None:
-            raise InputError(f"`layerwise_learning_rate_decay`={self.layerwise_learning_rate_decay}: the model's "
-                             "layers share their weights, and cannot each learn at a rate of its own")
+            raise InputError(f"`layerwise_learning_rate_decay`={self.layerwise_learning_rate_decay}: must be 1, "
+                             "since the layers of the model share their weights")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,9 +153,9 @@ class LossSettings(Settings):
     def check(self):
         """See Settings."""
         if not self.weights:
-            raise InputError("nothing is to be learned, all weights are 0", "logits_weight", 0)
+            raise InputError("all losses have weight 0; set at least one weight", "logits_weight", 0)
         if 0 < self.inner_proportion < 1 and not {*OUTER} & {*self.weights}:
-            raise InputError("there is nothing to learn after it; give `logits_weight` or `label_weight`",
+            raise InputError("no loss remains for the later steps; set `logits_weight` or `label_weight`",
                              "inner_proportion", self.inner_proportion)
         self.parsed_layer_map  # noqa: B018 (raises)
 
@@ -165,7 +166,7 @@ class LossSettings(Settings):
         return {name: weight for name, weight in weights.items() if weight}
 
     @property
-    def asks_teacher(self):
+    def uses_teacher(self):
         """True if any loss depends on the teacher. If False, the student is only fine-tuned."""
         return set(self.weights) != {"label"}
 
@@ -177,12 +178,12 @@ class LossSettings(Settings):
         try:
             return tuple(int(layer) for layer in self.layer_map.split(","))
         except ValueError:
-            raise InputError(f"must be {', '.join(LAYER_MAPS)}, or numbers of layers with commas between them",
+            raise InputError(f"must be one of {', '.join(LAYER_MAPS)}, or comma-separated layer numbers",
                              "layer_map", self.layer_map) from None
 
 
 @dataclasses.dataclass(frozen=True)
-class AnswerSettings(Settings):
+class TeacherOutputSettings(Settings):
     """Storage of the teacher's outputs."""
 
     keep_answers: bool = setting(

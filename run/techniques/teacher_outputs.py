@@ -1,6 +1,6 @@
 """A teacher's outputs for training data, saved to disk for all epochs and runs that need the same outputs.
 
-The subdirectories of `run.arrays.kept_rows` contain one file per output, `lengths.npy`, and `answers.json`, which
+The subdirectories of `run.arrays.stored_rows` contain one file per output, `lengths.npy`, and `answers.json`, which
 identifies the data and the teacher. A subdirectory is complete or does not exist.
 """
 
@@ -14,18 +14,18 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.arrays.kept_rows import UNREADABLE, Entry, KeptRows
+from run.arrays.stored_rows import UNREADABLE, Entry, StoredRows
 
 METADATA_FILE, LENGTHS_FILE, OUTPUT_FILE = "answers.json", "lengths.npy", "{}.bin"
 PREFIX = "teacher_"  # Prefix of the names of outputs among features.
-CONSEQUENCE = "the teacher is asked again"
+CONSEQUENCE = "query the teacher again"
 
 
 def read(folder):
     """Opens a subdirectory.
 
     Returns:
-      KeptRows.
+      StoredRows.
 
     Raises:
       InputError: If a file is missing or damaged.
@@ -36,10 +36,10 @@ def read(folder):
             lengths = np.load(file)
         entries = {name: Entry(**entry) for name, entry in metadata["entries"].items()}
         if any(os.path.basename(name) != name for name in entries):
-            raise ValueError("it names files of other folders")
+            raise ValueError("lists files of other directories")
     except UNREADABLE as error:
-        raise InputError(f"{folder}: is damaged ({error}); remove it, and {CONSEQUENCE}") from error
-    return KeptRows(folder, OUTPUT_FILE, entries, lengths).open(CONSEQUENCE)
+        raise InputError(f"{folder}: is corrupted ({error}); delete it to {CONSEQUENCE}") from error
+    return StoredRows(folder, OUTPUT_FILE, entries, lengths).open(CONSEQUENCE)
 
 
 def write(path, metadata, lengths, parts, positions):
@@ -61,12 +61,12 @@ def write(path, metadata, lengths, parts, positions):
         parts = iter(parts)
         first = next(parts)
         entries = {name: _make_entry(value, positions[name]) for name, value in first[1].items()}
-        kept = KeptRows(folder, OUTPUT_FILE, entries, lengths)
-        if lacking := kept.count_missing_bytes(folder):
-            needed, free = lacking
-            raise InputError(f"{path}: the teacher's answers need {needed / 1e6:,.0f} MB, and {free / 1e6:,.0f} are "
-                             "free; `nokeep_answers` asks the teacher in each step")
-        kept.write({name: kept.get_path(name) for name in entries}, itertools.chain([first], parts))
+        stored = StoredRows(folder, OUTPUT_FILE, entries, lengths)
+        if shortage := stored.find_missing_space(folder):
+            required, free = shortage
+            raise InputError(f"{path}: the teacher outputs require {required / 1e6:,.0f} MB, but {free / 1e6:,.0f} MB "
+                             "are free; set `nokeep_answers` to query the teacher in each step")
+        stored.write({name: stored.get_path(name) for name in entries}, itertools.chain([first], parts))
         np.save(os.path.join(folder, LENGTHS_FILE), np.asarray(lengths, np.int32))
         with open(os.path.join(folder, METADATA_FILE), "w", encoding="utf-8") as file:
             json.dump({**metadata, "entries": {name: dataclasses.asdict(entry) for name, entry in entries.items()}},
@@ -78,25 +78,26 @@ def check_teacher(folder, teacher):
     for name in sorted(files.names_in(folder)) if files.is_dir(folder) else ():
         path = os.path.join(folder, name, METADATA_FILE)
         if files.exists(path) and files.read_json_object(path).get("teacher") != teacher:
-            raise InputError(f"`answers_dir`={folder}: holds the answers of another teacher; choose another directory")
+            raise InputError(f"`answers_dir`={folder}: contains the outputs of another teacher; choose another "
+                             "directory")
 
 
-def add_outputs(kept, dataset, row_name):
+def add_outputs(stored, dataset, row_name):
     """Adds outputs to the features of a dataset.
 
     Args:
-      kept: KeptRows of `read`.
+      stored: StoredRows of `read`.
       dataset: Dataset of dicts with input_ids [n, ..., S] and the feature `row_name`, [n] or [n, 1] row numbers.
       row_name: Name of that feature.
 
     Returns:
       Dataset of the same dicts, with PREFIX + name to [n, ...] for each entry.
     """
-    entries = kept.entries
+    entries = stored.entries
 
     def add(features):
         input_ids = features["input_ids"]
-        values = tf.numpy_function(kept.look_up, [tf.reshape(features[row_name], [-1]), tf.shape(input_ids)[-1]],
+        values = tf.numpy_function(stored.look_up, [tf.reshape(features[row_name], [-1]), tf.shape(input_ids)[-1]],
                                    [entry.dtype for entry in entries.values()], stateful=False)
         for value, entry in zip(values, entries.values(), strict=True):
             value.set_shape([input_ids.shape[0], *entry.get_shape(input_ids.shape[-1])])

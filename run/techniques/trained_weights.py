@@ -49,5 +49,5 @@ class TrainedWeights(Technique):
             path = os.path.join(folder, ADAPTER_FILE)
             size = adapters.write(path, model_tensors(build.model), [
                 name for name in names if self._needs(name) and not adapters.is_adapter(name)])
-            print(f"{path}: the adapters and the head, {size / 1e6:.2f} MB")
+            print(f"{path}: adapters and head, {size / 1e6:.2f} MB")
         lora.merge_adapters(build.model.encoder)

@@ -25,8 +25,8 @@ class WeightPruning(Technique):
             return
         stay, total = sparsity.count_remaining_weights(build.model.encoder)
         size, compressed = sparsity.measure_compressed_size(build.model.trainable_variables)
-        print(f"{folder}: {stay:,} of {total:,} weights of the encoder's matrices are not 0 ({stay / total:.1%}); all "
-              f"weights take {size / 1e6:.1f} MB, compressed as by gzip {compressed / 1e6:.1f} MB")
+        print(f"{folder}: {stay:,} of {total:,} weights of the encoder's matrices are nonzero ({stay / total:.1%}); "
+              f"all weights take {size / 1e6:.1f} MB, or {compressed / 1e6:.1f} MB with gzip compression")
 
     def _make_schedule(self, steps):
         settings = self._settings

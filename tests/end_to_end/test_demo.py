@@ -23,7 +23,7 @@ def test_demo_replaces_an_earlier_one_and_reports_results_next_to_baselines(tmp_
 
 def test_demo_rejects_a_directory_with_other_files(tmp_path):
     (tmp_path / "thesis.txt").touch()
-    with pytest.raises(ValueError, match="holds files that no demo made; choose another directory"):
+    with pytest.raises(ValueError, match="contains files that the demo did not create; choose"):
         steps.make_folder(str(tmp_path))
     assert (tmp_path / "thesis.txt").exists()
 

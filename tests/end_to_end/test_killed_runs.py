@@ -68,7 +68,7 @@ def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_fol
     assert f"search: trial 2 of 2, {SECOND.name}\n{SECOND}: resuming at step " in done.stdout
     assert finished.stat().st_mtime_ns == written
     assert done.stderr.count("train: 80 rows;") == 1  # Read and tokenized once for all trials.
-    assert f"best of 2 trials by eval_accuracy: {SECOND}; searched has its weights" in done.stdout
+    assert f"best of 2 trials by eval_accuracy: {SECOND}; its weights are in searched" in done.stdout
 
     scripts.succeed("run.run_classifier", words_folder, **FINE_TUNING, output_dir="alone", train_batch_size=8,
                     learning_rate=3e-3, num_train_epochs=3)
@@ -77,7 +77,7 @@ def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_fol
     assert_same_tensors(searched, alone, prefix="model/")
     assert read_results(searched / "eval_results.txt") == read_results(alone / "eval_results.txt")
     assert len((searched / "test_results.tsv").read_text().splitlines()) == 20
-    assert "--output_dir=searched: holds a search; give --search to go on with it" in scripts.last_error(
+    assert "--output_dir=searched: contains a search; set --search to resume it" in scripts.last_error(
         "run.run_classifier", words_folder, **FINE_TUNING, output_dir="searched")
 
 

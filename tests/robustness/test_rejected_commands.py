@@ -79,7 +79,7 @@ REJECTED = (  # command, flags, part of the message
     ("run_classifier", {"no_weight_decay": "("}, "`no_weight_decay`"),
     ("run_pretraining", {"masked_lm_prob": 0.3}, "`masked_lm_prob`=0.3: requires `masking`=dynamic"),
     ("run_pretraining", {"do_whole_word_mask": True}, "`do_whole_word_mask`=True: requires"),
-    ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: is of LiteRT's graphs"),
+    ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: only applies to LiteRT"),
     ("learn_vocab", {"initial_vocab": "vocab.txt", "vocab_size": None, "min_character_count": 3},
      "`min_character_count`=3: cannot be combined with `initial_vocab`"),
     ("augment_data", {"task_name": "mrpc"}, "`text_columns`=text: cannot be combined"),

@@ -48,7 +48,7 @@ def test_pickles_are_never_opened(tmp_path, trap):
             model_folder.check_no_pickle(str(path))
     (folder / "answers.json").write_text('{"entries": {}}')
     np.save(folder / "lengths.npy", np.array([Hostile(trap)], object), allow_pickle=True)
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match="is corrupted"):
         teacher_outputs.read(str(folder))
 
 
@@ -95,7 +95,7 @@ def test_manifest_cannot_locate_shards(tmp_path):
 def test_teacher_outputs_cannot_leave_their_directory(tmp_path):
     np.save(tmp_path / "lengths.npy", np.ones(3, np.int32))
     (tmp_path / "answers.json").write_text(json.dumps({"entries": {"../x": {"shape": [], "dtype": "float32"}}}))
-    with pytest.raises(InputError, match="it names files of other folders"):
+    with pytest.raises(InputError, match="lists files of other directories"):
         teacher_outputs.read(str(tmp_path))
 
 

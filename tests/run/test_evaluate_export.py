@@ -61,7 +61,7 @@ def test_an_export_has_the_scores_of_its_checkpoint(folder, name, export, flags,
     assert report["scores"]
     for row in report["scores"].values():
         assert row["export"] == pytest.approx(row["checkpoint"], abs=1e-5)
-    assert f"{report['decisions']} of {report['decisions']} decisions are the same" in capsys.readouterr().out
+    assert f"{report['decisions']} of {report['decisions']} decisions are identical" in capsys.readouterr().out
 
 
 def test_another_model_has_other_scores(folder, capsys):
@@ -75,7 +75,7 @@ def test_another_model_has_other_scores(folder, capsys):
     row = json.loads((folder / "other.json").read_text())["scores"]["eval_loss"]
     assert abs(row["difference"]) > 1e-3
     assert f"{row['checkpoint']:10.4f}{row['export']:10.4f}{row['difference']:+12.4f}" in capsys.readouterr().out
-    with pytest.raises(InputError, match=r"^`most_lost`=-101\.0: eval_accuracy fell by "):
+    with pytest.raises(InputError, match=r"^`most_lost`=-101\.0: eval_accuracy decreased by "):
         scripts.run_here(EVALUATE, most_lost=-101, **flags)
 
 

@@ -41,7 +41,7 @@ def test_a_saved_model(folder, capsys):
     scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir="served/tagger")
     output = capsys.readouterr().out
     assert output.startswith("served/tagger/1: SavedModel of a token_classifier, ")
-    assert output.endswith("with the signatures serving_default (text), ids and tf_example, labels O, B-PER, I-PER\n")
+    assert output.endswith("with the signatures serving_default (text), ids, and tf_example; labels O, B-PER, I-PER\n")
     assert (folder / "served" / "tagger" / "1" / "assets.extra" / "tf_serving_warmup_requests").stat().st_size > 0
 
 
@@ -57,8 +57,8 @@ def test_litert_in_a_remote_directory(capsys):
                      max_seq_length=17, lengths="8,64", batch_sizes=2)
     output = capsys.readouterr().out
     assert output.startswith(f"{directory}/model_int8.tflite: LiteRT model of a token_classifier with int8 weights, 0.")
-    assert re.search(r"it takes text, up to 17 ids, and its numbers are within \d\.\de-\d\d \(logits\) of the whole "
-                     r"model's$", output.strip())
+    assert re.search(r"inputs text, up to 17 tokens; largest difference from the original model: "
+                     r"\d\.\de-\d\d \(logits\)$", output.strip())
     assert list(files.names_in(directory)) == ["model_int8.tflite"]
     with files.local_copy(f"{directory}/model_int8.tflite") as path:
         assert LiteRTModel(path).metadata.labels == ("O", "B-PER", "I-PER")
@@ -92,11 +92,12 @@ def test_the_terminal_prints_the_same_for_all_formats(name, capsys):
     _, script, request = TERMINAL[name]
     lite, whole = f"lite/{name}/model_float32.tflite", f"whole/{name}/1"
     printed = []
-    for flags, limit in (({"model": lite}, lite), ({"saved_model": f"whole/{name}"}, whole),
+    for flags, limit in (({"model": lite}, f"the length of {lite}"),
+                         ({"saved_model": f"whole/{name}"}, f"the length of {whole}"),
                          ({"init_checkpoint": name, "max_seq_length": 29}, "--max_seq_length=29")):
         capsys.readouterr()
         scripts.run_here(script, top_k=4, latency=True, **flags, **request)
-        output, latency, _ = capsys.readouterr().out.rpartition("an answer takes ")
+        output, latency, _ = capsys.readouterr().out.rpartition("latency: ")
         assert latency
         printed.append(output.replace(limit, "LIMIT"))
     assert printed[0] == printed[1] == printed[2]
@@ -104,7 +105,7 @@ def test_the_terminal_prints_the_same_for_all_formats(name, capsys):
     if name == "pretrained":
         assert lines[0] == "a [MASK]"
         assert len(lines[1].split("   ")) == 4
-        assert lines[-1] == "  the text was cut, and perhaps a [MASK] with it: LIMIT allows fewer pieces"
+        assert lines[-1] == "  the text exceeds LIMIT and was truncated, possibly including a [MASK]"
         return
     assert lines[0] == "What stops?"
     answer, span = lines[1].strip().split("  ")
@@ -112,7 +113,7 @@ def test_the_terminal_prints_the_same_for_all_formats(name, capsys):
     assert CONTEXT[start:end] == answer
     scores = [float(line.split()[0]) for line in lines[2:6]]
     assert scores == sorted(scores, reverse=True)
-    assert lines[-1] == "  the question or the context is longer than LIMIT allows, and was cut"
+    assert lines[-1] == "  the question or the context exceeds LIMIT and was truncated"
 
 
 @pytest.mark.usefixtures("exported")

@@ -64,8 +64,8 @@ def assert_rows(rows, expected):
 def test_json_lines_have_the_format_of_the_original_bert(flags, expected, tmp_path, capsys):
     scripts.run_here(EXTRACT, output_file=tmp_path / "out.jsonl", layers="-1,0", batch_size=3, **flags)
     assert capsys.readouterr().out == (
-        f"{tmp_path}/out.jsonl: vectors of 8 lines, layers -1,0; 1 of them were longer than --max_seq_length=11 and "
-        "lost 7 pieces together\n")
+        f"{tmp_path}/out.jsonl: embeddings of 8 lines, layers -1,0; 1 line exceeded --max_seq_length=11; truncated "
+        "7 tokens in total\n")
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [list(row) for row in rows] == [["linex_index", "features"]] * 8
     assert [row["linex_index"] for row in rows] == list(range(8))
@@ -96,7 +96,7 @@ def test_embeddings_equal_those_of_the_original_bert(reference, reference_config
     encoder = make_encoder(reference_config, remove_padding=True)
     load_pretrained(encoder, str(reference / "pretrain_init.ckpt"))
     batch = {name: reference_batches[name][0] for name in ("input_ids", "input_mask", "segment_ids")}
-    model = extraction.chosen_layers(encoder, [0, -1])
+    model = extraction.make_layer_model(encoder, [0, -1])
     vectors = prediction.Predictor(tf.distribute.get_strategy(), model, per_position=True)(batch, 3)["vectors"]
     mask, numbers = batch["input_mask"] == 1, reference_numbers("pretrain")
     for layer in (0, 1):
@@ -221,15 +221,15 @@ def test_nearest_rejects_embeddings_that_do_not_match(flags, pooled, tmp_path, m
         np.savez(tmp_path / f"{name}.npz", **{**arrays, "vectors": change(arrays["vectors"])})
     np.savez(tmp_path / "none.npz", layers=arrays["layers"])
     for values, message in (
-            *(({"vectors": tmp_path / f"{name}.npz"}, rf"{name}\.npz: is no \.npz of extract_features")
+            *(({"vectors": tmp_path / f"{name}.npz"}, rf"{name}\.npz: is not a \.npz file of extract_features")
               for name in ("cut", "flat", "layers", "none")),
-            ({"vectors": tmp_path / "nan.npz"}, r"nan\.npz: contains NaN or infinity; extract the vectors again"),
-            ({"vectors": tmp_path / "few.npz"}, r"few\.npz: holds 7 vectors of width 32; one of width 32 for each of "),
-            ({"vectors": pooled, "layer": 1}, r"`layer`=1: .* holds the layers 0, -1")):
+            ({"vectors": tmp_path / "nan.npz"}, r"nan\.npz: contains NaN or infinity; extract the embeddings again"),
+            ({"vectors": tmp_path / "few.npz"}, r"few\.npz: contains 7 embeddings of size 32, but must contain one"),
+            ({"vectors": pooled, "layer": 1}, r"`layer`=1: .* contains the layers 0, -1")):
         with pytest.raises(InputError, match=message):
             scripts.run_here(NEAREST, query="a", **values, **flags)
     monkeypatch.setattr(extraction, "pool", lambda tokens, vectors, _: (tokens, vectors * np.inf))
-    with pytest.raises(InputError, match=r"`init_checkpoint`=.*: gives vectors with NaN or infinity"):
+    with pytest.raises(InputError, match=r"`init_checkpoint`=.*: computes embeddings with NaN or infinity"):
         scripts.run_here(NEAREST, query="a", **flags)
 
 
@@ -245,7 +245,7 @@ def test_pooling():
 
 def test_layers():
     assert ExtractionSettings(layers="-1,-2,0").parse_layers(2) == [-1, -2, 0]
-    for layers, message in (("-1,-3", "there is no layer -3, the model has the layers 0 to 1, from the last -1 to -2"),
-                            ("-1;-2", "comma-separated whole numbers are needed")):
+    for layers, message in (("-1,-3", "layer -3 does not exist; must be from -2 to 1"),
+                            ("-1;-2", "must be comma-separated integers, such as -1,-2")):
         with pytest.raises(InputError, match=f"`layers`={layers}: {message}"):
             ExtractionSettings(layers=layers).parse_layers(2)

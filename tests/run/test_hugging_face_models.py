@@ -78,7 +78,7 @@ def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels
 def test_labels_in_the_order_of_the_model(tmp_path, capsys):
     """On files of MNLI with the labels that the model predicts, the accuracy is 1, although its order differs."""
     scripts.run_here(EXPORT, init_checkpoint="classifier", pairs=True, export_dir=tmp_path / "served", **LENGTH)
-    assert capsys.readouterr().out.endswith(", labels ENTAILMENT, NEUTRAL, CONTRADICTION\n")
+    assert capsys.readouterr().out.endswith("; labels ENTAILMENT, NEUTRAL, CONTRADICTION\n")
     answer = tf.saved_model.load(str(tmp_path / "served" / "1")).signatures["serving_default"](
         text_a=tf.constant(TEXTS), text_b=tf.constant(TEXTS[::-1]))
     labels = [label.decode().lower() for label in answer["label"].numpy()]

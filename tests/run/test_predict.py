@@ -11,7 +11,7 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.serving import open_model
 from run.inference import predicting
-from run.inference.formats import answer_files, request_files
+from run.inference.formats import prediction_files, request_files
 from run.inference.settings import PredictionSettings
 from tests import scripts, signature_files, toy_runs
 from tests.settings import resolved
@@ -41,7 +41,7 @@ def folder(tmp_path_factory, reference):
 def predict(folder, model, requests, batch_size=2, **flags):
     """Returns the rows of a model of MODELS."""
     settings = PredictionSettings(model=str(folder / model), input_file="-", input_format="jsonl", output_file="-")
-    return list(predicting.answers(open_model(resolved(settings.replace_values(flags))), requests, batch_size))
+    return list(predicting.predict_rows(open_model(resolved(settings.replace_values(flags))), requests, batch_size))
 
 
 def test_the_script_writes_a_row_for_each_line(folder, tmp_path, capsys):
@@ -51,7 +51,7 @@ def test_the_script_writes_a_row_for_each_line(folder, tmp_path, capsys):
     scripts.run_here("run.predict", model=folder / "reviews", input_file=tmp_path / "reviews.txt", output_file=output,
                      batch_size=2)
     assert capsys.readouterr().out == (
-        f"{output}: answers of a classifier to 5 rows; 1 were longer than the model takes, and were cut\n")
+        f"{output}: predictions of a classifier for 5 rows; 1 were too long for the model and were truncated\n")
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     assert [row["was_cut"] for row in rows] == [False, False, False, True, False]
     alone = predict(folder, "reviews", [{"text": text} for text in TEXTS], batch_size=1)
@@ -97,14 +97,14 @@ def test_rows_of_each_task(folder, model, request_, keys):
 
 
 @pytest.mark.parametrize(("model", "flags", "message"), [
-    ("reviews", {"columns": ("z",)}, "rows.tsv:1: there is no column 'z': the columns are x, y"),
-    ("reviews", {}, "rows.tsv:1: there is no column 'text': the columns are x, y; `columns` says which to take"),
-    ("pairs", {"columns": ("x",)}, "`columns`=x: the model takes text_a, text_b; name 2"),
-    ("reviews", {"input_file": "-", "input_format": "tsv"}, "`input_format`=tsv: a table is read from a file"),
-    ("endings", {"input_file": "-"}, "`input_file`=-: the model takes text_a and choices, which a line of text cannot"),
-    ("unread.tflite", {"columns": ("x", "z")}, "rows.tsv:1: there is no column 'z'"),
-    ("served", {}, "rows.tsv:1: there is no column 'text_a': the columns are x, y; `columns` says which to take"),
-    ("served", {"columns": ("x",)}, "`columns`=x: the model takes text_a, text_b; name 2"),
+    ("reviews", {"columns": ("z",)}, "rows.tsv:1: column 'z' does not exist; must be one of x, y"),
+    ("reviews", {}, "rows.tsv:1: has no column 'text'; the columns are x, y; set `columns`"),
+    ("pairs", {"columns": ("x",)}, "`columns`=x: the model requires text_a, text_b; set 2 columns"),
+    ("reviews", {"input_file": "-", "input_format": "tsv"}, "`input_format`=tsv: cannot be read from standard input"),
+    ("endings", {"input_file": "-"}, "`input_file`=-: the model requires text_a and choices, which do not fit"),
+    ("unread.tflite", {"columns": ("x", "z")}, "rows.tsv:1: column 'z' does not exist"),
+    ("served", {}, "rows.tsv:1: has no column 'text_a'; the columns are x, y; set `columns`"),
+    ("served", {"columns": ("x",)}, "`columns`=x: the model requires text_a, text_b; set 2 columns"),
 ])
 def test_a_file_without_the_columns_is_rejected_before_the_model_is_loaded(folder, model, flags, message):
     (folder / "rows.tsv").write_text("x\ty\n1\t2\n")
@@ -119,7 +119,7 @@ def test_a_file_without_the_columns_is_rejected_before_the_model_is_loaded(folde
 def test_standard_input_and_output(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"it stops\xff\r\n\n")))
     assert list(request_files.read("-", ["text"])) == [{"text": "it stops"}, {"text": ""}]
-    with answer_files.writer("-", False) as write:
+    with prediction_files.writer("-", False) as write:
         write({"value": 1.5})
     assert capsys.readouterr().out == '{"value": 1.5}\n'
 
@@ -134,14 +134,14 @@ def test_choices_of_a_table_and_of_objects(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "content", "inputs", "columns", "message"), [
-    ("a.txt", "one\n", ("text_a", "text_b"), (), "a.txt:1: the model takes text_a and text_b: ` \\|\\|\\| ` must"),
-    ("a.tsv", "x\ty\n1\t2\n3\n", ("text",), ("y",), "a.tsv:3: has 1 columns, the header 2"),
-    ("a.tsv", "x\ty\n", ("text",), ("x", "y"), "`columns`=x,y: the model takes text; name 1"),
+    ("a.txt", "one\n", ("text_a", "text_b"), (), "a.txt:1: the model requires text_a and text_b, separated by ` "),
+    ("a.tsv", "x\ty\n1\t2\n3\n", ("text",), ("y",), "a.tsv:3: has 1 columns, but the header has 2"),
+    ("a.tsv", "x\ty\n", ("text",), ("x", "y"), "`columns`=x,y: the model requires text; set 1 columns"),
     ("a.jsonl", "{}\n", ("text",), (), "a.jsonl:1: has no key 'text'"),
-    ("a.jsonl", '{"text": 3}\n', ("text",), (), "a.jsonl:1: text is 3: must be a text"),
-    ("a.jsonl", '{"text_a": "a", "choices": "b"}\n', ("text_a", "choices"), (), "choices is 'b': must be a list"),
-    ("a.jsonl", "[1]\n", ("text",), (), "a.jsonl:1: is not a JSON object"),
-    ("a.jsonl", "[" * 100_000, ("text",), (), "a.jsonl:1: is not JSON"),
+    ("a.jsonl", '{"text": 3}\n', ("text",), (), "a.jsonl:1: text is 3; must be a string"),
+    ("a.jsonl", '{"text_a": "a", "choices": "b"}\n', ("text_a", "choices"), (), "choices is 'b'; must be a list"),
+    ("a.jsonl", "[1]\n", ("text",), (), "a.jsonl:1: must be a JSON object"),
+    ("a.jsonl", "[" * 100_000, ("text",), (), "a.jsonl:1: is not valid JSON"),
 ])
 def test_invalid_files(tmp_path, name, content, inputs, columns, message):
     (tmp_path / name).write_text(content)
@@ -150,6 +150,6 @@ def test_invalid_files(tmp_path, name, content, inputs, columns, message):
 
 
 def test_special_characters_in_a_table_are_escaped(tmp_path):
-    with answer_files.writer(str(tmp_path / "a.tsv"), True) as write:
+    with prediction_files.writer(str(tmp_path / "a.tsv"), True) as write:
         write({"label": "a\tb\\\n", "value": 0.5, "was_cut": True, "tags": ["x"]})
     assert (tmp_path / "a.tsv").read_text() == 'label\tvalue\twas_cut\ttags\na\\tb\\\\\\n\t0.5\ttrue\t["x"]\n'

@@ -37,7 +37,7 @@ def test_accents_that_follow_the_casing_are_the_default(tmp_path, lower_case):
     task_metadata.keep(tmp_path, explicit)
     (tmp_path / "checkpoint").touch()
     check_metadata(str(tmp_path), default)
-    with pytest.raises(InputError, match="holds the run of another task, with strip_accents None, not"):
+    with pytest.raises(InputError, match="contains the run of another task, with strip_accents None instead of"):
         check_metadata(str(tmp_path), other)
 
 

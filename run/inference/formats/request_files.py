@@ -20,9 +20,9 @@ LIST_INPUT = "choices"  # The only input that is a list of texts.
 PAIR = re.compile(r"(.*?) \|\|\| (.*)")
 
 
-def format_of(path, given=None):
+def find_format(path, file_format=None):
     """Returns the format of a file, "lines", "tsv", or "jsonl", as given or by its extension."""
-    return given or FORMATS_BY_EXTENSION.get(os.path.splitext(path)[1].lower(), "lines")
+    return file_format or FORMATS_BY_EXTENSION.get(os.path.splitext(path)[1].lower(), "lines")
 
 
 def read(path, text_inputs, columns=(), file_format=None, decoder=None):
@@ -41,35 +41,35 @@ def read(path, text_inputs, columns=(), file_format=None, decoder=None):
     """
     text_inputs, decoder = list(text_inputs), decoder or files.LineDecoder()
     check(path, text_inputs, columns, file_format)
-    kind = format_of(path, file_format)
+    kind = find_format(path, file_format)
     if kind == "tsv":
-        yield from _rows(path, text_inputs, columns, decoder)
+        yield from _read_rows(path, text_inputs, columns, decoder)
     elif kind == "jsonl":
-        yield from _objects(path, text_inputs, columns, decoder)
+        yield from _read_objects(path, text_inputs, columns, decoder)
     else:
-        yield from _lines(path, text_inputs, decoder)
+        yield from _read_lines(path, text_inputs, decoder)
 
 
 def check(path, text_inputs, columns=(), file_format=None):
-    """Checks what is known before the first row is read.
+    """Runs the checks that are possible before the first row is read.
 
     Args:
       path, columns, file_format: See `read`.
       text_inputs: See `read`; None if they are not known before the model is loaded.
 
     Raises:
-      InputError: If a table is to be read from standard input, it lacks a column, or the inputs do not fit into lines.
+      InputError: If the table is standard input, it lacks a column, or the inputs do not fit into lines.
     """
-    kind = format_of(path, file_format)
+    kind = find_format(path, file_format)
     if kind == "tsv" and path == STANDARD_INPUT:
-        raise InputError("`input_format`=tsv: a table is read from a file, not from standard input")
+        raise InputError("`input_format`=tsv: cannot be read from standard input; set a file")
     if text_inputs:
         _check_columns(text_inputs, columns)
     if kind == "lines" and text_inputs and (len(text_inputs) > 2 or LIST_INPUT in text_inputs):
-        raise InputError(f"`input_file`={path}: the model takes {' and '.join(text_inputs)}, which a line of text "
-                         "cannot hold; give a table (.tsv, .csv) or JSON lines (.jsonl)")
+        raise InputError(f"`input_file`={path}: the model requires {' and '.join(text_inputs)}, which do not fit "
+                         "on a line; use a table (.tsv, .csv) or JSON lines (.jsonl)")
     if kind == "tsv" and text_inputs:
-        _positions(path, tables.read_header(path), text_inputs, columns)
+        _find_positions(path, tables.read_header(path), text_inputs, columns)
     elif kind == "tsv":
         for column in columns:
             tables.find_position(column, tables.read_header(path), path)
@@ -81,79 +81,78 @@ def _check_columns(text_inputs, columns):
         return
     takes_list = text_inputs[-1] == LIST_INPUT
     if len(columns) < len(text_inputs) or (len(columns) > len(text_inputs) and not takes_list):
-        raise InputError(f"`columns`={','.join(columns)}: the model takes {', '.join(text_inputs)}; name "
-                         f"{'at least ' * takes_list}{len(text_inputs)}")
+        raise InputError(f"`columns`={','.join(columns)}: the model requires {', '.join(text_inputs)}; set "
+                         f"{'at least ' * takes_list}{len(text_inputs)} columns")
 
 
-def _lines(path, text_inputs, decoder):
+def _read_lines(path, text_inputs, decoder):
     """Yields one text per line, or two separated by ` ||| `. An empty line is an empty text, to keep line numbers."""
-    for number, line in _numbered_lines(path):
+    for number, line in _enumerate_lines(path):
         text = decoder(line).rstrip("\r\n")
         if len(text_inputs) == 1:
             yield {text_inputs[0]: text}
             continue
         pair = PAIR.fullmatch(text)
         if not pair:
-            raise InputError(f"{path}:{number}: the model takes {' and '.join(text_inputs)}: ` ||| ` must stand "
-                             "between them")
+            raise InputError(f"{path}:{number}: the model requires {' and '.join(text_inputs)}, separated by "
+                             "` ||| `")
         yield dict(zip(text_inputs, pair.groups(), strict=True))
 
 
-def _rows(path, text_inputs, columns, decoder):
+def _read_rows(path, text_inputs, columns, decoder):
     rows = tables.read_rows(path, decoder)
     header = next(rows, (0, []))[1]
-    positions = _positions(path, header, text_inputs, columns)
+    positions = _find_positions(path, header, text_inputs, columns)
     for number, fields in rows:
         try:
             values = {name: [fields[place] for place in places] for name, places in positions.items()}
         except IndexError:
-            raise InputError(f"{path}:{number}: has {len(fields)} columns, the header {len(header)}") from None
+            raise InputError(f"{path}:{number}: has {len(fields)} columns, but the header has {len(header)}") from None
         yield {name: texts if name == LIST_INPUT else texts[0] for name, texts in values.items()}
 
 
-def _positions(path, header, text_inputs, columns):
+def _find_positions(path, header, text_inputs, columns):
     """Returns dict of input to the positions of its columns; "choices" has all columns named choice and a number."""
     if columns:
         places = [tables.find_position(column, header, path) for column in columns]
         first = len(text_inputs) - 1
         return {**{name: [place] for name, place in zip(text_inputs[:first], places, strict=False)},
                 text_inputs[-1]: places[first:]}
-    found = {}
+    positions = {}
     for name in text_inputs:
-        found[name] = [place for place, column in enumerate(header) if column == name or (
+        positions[name] = [place for place, column in enumerate(header) if column == name or (
             name == LIST_INPUT and re.fullmatch(r"choice_?\d+", column))]
-        if not found[name]:
-            raise InputError(f"{path}:1: there is no column {name!r}: the columns are {', '.join(header)}; `columns` "
-                             "says which to take")
-    return found
+        if not positions[name]:
+            raise InputError(f"{path}:1: has no column {name!r}; the columns are {', '.join(header)}; set `columns`")
+    return positions
 
 
-def _objects(path, text_inputs, columns, decoder):
+def _read_objects(path, text_inputs, columns, decoder):
     keys = dict(zip(text_inputs, columns or text_inputs, strict=False))
-    for number, line in _numbered_lines(path):
+    for number, line in _enumerate_lines(path):
         if not line.strip():
             continue
         try:
             values = json.loads(decoder(line, number == 1))
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}:{number}: is not JSON: {error}") from error
+            raise InputError(f"{path}:{number}: is not valid JSON: {error}") from error
         if not isinstance(values, dict):
-            raise InputError(f"{path}:{number}: is not a JSON object")
-        yield {name: _value(values, name, key, f"{path}:{number}") for name, key in keys.items()}
+            raise InputError(f"{path}:{number}: must be a JSON object")
+        yield {name: _get_value(values, name, key, f"{path}:{number}") for name, key in keys.items()}
 
 
-def _value(values, name, key, place):
+def _get_value(values, name, key, place):
     if key not in values:
-        raise InputError(f"{place}: has no key {key!r}: the keys are {', '.join(values)}")
+        raise InputError(f"{place}: has no key {key!r}; the keys are {', '.join(values)}")
     value = values[key]
     if name == LIST_INPUT:
         if not (isinstance(value, list) and value and all(isinstance(each, str) for each in value)):
-            raise InputError(f"{place}: {key} is {value!r:.60}: must be a list of texts")
+            raise InputError(f"{place}: {key} is {value!r:.60}; must be a list of strings")
     elif not isinstance(value, str):
-        raise InputError(f"{place}: {key} is {value!r:.60}: must be a text")
+        raise InputError(f"{place}: {key} is {value!r:.60}; must be a string")
     return value
 
 
-def _numbered_lines(path):
+def _enumerate_lines(path):
     with sys.stdin.buffer if path == STANDARD_INPUT else files.open_bytes(path) as file:
         yield from enumerate(file, start=1)

@@ -38,7 +38,7 @@ def test_every_example_is_used_once_before_any_is_repeated(arrays):
 
 
 def test_batches_have_similar_lengths_and_are_truncated(arrays):
-    lengths = batches.lengths_of(arrays["input_mask"])
+    lengths = batches.count_tokens(arrays["input_mask"])
     spreads = []
     for batch in take(arrays, 30):
         rows = batch["label_ids"]
@@ -88,5 +88,5 @@ def test_a_batch_larger_than_the_data(arrays):
 
 def test_the_length_of_an_example_is_that_of_its_longest_choice():
     mask = np.array([[[1, 1, 0], [1, 0, 0]], [[1, 0, 0], [1, 0, 0]]], np.int32)
-    assert batches.lengths_of(mask).tolist() == [2, 1]
+    assert batches.count_tokens(mask).tolist() == [2, 1]
     assert batches.take_rows({"input_mask": mask}, np.array([1]))["input_mask"].shape == (1, 2, 1)

@@ -32,7 +32,7 @@ def get_batch(dataset, step):
 
 
 def pack_batches(arrays, **options):
-    return packing.packed_training_batches(arrays, BATCH, 5, 20, **{"share": WHOLE, **options})
+    return packing.make_packed_batches(arrays, BATCH, 5, 20, **{"share": WHOLE, **options})
 
 
 @pytest.mark.parametrize("kind", ["labels", "numbers", "several", "tokens"])

@@ -82,7 +82,7 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one(two_stages, tmp_path, caps
     (tmp_path / "resumed" / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
     distill("sst", tmp_path / "resumed", **flags)
     output = capsys.readouterr().out
-    assert "the teacher's answers are taken from there" in output
+    assert "reusing the teacher outputs" in output
     assert "resuming at step 3 of 12" in output
     assert_same_checkpoints(two_stages / "whole", tmp_path / "resumed")
     with pytest.raises(InputError, match=r"contains a run with `hidden_weight` 1\.0, not 3\.0"):

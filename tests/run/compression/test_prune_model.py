@@ -11,7 +11,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint
 from bert_tf.serving.settings import resolve_checkpoint
-from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.fine_tuned_model import FineTunedModel
 from run.training import model_files
 from tests import scripts, state_files, toy_runs
 
@@ -67,7 +67,8 @@ def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
 
 def test_the_last_round_that_reaches_the_minimum_score_is_the_result(tmp_path, monkeypatch):
     scores = {12: 0.9, 6: 0.7, 3: 0.6, 1: 0.5}  # By the number of neurons.
-    monkeypatch.setattr(FineTuned, "score", lambda model: {"eval_accuracy": scores[model.config.layer_sizes[0][1]]})
+    monkeypatch.setattr(FineTunedModel, "score", lambda model: {
+        "eval_accuracy": scores[model.config.layer_sizes[0][1]]})
     steps = {"keep_neurons": 0.0, "rounds": 2}
     report = prune("sst", tmp_path / "reached", least_score=0.65, **steps)
     assert (report["round"], len(report["rounds"])) == (1, 2)

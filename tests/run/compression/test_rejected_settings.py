@@ -37,11 +37,11 @@ def tune_with_pruned_weights():
 
 
 @pytest.mark.parametrize(("make", "values", "message"), [
-    (LossSettings, {"layer_map": "deep"}, "`layer_map`=deep: must be uniform, last, or numbers"),
-    (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: nothing is to be learned"),
+    (LossSettings, {"layer_map": "deep"}, "`layer_map`=deep: must be one of uniform, last, or comma-"),
+    (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: all losses have weight 0"),
     (LossSettings, {"inner_proportion": 0.5}, "`inner_proportion`=0.5: requires `hidden_weight` or"),
     (LossSettings, {"inner_proportion": 0.5, "hidden_weight": 1, "logits_weight": 0, "label_weight": 0},
-     "`inner_proportion`=0.5: there is nothing to learn after it"),
+     "`inner_proportion`=0.5: no loss remains for the later steps"),
     (LossSettings, {"replacing_rate": 0.3, "hidden_weight": 1}, "`replacing_rate`=0.3: cannot be combined with "
      "`hidden_weight`"),
     (make_general_distillation, {"replacing_rate": 0.3}, "`replacing_rate`=0.3: only works with run_distillation"),
@@ -117,7 +117,7 @@ def variants(teachers, tmp_path_factory):
     ({"teacher": "{variants}/no_task"}, "no_task: is not a fine-tuned model: its directory has no task.json"),
     ({"teacher": "{variants}/frozen"}, "frozen: is not a fine-tuned model: its task.json says frozen_token_classifier"),
     ({"teacher": "{variants}/sharing"}, "`student_layers`=0: the teacher's layers share their weights"),
-    ({"teacher": "{variants}/headless", "task_name": "sst-2"}, "headless: is no fine-tuned classifier, it lacks "
+    ({"teacher": "{variants}/headless", "task_name": "sst-2"}, "headless: is not a fine-tuned classifier; it lacks "
      "output_bias, output_weights"),
 ])
 @pytest.mark.usefixtures("in_teachers")
@@ -150,7 +150,7 @@ def test_labels_of_another_task(tmp_path):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"init_checkpoint": "headless"}, "no task.json there says that it was fine-tuned for a task"),
+    ({"init_checkpoint": "headless"}, "must be a fine-tuned model, with a task.json"),
     ({"output_dir": "sst"}, "`output_dir`=sst: is the directory of `init_checkpoint`; choose another directory"),
     ({"drop_layers": "3"}, "`drop_layers`: layer 3 does not exist; the model has layers 0 to 2"),
     ({"output_dir": "sst-2"}, "`output_dir`=sst-2: is not empty and has no prune.json to resume from"),

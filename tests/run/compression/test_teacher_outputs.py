@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from run.arrays import kept_rows
+from run.arrays import stored_rows
 from run.techniques import teacher_outputs
 
 LENGTHS = [4, 1, 3, 4, 2]
@@ -19,7 +19,7 @@ def saved(tmp_path):
                "hidden": rng.normal(size=[5, 2, 3, 4, 6]).astype(np.float16),  # [B, choices, K, S, H]
                "attention": rng.normal(size=[5, 2, 3, 2, 4, 4]).astype(np.float16)}
     parts = [(rows, {name: value[rows] for name, value in outputs.items()}) for rows in ([3, 0, 2], [4, 1])]
-    path = kept_rows.find(str(tmp_path / "answers"), [{"of": "one"}, {"data": 1}])
+    path = stored_rows.find_subfolder(str(tmp_path / "answers"), [{"of": "one"}, {"data": 1}])
     teacher_outputs.write(path, {"teacher": {"of": "one"}}, LENGTHS, parts,
                           {"logits": (), "hidden": (-2,), "attention": (-2, -1)})
     return outputs, path
@@ -44,15 +44,15 @@ def test_saved_outputs_are_the_teachers_except_for_rounding_and_padding(saved):
 
 def test_another_teacher_or_other_data_have_another_directory(saved, tmp_path):
     folder = str(tmp_path / "answers")
-    assert kept_rows.find(folder, [{"of": "one"}, {"data": 1}]) == saved[1]
-    assert kept_rows.find(folder, [{"of": "one"}, {"data": 2}]) != saved[1]
+    assert stored_rows.find_subfolder(folder, [{"of": "one"}, {"data": 1}]) == saved[1]
+    assert stored_rows.find_subfolder(folder, [{"of": "one"}, {"data": 2}]) != saved[1]
     teacher_outputs.check_teacher(folder, {"of": "one"})
-    with pytest.raises(InputError, match=r"`answers_dir`=.*answers: holds the answers of another teacher"):
+    with pytest.raises(InputError, match=r"`answers_dir`=.*answers: contains the outputs of another teacher"):
         teacher_outputs.check_teacher(folder, {"of": "another"})
 
 
 def test_damaged_outputs_are_rejected(saved):
     with open(f"{saved[1]}/hidden.bin", "wb") as file:
         file.write(b"cut")
-    with pytest.raises(InputError, match=r"hidden.bin: is missing or damaged; remove .*, and the teacher is"):
+    with pytest.raises(InputError, match=r"hidden.bin: is missing or corrupted; delete .* to query the teacher"):
         teacher_outputs.read(saved[1])

@@ -33,7 +33,7 @@ def read_variables(folder):
 def test_a_resumed_run_ends_like_an_uninterrupted_one(tmp_path, capsys):
     """It resumes at step 4, in the middle of the schedule. Only weights after its end are saved to best/."""
     tune(tmp_path, **PRUNING)
-    note = re.search(r"(\d+) of (\d+) weights of the encoder's matrices are not 0 \(25.0%\)",
+    note = re.search(r"(\d+) of (\d+) weights of the encoder's matrices are nonzero \(25.0%\)",
                      capsys.readouterr().out.replace(",", ""))
     kernels = [tensor.read() for name, tensor in open_checkpoint(str(tmp_path)).tensors.items()
                if MATRIX.fullmatch(name)]

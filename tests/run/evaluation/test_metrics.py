@@ -33,11 +33,11 @@ def test_no_correlation_with_one_number(predictions):
 
 def test_predictions_and_probabilities():
     logits = np.array([[0.0, np.log(3)], [2.0, -1.0]], np.float32)
-    np.testing.assert_array_equal(metrics.predictions_of(logits), [1, 0])
-    np.testing.assert_array_equal(metrics.predictions_of(logits, multi_label=True), [[0, 1], [1, 0]])
-    np.testing.assert_array_equal(metrics.predictions_of(logits[:, :1], regression=True), [0, 2])
-    np.testing.assert_allclose(metrics.probabilities_of(logits)[0], [0.25, 0.75], rtol=1e-6)
-    np.testing.assert_allclose(metrics.probabilities_of(logits, multi_label=True)[0], [0.5, 0.75], rtol=1e-6)
+    np.testing.assert_array_equal(metrics.to_predictions(logits), [1, 0])
+    np.testing.assert_array_equal(metrics.to_predictions(logits, multi_label=True), [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(metrics.to_predictions(logits[:, :1], regression=True), [0, 2])
+    np.testing.assert_allclose(metrics.to_probabilities(logits)[0], [0.25, 0.75], rtol=1e-6)
+    np.testing.assert_allclose(metrics.to_probabilities(logits, multi_label=True)[0], [0.5, 0.75], rtol=1e-6)
 
 
 def test_every_task_is_scored_by_known_metrics():

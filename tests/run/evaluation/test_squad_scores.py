@@ -67,9 +67,9 @@ def test_scores_of_korquad():
 
 
 def test_questions_without_answers_cannot_be_scored():
-    for question, is_v2, hint in ((example("1", "b"), False, r" \(SQuAD 2.0 needs `version_2_with_negative`\)"),
+    for question, is_v2, hint in ((example("1", "b"), False, r" \(SQuAD 2.0 requires `version_2_with_negative`\)"),
                                   (squad.Example("1", "q", "c"), True, "$")):
-        with pytest.raises(InputError, match=f"1 of 2 questions have no answers to compare with{hint}"):
+        with pytest.raises(InputError, match=f"1 of 2 questions have no reference answers{hint}"):
             squad_scores.check_answers([question, example("2")], is_v2)
 
 

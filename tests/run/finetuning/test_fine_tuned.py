@@ -1,4 +1,4 @@
-"""FineTuned: models of all kinds of tasks, and models derived from them."""
+"""FineTunedModel: models of all kinds of tasks, and models derived from them."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from bert_tf import models
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
-from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.fine_tuned_model import FineTunedModel
 from run.finetuning.settings import DataSettings, FineTunedSettings
 from tests import toy_runs
 from tests.settings import resolved
@@ -22,7 +22,7 @@ def folder(tmp_path_factory, reference):
 
 def open_model(name, data):
     settings = FineTunedSettings(ModelSettings(init_checkpoint=name), TokenizerSettings(), DataSettings(**data))
-    return FineTuned.open(resolved(settings))
+    return FineTunedModel.open(resolved(settings))
 
 
 @pytest.mark.parametrize("name", list(toy_runs.TASKS))
@@ -42,6 +42,6 @@ def test_a_derived_model_has_the_same_outputs(folder, name, monkeypatch):
 
 def test_missing_weights_of_the_task(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    with pytest.raises(InputError, match="`init_checkpoint`=headless: is not of a fine-tuned classifier, it lacks "
+    with pytest.raises(InputError, match="`init_checkpoint`=headless: is not a fine-tuned classifier; it lacks "
                                          "output_weights, output_bias"):
         open_model("headless", {**toy_runs.DATA["sst"], "task_name": "sst-2"}).make_model()

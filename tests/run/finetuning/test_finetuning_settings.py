@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings, short
+from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings, format_number
 from run.settings import TrainingSettings
 
 BOTH = TuningSettings(do_train=True, do_eval=True)
@@ -50,10 +50,10 @@ def test_duplicate_values_are_tried_once():
 def test_few_examples_make_a_smaller_batch(num_examples, epochs, multiple, batch_size):
     settings = FineTuningSettings(training=TrainingSettings(train_batch_size=8),
                                   tuning=TuningSettings(do_train=True, num_train_epochs=epochs))
-    assert settings.fitting(num_examples, multiple).training.train_batch_size == batch_size
+    assert settings.fit_batch_size(num_examples, multiple).training.train_batch_size == batch_size
 
 
 @pytest.mark.parametrize(("number", "text"), [
     (2.0, "2"), (10.0, "10"), (16, "16"), (2.5, "2.5"), (5e-5, "5e-05"), (0.001, "0.001")])
 def test_numbers_in_names(number, text):
-    assert short(number) == text
+    assert format_number(number) == text

@@ -47,14 +47,14 @@ def test_layers_with_shared_weights_are_frozen_together(reference_config):
         freeze(encoder, 1)
     freeze(encoder, 2)
     assert [variable.name.split("/")[1] for variable in encoder.trainable_variables] == ["pooler"] * 2
-    with pytest.raises(InputError, match=r"^`layerwise_learning_rate_decay`=0\.5: the model's layers share their wei"):
+    with pytest.raises(InputError, match=r"^`layerwise_learning_rate_decay`=0\.5: must be 1, since the layers of "):
         TrainedWeightsSettings(layerwise_learning_rate_decay=0.5).check_model(shared)
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({"freeze_layers": 3}, "`freeze_layers`=3: the model has 2 layers"),
-    ({"lora_rank": 33}, "`lora_rank`=33: must be at most the model's width, 32"),
-    ({"freeze_layers": 2, "lora_rank": 4}, "`freeze_layers`=2: leaves no layer for `lora_rank`=4"),
+    ({"freeze_layers": 3}, "`freeze_layers`=3: must be at most 2, the number of layers of the model"),
+    ({"lora_rank": 33}, "`lora_rank`=33: must be at most 32, the hidden size of the model"),
+    ({"freeze_layers": 2, "lora_rank": 4}, "`freeze_layers`=2: leaves no layers for `lora_rank`=4"),
 ])
 def test_settings_that_do_not_suit_the_model(reference_config, settings, message):
     with pytest.raises(InputError, match=f"^{message}$"):

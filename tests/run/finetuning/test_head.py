@@ -45,30 +45,31 @@ def make_task(labels=("a", "b")):
 def test_a_head_for_the_same_labels_is_loaded(checkpoint, capsys, labels, metadata):
     path = checkpoint(models.BertClassifier(CONFIG, len(labels) or 1), metadata)
     for keep_head in (None, True):
-        assert head.new_variables(make_task(labels), path, keep_head, CONFIG) == ()
+        assert head.choose_new_variables(make_task(labels), path, keep_head, CONFIG) == ()
     assert capsys.readouterr().out == ""
-    assert head.new_variables(make_task(labels), path, False, CONFIG) == HEAD
+    assert head.choose_new_variables(make_task(labels), path, False, CONFIG) == HEAD
     assert capsys.readouterr().out == (
-        f"`init_checkpoint`={path}: the encoder is taken, the head is new, by `nokeep_head`\n")
+        f"`init_checkpoint`={path}: loads the encoder and initializes a new head (`nokeep_head`)\n")
 
 
 @pytest.mark.parametrize(("metadata", "labels", "difference"), [
-    (describe(("b", "a")), ("a", "b"), "its labels are b, a, and this task's a, b"),
+    (describe(("b", "a")), ("a", "b"), "predicts the labels b, a, but this task requires the labels a, b"),
     (describe(("a", "b"), "token_classifier"), ("a", "b"),
-     "it is of a token_classifier, and this task of a classifier"),
+     "is a token_classifier head, but this task requires a classifier head"),
     (describe(("a", "b"), multi_label=True), ("a", "b"),
-     "it gives a text any number of labels, and this task one label"),
-    (describe(MANY), MANY[::-1], f"its labels are {', '.join(MANY[:8])} and 2 more, and this task's "
+     "predicts any number of labels per text, but this task requires one label per text"),
+    (describe(MANY), MANY[::-1], f"predicts the labels {', '.join(MANY[:8])} and 2 more, but this "
+                                 "task requires the labels "
                                  f"{', '.join(MANY[:1:-1])} and 2 more"),
 ])
 def test_a_head_for_other_labels_is_new_by_default(checkpoint, capsys, metadata, labels, difference):
     path = checkpoint(models.BertClassifier(CONFIG, len(labels)), metadata)
-    assert head.new_variables(make_task(labels), path, None, CONFIG) == HEAD
+    assert head.choose_new_variables(make_task(labels), path, None, CONFIG) == HEAD
     assert capsys.readouterr().out == (
-        f"`init_checkpoint`={path}: the encoder is taken, the head is new; of the checkpoint's head: {difference}; "
-        "`keep_head` takes it all the same\n")
-    assert head.new_variables(make_task(labels), path, True, CONFIG) == ()
-    assert head.new_variables(make_task(labels), path, False, CONFIG) == HEAD
+        f"`init_checkpoint`={path}: loads the encoder and initializes a new head; the checkpoint's head {difference}; "
+        "set `keep_head` to load it anyway\n")
+    assert head.choose_new_variables(make_task(labels), path, True, CONFIG) == ()
+    assert head.choose_new_variables(make_task(labels), path, False, CONFIG) == HEAD
 
 
 @pytest.mark.parametrize(("labels", "is_loaded"), [
@@ -76,31 +77,31 @@ def test_a_head_for_other_labels_is_new_by_default(checkpoint, capsys, metadata,
 def test_a_head_of_hugging_face_is_loaded_if_it_has_the_labels_of_the_task(checkpoint, labels, is_loaded):
     path = checkpoint(models.BertClassifier(CONFIG, 2), describe(labels))
     task = ClassifierTask(FineTuningSettings(task=classifier.Settings(task_name="sst-2", data_dir="none")), None)
-    assert head.new_variables(task, path, None, CONFIG) == (() if is_loaded else HEAD)
+    assert head.choose_new_variables(task, path, None, CONFIG) == (() if is_loaded else HEAD)
 
 
 def test_a_head_with_another_number_of_labels_is_new(checkpoint, capsys):
     path = checkpoint(models.BertClassifier(CONFIG, 3), describe(("x", "y", "z")))
-    assert head.new_variables(make_task(), path, None, CONFIG) == HEAD
-    assert capsys.readouterr().out.endswith("; of the checkpoint's head: it has 3 outputs, and this task needs 2\n")
+    assert head.choose_new_variables(make_task(), path, None, CONFIG) == HEAD
+    assert capsys.readouterr().out.endswith("; the checkpoint's head has 3 outputs, but this task requires 2\n")
     with pytest.raises(InputError, match=f"^`keep_head`: the head of `init_checkpoint`={path} does not fit: it has 3 "
-                                         "outputs, and this task needs 2$"):
-        head.new_variables(make_task(), path, True, CONFIG)
+                                         "outputs, but this task requires 2$"):
+        head.choose_new_variables(make_task(), path, True, CONFIG)
 
 
 def test_a_checkpoint_without_a_head(checkpoint, capsys):
     path = checkpoint(models.BertEncoder(CONFIG))
     for keep_head in (None, False):
-        assert head.new_variables(make_task(), path, keep_head, CONFIG) == ()
+        assert head.choose_new_variables(make_task(), path, keep_head, CONFIG) == ()
     assert capsys.readouterr().out == ""
-    with pytest.raises(InputError, match=r"^`keep_head`: `init_checkpoint`=.* has no head for this task, it "
+    with pytest.raises(InputError, match=r"^`keep_head`: `init_checkpoint`=.* has no head for this task; it "
                                          r"lacks output_bias, output_weights$"):
-        head.new_variables(make_task(), path, True, CONFIG)
+        head.choose_new_variables(make_task(), path, True, CONFIG)
 
 
 def test_loading_reports_another_hidden_size(checkpoint):
     path = checkpoint(models.BertClassifier(CONFIG, 2))
-    assert head.new_variables(make_task(), path, None, BertConfig(11, 8, 1, 2, 7)) == ()
+    assert head.choose_new_variables(make_task(), path, None, BertConfig(11, 8, 1, 2, 7)) == ()
 
 
 def test_the_head_for_question_answering_has_its_own_names(checkpoint):
@@ -109,5 +110,5 @@ def test_the_head_for_question_answering_has_its_own_names(checkpoint):
     assert task.head_shapes(CONFIG) == {
         variable.name.removesuffix(":0"): variable.shape.as_list() for variable in model.head.variables}
     path = checkpoint(model)
-    assert head.new_variables(task, path, True, CONFIG) == ()
-    assert head.new_variables(task, path, False, CONFIG) == tuple(task.head_shapes(CONFIG))
+    assert head.choose_new_variables(task, path, True, CONFIG) == ()
+    assert head.choose_new_variables(task, path, False, CONFIG) == tuple(task.head_shapes(CONFIG))

@@ -81,7 +81,7 @@ def test_a_run_and_its_export(here, capsys):
     with pytest.raises(InputError, match=r"^the model reads long texts in windows, which LiteRT files do not support"):
         servable.litert_metadata()
 
-    message = "`output_dir`=run: holds the run of another task, with window_pooling 'max', not None; choose another"
+    message = "`output_dir`=run: contains the run of another task, with window_pooling 'max' instead of None; choose"
     with pytest.raises(InputError, match=f"^{message}"):
         tune("run", do_eval=True, **dict.fromkeys(WINDOWS))
     with pytest.raises(InputError, match=r"^`output_dir`=run: contains a run with `window_stride` 5, not 4; choose an"):

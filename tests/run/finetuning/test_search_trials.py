@@ -34,7 +34,7 @@ def searched(tmp_path, monkeypatch):
     A run creates a checkpoint and has its score in `scores`, or diverges if that is None.
     """
     def run(scores, **values):
-        def one_run(settings, shared):
+        def run_once(settings, shared):
             folder, is_training = tmp_path / settings.training.output_dir, settings.tuning.do_train
             run.ran.append((folder.name, is_training))
             if is_training:
@@ -47,7 +47,7 @@ def searched(tmp_path, monkeypatch):
             results = {"eval_accuracy": scores[folder.name], "loss": 2.0, "eval_loss": 2.0, "global_step": 7}
             return runs.TrainedModel(Weight(scores[folder.name]), tf.Module(), None, str(folder), 7, results, {})
 
-        monkeypatch.setattr(runs, "one_run", one_run)
+        monkeypatch.setattr(runs, "run_once", run_once)
         settings = FineTuningSettings(
             training=TrainingSettings(output_dir=str(tmp_path)), tuning=TuningSettings(do_train=True, do_eval=True),
             trained_weights=TrainedWeightsSettings(lora_rank=2),  # Only allowed in training.
@@ -55,7 +55,7 @@ def searched(tmp_path, monkeypatch):
                                                   "search_epochs": (1.0, 2.0), **values}))
         for each in settings.runs:
             model_files.save_run_files(each.training.output_dir, BertConfig(11, 6, 1, 2, 7))
-        return search.run(settings, runs.Shared(tf.distribute.get_strategy(), None, Task(settings, None)))
+        return search.run(settings, runs.RunContext(tf.distribute.get_strategy(), None, Task(settings, None)))
 
     run.ran = []
     return run
@@ -80,7 +80,7 @@ def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, sear
         "         8            0.1       2      7         0.7500     2.0000  best",
         "         8            0.5       1      7         0.5000     2.0000",
         "         8            0.5       2      7         0.7500     2.0000",
-        f"best of 4 trials by eval_accuracy: {tmp_path}/search/{best}; {tmp_path} has its weights\n"]) in output
+        f"best of 4 trials by eval_accuracy: {tmp_path}/search/{best}; its weights are in {tmp_path}\n"]) in output
     assert output.endswith("eval_accuracy = 0.75\neval_loss = 2.0\nglobal_step = 7\nloss = 2.0\n")
     assert (tmp_path / "eval_results.txt").read_text() in output
 
@@ -125,5 +125,5 @@ def test_a_trial_that_diverges_is_a_row_of_the_table(tmp_path, searched, capsys)
     searched.ran.clear()
     searched(scores)
     assert searched.ran == [("batch8_lr0.1_epochs2", False)]
-    with pytest.raises(InputError, match=r"^`search`: in none of 1 trials was the loss a finite number"):
+    with pytest.raises(InputError, match=r"^`search`: the loss was not finite in any of 1 trials"):
         searched(scores, search_learning_rates=(0.5,), search_epochs=(1.0,))

@@ -139,7 +139,7 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
         tune("lora", lora_rank=2, lora_alpha=6.0)
 
     path = here / "lora" / "adapter.safetensors"
-    assert f"lora/adapter.safetensors: the adapters and the head, {path.stat().st_size / 1e6:.2f} MB" in said
+    assert f"lora/adapter.safetensors: adapters and head, {path.stat().st_size / 1e6:.2f} MB" in said
     assert path.stat().st_size < 0.2 * (here / "sst" / "ckpt-3.data-00000-of-00001").stat().st_size
     convert("sst", tmp_path / "merged", "tf1", adapter=str(path))
     kept = weights("lora/best")

@@ -11,7 +11,7 @@ from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import treebank
-from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.fine_tuned_model import FineTunedModel
 from run.inside import corpus_reading, corpus_results, requests
 from run.inside.corpus_sums import STATE_FILE, Sums, compute_relations
 from run.inside.observing import Observer
@@ -158,7 +158,7 @@ def test_importance(toys, corpus, tmp_path, monkeypatch):
         assert np.hypot(values[layer, "0"], values[layer, "1"]) == pytest.approx(1, abs=1e-4)
     assert (tmp_path / "curve.png").exists()
     assert json.loads((tmp_path / "importance.json").read_text())["num_examples"] == 8
-    monkeypatch.setattr(FineTuned, "make_model", None)
+    monkeypatch.setattr(FineTunedModel, "make_model", None)
     analyze(toys / "sst", tmp_path, **flags)
     assert read_rows(tmp_path / "curve.tsv") == curve
 

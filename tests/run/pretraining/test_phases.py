@@ -38,7 +38,7 @@ def test_a_run_without_phases_is_one():
     ("3:1", "`phases`: '3:1': length 3: must be at least 4"),
     ("32:1:0", "`phases`: '32:1:0': batch size 0: must be at least 1"),
     ("32:1:8:0", "`phases`: '32:1:8:0': predictions 0: must be at least 1"),
-    ("32:1:2000000000", "`phases`: '32:1:2000000000': `train_batch_size`=2000000000: so many sequences"),
+    ("32:1:2000000000", "`phases`: '32:1:2000000000': `train_batch_size`=2000000000: too large for "),
     ("128:0.9999,512:0.0001", "the phase of length 512 has none of the 1000 steps"),
 ])
 def test_phases_that_are_none(phases, message):

@@ -22,5 +22,5 @@ def test_a_config_by_file_or_by_name(tmp_path, monkeypatch):
 
 def test_obsolete_flags_have_a_note():
     assert list(DeviceSettings(master="grpc://10.0.0.2:8470").notes()) == [
-        "--master: accepted, and not needed any more (see --help)"]
+        "note: --master: obsolete and ignored (see --help)"]
     assert list(DeviceSettings().notes()) == []

@@ -40,7 +40,7 @@ def test_no_entities_in_labels_and_predictions(make_task, tmp_path):
     outputs = {"logits": np.tile(np.float32([3, 1, 2]), [*task.eval_features["input_ids"].shape, 1])}
     assert task.score(outputs)["eval_f1"] == 0
     task.report(outputs, str(tmp_path))
-    assert (tmp_path / "eval_report.txt").read_text() == "neither the labels nor the predictions hold an entity\n"
+    assert (tmp_path / "eval_report.txt").read_text() == "neither the labels nor the predictions contain an entity\n"
 
 
 def test_labels_that_are_not_entities(make_task, tmp_path):
@@ -82,5 +82,5 @@ def test_predictions_are_an_additional_column_of_the_test_file(make_task, tmp_pa
 def test_a_model_is_required():
     settings = FineTuningSettings(training=TrainingSettings(output_dir="out"), tuning=TuningSettings(do_eval=True),
                                   task=token_classifier.Settings(dev_file="dev.txt"))
-    with pytest.raises(InputError, match=r"^`output_dir`=out: holds no tagger; train first, or give `init_checkpoint`"):
+    with pytest.raises(InputError, match=r"^`output_dir`=out: contains no tagger; train first, or set `init"):
         TokenClassifierTask(settings, None).read(None, ignore_padding=False)

@@ -114,12 +114,12 @@ def test_evaluation_alone_requires_the_same_vectors(folder, trained, capsys):
     before = (trained / "eval_results.txt").read_text()
     run(folder, "out", do_eval=True)
     assert (trained / "eval_results.txt").read_text() == before
-    assert "the vectors of the dev file are taken from there" in capsys.readouterr().out
+    assert "reusing the features of the dev file" in capsys.readouterr().out
     with pytest.raises(InputError, match="contains a run with `frozen_features` weighted_sum_last_four, not last"):
         run(folder, "out", "last", do_eval=True)
     with pytest.raises(InputError, match="contains a run with `lstm_width` 9, not 4; choose"):
         run(folder, "out", do_eval=True, lstm_width=4)
-    with pytest.raises(InputError, match=r"`output_dir`=.*: holds no tagger by frozen features; train one first"):
+    with pytest.raises(InputError, match=r"`output_dir`=.*: contains no tagger trained on frozen features; train"):
         run(folder, "never", do_eval=True)
     with pytest.raises(InputError, match=r"^task\.json of `init_checkpoint`=.*: kind is 'frozen_token_cl"):
         resolve_checkpoint(str(trained))

@@ -58,4 +58,4 @@ def test_two_devices_learn_the_same_as_one(folder, monkeypatch, two_replicas, ca
     assert len(head) == 2
     for name in head:
         np.testing.assert_allclose(two.get_tensor(name), one.get_tensor(name), rtol=0, atol=1e-5, err_msg=name)
-    assert "the vectors of the train file are taken from there" in capsys.readouterr().out
+    assert "reusing the features of the train file" in capsys.readouterr().out

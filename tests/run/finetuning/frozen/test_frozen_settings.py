@@ -50,6 +50,6 @@ def test_unused_settings():
 def test_learning_rate_and_epochs_of_the_bilstm():
     settings = TaggerSettings(ModelSettings(init_checkpoint="x"), training=TrainingSettings(output_dir="out"),
                               frozen=FrozenSettings("last", frozen_epochs=2.5))
-    frozen, fine_tuned = settings.of_run("last"), settings.of_run()
+    frozen, fine_tuned = settings.build_run_settings("last"), settings.build_run_settings()
     assert (frozen.optimizer.learning_rate, frozen.tuning.num_train_epochs) == (1e-3, 2.5)
     assert (fine_tuned.optimizer.learning_rate, fine_tuned.tuning.num_train_epochs) == (5e-5, 3.0)

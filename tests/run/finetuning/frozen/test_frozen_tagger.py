@@ -7,7 +7,7 @@ import tensorflow as tf
 from bert_tf import losses, optimization
 from bert_tf.errors import InputError
 from run.finetuning import frozen_tagger as tagger
-from run.finetuning.frozen_settings import KINDS, MIX, SIDE_BY_SIDE, SUM, WAYS, layers_of
+from run.finetuning.frozen_settings import COMBINATIONS, CONCATENATION, KINDS, MIX, SUM, select_layers
 from run.finetuning.frozen_tagger import FrozenTagger
 from tests.numpy_lstm import bidirectional
 
@@ -15,37 +15,37 @@ LAYERS, HIDDEN, LABELS, WIDTH = 4, 3, 5, 2
 
 
 def test_layers_of_each_kind():
-    found = {kind: layers_of(kind, 12) for kind in KINDS}
+    found = {kind: select_layers(kind, 12) for kind in KINDS}
     last_four = (9, 10, 11, 12)
     assert found == {"embeddings": (0,), "last": (12,), "second_to_last": (11,), "sum_last_four": last_four,
                      "weighted_sum_last_four": last_four, "concat_last_four": last_four,
                      "weighted_sum_all": tuple(range(1, 13))}
-    assert layers_of("sum_last_four", 4) == (1, 2, 3, 4)
-    assert layers_of("second_to_last", 2) == (1,)
+    assert select_layers("sum_last_four", 4) == (1, 2, 3, 4)
+    assert select_layers("second_to_last", 2) == (1,)
     for kind, num_layers, needed in (("sum_last_four", 3, 4), ("concat_last_four", 3, 4), ("second_to_last", 1, 2)):
-        with pytest.raises(InputError, match=f"^`frozen_features`={kind}: needs {needed} layers, and the model has "):
-            layers_of(kind, num_layers)
+        with pytest.raises(InputError, match=f"^`frozen_features`={kind}: requires at least {needed} layers, but "):
+            select_layers(kind, num_layers)
 
 
 @pytest.mark.parametrize("kind", ["last", "sum_last_four", "weighted_sum_last_four", "concat_last_four"])
 def test_scores_equal_those_of_numpy(kind):
-    way, num_layers = WAYS[kind], 1 if kind == "last" else LAYERS
-    model = FrozenTagger(way, num_layers, HIDDEN, LABELS, width=WIDTH, dropout_rate=0.4, seed=-7)
+    combination, num_layers = COMBINATIONS[kind], 1 if kind == "last" else LAYERS
+    model = FrozenTagger(combination, num_layers, HIDDEN, LABELS, width=WIDTH, dropout_rate=0.4, seed=-7)
     rng = np.random.default_rng(4)
-    if way == MIX:
+    if combination == MIX:
         model.mix.scores.assign(np.log([1.0, 2.0, 3.0, 4.0]))
     vectors = rng.normal(size=[2, 5, num_layers, HIDDEN]).astype(np.float16)
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], np.int32)
     logits = model({"vectors": vectors, "input_mask": mask})["logits"].numpy()
-    weights = {MIX: [0.1, 0.2, 0.3, 0.4], SUM: [1.0] * LAYERS}.get(way, [1.0])
-    joined = vectors.reshape([2, 5, -1]) if way == SIDE_BY_SIDE else np.tensordot(vectors, weights, [[2], [0]])
+    weights = {MIX: [0.1, 0.2, 0.3, 0.4], SUM: [1.0] * LAYERS}.get(combination, [1.0])
+    joined = vectors.reshape([2, 5, -1]) if combination == CONCATENATION else np.tensordot(vectors, weights, [[2], [0]])
     for row, length in enumerate((5, 3)):
         x = joined[row, :length]
         for layer in model.lstm_layers:
             x = bidirectional(x, [each.numpy() for each in layer.trainable_variables])
         np.testing.assert_allclose(logits[row, :length], x @ model.head.kernel.numpy(), atol=1e-5)
     products = sum(np.prod(each.shape) for each in model.trainable_variables if len(each.shape) == 2)
-    assert model.flops_of_a_word == 2 * products
+    assert model.flops_per_word == 2 * products
 
 
 def test_a_weighted_sum_learns_to_choose_a_layer(monkeypatch):

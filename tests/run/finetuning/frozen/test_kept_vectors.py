@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from run.arrays import kept_rows
+from run.arrays import stored_rows
 from run.arrays.batches import take_rows
 from run.finetuning import frozen_vectors as vectors
 from tests import remote_folders
 
-LAYERS, WIDTH, OF_ENCODER, OF_TAGGER = (0, 2), 3, [2, 4, 1], [3, 3, 1]  # Words per row, divided in two ways.
+LAYERS, WIDTH, ENCODER_LENGTHS, OF_TAGGER = (0, 2), 3, [2, 4, 1], [3, 3, 1]  # Words per row, divided in two ways.
 METADATA = {"encoder": "e", "data": "d"}
 
 
@@ -28,8 +28,8 @@ def parts(values):
 
 @pytest.fixture
 def folder(tmp_path, values):
-    path = kept_rows.find(str(tmp_path / "vectors"), METADATA)
-    vectors.write(path, METADATA, LAYERS, OF_ENCODER, WIDTH, parts(values))
+    path = stored_rows.find_subfolder(str(tmp_path / "vectors"), METADATA)
+    vectors.write(path, METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
     return path
 
 
@@ -53,42 +53,42 @@ def test_rows_are_read_on_demand(folder, values, monkeypatch):
 
 
 def test_a_remote_folder(values):
-    path = kept_rows.find(remote_folders.new_folder(), METADATA)
-    vectors.write(path, METADATA, LAYERS, OF_ENCODER, WIDTH, parts(values))
-    assert vectors.missing(path, (0, 1, 2)) == (1,)
+    path = stored_rows.find_subfolder(remote_folders.new_folder(), METADATA)
+    vectors.write(path, METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
+    assert vectors.find_missing(path, (0, 1, 2)) == (1,)
     found = vectors.read(path, (2,), OF_TAGGER, WIDTH).read(np.array([1]), 3)
     np.testing.assert_array_equal(found[0, :, 0], values[3:6, 1])
 
 
 def test_an_interrupted_writer_leaves_no_vectors(tmp_path, values):
-    path = kept_rows.find(str(tmp_path), METADATA)
+    path = stored_rows.find_subfolder(str(tmp_path), METADATA)
 
     def stopped():
         yield next(parts(values))
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        vectors.write(path, METADATA, LAYERS, OF_ENCODER, WIDTH, stopped())
+        vectors.write(path, METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, stopped())
     assert os.listdir(path) == ["vectors.json"]
-    assert vectors.missing(path, LAYERS) == LAYERS
+    assert vectors.find_missing(path, LAYERS) == LAYERS
     with open(os.path.join(path, "layer_0.npy.partial"), "wb") as file:  # Left by a process that was killed.
         file.write(b"half")
-    vectors.write(path, METADATA, LAYERS, OF_ENCODER, WIDTH, parts(values))
-    assert vectors.missing(path, (2, 3, 0)) == (3,)
+    vectors.write(path, METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
+    assert vectors.find_missing(path, (2, 3, 0)) == (3,)
     assert not any(name.endswith(".partial") for name in os.listdir(path))
 
 
 def test_files_that_are_damaged_or_of_other_data(folder):
-    with pytest.raises(InputError, match=r"layer_2\.npy: is missing or damaged \(it holds float16 \[7, 3\]\); remove "):
+    with pytest.raises(InputError, match=r"layer_2\.npy: is missing or corrupted \(contains float16 \[7, 3\]\); "):
         vectors.read(folder, (2,), [3, 3], WIDTH)
     with open(os.path.join(folder, "layer_0.npy"), "r+b") as file:
         file.truncate(100)
-    with pytest.raises(InputError, match=r"layer_0\.npy: is missing or damaged .*; remove .*, and the vectors are "):
+    with pytest.raises(InputError, match=r"layer_0\.npy: is missing or corrupted .*; delete .* to recompute the "):
         vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
 
 
 def test_a_disk_without_space(tmp_path, values, monkeypatch):
-    monkeypatch.setattr(kept_rows.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
-    with pytest.raises(InputError, match=r"^`vectors_dir`: .*: 0 MB are needed, and 0 are free; choose another"):
-        vectors.write(str(tmp_path / "x"), METADATA, LAYERS, OF_ENCODER, WIDTH, parts(values))
-    assert vectors.missing(str(tmp_path / "x"), LAYERS) == LAYERS
+    monkeypatch.setattr(stored_rows.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
+    with pytest.raises(InputError, match=r"^`vectors_dir`: requires 0 MB in .*, but 0 MB are free; choose"):
+        vectors.write(str(tmp_path / "x"), METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
+    assert vectors.find_missing(str(tmp_path / "x"), LAYERS) == LAYERS

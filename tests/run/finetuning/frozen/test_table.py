@@ -75,7 +75,7 @@ def test_an_interrupted_table_resumes_with_the_first_row_without_results(make, t
     assert [row[0] for row in rows] == list(ROWS)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-8].split() == ["embeddings", "0.5100", "±", "0.0010", "0.2500"]
-    assert lines[-1].endswith("out/table.tsv: means and standard deviations of 3 runs a row")
+    assert lines[-1].endswith("out/table.tsv: means and standard deviations of 3 runs per row")
 
     (_, task, fine_tuned), (_, frozen_task, frozen) = trained[:2]
     assert task is TokenClassifierTask
@@ -122,6 +122,6 @@ def test_a_table_has_the_settings_of_its_first_start(make, model, trained, tmp_p
 
 def test_a_model_with_too_few_layers(make, tmp_path, reference):
     toy_runs.write(tmp_path, reference, {"flat": (None, models.BertEncoder)}, num_hidden_layers=3)
-    with pytest.raises(InputError, match="needs 4 layers, and the model has 3"):
+    with pytest.raises(InputError, match="requires at least 4 layers, but the model has 3"):
         make(init_checkpoint=tmp_path / "flat")
     assert not (tmp_path / "out").exists()

@@ -46,7 +46,7 @@ class Entry:
         return np.concatenate([[0], np.cumsum(sizes)])
 
 
-class KeptRows:
+class StoredRows:
     """Files of a directory of arrays.
 
     Args:
@@ -72,7 +72,7 @@ class KeptRows:
         """Maps all files, and returns this object.
 
         Args:
-          consequence: Clause for error messages: the effect of deleting the directory.
+          consequence: Infinitive for error messages: the effect of deleting the directory.
 
         Raises:
           InputError: If a file is missing or damaged.
@@ -83,28 +83,28 @@ class KeptRows:
                 self._values[name] = self._map(name, path)
             except UNREADABLE as error:
                 detail = f" ({error})" if str(error) else ""
-                raise InputError(f"{path}: is missing or damaged{detail}; remove {self._folder}, and "
+                raise InputError(f"{path}: is missing or corrupted{detail}; delete {self._folder} to "
                                  f"{consequence}") from error
         return self
 
     def look_up(self, rows, length):
         """Reads rows, int [B]: list of arrays [B, ...] in the order of `entries`, padded with zeros."""
-        found = []
+        arrays = []
         for name, entry in self.entries.items():
             values = np.zeros([len(rows), *entry.get_shape(int(length))], entry.dtype)
             for number, row in enumerate(rows):
                 shape = entry.get_shape(self.lengths[row])
                 start, stop = self._offsets[name][row : row + 2]
                 values[(number, *map(slice, shape))] = self._values[name][start:stop].reshape(shape)
-            found.append(values)
-        return found
+            arrays.append(values)
+        return arrays
 
-    def count_missing_bytes(self, folder):
+    def find_missing_space(self, folder):
         """Returns (required bytes, free bytes) if the values do not fit on the disk of `folder`, otherwise None."""
-        needed = sum(int(self._offsets[name][-1]) * np.dtype(entry.dtype).itemsize
-                     for name, entry in self.entries.items())
+        required = sum(int(self._offsets[name][-1]) * np.dtype(entry.dtype).itemsize
+                       for name, entry in self.entries.items())
         free = shutil.disk_usage(folder).free
-        return (needed, free) if needed > free else None
+        return (required, free) if required > free else None
 
     def write(self, paths, parts):
         """Writes all values.
@@ -118,10 +118,10 @@ class KeptRows:
         for rows, arrays in parts:
             for name, entry in self.entries.items():
                 for row, array in zip(rows, arrays[name], strict=True):
-                    own = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
-                    values[name][self._offsets[name][row] : self._offsets[name][row + 1]] = own.ravel()
-        for each in values.values():
-            each.flush()
+                    row_values = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
+                    values[name][self._offsets[name][row] : self._offsets[name][row + 1]] = row_values.ravel()
+        for array in values.values():
+            array.flush()
 
     def _get_format(self, name):
         """Returns the dtype and the shape of a file's values."""
@@ -135,7 +135,7 @@ class KeptRows:
         if self._is_numpy:
             values = np.load(self._open.enter_context(files.local_copy(path)), mmap_mode="r")
             if (values.dtype, values.shape) != (dtype, shape):
-                raise ValueError(f"it holds {values.dtype} {list(values.shape)}")
+                raise ValueError(f"contains {values.dtype} {list(values.shape)}")
             return values.reshape(-1)
         if not files.exists(path) or files.size(path) != shape[0] * dtype.itemsize:
             raise ValueError
@@ -149,20 +149,20 @@ class KeptRows:
 
 
 class StackedRows(RowsOnDisk):
-    """Rows of a KeptRows whose entries have the same shape [-1, ...], stacked on axis 2."""
+    """Rows of a StoredRows whose entries have the same shape [-1, ...], stacked on axis 2."""
 
-    def __init__(self, kept):
-        self._kept = kept
-        first, *_ = kept.entries.values()
+    def __init__(self, stored):
+        self._stored = stored
+        first, *_ = stored.entries.values()
         self.dtype = np.dtype(first.dtype)
-        self.shape = (len(kept.lengths), int(max(kept.lengths)), len(kept.entries), *first.shape[1:])
+        self.shape = (len(stored.lengths), int(max(stored.lengths)), len(stored.entries), *first.shape[1:])
 
     def read(self, rows, length):
         """See RowsOnDisk. Shape: [B, length, K, ...]."""
-        return np.stack(self._kept.look_up(rows, length), axis=2)
+        return np.stack(self._stored.look_up(rows, length), axis=2)
 
 
-def find(folder, metadata):
+def find_subfolder(folder, metadata):
     """Returns the path of a subdirectory, which may not exist. `metadata`: JSON value that the rows depend on."""
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode()).hexdigest()
     return os.path.join(folder, digest[:FINGERPRINT_DIGITS])

@@ -24,7 +24,7 @@ from run.training.model_files import VOCAB_FILE
 
 
 @dataclasses.dataclass(frozen=True)
-class FineTuned:
+class FineTunedModel:
     """A fine-tuned model. Models derived from it have the same task.
 
     Attributes:
@@ -69,7 +69,7 @@ class FineTuned:
         model = self.task.make_model(encoder, self.task.metadata)
         missing = [name for name in load_pretrained(model, self.path).missing if self.task.needs(name)]
         if missing:
-            raise InputError(f"is not of a fine-tuned {self.task.kind}, it lacks {', '.join(missing)}",
+            raise InputError(f"is not a fine-tuned {self.task.kind}; it lacks {', '.join(missing)}",
                              "init_checkpoint", self.path)
         return model
 
@@ -98,7 +98,7 @@ class FineTuned:
           config: BertConfig.
 
         Returns:
-          FineTuned. The derived model.
+          FineTunedModel. The derived model.
         """
         files.make_dirs(folder)
         task_metadata.keep(folder, self.task.metadata)

@@ -5,22 +5,22 @@ import os
 
 import numpy as np
 
-from run.arrays import kept_rows
-from run.arrays.kept_rows import Entry, KeptRows
+from run.arrays import stored_rows
+from run.arrays.stored_rows import Entry, StoredRows
 
 LENGTHS = [2, 3]
 
 
 def test_fingerprints():
-    assert kept_rows.find("kept", [{"of": "one"}, {"data": 1}]) == os.path.join("kept", "ab15978ae16b0263")
+    assert stored_rows.find_subfolder("kept", [{"of": "one"}, {"data": 1}]) == os.path.join("kept", "ab15978ae16b0263")
     for metadata in ({"encoder": "e", "data": "d"}, {"data": "d", "encoder": "e"}):
-        assert kept_rows.find("kept", metadata) == os.path.join("kept", "830cc0cd35fb3b59")
+        assert stored_rows.find_subfolder("kept", metadata) == os.path.join("kept", "830cc0cd35fb3b59")
 
 
 def test_bytes_of_plain_values(tmp_path):
     rng = np.random.default_rng(3)
     scores = [rng.normal(size=[4, 3, 3]).astype(np.float16) for _ in LENGTHS]
-    kept = KeptRows(str(tmp_path), "{}.bin", {"attention": Entry([4, -1, -1], "float16")}, LENGTHS)
+    kept = StoredRows(str(tmp_path), "{}.bin", {"attention": Entry([4, -1, -1], "float16")}, LENGTHS)
     kept.write({"attention": kept.get_path("attention")}, [([1], {"attention": scores[1:]}),
                                                            ([0], {"attention": scores[:1]})])
     expected = scores[0][:, :2, :2].tobytes() + scores[1].tobytes()
@@ -30,7 +30,7 @@ def test_bytes_of_plain_values(tmp_path):
 
 def test_bytes_of_arrays(tmp_path):
     vectors = np.random.default_rng(4).normal(size=[5, 6]).astype(np.float16)
-    kept = KeptRows(str(tmp_path), "layer_{}.npy", {7: Entry([-1, 6], "float16")}, LENGTHS)
+    kept = StoredRows(str(tmp_path), "layer_{}.npy", {7: Entry([-1, 6], "float16")}, LENGTHS)
     kept.write({7: kept.get_path(7)}, [([0, 1], {7: [vectors[:2], vectors[2:]]})])
     expected = io.BytesIO()
     np.save(expected, vectors)

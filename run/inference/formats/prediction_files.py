@@ -52,13 +52,13 @@ class _TableWriter:
                 cells[name] = value
         if self._header is None:
             self._header = list(cells)
-            self._file.write("\t".join(map(_escaped, self._header)) + "\n")
-        self._file.write("\t".join(_cell(cells[name]) for name in self._header) + "\n")
+            self._file.write("\t".join(map(_escape, self._header)) + "\n")
+        self._file.write("\t".join(_format_cell(cells[name]) for name in self._header) + "\n")
 
 
-def _cell(value):
-    return _escaped(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _format_cell(value):
+    return _escape(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _escaped(text):
+def _escape(text):
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
