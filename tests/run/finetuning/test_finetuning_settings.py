@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from bert_tf.errors import InputError
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings, format_number
 from run.settings import TrainingSettings
 
@@ -57,3 +58,13 @@ def test_few_examples_make_a_smaller_batch(num_examples, epochs, multiple, batch
     (2.0, "2"), (10.0, "10"), (16, "16"), (2.5, "2.5"), (5e-5, "5e-05"), (0.001, "0.001")])
 def test_numbers_in_names(number, text):
     assert format_number(number) == text
+
+
+@pytest.mark.parametrize(("epochs", "message"), [
+    (1e9, r"`num_train_epochs`=1000000000\.0: requires 3,125,000,000 steps for 100 examples; must be at most "),
+    (0.3, r"`train_batch_size`=32: 0\.3 epochs of 100 examples do not fill one batch"),
+])
+def test_number_of_steps(epochs, message):
+    settings = FineTuningSettings(tuning=TuningSettings(do_train=True, num_train_epochs=epochs))
+    with pytest.raises(InputError, match=f"^{message}"):
+        settings.num_train_steps(100)

@@ -26,12 +26,16 @@ def test_batches_must_divide(two_replicas):
         strategies.check_batch_size("train_batch_size", 8, two_replicas, micro_batches=3)
 
 
-def test_strategies_that_cannot_be_had():
+def test_strategies_that_cannot_be_had(monkeypatch):
     with pytest.raises(ValueError, match="`num_cpu_devices`=2: requires `distribution_strategy`=mirrored, not "
                                          "one_device"):
         strategies.make_strategy(DeviceSettings(num_cpu_devices=2))
     with pytest.raises(ValueError, match="`num_gpus`=2: TensorFlow finds only 0 on this machine"):
         strategies.make_strategy(DeviceSettings(num_gpus=2))
+    with monkeypatch.context() as patch:
+        patch.setattr(tf.config, "list_physical_devices", lambda kind: ["GPU:0", "GPU:1"])
+        with pytest.raises(InputError, match="`num_gpus`=2: `distribution_strategy`=one_device uses only one"):
+            strategies.make_strategy(DeviceSettings(num_gpus=2))
     with pytest.raises(ValueError, match="`distribution_strategy`=tpu: TensorFlow finds no TPU"):
         strategies.make_strategy(DeviceSettings(use_tpu=True))
     for address in ("grpc://host", "grpc://:80", "grpc://host:x", "grpc://host:99999"):
