@@ -71,7 +71,7 @@ def test_predictions_with_a_known_threshold(folder, trained):
         null_score_diff_threshold=threshold, group_by_length=False, predict_batch_size=7, verbose_logging=True, **MODEL)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "test.json: not evaluated: 40 of 40 questions have no reference answers" in done.stderr
-    assert "the tokenizer changes the length, the words stand for the answer: 'of" in done.stderr
+    assert "tokenization changes the length, using complete words for the answer: 'of" in done.stderr
     assert not (folder / "answers" / "eval_results.txt").exists()
     old, new = (read_json(folder / name, "predictions.json") for name in ("trained", "answers"))
     assert list(old) == list(new)
