@@ -100,7 +100,7 @@ CONFLICTS = (  # command, flags, part of the message
     ("evaluate_export", {"init_checkpoint": "span", "predict_file": "squad.json", "data_dir": None},
      "--model=served: is a classifier"),
     ("evaluate_export", {"predict_file": "squad.json"}, "--predict_file=squad.json"),
-    ("export_saved_model", {"export_dir": "served", "version": 1}, "served/1: exists"),
+    ("export_saved_model", {"export_dir": "served", "version": 1}, "served/1: already exists"),
     ("run_classifier", {**RESUMED, "max_seq_length": 12}, "max_seq_length"),
     ("run_classifier", {**RESUMED, "train_batch_size": 3}, "--train_batch_size"),
     ("run_classifier", {**RESUMED, "do_lower_case": False}, "do_lower_case"),
@@ -116,7 +116,7 @@ CONFLICTS = (  # command, flags, part of the message
       for flags, message in (
           ({"train_batch_size": 3}, "--train_batch_size"), ({"max_predictions_per_seq": 4}, "records.tfrecord"),
           ({"masking": "dynamic", "vocab_file": "vocab.txt"}, "records.tfrecord: its records contain masks"))),
-    ("run_classifier", {"do_train": None, "do_eval": True}, "--init_checkpoint=model: is not of a model"),
+    ("run_classifier", {"do_train": None, "do_eval": True}, "--init_checkpoint=model: was not trained for this task"),
     ("run_tagger", {"do_train": None, "do_eval": True}, "--output_dir=new: contains no tagger"),
     ("run_pretraining", {"do_train": None, "do_eval": True}, "--output_dir=new: contains no checkpoint"),
 )

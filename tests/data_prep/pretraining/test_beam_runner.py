@@ -119,7 +119,7 @@ def test_options(runner, beam_options, expected):
      "`beam_options`=--project=some-project: .*Missing GCS path option: temp_location"),
     ({"runner": "flink", "num_workers": 2}, [], "`num_workers`=2: only works with `runner`=local or `runner`=direct"),
     ({"runner": "dataflow"}, ["gs://bucket/vocab.txt", "corpus/a.txt"],
-     r"`runner`=dataflow: corpus/a\.txt: is on this machine"),
+     r"`runner`=dataflow: corpus/a\.txt: must be a path that begins with gs://"),
     ({"runner": "spark"}, ["gs://bucket/vocab.txt", "/shared/text", "corpus"],
      "`runner`=spark: corpus: must be an absolute path"),
 ])
