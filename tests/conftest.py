@@ -21,7 +21,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 MARKERS = {
     "large": "scripts, exports, and training runs, each task once",
-    "extra_large": "kills, hostile input, Cloud Storage, Beam, two processes, and benchmarks",
+    "extra_large": "kills, invalid files, Cloud Storage, Beam, several processes, benchmarks, and other slow tests",
 }
 UNMARKED = "not large and not extra_large"  # The expression of `make test-quick`.
 # Directory, module, or module::test -> marker. The longest entry applies. Tests without an entry start no process, and
