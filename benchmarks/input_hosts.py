@@ -111,7 +111,7 @@ def measure(settings, processes=SPAWN):
 
             turns = {(f"{count} hosts, {way}", way): [turn(count, index, way) for index in range(count)]
                      for way in WAYS for count in hosts}
-            turns |= {(f"one of {count} alone, {ROWS}", ROWS): [turn(count, count // 2, ROWS)] for count in parts}
+            turns |= {(f"only one of {count}, {ROWS}", ROWS): [turn(count, count // 2, ROWS)] for count in parts}
             print(f"\n{title:<{WIDTH}}{'examples/s':>15}{'relative':>9}{'CPU us/example':>16}", flush=True)
             print_rates(team.medians(turns, settings), settings)
 

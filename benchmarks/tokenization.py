@@ -34,7 +34,7 @@ class TokenizationSettings(measurements.KeptResults):
         measurements.VOCAB_FILE, "Vocabulary, one token per line. Defaults to the vocabulary of the tests.")
     english_file: str | None = setting(None, "English text in UTF-8. Defaults to CPython's documentation topics.")
     korean_file: str | None = setting(
-        None, "Korean text in UTF-8. Defaults to random Hangul words, more of which are unknown than in real text.")
+        None, "Korean text in UTF-8. Defaults to random Hangul words, which have more unknown words than real text.")
     do_lower_case: bool = setting(True, "Lowercase the text and strip accents.")
     batch_size: int = setting(1000, "Number of lines per call of a tokenizer.", lower=1)
     turn_bytes: int = setting(

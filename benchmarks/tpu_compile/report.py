@@ -36,6 +36,6 @@ def print_cycles(estimate, chip, top):
     """Prints the compiler's estimate of time, and the operations that take it."""
     total = sum(estimate.cycles.values())
     print(f"  {'estimate of the compiler, not measured':<40}{estimate.seconds(chip) * 1e3:>8.1f} ms: "
-          f"{total / 1e6:.1f} M cycles at {chip.clock / 1e9:.2f} GHz, of which")
+          f"{total / 1e6:.1f} M cycles at {chip.clock / 1e9:.2f} GHz; by operation:")
     for name, count in list(estimate.cycles.items())[:top]:
         print(f"    {count / total:>6.1%}  {name}")

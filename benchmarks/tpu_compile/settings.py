@@ -47,8 +47,8 @@ class TpuCompileSettings(Settings):
     lookup: tuple[str, ...] = setting(
         LOOKUPS, "Lookup of word embeddings: a gather, or a multiplication with one-hot vectors. The script compiles "
                  "each.")
-    topology: str = setting("v5e:2x2", "TPU to compile for: kind (" + ", ".join(CHIPS) + ") and layout of its chips, "
-                                       "of which the step uses one.")
+    topology: str = setting("v5e:2x2", "TPU to compile for: kind (" + ", ".join(CHIPS) + ") and layout of its chips. "
+                                       "The step uses one chip.")
     top: int = setting(10, "Number of the most expensive operations to list.", lower=0)
     table: bool = setting(
         False, "Compile every row of the table of memory and speed, and print it; takes hours. Rows that `table_dir` "

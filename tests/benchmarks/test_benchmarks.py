@@ -77,7 +77,7 @@ CASES = {
     input_hosts: Case(
         {"max_seq_length": 12, "max_predictions_per_seq": 3, "batch_size": 8, "batches": 2, "records": 20, "files": 2,
          "hosts": ("2",), "parts": ("4",)},
-        (f"2 hosts, each parses everything .*{NUMBER}", f"one of 4 alone, each parses its rows .*{NUMBER}",
+        (f"2 hosts, each parses everything .*{NUMBER}", f"only one of 4, each parses its rows .*{NUMBER}",
          rf"2 hosts, each parses its rows +{NUMBER} +1\.00 x +{NUMBER} +1\.00 x"),
         options={"processes": multiprocessing.dummy}),
     input_pipeline: Case(

@@ -7,20 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep import records
 from run.pretraining import epochs, inputs
 from run.training.host_batches import HostShare
-from tests.run.pretraining.toy_records import write_numbered
-
-S, P = 7, 3
-FEATURES = records.pretraining_features(S, P)
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """Three files of ten records; the first IDs are 0 to 29."""
-    folder = tmp_path_factory.mktemp("records")
-    return [write_numbered(folder / f"{number}.tfrecord", FEATURES, 10 * number, 10) for number in range(3)]
+from tests.run.pretraining.toy_records import FEATURES, P, S, write_numbered
 
 
 def read_first_ids(dataset, batches):

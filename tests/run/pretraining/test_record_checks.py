@@ -9,17 +9,7 @@ from data_prep import records
 from data_prep.pretraining.instances import InstanceSettings
 from run.pretraining import inputs, record_checks
 from run.training.host_batches import HostShare
-from tests.run.pretraining.toy_records import write_numbered, write_records
-
-S, P = 7, 3
-FEATURES = records.pretraining_features(S, P)
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """Three files of ten records; the first IDs are 0 to 29."""
-    folder = tmp_path_factory.mktemp("records")
-    return [write_numbered(folder / f"{number}.tfrecord", FEATURES, 10 * number, 10) for number in range(3)]
+from tests.run.pretraining.toy_records import FEATURES, P, S, write_records
 
 
 @pytest.fixture

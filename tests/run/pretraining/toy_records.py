@@ -4,6 +4,9 @@ import numpy as np
 
 from data_prep import records
 
+S, P = 7, 3  # Sequence length, and predictions per sequence.
+FEATURES = records.pretraining_features(S, P)
+
 
 def write_records(path, features, count, **columns):
     """Writes records of zeros, except for the given columns, [count, length]; returns the path as str."""
