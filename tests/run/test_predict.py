@@ -153,3 +153,11 @@ def test_special_characters_in_a_table_are_escaped(tmp_path):
     with prediction_files.writer(str(tmp_path / "a.tsv"), True) as write:
         write({"label": "a\tb\\\n", "value": 0.5, "was_cut": True, "tags": ["x"]})
     assert (tmp_path / "a.tsv").read_text() == 'label\tvalue\twas_cut\ttags\na\\tb\\\\\\n\t0.5\ttrue\t["x"]\n'
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe\n"])
+def test_tables_without_a_header(tmp_path, content):
+    path = tmp_path / "rows.tsv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"rows\.tsv: has no header; the first line must name the columns$"):
+        request_files.check(str(path), ("text",), (), None)

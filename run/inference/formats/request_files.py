@@ -113,6 +113,8 @@ def _read_rows(path, text_inputs, columns, decoder):
 
 def _find_positions(path, header, text_inputs, columns):
     """Returns dict of input to the positions of its columns; "choices" has all columns named choice and a number."""
+    if not any(header):
+        raise InputError(f"{path}: has no header; the first line must name the columns")
     if columns:
         places = [tables.find_position(column, header, path) for column in columns]
         first = len(text_inputs) - 1
