@@ -4,8 +4,8 @@
 # make test-all    all tests, also those of kills, invalid files, Cloud Storage, Beam, and several processes
 # make soak        hundreds of kills and requests to a served model: about an hour; make soak SHARE=0.05 runs a twentieth
 # make lint        ruff
-# make bench       compares this project with its peers, and draws docs/peers.png (benchmarks.tpu_compile requires the extra
-#                  tpu-check: run it by hand)
+# make bench       compares this project with its peers, and draws docs/peers.png (benchmarks.accelerator_compile requires an
+#                  extra, tpu-check or gpu-check: run it by hand)
 # make clean       deletes everything that make created
 
 PYTHON ?= python3.11

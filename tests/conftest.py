@@ -29,8 +29,8 @@ UNMARKED = "not large and not extra_large"  # The expression of `make test-quick
 TIERS = {
     "benchmarks/test_benchmarks.py": "extra_large",
     "benchmarks/test_litert_products.py": "large",
-    "benchmarks/test_tpu_compile.py": "large",
-    "benchmarks/test_tpu_compile.py::test_step_of_the_peer_is_traced_with_the_same_features": "extra_large",
+    "benchmarks/test_accelerator_compile.py": "large",
+    "benchmarks/test_accelerator_compile.py::test_step_of_the_peer_is_traced_with_the_same_features": "extra_large",
     "bert_tf/analysis/test_probes.py": "large",
     "bert_tf/checkpoints/test_model_garden.py": "large",
     "bert_tf/checkpoints/test_model_garden.py::test_their_encoder_is_read": "extra_large",

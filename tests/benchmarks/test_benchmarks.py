@@ -27,7 +27,7 @@ from benchmarks import (
     training_step,
     vocabulary,
 )
-from benchmarks.tpu_compile import __main__ as tpu_compile
+from benchmarks.accelerator_compile import __main__ as accelerator_compile
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from tests import scripts
@@ -177,8 +177,8 @@ def test_output(benchmark, paths, monkeypatch, capsys):
         assert {(row["name"], row["peer"]) for row in result["comparisons"]} == case.comparisons
 
 
-def test_flags_of_tpu_compile(monkeypatch):
-    get_settings(tpu_compile, {}, monkeypatch)
+def test_flags_of_accelerator_compile(monkeypatch):
+    get_settings(accelerator_compile, {}, monkeypatch)
 
 
 def test_workers_that_create_records_start_without_tensorflow():

@@ -6,8 +6,8 @@ UTILIZATION = 0.5  # Assumed fraction of the peak in the arithmetic.
 def print_estimate(estimate, chip, top):
     """Prints memory, FLOPs, and time of an Estimate on a Chip, and the `top` most expensive operations."""
     print_memory(estimate, chip)
-    print_flops(estimate.flops, estimate.needed_flops, chip)
-    print_cycles(estimate, chip, top)
+    print_flops(estimate, chip)
+    print_time(estimate, chip, top)
 
 
 def print_memory(estimate, chip):
@@ -24,18 +24,25 @@ def print_memory(estimate, chip):
           f"{chip.memory / 2**30:.0f} GiB")
 
 
-def print_flops(compiled, analytic, chip):
-    """Prints the compiler's FLOPs of all operations, our count for matmuls, and their time at the peak rate."""
-    print(f"  {'FLOPs, by the compiler':<40}{compiled / 1e9:>8.1f} G")
+def print_flops(estimate, chip):
+    """Prints the FLOPs of the compiled program, our count for the model's matmuls, and their time at the peak rate."""
+    compiled, analytic = estimate.flops, estimate.needed_flops
+    print(f"  {'FLOPs, by the compiler' if chip.is_tpu else 'FLOPs of the compiled matrix products':<40}"
+          f"{compiled / 1e9:>8.1f} G")
     print(f"  {'FLOPs of the matrix products, counted':<40}{analytic / 1e9:>8.1f} G, {analytic / compiled:.0%} of it")
     print(f"  {'arithmetic: their time at the peak rate':<40}{analytic / chip.peak * 1e3:>8.1f} ms; at "
           f"{UTILIZATION:.0%} of {chip.peak / 1e12:.0f} TFLOP/s {analytic / chip.peak / UTILIZATION * 1e3:.1f} ms")
 
 
-def print_cycles(estimate, chip, top):
-    """Prints the compiler's estimate of time, and the operations that take it."""
-    total = sum(estimate.cycles.values())
-    print(f"  {'estimate of the compiler, not measured':<40}{estimate.seconds(chip) * 1e3:>8.1f} ms: "
-          f"{total / 1e6:.1f} M cycles at {chip.clock / 1e9:.2f} GHz; by operation:")
-    for name, count in list(estimate.cycles.items())[:top]:
-        print(f"    {count / total:>6.1%}  {name}")
+def print_time(estimate, chip, top):
+    """Prints the estimate of time, and the operations that take it."""
+    milliseconds = estimate.seconds * 1e3
+    if chip.is_tpu:
+        print(f"  {'estimate of the compiler, not measured':<40}{milliseconds:>8.1f} ms: "
+              f"{estimate.seconds * chip.clock / 1e6:.1f} M cycles at {chip.clock / 1e9:.2f} GHz; by operation:")
+    else:
+        print(f"  {'kernels':<40}{estimate.kernels:>8}, which write {estimate.written / 1e9:.2f} GB")
+        print(f"  {'roofline, not measured':<40}{milliseconds:>8.1f} ms at {chip.bandwidth / 1e9:,.0f} GB/s; by "
+              "operation:")
+    for name, seconds in list(estimate.operations.items())[:top]:
+        print(f"    {seconds / estimate.seconds:>6.1%}  {name}")

@@ -16,7 +16,7 @@ def training_step(settings, config, features):
     """Returns MaskedLMTask.train_step in mixed_bfloat16, as a function for XLA.
 
     Args:
-      settings: TpuCompileSettings. Only the optimizer is used.
+      settings: CompileSettings. Only the optimizer is used.
       config: BertConfig.
       features: Dict of this project's features, renamed for the peer.
 

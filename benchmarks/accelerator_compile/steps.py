@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-from benchmarks.tpu_compile import peer
-from benchmarks.tpu_compile.settings import CLASSIFIER, ONE_HOT, PEER, SERVED
+from benchmarks.accelerator_compile import peer
+from benchmarks.accelerator_compile.settings import CLASSIFIER, FLOAT16, ONE_HOT, PEER, SERVED
 from bert_tf import losses, models, optimization
 from bert_tf.fast import Fast, FastEncoder
 from data_prep import records
@@ -14,7 +14,7 @@ NUM_LABELS = 3
 
 
 def traced_step(settings, config, lookup):
-    """Creates the step for TpuCompileSettings, with a BertConfig and a kind of embedding lookup.
+    """Creates the step for CompileSettings, with a BertConfig and a kind of embedding lookup.
 
     Returns:
       Tuple of a tf.function with jit_compile, and its only argument, a dict of features: zeros of fixed shapes.
@@ -27,16 +27,18 @@ def traced_step(settings, config, lookup):
 
 
 def training_step(settings, config, lookup):
-    """Creates the step that run_pretraining or run_classifier runs on one replica, in mixed_bfloat16."""
+    """Creates the step that run_pretraining or run_classifier runs on one replica."""
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
-        fast = Fast(one_hot=lookup == ONE_HOT, einsum=True, recompute=settings.recompute_activations)
-        encoder = FastEncoder(config, fast, dtype="mixed_bfloat16")
+        fast = Fast(one_hot=lookup == ONE_HOT, einsum=settings.described_chip.is_tpu,  # As strategies.choose_fast.
+                    recompute=settings.recompute_activations)
+        encoder = FastEncoder(config, fast, dtype=settings.policy)
         if settings.workload == CLASSIFIER:
             model = models.BertClassifier(encoder, NUM_LABELS)
         else:
             model = models.BertPretrainer(encoder)
-        optimizer = optimization.create_optimizer(1e-4, 100_000, 10_000, settings.optimizer)
+        optimizer = optimization.create_optimizer(1e-4, 100_000, 10_000, settings.optimizer,
+                                                  scale_loss=settings.precision == FLOAT16)
         optimizer.build(model.trainable_variables)
     if settings.workload == CLASSIFIER:
         features, loss = classifier_features(settings), losses.classification_loss

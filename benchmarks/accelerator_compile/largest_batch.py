@@ -2,13 +2,7 @@
 
 import bisect
 
-RESERVED = 0.25 * 2**30  # Bytes of memory that a chip reserves. The compiler reports 15.75 of 16 GiB.
 STEPS = 4  # Batch sizes between two powers of two.
-
-
-def capacity(chip):
-    """Returns the bytes of a Chip's memory that are available to a program."""
-    return chip.memory - RESERVED
 
 
 def batch_sizes(most):
