@@ -34,8 +34,58 @@ class EinsumArithmetic(FastArithmetic):
         return tf.gather(query, positions, axis=1, batch_dims=1)
 
     def attend(self, query, key, value, bias, drop):
-        """See Arithmetic."""
-        scores = tf.einsum(SCORES, query * query.shape[-1]**-0.5, key)
-        probabilities = self.softmax(scores, bias, drop is not None)
-        dropped = probabilities if drop is None else drop(probabilities)
-        return tf.einsum(CONTEXT, dropped, value), AttentionMaps(scores, probabilities)  # context [B, S, N, D]
+        """See Arithmetic. In 16 bits, the forward and backward pass keep one tensor of the scores' size."""
+        query = query * query.shape[-1]**-0.5
+        scores = tf.einsum(SCORES, query, key)
+        maps = AttentionMaps(scores, self.softmax(scores, bias, drop is not None))
+        if query.dtype == tf.float32:
+            dropped = maps.probabilities if drop is None else drop(maps.probabilities)
+            return tf.einsum(CONTEXT, dropped, value), maps  # context [B, S, N, D]
+        return attention_core(query, key, value, bias, drop), maps
+
+
+def attention_core(query, key, value, bias, drop):
+    """Computes the context of attention, with a gradient that reads one tensor of the scores' size.
+
+    With scores z, kept elements m, and factor c of the kept ones, let e = exp(z - max z) and l = sum e. The forward
+    pass computes o = c / l * (e m) V, and keeps e with the sign of m: the gradient needs no mask. For the gradient do
+    of o, let g = c / l * do. Then dV = (e m)^T g, and dz = e (m (g V^T) - sum(do o) / l): the sum over the keys in the
+    gradient of a softmax equals the sum over the head width of do o (Dao et al. 2022, arXiv:2205.14135, appendix B.2).
+
+    Args:
+      query: [B, Q, N, D], scaled.
+      key, value: [B, S, N, D].
+      bias: float32 [B, 1, 1, S] or [B, 1, Q, S], added to the scores.
+      drop: Drop for the probabilities [B, N, Q, S]; None when not training.
+
+    Returns:
+      Context [B, Q, N, D] of query's dtype. Exponentials and sums are computed in float32, or in float64 for float64.
+    """
+    dtype = query.dtype
+    wide = tf.float64 if dtype == tf.float64 else tf.float32
+    is_masked = drop is not None and bool(drop.keep.shape.rank)
+    scale = drop.scale if is_masked else 1.0
+
+    @tf.custom_gradient
+    def compute(query, key, value):
+        scores = tf.cast(tf.einsum(SCORES, query, key), wide) + tf.cast(bias, wide)
+        exponentials = tf.exp(scores - tf.stop_gradient(tf.reduce_max(scores, axis=-1, keepdims=True)))
+        factor = scale / tf.reduce_sum(exponentials, axis=-1)  # [B, N, Q]
+        factor = tf.transpose(factor, [0, 2, 1])[..., tf.newaxis]  # [B, Q, N, 1]
+        signed = tf.cast(tf.where(drop.keep, exponentials, -exponentials) if is_masked else exponentials, dtype)
+        kept = tf.nn.relu(signed) if is_masked else signed
+        context = tf.cast(tf.cast(tf.einsum(CONTEXT, kept, value), wide) * factor, dtype)
+
+        def gradient(upstream):
+            wide_upstream = tf.cast(upstream, wide)
+            scaled = tf.cast(wide_upstream * factor, dtype)
+            means = tf.reduce_sum(wide_upstream * tf.cast(context, wide), axis=-1, keepdims=True) * (factor / scale)
+            means = tf.transpose(means, [0, 2, 1, 3])  # [B, N, Q, 1]
+            products = tf.cast(tf.einsum(SCORES, scaled, value), wide)
+            if is_masked:
+                products = tf.where(signed > 0, products, 0.0)
+            d_scores = tf.cast(tf.cast(tf.abs(signed), wide) * (products - means), dtype)
+            return (tf.einsum("bnqk,bknd->bqnd", d_scores, key), tf.einsum("bnqk,bqnd->bknd", d_scores, query),
+                    tf.einsum("bnqk,bqnd->bknd", kept, scaled))
+        return context, gradient
+    return compute(query, key, value)
