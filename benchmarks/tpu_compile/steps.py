@@ -30,7 +30,7 @@ def training_step(settings, config, lookup):
     """Creates the step that run_pretraining or run_classifier runs on one replica, in mixed_bfloat16."""
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
-        fast = Fast(one_hot=lookup == ONE_HOT, einsum=True, recompute=settings.recompute_activations)
+        fast = Fast(one_hot=lookup == ONE_HOT, einsum=True, last_where_read=True, recompute=settings.recompute_activations)
         encoder = FastEncoder(config, fast, dtype="mixed_bfloat16")
         if settings.workload == CLASSIFIER:
             model = models.BertClassifier(encoder, NUM_LABELS)
