@@ -103,7 +103,7 @@ def compile_module(module, chip, options=()):
       options: Tuple of str, NAME=VALUE, for the compiler.
 
     Raises:
-      InputError: See `check_installed`.
+      InputError: If the compiler rejects an option. See also `check_installed`.
       OutOfMemoryError: If the chip's memory is too small.
       ValueError: If the compiler rejects the module for another reason.
     """
@@ -125,6 +125,9 @@ def compile_module(module, chip, options=()):
                 compile_options=compile_options)
     except (RuntimeError, ir.MLIRError) as error:
         check_memory(str(error))
+        for name in (option.split("=")[0] for option in options):
+            if name in str(error):
+                raise InputError(f"`compiler_options`: {str(error).splitlines()[0]}") from error
         raise ValueError(f"the compiler rejects the step: {error}") from error
     return executable
 

@@ -30,7 +30,8 @@ def training_step(settings, config, lookup):
     """Creates the step that run_pretraining or run_classifier runs on one replica."""
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
-        fast = Fast(one_hot=lookup == ONE_HOT, einsum=settings.described_chip.is_tpu,  # As strategies.choose_fast.
+        is_tpu = settings.described_chip.is_tpu  # The accelerations are those of strategies.choose_fast.
+        fast = Fast(one_hot=lookup == ONE_HOT, einsum=is_tpu, last_where_read=is_tpu,
                     recompute=settings.recompute_activations)
         encoder = FastEncoder(config, fast, dtype=settings.policy)
         if settings.workload == CLASSIFIER:

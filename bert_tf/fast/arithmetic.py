@@ -18,7 +18,13 @@ class FastArithmetic(Arithmetic):
         16 bits.
       float32_scores: bool. Under mixed precision, compute that product in float32: for few positions, as in serving,
         this avoids a cast of the matrix and the rounding of the scores.
+
+    Attributes:
+      draws_for_all: bool. Whether a layer computed at some positions draws dropout for all, so that its masks there
+        equal the masks of the complete layer.
     """
+
+    draws_for_all = True
 
     def __init__(self, one_hot=False, vocabulary_multiple=1, float32_scores=False):
         self._one_hot = one_hot
@@ -35,9 +41,13 @@ class FastArithmetic(Arithmetic):
         """See Arithmetic."""
         return attention.split_heads(layout.spread(attention.qkv(x)), layout)
 
-    def at_positions(self, query, positions):
+    def query_at(self, query, positions):
         """Returns a query from `heads` at positions int32 [B, P]."""
         return rows_at(tf.reshape(query, [-1, query.shape[-1]]), tf.shape(query)[:2], positions[:, tf.newaxis])
+
+    def rows_at(self, x, positions):
+        """x [B, S, W], positions int32 [B, P] -> [B, P, W]."""
+        return rows_at(tf.reshape(x, [-1, x.shape[-1]]), tf.shape(x)[:1], positions)
 
     def softmax(self, scores, bias, training):
         """See Arithmetic. In 16 bits, the gradient keeps the probabilities in 16 bits only.

@@ -1,4 +1,4 @@
-"""Attention for TPUs: heads stay where the projections put them.
+"""Attention and layer normalization for TPUs: heads stay where the projections put them.
 
 A TPU's compiler then moves less data between layouts. CPUs are slower with it.
 
@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from bert_tf.fast.arithmetic import FastArithmetic
 from bert_tf.layers import AttentionMaps
+from bert_tf.layers.basic import LAYER_NORM_EPSILON
 from bert_tf.layers.hooks import merge_kernel
 
 SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"  # of query and key, and of probabilities and value
@@ -18,6 +19,7 @@ class EinsumArithmetic(FastArithmetic):
     """See Arithmetic. Query, key, and value come from three products, and are [B, S, N, D] each."""
 
     needs_kernels = True
+    draws_for_all = False
 
     def heads(self, attention, x, layout):
         """See Arithmetic."""
@@ -29,13 +31,114 @@ class EinsumArithmetic(FastArithmetic):
         biases = tf.unstack(tf.reshape(bias, [3, *heads]))
         return [tf.einsum("bsh,hnd->bsnd", x, kernel) + bias for kernel, bias in zip(kernels, biases, strict=True)]
 
-    def at_positions(self, query, positions):
+    def join_heads(self, projection, context, layout):
+        """See Arithmetic."""
+        kernel = tf.cast(merge_kernel(projection, projection.kernel), context.dtype)
+        kernel = tf.reshape(kernel, [*context.shape[2:], kernel.shape[-1]])  # [N, D, H]
+        return layout.tokens(tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype))
+
+    def add_and_normalize(self, y, x, norm, drop):
+        """See Arithmetic. In 16 bits, statistics and gradient take one pass each."""
+        if x.dtype == tf.float32:
+            return super().add_and_normalize(y, x, norm, drop)
+        return normalize_in_one_pass((y if drop is None else drop(y)) + x, *map(
+            tf.convert_to_tensor, (norm.gamma, norm.beta)))
+
+    def query_at(self, query, positions):
         """See FastArithmetic."""
-        return tf.gather(query, positions, axis=1, batch_dims=1)
+        return self.rows_at(query, positions)
+
+    def rows_at(self, x, positions):
+        """See FastArithmetic. A product, because the gradient of a gather is a scatter."""
+        selected = tf.one_hot(positions, tf.shape(x)[1], dtype=x.dtype)  # [B, P, S]
+        return tf.einsum("bps,bs...->bp...", selected, x)
 
     def attend(self, query, key, value, bias, drop):
-        """See Arithmetic."""
-        scores = tf.einsum(SCORES, query * query.shape[-1]**-0.5, key)
-        probabilities = self.softmax(scores, bias, drop is not None)
-        dropped = probabilities if drop is None else drop(probabilities)
-        return tf.einsum(CONTEXT, dropped, value), AttentionMaps(scores, probabilities)  # context [B, S, N, D]
+        """See Arithmetic. In 16 bits, the forward and backward pass keep one tensor of the scores' size."""
+        query = query * query.shape[-1]**-0.5
+        scores = tf.einsum(SCORES, query, key)
+        maps = AttentionMaps(scores, self.softmax(scores, bias, drop is not None))
+        if query.dtype == tf.float32:
+            dropped = maps.probabilities if drop is None else drop(maps.probabilities)
+            return tf.einsum(CONTEXT, dropped, value), maps  # context [B, S, N, D]
+        return attention_core(query, key, value, bias, drop), maps
+
+
+def attention_core(query, key, value, bias, drop):
+    """Computes the context of attention, with a gradient that reads one tensor of the scores' size.
+
+    With scores z, kept elements m, and factor c of the kept ones, let e = exp(z - max z) and l = sum e. The forward
+    pass computes o = c / l * (e m) V, and keeps e with the sign of m: the gradient needs no mask. For the gradient do
+    of o, let g = c / l * do. Then dV = (e m)^T g, and dz = e (m (g V^T) - sum(do o) / l): the sum over the keys in the
+    gradient of a softmax equals the sum over the head width of do o (Dao et al. 2022, arXiv:2205.14135, appendix B.2).
+
+    Args:
+      query: [B, Q, N, D], scaled.
+      key, value: [B, S, N, D].
+      bias: float32 [B, 1, 1, S] or [B, 1, Q, S], added to the scores.
+      drop: Drop for the probabilities [B, N, Q, S]; None when not training.
+
+    Returns:
+      Context [B, Q, N, D] of query's dtype. Exponentials and sums are computed in float32, or in float64 for float64.
+    """
+    dtype = query.dtype
+    wide = tf.float64 if dtype == tf.float64 else tf.float32
+    is_masked = drop is not None and bool(drop.keep.shape.rank)
+    scale = drop.scale if is_masked else 1.0
+
+    @tf.custom_gradient
+    def compute(query, key, value):
+        scores = tf.cast(tf.einsum(SCORES, query, key), wide) + tf.cast(bias, wide)
+        exponentials = tf.exp(scores - tf.stop_gradient(tf.reduce_max(scores, axis=-1, keepdims=True)))
+        factor = scale / tf.reduce_sum(exponentials, axis=-1)  # [B, N, Q]
+        factor = tf.transpose(factor, [0, 2, 1])[..., tf.newaxis]  # [B, Q, N, 1]
+        signed = tf.cast(tf.where(drop.keep, exponentials, -exponentials) if is_masked else exponentials, dtype)
+        kept = tf.nn.relu(signed) if is_masked else signed
+        context = tf.cast(tf.cast(tf.einsum(CONTEXT, kept, value), wide) * factor, dtype)
+
+        def gradient(upstream):
+            wide_upstream = tf.cast(upstream, wide)
+            scaled = tf.cast(wide_upstream * factor, dtype)
+            means = tf.reduce_sum(wide_upstream * tf.cast(context, wide), axis=-1, keepdims=True) * (factor / scale)
+            means = tf.transpose(means, [0, 2, 1, 3])  # [B, N, Q, 1]
+            products = tf.cast(tf.einsum(SCORES, scaled, value), wide)
+            if is_masked:
+                products = tf.where(signed > 0, products, 0.0)
+            d_scores = tf.cast(tf.cast(tf.abs(signed), wide) * (products - means), dtype)
+            return (tf.einsum("bnqk,bknd->bqnd", d_scores, key), tf.einsum("bnqk,bqnd->bknd", d_scores, query),
+                    tf.einsum("bnqk,bqnd->bknd", kept, scaled))
+        return context, gradient
+    return compute(query, key, value)
+
+
+def normalize_in_one_pass(x, gamma, beta):
+    """Layer normalization in float32, whose variance and gradient take one pass over x each.
+
+    The variance is the mean square minus the squared mean: with a mean of m standard deviations, its relative error is
+    about m^2 float32 roundings.
+
+    Args:
+      x: [..., W] of a 16-bit dtype.
+      gamma, beta: float32 [W].
+
+    Returns:
+      x's shape and dtype.
+    """
+    @tf.custom_gradient
+    def compute(x, gamma, beta):
+        wide = tf.cast(x, tf.float32)
+        mean = tf.reduce_mean(wide, axis=-1, keepdims=True)
+        variance = tf.maximum(tf.reduce_mean(wide * wide, axis=-1, keepdims=True) - mean * mean, 0.0)
+        rate = tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
+
+        def gradient(upstream):
+            upstream = tf.cast(upstream, tf.float32)
+            normalized = (tf.cast(x, tf.float32) - mean) * rate
+            scaled = upstream * gamma
+            mean_upstream = tf.reduce_mean(scaled, axis=-1, keepdims=True)
+            mean_product = tf.reduce_mean(scaled * normalized, axis=-1, keepdims=True)
+            axes = list(range(x.shape.rank - 1))
+            return (tf.cast(rate * (scaled - mean_upstream - normalized * mean_product), x.dtype),
+                    tf.reduce_sum(upstream * normalized, axes), tf.reduce_sum(upstream, axes))
+        return tf.cast((wide - mean) * (rate * gamma) + beta, x.dtype), gradient
+    return compute(x, gamma, beta)

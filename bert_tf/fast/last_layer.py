@@ -7,8 +7,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf.fast.arithmetic import rows_at
-from bert_tf.layers import Drop, LayerRun
+from bert_tf.layers import Drop, LayerRun, Layout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,24 +22,34 @@ class LastLayerRun(LayerRun):
 
     def compute(self, layer, x):
         """Computes the layer's output [B * P, H] and AttentionMaps [B, N, P, S] at the positions, for x [T, H]."""
-        attention, layout, bias = layer.attention, self.layout, self.attention_bias
-        probability_seed, *sum_seeds = self.dropout_seeds or [None] * layer.NUM_DROPOUTS
-        query, key, value = layer.arithmetic.heads(attention, x, layout)
+        arithmetic, attention, bias = layer.arithmetic, layer.attention, self.attention_bias
+        query, key, value = arithmetic.heads(attention, x, self.layout)
         if bias.shape[2] != 1:  # of packed rows
             bias = tf.gather(bias, self.positions, axis=2, batch_dims=1)  # [B, 1, P, S]
+        probability_drop, *sum_drops = self._drops(layer, x)
+        context, attended = arithmetic.attend(
+            arithmetic.query_at(query, self.positions), key, value, bias, probability_drop)
+        read = Layout(self.positions)
+        return layer.transform(context, read.tokens(arithmetic.rows_at(self.layout.sequences(x), self.positions)),
+                               read, sum_drops), attended
+
+    def _drops(self, layer, x):
+        """Returns the Drops for the probabilities [B, N, P, S] and for two sums [B * P, H]; None when not training."""
+        if self.dropout_seeds is None:
+            return [None] * layer.NUM_DROPOUTS
+        probability_seed, *sum_seeds = self.dropout_seeds
+        attention, layout, read = layer.attention, self.layout, Layout(self.positions)
+        if not layer.arithmetic.draws_for_all:
+            probabilities = [layout.batch_size, attention.num_heads, read.sequence_length, layout.sequence_length]
+            sums = [layout.batch_size * read.sequence_length, x.shape[-1]]
+            return [attention.dropout.draw(tf.stack(probabilities), probability_seed),
+                    *(layer.dropout.draw(tf.stack(sums), seed) for seed in sum_seeds)]
         drop = self._at_positions(attention.draw(layout, probability_seed), lambda keep: tf.gather(
-            keep, self.positions, axis=2, batch_dims=1))  # [B, N, P, S]
-        context, attended = layer.arithmetic.attend(
-            layer.arithmetic.at_positions(query, self.positions), key, value, bias, drop)
-        drops = [self._at_positions(layout.drop(layer.dropout, x, seed), self._rows) for seed in sum_seeds]
-        context = tf.reshape(context, [-1, attention.num_heads * attention.head_width])  # [B * P, N D]
-        return layer.transform(context, self._rows(x), drops), attended
+            keep, self.positions, axis=2, batch_dims=1))
+        return [drop, *(self._at_positions(layout.drop(layer.dropout, x, seed), lambda keep: read.tokens(
+            layer.arithmetic.rows_at(layout.sequences(keep), self.positions))) for seed in sum_seeds)]
 
-    def _at_positions(self, drop, gather):
-        """Gathers a Drop of all positions at the positions; returns None if it is None."""
-        return drop if drop is None or not drop.keep.shape.rank else Drop(gather(drop.keep), drop.scale)
-
-    def _rows(self, x):
-        """Gathers the rows of x [T, W] at the positions, [B * P, W]."""
-        flat = tf.reshape(self.layout.sequences(x), [-1, x.shape[-1]])  # [B * S, W]
-        return tf.reshape(rows_at(flat, tf.shape(self.positions)[:1], self.positions), [-1, x.shape[-1]])
+    @staticmethod
+    def _at_positions(drop, gather):
+        """Gathers a Drop of all positions at the positions."""
+        return Drop(gather(drop.keep), drop.scale) if drop.keep.shape.rank else drop

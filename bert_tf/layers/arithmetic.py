@@ -94,6 +94,10 @@ class Arithmetic(SavedObject):
         dropped = probabilities if drop is None else drop(probabilities)
         return tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3]), AttentionMaps(scores, probabilities)
 
+    def join_heads(self, projection, context, layout):
+        """Applies a Projection to the heads' outputs of all positions; [B, S, N, D] -> [T, H]."""
+        return projection(layout.tokens(context))
+
     def softmax(self, scores, bias, training):
         """scores [B, N, S, S], with a float32 bias added -> probabilities of the same dtype, computed in float32."""
         del training

@@ -60,11 +60,10 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
           dropout_seed: int [2], or None when not training.
 
         Returns:
-          Outputs of the heads, concatenated, [T, N D], and AttentionMaps.
+          Outputs of the heads, [B, S, N, D], and AttentionMaps.
         """
         query, key, value = self.arithmetic.heads(self, x, layout)  # [B, N, S, D] each
-        context, attention = self.arithmetic.attend(query, key, value, bias, self.draw(layout, dropout_seed))
-        return layout.tokens(context), attention
+        return self.arithmetic.attend(query, key, value, bias, self.draw(layout, dropout_seed))
 
     def draw(self, layout, seed):
         """Draws the Drop for the probabilities [B, N, S, S] of a batch; returns None without a seed."""

@@ -168,8 +168,10 @@ def _make_build(settings, context, task):
 
 def _make_encoder(settings, context):
     """Creates the encoder of a run. Call it in the strategy's scope."""
+    step = settings.step
     fast = strategies.choose_fast(
-        context.strategy, context.config, settings.step.jit_compile, recompute=settings.step.recompute_activations,
+        context.strategy, context.config, step.jit_compile, step.mixed_precision != "float32",
+        recompute=step.recompute_activations,
         remove_padding=strategies.may_group_by_length(settings, context.strategy))
     return FastEncoder(context.config, fast, seed=settings.training.random_seed, dtype=settings.step.dtype_policy)
 

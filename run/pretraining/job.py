@@ -114,7 +114,7 @@ def choose_fast(settings, strategy, config, **options):
     """Returns the Fast for the encoder of PretrainingSettings, or for its teacher. `options`: Other fields of Fast."""
     in_16_bits = settings.step.mixed_precision != "float32"
     return strategies.choose_fast(
-        strategy, config, settings.step.jit_compile, **options,
+        strategy, config, settings.step.jit_compile, in_16_bits, **options,
         remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile,
         vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if in_16_bits and strategies.device_type(strategy) == "GPU" else 1)
 

@@ -161,13 +161,15 @@ def warn_about_slow_precision(precision, device):
               file=sys.stderr)
 
 
-def choose_fast(strategy, config, jit_compile=False, **options):
+def choose_fast(strategy, config, jit_compile=False, in_16_bits=False, **options):
     """Chooses the accelerations of an encoder for the devices of a strategy.
 
     Args:
       strategy: tf.distribute.Strategy.
       config: BertConfig.
       jit_compile: bool. Whether XLA compiles the entire forward and backward pass.
+      in_16_bits: bool. Whether layers compute in 16 bits. On TPUs, the last layer is then computed only where it is
+        read, with other dropout masks.
       options: Other fields of Fast.
 
     Returns:
@@ -176,7 +178,8 @@ def choose_fast(strategy, config, jit_compile=False, **options):
     device = device_type(strategy)
     is_cpu = device == "CPU" and not jit_compile
     is_compiled = is_cpu and strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED
-    return Fast(last_where_read=is_cpu, einsum=device == "TPU", compiled=is_compiled, **options)
+    is_tpu = device == "TPU"
+    return Fast(last_where_read=is_cpu or (is_tpu and in_16_bits), einsum=is_tpu, compiled=is_compiled, **options)
 
 
 def _check_cluster(text):

@@ -87,10 +87,11 @@ def test_every_workload_compiles(chip, flags, tmp_path):
     assert len(compile_toy(tmp_path, chip=chip, lookup="gather", **flags)) == 1
 
 
-@needs_compiler("v5e")
-def test_unknown_option_of_the_compiler():
-    with pytest.raises(ValueError, match="xla_tpu_no_such_option"):
-        compiler.compile_module("module {}", "v5e", ("xla_tpu_no_such_option=1",))
+@pytest.mark.parametrize("chip", [pytest.param(chip, marks=needs_compiler(chip)) for chip in PLUGINS])
+def test_unknown_option_of_the_compiler(chip):
+    module = "func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    with pytest.raises(InputError, match="^`compiler_options`: .*xla_no_such_option"):
+        compiler.compile_module(module, chip, ("xla_no_such_option=1",))
 
 
 @pytest.mark.parametrize(("chip", "extra"), [("v5e", "tpu-check"), ("a100", "gpu-check")])

@@ -79,6 +79,7 @@ def test_implementations_are_chosen_by_device(two_replicas, monkeypatch):
     assert strategies.choose_fast(tf.distribute.OneDeviceStrategy("GPU:0"), base) == Fast()
     monkeypatch.setattr(strategies, "device_type", lambda strategy: "TPU")
     assert strategies.choose_fast(one, base) == Fast(einsum=True)
+    assert strategies.choose_fast(one, base, in_16_bits=True) == Fast(einsum=True, last_where_read=True)
 
 
 @pytest.fixture
