@@ -90,7 +90,7 @@ def test_every_workload_compiles(chip, flags, tmp_path):
 @pytest.mark.parametrize("chip", [pytest.param(chip, marks=needs_compiler(chip)) for chip in PLUGINS])
 def test_unknown_option_of_the_compiler(chip):
     module = "func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
-    with pytest.raises(InputError, match="^`compiler_options`: .*xla_no_such_option"):
+    with pytest.raises(InputError, match=r"^`compiler_options`: .*xla_no_such_option"):
         compiler.compile_module(module, chip, ("xla_no_such_option=1",))
 
 
