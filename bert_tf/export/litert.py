@@ -146,7 +146,7 @@ class LiteRTArithmetic(FastArithmetic):
         return [tf.transpose(tf.reshape(part, shape), [0, 2, 1, 3])
                 for part in tf.split(attention.qkv(x), 3, axis=-1)]
 
-    def at_positions(self, query, positions):
+    def query_at(self, query, positions):
         """See `FastArithmetic`."""
         return tf.gather(query, positions, axis=2, batch_dims=1)
 

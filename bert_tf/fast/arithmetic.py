@@ -47,7 +47,7 @@ class FastArithmetic(Arithmetic):
 
     def rows_at(self, x, positions):
         """x [B, S, W], positions int32 [B, P] -> [B, P, W]."""
-        return rows_at(tf.reshape(x, [-1, x.shape[-1]]), tf.shape(x)[:1], positions)
+        return rows_at(tf.reshape(x, [-1, x.shape[-1]]), tf.shape(positions)[:1], positions)
 
     def softmax(self, scores, bias, training):
         """See Arithmetic. In 16 bits, the gradient keeps the probabilities in 16 bits only.

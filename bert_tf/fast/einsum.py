@@ -31,11 +31,11 @@ class EinsumArithmetic(FastArithmetic):
         biases = tf.unstack(tf.reshape(bias, [3, *heads]))
         return [tf.einsum("bsh,hnd->bsnd", x, kernel) + bias for kernel, bias in zip(kernels, biases, strict=True)]
 
-    def join_heads(self, projection, context, layout):
+    def join_heads(self, projection, context, tokens):
         """See Arithmetic."""
         kernel = tf.cast(merge_kernel(projection, projection.kernel), context.dtype)
         kernel = tf.reshape(kernel, [*context.shape[2:], kernel.shape[-1]])  # [N, D, H]
-        return layout.tokens(tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype))
+        return tokens(tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype))
 
     def add_and_normalize(self, y, x, norm, drop):
         """See Arithmetic. In 16 bits, statistics and gradient take one pass each."""

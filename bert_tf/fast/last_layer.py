@@ -29,24 +29,24 @@ class LastLayerRun(LayerRun):
         probability_drop, *sum_drops = self._drops(layer, x)
         context, attended = arithmetic.attend(
             arithmetic.query_at(query, self.positions), key, value, bias, probability_drop)
-        read = Layout(self.positions)
-        return layer.transform(context, read.tokens(arithmetic.rows_at(self.layout.sequences(x), self.positions)),
-                               read, sum_drops), attended
+        x = Layout.tokens(arithmetic.rows_at(self.layout.sequences(x), self.positions))
+        return layer.transform(context, x, Layout.tokens, sum_drops), attended
 
     def _drops(self, layer, x):
         """Returns the Drops for the probabilities [B, N, P, S] and for two sums [B * P, H]; None when not training."""
         if self.dropout_seeds is None:
             return [None] * layer.NUM_DROPOUTS
         probability_seed, *sum_seeds = self.dropout_seeds
-        attention, layout, read = layer.attention, self.layout, Layout(self.positions)
+        attention, layout = layer.attention, self.layout
         if not layer.arithmetic.draws_for_all:
+            read = Layout(self.positions)
             probabilities = [layout.batch_size, attention.num_heads, read.sequence_length, layout.sequence_length]
             sums = [layout.batch_size * read.sequence_length, x.shape[-1]]
             return [attention.dropout.draw(tf.stack(probabilities), probability_seed),
                     *(layer.dropout.draw(tf.stack(sums), seed) for seed in sum_seeds)]
         drop = self._at_positions(attention.draw(layout, probability_seed), lambda keep: tf.gather(
             keep, self.positions, axis=2, batch_dims=1))
-        return [drop, *(self._at_positions(layout.drop(layer.dropout, x, seed), lambda keep: read.tokens(
+        return [drop, *(self._at_positions(layout.drop(layer.dropout, x, seed), lambda keep: Layout.tokens(
             layer.arithmetic.rows_at(layout.sequences(keep), self.positions))) for seed in sum_seeds)]
 
     @staticmethod

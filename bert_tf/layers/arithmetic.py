@@ -33,7 +33,8 @@ class Layout:
     def __init__(self, input_mask):
         self.batch_size, self.sequence_length = map(_size, input_mask.shape, tf.unstack(tf.shape(input_mask)))
 
-    def tokens(self, x):
+    @staticmethod
+    def tokens(x):
         """[B, S, ...] -> [T, W], with the axes after S flattened."""
         return tf.reshape(x, [-1, math.prod(x.shape[2:])])
 
@@ -94,9 +95,9 @@ class Arithmetic(SavedObject):
         dropped = probabilities if drop is None else drop(probabilities)
         return tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3]), AttentionMaps(scores, probabilities)
 
-    def join_heads(self, projection, context, layout):
-        """Applies a Projection to the heads' outputs of all positions; [B, S, N, D] -> [T, H]."""
-        return projection(layout.tokens(context))
+    def join_heads(self, projection, context, tokens):
+        """Applies a Projection to the heads' outputs, [B, S, N, D] -> [T, H]; `tokens` is a Layout's method."""
+        return projection(tokens(context))
 
     def softmax(self, scores, bias, training):
         """scores [B, N, S, S], with a float32 bias added -> probabilities of the same dtype, computed in float32."""

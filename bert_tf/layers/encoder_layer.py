@@ -57,12 +57,19 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
         probability_seed, *sum_seeds = dropout_seeds or [None] * self.NUM_DROPOUTS
         context, attention = self.attention(x, layout, attention_bias, dropout_seed=probability_seed)
         drops = [layout.drop(self.dropout, x, seed) for seed in sum_seeds]
-        return self.transform(context, x, layout, drops), attention
+        return self.transform(context, x, layout.tokens, drops), attention
 
-    def transform(self, context, x, layout, drops):
-        """Returns the layer's output [T, H] for the heads' outputs [B, S, N, D], the input x [T, H], and two Drops."""
+    def transform(self, context, x, tokens, drops):
+        """Returns the layer's output [T, H].
+
+        Args:
+          context: heads' outputs [B, S, N, D].
+          x: the layer's input [T, H].
+          tokens: method of a Layout.
+          drops: two Drops, each None when not training.
+        """
         arithmetic, (attention_drop, output_drop) = self.arithmetic, drops
-        attended = arithmetic.join_heads(self.attention_output, context, layout)
+        attended = arithmetic.join_heads(self.attention_output, context, tokens)
         x = arithmetic.add_and_normalize(attended, x, self.attention_norm, attention_drop)
         inner = arithmetic.activate(self.intermediate, x, output_drop is not None)
         return arithmetic.add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)
