@@ -5,9 +5,10 @@ import tensorflow as tf
 from benchmarks.accelerator_compile import peer
 from benchmarks.accelerator_compile.settings import CLASSIFIER, FLOAT16, ONE_HOT, PEER, SERVED
 from bert_tf import losses, models, optimization
-from bert_tf.fast import Fast, FastEncoder
+from bert_tf.fast import FastEncoder
 from data_prep import records
 from run.training.step import Trainer
+from run.training.strategies import choose_fast_with_xla
 
 FEATURES = ("input_ids", "input_mask", "segment_ids")
 NUM_LABELS = 3
@@ -30,9 +31,9 @@ def training_step(settings, config, lookup):
     """Creates the step that run_pretraining or run_classifier runs on one replica."""
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
-        is_tpu = settings.described_chip.is_tpu  # The accelerations are those of strategies.choose_fast.
-        fast = Fast(one_hot=lookup == ONE_HOT, einsum=is_tpu, last_where_read=is_tpu,
-                    recompute=settings.recompute_activations)
+        fast = choose_fast_with_xla("TPU" if settings.described_chip.is_tpu else "GPU", jit_compile=True,
+                                    in_16_bits=True, one_hot=lookup == ONE_HOT,
+                                    recompute=settings.recompute_activations)
         encoder = FastEncoder(config, fast, dtype=settings.policy)
         if settings.workload == CLASSIFIER:
             model = models.BertClassifier(encoder, NUM_LABELS)

@@ -1,9 +1,11 @@
-"""Attention and layer normalization for TPUs: heads stay where the projections put them.
+"""Layers for XLA on TPUs and GPUs: heads stay where the projections put them, and gradients keep fewer tensors.
 
-A TPU's compiler then moves less data between layouts. CPUs are slower with it.
+The compiled step then moves less data between layouts, and writes less. CPUs are slower with it.
 
 Shape legend: B batch, S sequence, H hidden, N heads, D head width.
 """
+
+import math
 
 import tensorflow as tf
 
@@ -12,30 +14,46 @@ from bert_tf.layers import AttentionMaps
 from bert_tf.layers.basic import LAYER_NORM_EPSILON
 from bert_tf.layers.hooks import merge_kernel
 
+GELU_SCALE, GELU_CUBIC = (2 / math.pi)**0.5, 0.044715  # u = GELU_SCALE (x + GELU_CUBIC x^3)
 SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"  # of query and key, and of probabilities and value
 
 
 class EinsumArithmetic(FastArithmetic):
-    """See Arithmetic. Query, key, and value come from three products, and are [B, S, N, D] each."""
+    """See Arithmetic. Query, key, and value come from three products, and are [B, S, N, D] each.
+
+    Args:
+      activation: Name of the activation of the feed-forward layer, a key of ACTIVATIONS.
+      one_hot, vocabulary_multiple, float32_scores: See FastArithmetic.
+    """
 
     needs_kernels = True
     draws_for_all = False
+
+    def __init__(self, activation, one_hot=False, vocabulary_multiple=1, float32_scores=False):
+        super().__init__(one_hot, vocabulary_multiple, float32_scores)
+        self._activation = activation
 
     def heads(self, attention, x, layout):
         """See Arithmetic."""
         heads = [attention.num_heads, attention.head_width]
         x = tf.reshape(layout.spread(x), [layout.batch_size, layout.sequence_length, x.shape[-1]])
-        kernel, bias = (tf.cast(weight, x.dtype) for weight in (
-            merge_kernel(attention.qkv, attention.qkv.kernel), attention.qkv.bias))
+        kernel = merge_kernel(attention.qkv, attention.qkv.kernel)
         kernels = tf.unstack(tf.reshape(kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
-        biases = tf.unstack(tf.reshape(bias, [3, *heads]))
-        return [tf.einsum("bsh,hnd->bsnd", x, kernel) + bias for kernel, bias in zip(kernels, biases, strict=True)]
+        biases = tf.unstack(tf.reshape(attention.qkv.bias, [3, *heads]))
+        return [tf.einsum("bsh,hnd->bsnd", x, tf.cast(kernel, x.dtype)) + tf.cast(bias, x.dtype)
+                for kernel, bias in zip(kernels, biases, strict=True)]
 
     def join_heads(self, projection, context, tokens):
         """See Arithmetic."""
         kernel = tf.cast(merge_kernel(projection, projection.kernel), context.dtype)
         kernel = tf.reshape(kernel, [*context.shape[2:], kernel.shape[-1]])  # [N, D, H]
         return tokens(tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype))
+
+    def activate(self, projection, x, training):
+        """See Arithmetic. In 16 bits, the gradient of "gelu" keeps nothing but its input."""
+        if not training or x.dtype == tf.float32 or self._activation != "gelu":
+            return projection(x)
+        return gelu_from_input(projection(x, activated=False))
 
     def add_and_normalize(self, y, x, norm, drop):
         """See Arithmetic. In 16 bits, statistics and gradient take one pass each."""
@@ -109,6 +127,28 @@ def attention_core(query, key, value, bias, drop):
                     tf.einsum("bnqk,bqnd->bknd", kept, scaled))
         return context, gradient
     return compute(query, key, value)
+
+
+@tf.custom_gradient
+def gelu_from_input(x):
+    """tf.nn.gelu(x, approximate=True), whose gradient is computed from x alone.
+
+    GELU is x s with s = (1 + tanh u) / 2. The gradient writes s as sigmoid(2 u): XLA would merge a second tanh with the
+    first one, and keep it from the forward to the backward pass.
+
+    Args:
+      x: [T, W] of a float dtype.
+
+    Returns:
+      x's shape and dtype.
+    """
+    def gradient(upstream):
+        wide = tf.cast(x, tf.float32)
+        squared = wide * wide
+        s = tf.sigmoid(wide * (2 * GELU_SCALE + 2 * GELU_SCALE * GELU_CUBIC * squared))
+        derivative = s * (1 + (1 - s) * wide * (2 * GELU_SCALE + 6 * GELU_SCALE * GELU_CUBIC * squared))
+        return upstream * tf.cast(derivative, x.dtype)
+    return tf.nn.gelu(x, approximate=True), gradient
 
 
 def normalize_in_one_pass(x, gamma, beta):

@@ -27,7 +27,8 @@ class Fast(SavedObject):
         (activation checkpointing): less memory for about a third more work.
       compiled: In training, have XLA compile the element-wise work of a layer and of its gradient, which is faster on a
         CPU; see bert_tf.fast.compiled. With remove_padding, outputs at padding are then not all zero.
-      einsum: Compute attention as a TPU's compiler does best; slower on a CPU. Cannot be combined with `compiled`.
+      einsum: Compute layers as XLA compiles them best for TPUs and GPUs; slower on a CPU. Cannot be combined with
+        `compiled`.
       one_hot, vocabulary_multiple, float32_scores: See FastArithmetic.
     """
 
@@ -66,8 +67,10 @@ class FastEncoder(BertEncoder):
         options = (fast.one_hot, fast.vocabulary_multiple, fast.float32_scores)
         if fast.compiled:
             self.compute_with(CompiledArithmetic(config.hidden_act, *options))
+        elif fast.einsum:
+            self.compute_with(EinsumArithmetic(config.hidden_act, *options))
         else:
-            self.compute_with((EinsumArithmetic if fast.einsum else FastArithmetic)(*options))
+            self.compute_with(FastArithmetic(*options))
         if fast.recompute:
             attach(self, _recompute)
 

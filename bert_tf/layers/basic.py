@@ -73,13 +73,14 @@ class Projection(SavedLayer, tf_keras.layers.Layer):
     def __init__(self, input_width, output_width, initializer, activation="linear", *, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
         with tf.name_scope(name):
-            self.kernel = self.add_weight("kernel", [input_width, output_width], initializer=initializer)
+            self.kernel = self.add_weight("kernel", [input_width, output_width], initializer=initializer,
+                                          experimental_autocast=False)
             self.bias = self.add_weight("bias", [output_width], initializer="zeros")
         self._activation = ACTIVATIONS[activation]
 
     def call(self, x, activated=True):
         """x [T, input_width] -> [T, output_width]; activated: bool. Whether to apply the activation."""
-        y = tf.nn.bias_add(hooks.multiply(self, x, self.kernel), self.bias)
+        y = tf.nn.bias_add(hooks.multiply(self, x, tf.cast(self.kernel, x.dtype)), self.bias)
         return self._activation(y) if activated and self._activation else y
 
 

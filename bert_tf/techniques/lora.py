@@ -57,7 +57,7 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
 
     def kernel(self, kernel):
         """See `Hook`."""
-        return kernel + self.delta()
+        return kernel + tf.cast(self.delta(), kernel.dtype)
 
     def delta(self):
         """Computes the matrix [K, M] whose addition to the kernel is equivalent."""

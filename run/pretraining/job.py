@@ -19,7 +19,6 @@ from run.training import loop, model_files, strategies, utilization
 from run.training.optimizer import make_optimizer
 
 RESULTS_FILE = "eval_results.txt"
-GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the row size of matrix units, in 16-bit values.
 HEADS = "cls/"  # Prefix of the names of the variables that an evaluation requires.
 
 
@@ -112,11 +111,10 @@ def _collect_fixed_settings(settings, data):
 
 def choose_fast(settings, strategy, config, **options):
     """Returns the Fast for the encoder of PretrainingSettings, or for its teacher. `options`: Other fields of Fast."""
-    in_16_bits = settings.step.mixed_precision != "float32"
+    step = settings.step
     return strategies.choose_fast(
-        strategy, config, settings.step.jit_compile, in_16_bits, **options,
-        remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile,
-        vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if in_16_bits and strategies.device_type(strategy) == "GPU" else 1)
+        strategy, config, step.jit_compile, step.mixed_precision != "float32", **options,
+        remove_padding=strategies.allows_dynamic_shapes(strategy) and not step.jit_compile)
 
 
 def sentence_label(settings):

@@ -37,8 +37,26 @@ class TrainingSettings(Settings):
         100, "Number of steps between rows of the training log, whose losses are means over these steps. The log also "
              "has a row at each checkpoint and evaluation, and every --iterations_per_loop steps. The progress bar "
              "and SIGTERM are handled at the same steps: set a lower number if steps are slow.", lower=1)
+    profile_steps: str | None = setting(
+        None, "Steps FROM:TO, 1-based, to record in a TensorBoard profile in --output_dir. For example, 11:12 records "
+              "two steps after the first ten.")
     random_seed: int = setting(12345, "Seed of the initial weights, of dropout, and of the order of the data.",
                                most=LARGEST_SEED)
+
+    def check(self):
+        self.profiled_steps  # noqa: B018
+
+    @property
+    def profiled_steps(self):
+        """First and last step of `profile_steps`, two ints, or None; raises InputError if it is invalid."""
+        if self.profile_steps is None:
+            return None
+        found = re.fullmatch(r"(\d{1,18}):(\d{1,18})", self.profile_steps)
+        first, last = map(int, found.groups()) if found else (0, 0)
+        if not 1 <= first <= last:
+            raise InputError(f"`profile_steps`={self.profile_steps}: must be FROM:TO with 1 <= FROM <= TO, such as "
+                             "11:12")
+        return first, last
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +73,9 @@ class StepSettings(Settings):
     jit_compile: bool = setting(
         False, "Compile the forward and backward pass with XLA. This also computes padding, since XLA requires fixed "
                "shapes. TPUs always compile.")
-
+    bfloat16_all_reduce: bool = setting(
+        False, "Sum the gradients of replicas in bfloat16, which halves the data that they exchange. Each replica "
+               "rounds its gradients to 8 significant bits. Has no effect with one replica.")
     recompute_activations: bool = setting(
         False, "Activation checkpointing: keep only the output of each layer for the backward pass, and recompute its "
                "activations. Saves memory for about a third more computation.")

@@ -18,6 +18,7 @@ from run.settings import StepSettings
 from run.training import metrics_log, strategies, utilization
 from run.training.checkpoints import BestWeights, CheckpointManager
 from run.training.preemption import Preemption, PreemptionExit
+from run.training.profiling import Profile
 from run.training.step import Trainer
 from run.training.summaries import Summaries
 
@@ -65,7 +66,10 @@ class Phase:
     count_flops: object = None
 
 
-SAVING = "saving a checkpoint"  # Shown in the progress bar.
+# Shown in the progress bar.
+SAVING = "saving a checkpoint"
+COMPILING = "compiling the first step"
+COMPILING_FOR_MINUTES = f"{COMPILING}, which takes minutes"
 _DEFAULT_STEP, _NO_EVALUATIONS = StepSettings(), Evaluations()
 
 
@@ -117,13 +121,15 @@ class TrainingRun:
         self._count_flops = count_flops
         self._matmul_rate = None
         self._compute_dtype = model.compute_dtype
+        self._first_message = (COMPILING_FOR_MINUTES if strategies.device_type(strategy) == "TPU" else COMPILING)
         self._writes = strategies.is_chief(strategy)
         metrics_log.check(settings.output_dir)
         self._best = BestWeights(settings.output_dir, model, writes=self._writes)
         network = network or model
         self._trainer = Trainer(
             strategy, network, optimizer, TotalLoss(*loss.terms, utilization.TOKENS_PER_EXAMPLE),
-            accumulate_steps=step_settings.accumulate_steps, jit_compile=step_settings.jit_compile)
+            accumulate_steps=step_settings.accumulate_steps, jit_compile=step_settings.jit_compile,
+            bfloat16_all_reduce=step_settings.bfloat16_all_reduce)
         self.missing = ()
 
         def initialize():
@@ -150,6 +156,7 @@ class TrainingRun:
         self._phases = self._phase = None
         self._is_first_loop = True  # The first loop of a phase includes compilation.
         self._preemption = None
+        self._profile = Profile(settings.profiled_steps if self._writes else None, settings.output_dir)
         self._supersedes = False
 
     @property
@@ -203,6 +210,8 @@ class TrainingRun:
                 print(f"{folder}: stopped by SIGTERM and saved at step {self.step}; run the same command to resume",
                       file=sys.stderr)
                 raise
+            finally:
+                self._profile.end()
         self._write_logs()
         self._draw_curves()
         if self.step < self._num_train_steps:
@@ -287,8 +296,13 @@ class TrainingRun:
         intervals = settings.log_steps, settings.iterations_per_loop, settings.save_checkpoints_steps
         while self.step < stop:
             began_at, began = self.step, time.monotonic()
-            losses = self._trainer.train(min(stop - began_at, *(every - began_at % every for every in intervals)))
+            if self._is_first_loop:
+                self._bar.set_postfix_str(self._first_message)
+            self._profile.begin(began_at)
+            losses = self._trainer.train(min(stop - began_at, self._profile.count_steps(began_at),
+                                             *(every - began_at % every for every in intervals)))
             losses = {name: float(value) for name, value in losses.items()}
+            self._profile.end(self.step)
             self._report_loop(losses, self.step - began_at, time.monotonic() - began)
             self._manager.save(self.step)
 

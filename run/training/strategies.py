@@ -17,6 +17,7 @@ from bert_tf.fast import Fast
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.
 LEAST_COMPILED = 256  # Minimum hidden_size: steps of smaller models are so short that compilation takes longer.
+GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the row size of a GPU's matrix units, in 16-bit values.
 GRPC = "grpc://"  # Prefix of a TPU's address.
 # The start of a gRPC connection, and the type of frame that the server must send first (RFC 9113, 3.4).
 HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # Empty settings frame.
@@ -150,7 +151,7 @@ def has_bfloat16_instructions():
 
 
 def warn_about_slow_precision(precision, device):
-    """Prints a warning to standard error if the CPU lacks instructions for the requested bfloat16.
+    """Prints a note to standard error if the device computes faster in another type.
 
     Args:
       precision: Name of the compute dtype.
@@ -158,6 +159,9 @@ def warn_about_slow_precision(precision, device):
     """
     if precision == "bfloat16" and device == "CPU" and not has_bfloat16_instructions():
         print("note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it",
+              file=sys.stderr)
+    if precision == "float32" and device == "TPU":
+        print("note: a TPU computes a float32 matrix multiplication in six bfloat16 passes; bfloat16 is faster on it",
               file=sys.stderr)
 
 
@@ -168,18 +172,26 @@ def choose_fast(strategy, config, jit_compile=False, in_16_bits=False, **options
       strategy: tf.distribute.Strategy.
       config: BertConfig.
       jit_compile: bool. Whether XLA compiles the entire forward and backward pass.
-      in_16_bits: bool. Whether layers compute in 16 bits. On TPUs, the last layer is then computed only where it is
-        read, with other dropout masks.
+      in_16_bits: bool. Whether layers compute in 16 bits.
       options: Other fields of Fast.
 
     Returns:
       Fast.
     """
     device = device_type(strategy)
-    is_cpu = device == "CPU" and not jit_compile
-    is_compiled = is_cpu and strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED
-    is_tpu = device == "TPU"
-    return Fast(last_where_read=is_cpu or (is_tpu and in_16_bits), einsum=is_tpu, compiled=is_compiled, **options)
+    if device != "CPU" or jit_compile:
+        return choose_fast_with_xla(device, jit_compile, in_16_bits, **options)
+    is_compiled = strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED
+    return Fast(last_where_read=True, compiled=is_compiled, **options)
+
+
+def choose_fast_with_xla(device, jit_compile, in_16_bits, **options):
+    """See `choose_fast`, except for CPUs without `jit_compile`; device: "CPU", "GPU", or "TPU"."""
+    in_16_bits = in_16_bits and device != "CPU"
+    einsum = device == "TPU" or (in_16_bits and jit_compile)
+    # In 16 bits, the last layer is computed only where it is read, with other dropout masks than in float32.
+    return Fast(einsum=einsum, last_where_read=einsum and in_16_bits,
+                vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if device == "GPU" and in_16_bits else 1, **options)
 
 
 def _check_cluster(text):

@@ -135,7 +135,7 @@ OBJECTS = {
     "Arithmetic": layers.Arithmetic(),
     "FastArithmetic": FastArithmetic(one_hot=True, vocabulary_multiple=8),
     "CompiledArithmetic": CompiledArithmetic("gelu", vocabulary_multiple=8),
-    "EinsumArithmetic": EinsumArithmetic(float32_scores=True),
+    "EinsumArithmetic": EinsumArithmetic("relu", float32_scores=True),
     "Fast": FAST,
     "Term": losses.classification_loss.terms[0],
     "TotalLoss": losses.pretraining_loss,

@@ -1,6 +1,7 @@
-"""The operations for TPUs in 16 bits: attention and layer normalization with custom gradients."""
+"""The operations for XLA in 16 bits: attention, GELU, and layer normalization with custom gradients."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.fast.einsum import attention_core, normalize_in_one_pass
+from bert_tf.fast.einsum import attention_core, gelu_from_input, normalize_in_one_pass
 from bert_tf.layers import Drop, attention_bias, packed_attention_bias
 from bert_tf.layers.basic import normalize
 from tests.encoders import make_encoder
@@ -58,6 +59,16 @@ def test_attention_core_equals_automatic_differentiation(bias, rate, dtype, tole
 
     found = differentiate(lambda *each: attention_core(*each, bias, drop), inputs, upstream)
     expected = differentiate(plain, [tf.cast(each, tf.float64) for each in inputs], upstream)
+    check(found, expected, tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-6), ("bfloat16", 2**-7), ("float16", 2**-10)])
+def test_gelu_equals_automatic_differentiation(dtype, tolerance):
+    """The gradient is computed in float32. The tolerance is two units of roundoff in 16 bits."""
+    x = tf.cast(tf.linspace(-9.0, 9.0, 997), dtype)
+    upstream = tf.constant(np.random.default_rng(7).normal(size=997), dtype)
+    found = differentiate(gelu_from_input, [x], upstream)[1:]
+    expected = differentiate(functools.partial(tf.nn.gelu, approximate=True), [tf.cast(x, tf.float64)], upstream)[1:]
     check(found, expected, tolerance)
 
 

@@ -250,6 +250,33 @@ def test_a_damaged_checkpoint_is_named_and_an_earlier_one_can_be_chosen(tmp_path
     assert run.step == 6
 
 
+@pytest.mark.parametrize(("steps", "read"), [("4:6", "step 7"), ("13:90", "step 13"), ("14:90", None)])
+def test_a_profile_of_some_steps(tmp_path, capsys, steps, read):
+    """The profile ends with the run at the latest."""
+    run, model = start(tmp_path, profile_steps=steps, log_steps=5)
+    run.train(batches)
+    profiles = list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))
+    assert len(profiles) == (read is not None)
+    assert f"{tmp_path}: wrote a profile; to view it" in capsys.readouterr().out or read is None
+    assert float(model.weight) < -0.13
+    if read:
+        assert b"ResourceApply" in profiles[0].read_bytes() or b"AssignVariableOp" in profiles[0].read_bytes()
+        assert [row["step"] for row in read_rows(tmp_path / "training_log.csv")] == {
+            "4:6": [3, 5, 6, 10, 13], "13:90": [5, 10, 12, 13]}[steps]
+
+
+@pytest.mark.parametrize("steps", ["5", "0:3", "6:5", "1:x", "-1:3", ""])
+def test_invalid_profile_steps(steps):
+    with pytest.raises(InputError, match=f"`profile_steps`={steps}: must be FROM:TO with 1 <= FROM <= TO, such as "):
+        TrainingSettings(profile_steps=steps)
+
+
+def test_the_progress_bar_names_the_compilation(tmp_path, capsys):
+    run, _ = start(tmp_path)
+    run.train(batches)
+    assert "0/13 [00:00<?, ?step/s, compiling the first step]" in capsys.readouterr().err
+
+
 def test_early_stopping_needs_a_metric(tmp_path):
     with pytest.raises(ValueError, match="`early_stopping_evals`: requires `best_metric`"):
         start(tmp_path, early_stopping_evals=2)

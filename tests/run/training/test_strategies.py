@@ -69,6 +69,12 @@ def test_bfloat16_on_a_cpu_without_it(tmp_path, monkeypatch, capsys, cpu_info, i
         "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it\n")
 
 
+def test_float32_on_a_tpu_takes_six_passes(capsys):
+    strategies.warn_about_slow_precision("float32", "TPU")
+    assert capsys.readouterr().err == ("note: a TPU computes a float32 matrix multiplication in six bfloat16 passes; "
+                                       "bfloat16 is faster on it\n")
+
+
 def test_implementations_are_chosen_by_device(two_replicas, monkeypatch):
     base, tiny = (BertConfig(9, hidden_size=size, num_attention_heads=2) for size in (768, 128))
     one = tf.distribute.OneDeviceStrategy("CPU:0")
@@ -76,7 +82,12 @@ def test_implementations_are_chosen_by_device(two_replicas, monkeypatch):
     for other in ((one, tiny), (two_replicas, base)):
         assert strategies.choose_fast(*other) == Fast(last_where_read=True)
     assert strategies.choose_fast(one, base, jit_compile=True) == Fast()
-    assert strategies.choose_fast(tf.distribute.OneDeviceStrategy("GPU:0"), base) == Fast()
+    assert strategies.choose_fast(one, base, jit_compile=True, in_16_bits=True) == Fast()
+    gpu = tf.distribute.OneDeviceStrategy("GPU:0")
+    assert strategies.choose_fast(gpu, base) == strategies.choose_fast(gpu, base, jit_compile=True) == Fast()
+    assert strategies.choose_fast(gpu, base, in_16_bits=True) == Fast(vocabulary_multiple=8)
+    assert strategies.choose_fast(gpu, base, jit_compile=True, in_16_bits=True) == Fast(
+        einsum=True, last_where_read=True, vocabulary_multiple=8)
     monkeypatch.setattr(strategies, "device_type", lambda strategy: "TPU")
     assert strategies.choose_fast(one, base) == Fast(einsum=True)
     assert strategies.choose_fast(one, base, in_16_bits=True) == Fast(einsum=True, last_where_read=True)
