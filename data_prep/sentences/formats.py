@@ -33,8 +33,9 @@ def detect_format(path):
       OSError: If the file cannot be read.
     """
     with TextReader() as reader:
-        lines = (line for _, line in reader.read_lines(Unit((FileRange(path, 0, sys.maxsize),))))
-        line = next((line for line in lines if line.strip()), b"").decode("utf-8-sig", "ignore").strip()
+        lines = (line.decode("utf-8-sig", "ignore").strip()
+                 for _, line in reader.read_lines(Unit((FileRange(path, 0, sys.maxsize),))))
+        line = next(filter(None, lines), "")
     if line.startswith(BEGIN) and line.endswith(">"):
         return "doc"
     content = _parse(line) if line.startswith("{") else None
