@@ -82,6 +82,7 @@ TIERS = {
     "end_to_end/test_demo.py::test_demo_replaces_an_earlier_one_and_reports_results_next_to_baselines": "extra_large",
     "end_to_end/test_fine_tuning.py": "large",
     "end_to_end/test_killed_runs.py": "extra_large",
+    "end_to_end/test_raw_text.py": "large",
     "end_to_end/test_squad.py": "large",
     "end_to_end/test_text_to_served_model.py": "large",
     "guards/test_guards.py::test_operations_of_a_step": "extra_large",
