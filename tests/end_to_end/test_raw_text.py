@@ -10,7 +10,7 @@ import pytest
 from bert_tf.config import BertConfig
 from tests import scripts
 
-VOCAB_SIZES = {"en": 150, "ko": 80, "zh": 40}
+VOCAB_SIZES = {"en": 150, "ko": 100, "zh": 40}
 LENGTHS = {"max_seq_length": 24, "max_predictions_per_seq": 4}
 PLACES = {
     "en": {"France": "Paris", "Japan": "Tokyo", "Korea": "Seoul", "Egypt": "Cairo", "Peru": "Lima", "Cuba": "Havana"},
