@@ -20,7 +20,7 @@ class ShardCounts:
 
     @classmethod
     def from_json(cls, values):
-        """Creates counts from a dict of a manifest, which can be of an earlier version."""
+        """Creates counts from a dict of a manifest, which an earlier version can have written."""
         return cls(**values)
 
 

@@ -27,7 +27,7 @@ def is_blank(line):
 
 @dataclasses.dataclass(frozen=True)
 class TextLayout:
-    """Where documents end in text files.
+    """The ends of documents in text files.
 
     Attributes:
       ends_document: Callable of the path of a file and a line of it, as bytes: whether the line ends a document.

@@ -34,7 +34,7 @@ def test_languages_without_spaces(language, sentences):
 
 @pytest.mark.parametrize("window", [9, 20, 64])
 def test_windows_do_not_change_sentences(monkeypatch, window):
-    """As long as a window contains a complete sentence and the beginning of the next one."""
+    """If each window contains a complete sentence and the beginning of the next one."""
     generator = random.Random(1)
     sentences = ["".join(generator.choices("abé한", k=generator.randint(1, window // 3))) + generator.choice(".!?")
                  for _ in range(200)]
