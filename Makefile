@@ -59,7 +59,7 @@ lint: setup
 	$(BIN)/ruff check .
 
 BENCHMARKS := bfloat16 dynamic_masking encoder input_hosts input_pipeline length_groups litert packing pretraining_data \
-  recompute serving tokenization training_step vocabulary
+  recompute sentence_splitting serving tokenization training_step vocabulary
 
 # Old results go first: the page shows those of one run.
 bench: export TF_CPP_MIN_LOG_LEVEL := 3

@@ -13,6 +13,7 @@ Worker processes import this module again, so functions import TensorFlow locall
 """
 
 import dataclasses
+import functools
 import os
 import pydoc_data.topics
 import random
@@ -96,21 +97,23 @@ def measure(settings):
 def measure_reader(long_text, text, settings, folder):
     """Prints the rate of reading and tokenizing, and the number of workers that it feeds."""
     from bert_tf.tokenization import BertTokenizer
-    from data_prep.pretraining import local_runner, run_plan, shard_plan, shards
+    from data_prep.pretraining import shards
+    from data_prep.pretraining.plan import Plan
+    from data_prep.sharding import local_runner, text_units
 
     tokenizer = BertTokenizer(settings.vocab_file, lower_case=True)
     lines = repeat_text(text, os.path.join(folder, "lines.txt"), 1)
 
     def plan(path):
-        return run_plan.Plan([path], [os.path.join(folder, "worker.tfrecord")], shard_plan.plan_units([path]),
+        return Plan([path], [os.path.join(folder, "worker.tfrecord")], text_units.plan_units([path]),
                              tokenizer, settings.instances, SEED)
 
     def read(num_threads, tokenizer=tokenizer):
-        with shard_plan.TextReader() as reader:
+        with text_units.TextReader() as reader:
             return dataclasses.replace(plan(long_text), tokenizer=tokenizer).create_task(
                 0, reader, num_threads=num_threads)
 
-    with shard_plan.TextReader() as reader:
+    with text_units.TextReader() as reader:
         task = plan(lines).create_task(0, reader)
     stand_in = OpsElsewhere(tokenizer)
     turns = {"worker": lambda: shards.create_shard(task), "1 thread": lambda: read(1), "2 threads": lambda: read(2),
@@ -159,18 +162,20 @@ def compare(text, settings, how, makers):
     return times
 
 
-def this_project(text, settings, folder, **how):
+def this_project(text, settings, folder, num_workers=None, **how):
     """Returns a function that creates the records like `data_prep.create_pretraining_data`."""
     from bert_tf.tokenization import BertTokenizer
-    from data_prep.pretraining import local_runner
+    from data_prep.pretraining.plan import create_pretraining_data
+    from data_prep.sharding import local_runner
 
     tokenizer = BertTokenizer(settings.vocab_file, lower_case=True)
     tokenizer.tokenize(["the first call of a graph function is not the rule"])
 
     def make():
         with tempfile.TemporaryDirectory(dir=folder) as output:  # A finished output would not be recreated.
-            local_runner.create_pretraining_data(
-                [text], [os.path.join(output, "ours.tfrecord")], tokenizer, settings.instances, SEED, **how)
+            create_pretraining_data(
+                [text], [os.path.join(output, "ours.tfrecord")], tokenizer, settings.instances, SEED,
+                create_shards=functools.partial(local_runner.create_shards, num_workers=num_workers), **how)
 
     return make
 

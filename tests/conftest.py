@@ -73,11 +73,16 @@ TIERS = {
     "data_prep/pretraining/test_workers.py::test_a_run_that_is_killed_resumes_and_creates_the_same_bytes":
         "extra_large",
     "data_prep/pretraining/test_workers.py::test_functions_are_compiled_once_for_all_workers": "extra_large",
+    "data_prep/sentences/test_sentence_shards.py::test_shards_do_not_depend_on_the_number_of_workers": "large",
+    "data_prep/sentences/test_split_sentences.py::test_a_run_that_is_killed_resumes_and_creates_the_same_bytes":
+        "extra_large",
+    "data_prep/sentences/test_split_sentences.py::test_beam_creates_the_same_bytes": "extra_large",
     "data_prep/vocabulary/test_counts.py::test_counts_do_not_depend_on_workers": "large",
     "end_to_end/test_cloud_storage.py": "extra_large",
     "end_to_end/test_demo.py::test_demo_replaces_an_earlier_one_and_reports_results_next_to_baselines": "extra_large",
     "end_to_end/test_fine_tuning.py": "large",
     "end_to_end/test_killed_runs.py": "extra_large",
+    "end_to_end/test_raw_text.py": "large",
     "end_to_end/test_squad.py": "large",
     "end_to_end/test_text_to_served_model.py": "large",
     "guards/test_guards.py::test_operations_of_a_step": "extra_large",

@@ -61,8 +61,10 @@ ALLOWED = {
     "data_prep.vocabulary": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
                              "data_prep.machine"),
     "data_prep.pretraining.instances": ("bert_tf.errors", "bert_tf.cli", "data_prep.machine", "data_prep.records"),
+    "data_prep.sharding": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "data_prep.machine"),
+    "data_prep.sentences": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "data_prep.sharding"),
     "data_prep.pretraining": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
-                              "data_prep.machine", "data_prep.records",
+                              "data_prep.machine", "data_prep.records", "data_prep.sharding",
                               "data_prep.pretraining.instances"),
     "data_prep.tasks.squad": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks",
                               "data_prep.records"),
@@ -102,8 +104,9 @@ LATE_IMPORTS = {
     "bert_tf.export.saved_model": {"tensorflow_serving"},  # An optional package.
     "data_prep.machine.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
-    "data_prep.pretraining.job": {"bert_tf.tokenization", "data_prep.pretraining.local_runner",
-                                  "data_prep.pretraining.beam_runner"},
+    "data_prep.pretraining.job": {"bert_tf.tokenization", "data_prep.pretraining.plan"},
+    "data_prep.sentences.splitting": {"sentencex"},  # An optional package.
+    "data_prep.sharding.runners": {"data_prep.sharding.beam_runner"},
     "bert_tf": {"bert_tf.serving"},  # `import bert_tf` is fast.
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # TensorFlow.

@@ -6,6 +6,7 @@ import numpy as np
 
 from bert_tf.files import LineDecoder
 from data_prep.machine import map_in_threads
+from data_prep.sharding.text_units import is_blank
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,11 +63,6 @@ def tokenize(blocks, tokenizer, num_threads=1):
     is_first = np.diff(np.concatenate(documents), prepend=-1) > 0  # Several blank lines count as one boundary.
     document_starts = np.append(np.flatnonzero(is_first), len(is_first))
     return Corpus(np.concatenate(tokens), sentence_starts, document_starts, num_bytes, num_garbled)
-
-
-def is_blank(line):
-    """Returns whether a line, as bytes, ends a document."""
-    return not line.decode("utf-8", "ignore").strip()
 
 
 def _tokenize_block(block, tokenizer):

@@ -4,14 +4,13 @@ Imports TensorFlow and Apache Beam, which take seconds, only after checking the 
 reported immediately.
 """
 
-import functools
-import importlib.util
 import os
 
 from bert_tf.cli import paths
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.files import absolute, is_dir, is_remote
+from data_prep.sharding import runners
 
 
 def run(settings):
@@ -21,51 +20,27 @@ def run(settings):
       settings: JobSettings.
 
     Returns:
-      run_plan.Summary.
+      shard_plan.Summary.
 
     Raises:
-      InputError: If files or settings are incompatible; see also the runner's `create_pretraining_data`.
+      InputError: If files or settings are incompatible; see also `choose_runner` and `create_pretraining_data`.
       OSError: If a file cannot be read or written.
     """
     input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
     check_outputs(input_files, settings.output_files, settings.input_file)
     for path in settings.output_files:
         paths.check_not_overwritten("output_file", path, {"vocab_file": settings.vocab_file})
-    create = choose_runner(settings, [settings.vocab_file, *input_files, *settings.output_files])
+    create_shards = runners.choose_runner(settings.shards, [settings.vocab_file, *input_files, *settings.output_files])
     from bert_tf.tokenization import BertTokenizer
+    from data_prep.pretraining.plan import create_pretraining_data
 
     tokenizer = BertTokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
-    summary = create(
+    summary = create_pretraining_data(
         input_files, settings.output_files, tokenizer, settings.instances, settings.random_seed,
-        num_output_shards=settings.num_output_shards, max_shard_bytes=settings.max_shard_bytes, verify=settings.verify,
-        announce=announce)
+        num_output_shards=settings.shards.num_output_shards, max_shard_bytes=settings.shards.max_shard_bytes,
+        verify=settings.shards.verify, create_shards=create_shards, announce=announce)
     announce(summary)
     return summary
-
-
-def choose_runner(settings, files):
-    """Returns the create_pretraining_data of local_runner or beam_runner, with runner-specific arguments bound.
-
-    Args:
-      settings: JobSettings.
-      files: Paths of all files to read and write.
-
-    Raises:
-      InputError: If options are incompatible with the runner, or if Apache Beam is not installed.
-    """
-    if settings.runner == "local":
-        if settings.beam_options:
-            raise InputError(f"`beam_options`={settings.beam_options}: cannot be combined with `runner`=local")
-        from data_prep.pretraining import local_runner
-
-        return functools.partial(local_runner.create_pretraining_data, num_workers=settings.num_workers)
-    if not importlib.util.find_spec("apache_beam"):
-        raise InputError(f"`runner`={settings.runner}: requires Apache Beam; run pip install -e '.[beam]'")
-    from data_prep.pretraining import beam_runner
-
-    beam_runner.check_paths(settings.runner, files)
-    options = beam_runner.create_options(settings.runner, settings.beam_options, settings.num_workers)
-    return functools.partial(beam_runner.create_pretraining_data, options=options)
 
 
 def check_outputs(input_files, output_files, patterns=""):

@@ -14,6 +14,7 @@ from data_prep import records
 from data_prep.pretraining import instances as instances_lib
 from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import InstanceSettings, Sampler, masking
+from data_prep.sharding.shards import Shard, ShardCounts, no_progress
 
 BATCH = 1024  # Records assembled and serialized together.
 MAX_UNKNOWN_FRACTION = 0.05  # Text with a larger fraction of [UNK] probably does not match the vocabulary.
@@ -43,8 +44,8 @@ class ShardTask:
 
 
 @dataclasses.dataclass(frozen=True)
-class Counts:
-    """Counts of the text read and the records written. Counts of shards can be added.
+class Counts(ShardCounts):
+    """Counts of the text read and the records written.
 
     Attributes:
       num_bytes, num_documents, num_sentences, num_tokens, num_unknown: Sizes of the text, each part counted once;
@@ -58,7 +59,6 @@ class Counts:
       num_garbled: Number of lines of text with invalid UTF-8 bytes, which were dropped.
     """
 
-    num_bytes: int = 0
     num_documents: int = 0
     num_sentences: int = 0
     num_tokens: int = 0
@@ -72,9 +72,10 @@ class Counts:
     num_garbled: int = 0
     num_sequences: int = 0
 
-    def __add__(self, other):
-        return Counts(*(first + second for first, second
-                        in zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
+    @classmethod
+    def from_json(cls, values):
+        """See ShardCounts. Earlier versions did not count sequences because each record had one."""
+        return cls(**{"num_sequences": values.get("num_records", 0), **values})
 
     def to_lines(self, settings):
         """Describes the counts for the user, as a list of lines; `settings`: InstanceSettings."""
@@ -99,21 +100,6 @@ class Counts:
             lines.append(f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]; check that the "
                          "vocabulary and its casing match the text")
         return lines
-
-
-@dataclasses.dataclass(frozen=True)
-class Shard:
-    """A finished shard: its number, a dict of "file", "bytes", "sha256" per file, and its Counts."""
-
-    index: int
-    files: list
-    counts: Counts
-
-
-@contextlib.contextmanager
-def no_progress(*_):
-    """Replaces a progress bar that is not shown."""
-    yield lambda amount: None
 
 
 def create_shard(task, progress=no_progress):

@@ -22,6 +22,7 @@ from benchmarks import (
     packing,
     pretraining_data,
     recompute,
+    sentence_splitting,
     serving,
     tokenization,
     training_step,
@@ -58,6 +59,10 @@ class Case:
     options: dict = dataclasses.field(default_factory=dict)
 
 
+NO_COLUMNS = "_\t" * 7
+TREEBANK = "\n\n".join(f"{comments}\n1\tx\t{NO_COLUMNS}{misc}" for comments, misc in (
+    ("# newpar\n# text = Dr. Jones came.", "_"), ("# text = He left!", "_"), ("# text = and so on", "_"),
+    ("# newdoc\n# newpar\n# text = One.", "SpaceAfter=No"), ("# text = 2 go.", "_"), ("# no text", "_")))
 SHAPES = {"batch_sizes": ("2", "1"), "lengths": ("7", "9")}
 PRETRAINING_STEP = {"train_batch_size": 3, "max_seq_length": 10, "max_predictions_per_seq": 4}
 CASES = {
@@ -106,6 +111,12 @@ CASES = {
         {"batch_size": 2, "max_seq_length": 9, "max_predictions_per_seq": 3},
         tuple(f"{name} .*{NUMBER}" for name in ("activations kept", "activations recomputed", "recomputing takes")),
         options={"run": lambda function, *arguments: function(*arguments)}),
+    sentence_splitting: Case(
+        {"turn_bytes": 1},
+        (rf"sentencex \(ours\) +{NUMBER} MB/s", rf"tf-text \w+ +{NUMBER} MB/s",
+         r"sentencex \(ours\) +precision 100\.0%, recall 66\.7%, F1 80\.0%", r"tf-text \w+ +precision \d"),
+        {(name, "tf-text StateBasedSentenceBreaker") for name in (
+            "Splitting text into sentences, one core", "Sentence boundaries of a treebank, F1")}),
     serving: Case(
         {"max_seq_length": 10, "batch_sizes": ("1", "3"), "threads": 2},
         (r".*their answers differ by at most (0|\d\S*e-(0[7-9]|[1-9]\d))",
@@ -137,7 +148,9 @@ def paths(tmp_path_factory):
     (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
     (folder / "text.txt").write_text("\n".join(SENTENCES * 10) + "\n")
     (folder / "documents.txt").write_text(("\n".join(SENTENCES * 2) + "\n\n") * 3)
-    files = {"bert_config_file": "bert_config.json", "vocab_file": "vocab.txt", "other_vocab": "vocab.txt",
+    (folder / "treebank.conllu").write_text(TREEBANK)
+    files = {"treebank": "treebank.conllu", "bert_config_file": "bert_config.json",
+             "vocab_file": "vocab.txt", "other_vocab": "vocab.txt",
              "text_file": "text.txt", "english_file": "text.txt", "korean_file": "text.txt",
              "input_file": "documents.txt", "results_dir": "results"}
     return {name: str(folder / file) for name, file in files.items()}
@@ -148,8 +161,8 @@ def get_settings(benchmark, values, monkeypatch):
     found = []
     with monkeypatch.context() as patch, scripts.defined(benchmark) as flags:
         patch.setattr(benchmark, "measure", found.append)
-        if benchmark is tokenization:  # It limits TensorFlow to one thread, which is possible only at the start.
-            patch.setattr(benchmark, "use_one_thread", lambda: None)
+        # Some benchmarks limit TensorFlow to one thread, which is possible only at the start.
+        patch.setattr(tokenization, "use_one_thread", lambda: None)
         benchmark.main([])
         settings, = found
         assert set(flags) == set(vars(settings))

@@ -10,6 +10,7 @@ LONGEST_MESSAGE = 300  # Characters.
 COMMANDS = {  # name -> package, flags
     "create_pretraining_data": ("data_prep", {"input_file": "text.txt", "output_file": "new.tfrecord",
                                               "vocab_file": "vocab.txt", "max_seq_length": 32}),
+    "split_sentences": ("data_prep", {"input_file": "text.txt", "output_dir": "new"}),
     "learn_vocab": ("data_prep", {"input_file": "text.txt", "vocab_file": "new.txt", "vocab_size": 140}),
     "augment_data": ("data_prep", {"input_file": "own/train.tsv", "output_file": "new.tsv", "text_columns": "text",
                                    "init_checkpoint": "model"}),

@@ -33,7 +33,7 @@ OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another fl
 }
 # Names of flags whose values are paths that a script reads.
 INPUT = re.compile(r"(?!output|export|answers).*(_file|_dir|checkpoint|models?|teacher|vectors|treebank|vocab)|input")
-CHECK_IN_JOB = ("create_pretraining_data", "learn_vocab", "inspect_records")  # Their jobs check the paths.
+CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")  # Jobs check paths.
 OPENED_LATER = {  # Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
     "augment_data": {"bert_config_file", "init_checkpoint"},
     "run_pretraining": {"init_checkpoint", "vocab_file"},
@@ -90,6 +90,7 @@ REJECTED = (  # command, flags, part of the message
     ("run_pretraining", {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"}, "`output_dir`=texts: would be"),
     ("run_pretraining", {"eval_input_file": "texts", "output_dir": "texts"}, "`output_dir`=texts: would be"),
     ("run_general_distillation", {"input_file": "texts/*", "output_dir": "texts"}, "`output_dir`=texts: would be"),
+    ("split_sentences", {"input_file": "texts", "output_dir": "texts"}, "`output_dir`=texts: would be"),
     ("run_multiple_choice", {"data_format": "race", "train_file": "race", "output_dir": "race/out"},
      "`output_dir`=race/out: would be"),
     ("run_distillation", {"output_dir": "tuned"}, "`output_dir`=tuned: is the directory of `teacher`"),
@@ -100,7 +101,7 @@ REJECTED = (  # command, flags, part of the message
     ("convert_checkpoint", {"output": "tuned", "overwrite": True, "vocab_file": "tuned/vocab.txt"},
      "`output`=tuned: would overwrite `vocab_file`=tuned/vocab.txt"),
     *((command, {"output_dir": "text.txt"}, "`output_dir`=text.txt: must be a directory, but is a file")
-      for command in (*TRAINING, "analyze_attention", "probe_layers")),
+      for command in (*TRAINING, "analyze_attention", "probe_layers", "split_sentences")),
     ("run_classifier", {"data_dir": "own\udcff"}, "`data_dir`="),
 )
 

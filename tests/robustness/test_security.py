@@ -12,8 +12,8 @@ import tensorflow as tf
 from bert_tf import model_folder
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
-from data_prep.pretraining import manifest, shard_plan
-from data_prep.pretraining.shards import Counts, Shard
+from data_prep.sharding import manifest, text_units
+from data_prep.sharding.shards import OutputKind, Shard, ShardCounts
 from data_prep.tasks import DATA
 from data_prep.vocabulary import counts
 from run.finetuning.settings import DataSettings
@@ -83,13 +83,14 @@ def test_run_json_cannot_locate_data():
 
 
 def test_manifest_cannot_locate_shards(tmp_path):
-    made_from, file = {"flags": {}, "vocabulary": "", "inputs": []}, tmp_path / "a.tfrecord"
+    kind, made_from = OutputKind("output_file", ShardCounts), {"flags": {}, "vocabulary": "", "inputs": []}
+    file = tmp_path / "a.tfrecord"
     file.write_bytes(b"x")
-    shard = Shard(0, [{"file": "../../etc/passwd", "bytes": 1, "sha256": ""}], Counts())
+    shard = Shard(0, [{"file": "../../etc/passwd", "bytes": 1, "sha256": ""}], ShardCounts())
     path = str(tmp_path / "m.json")
-    manifest.Manifest(path, made_from, [(str(file),)]).add(shard)
+    manifest.Manifest(path, kind, made_from, [(str(file),)]).add(shard)
     file.unlink()
-    assert manifest.Manifest(path, made_from, [(str(file),)]).missing == [0]
+    assert manifest.Manifest(path, kind, made_from, [(str(file),)]).missing == [0]
 
 
 def test_teacher_outputs_cannot_leave_their_directory(tmp_path):
@@ -108,6 +109,6 @@ def test_decompression_bomb(tmp_path, monkeypatch):
     monkeypatch.setattr(counts, "MAX_WORD_BYTES", 50_000)
     with pytest.raises(InputError, match=r"a\.txt\.gz: contains no space or line end in 60,000 bytes"):
         counts.count_words([str(path)], True, num_workers=1)
-    monkeypatch.setattr(shard_plan, "MAX_LINE_BYTES", 50_000)
-    with shard_plan.TextReader() as reader, pytest.raises(InputError, match="contains a line of over 50,000 bytes"):
-        list(reader.read(shard_plan.Unit((shard_plan.FileRange(str(path), 0, 1_000_000),)), block_bytes=10_000))
+    monkeypatch.setattr(text_units, "MAX_LINE_BYTES", 50_000)
+    with text_units.TextReader() as reader, pytest.raises(InputError, match="contains a line of over 50,000 bytes"):
+        list(reader.read(text_units.Unit((text_units.FileRange(str(path), 0, 1_000_000),)), block_bytes=10_000))

@@ -8,7 +8,6 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.files import lock_output
-from data_prep.pretraining import local_runner
 from data_prep.pretraining.settings import InstanceSettings
 from tests import scripts
 
@@ -57,11 +56,12 @@ def test_remote_outputs_have_no_locks():
 
 def test_records_have_one_writer(tmp_path, reference):
     from bert_tf.tokenization import BertTokenizer
+    from data_prep.pretraining.plan import create_pretraining_data
 
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     text, output = tmp_path / "text.txt", tmp_path / "a.tfrecord"
     text.write_text("A story.\nOf two.\n\nAnother story.\nOf three.\n")
     with lock_output("output_file", f"{output}.manifest.json"), pytest.raises(
             InputError, match=f"`output_file`={output}.manifest.json: locked by process {os.getpid()};"):
-        local_runner.create_pretraining_data([str(text)], [str(output)], tokenizer, InstanceSettings(), 1)
+        create_pretraining_data([str(text)], [str(output)], tokenizer, InstanceSettings(), 1)
     assert not output.exists()

@@ -1,5 +1,6 @@
 """The pipeline on the runner of Apache Beam: in worker processes, and in this process."""
 
+import functools
 import gzip
 import pydoc_data.topics
 
@@ -10,7 +11,9 @@ pytest.importorskip("apache_beam")
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from bert_tf.errors import InputError
-from data_prep.pretraining import InstanceSettings, JobSettings, beam_runner, job, local_runner
+from data_prep.pretraining import InstanceSettings
+from data_prep.pretraining.plan import create_pretraining_data
+from data_prep.sharding import ShardSettings, beam_runner, local_runner, runners
 from tests import scripts
 from tests.data_prep.pretraining.pretraining_records import VOCAB_FILE, contents
 
@@ -36,12 +39,12 @@ def texts(tmp_path_factory):
 def create(texts, reference_tokenizer):
     """Function that creates records with the runner of Beam, or with the local runner if `options` is None."""
     def create(folder, options=IN_THIS_PROCESS, input_files=texts, announce=print, **settings):
-        arguments = (input_files, [str(folder / "a.tfrecord")], reference_tokenizer,
-                     InstanceSettings(**{**SETTINGS, **settings}), SEED)
-        if options is None:
-            return local_runner.create_pretraining_data(*arguments, num_output_shards=NUM_SHARDS, num_workers=1)
-        return beam_runner.create_pretraining_data(*arguments, options, num_output_shards=NUM_SHARDS,
-                                                   announce=announce)
+        create_shards = (functools.partial(local_runner.create_shards, num_workers=1) if options is None
+                         else functools.partial(beam_runner.create_shards, options=options))
+        return create_pretraining_data(
+            input_files, [str(folder / "a.tfrecord")], reference_tokenizer,
+            InstanceSettings(**{**SETTINGS, **settings}), SEED, num_output_shards=NUM_SHARDS,
+            create_shards=create_shards, announce=announce)
     return create
 
 
@@ -125,5 +128,5 @@ def test_options(runner, beam_options, expected):
 ])
 def test_invalid_options(capfd, settings, files, message):
     with pytest.raises(InputError, match=message):
-        job.choose_runner(JobSettings(**settings), files)
+        runners.choose_runner(ShardSettings(**settings), files)
     assert "usage" not in capfd.readouterr().err

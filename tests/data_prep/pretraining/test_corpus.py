@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.pretraining import corpus, shard_plan
+from data_prep.pretraining import corpus
+from data_prep.sharding import text_units
 
 TEXT = b"ab\nc\n\nd\n"
 DOCUMENTS = [[[1, 2], [3]], [[4]]]
@@ -25,8 +26,8 @@ class CharacterTokenizer:
 
 def read(*paths, num_threads=1, **kwargs):
     """The corpus of files as nested lists, documents of sentences of IDs; and the Corpus."""
-    (unit,) = shard_plan.plan_units(list(paths))
-    with shard_plan.TextReader() as reader:
+    (unit,) = text_units.plan_units(list(paths))
+    with text_units.TextReader() as reader:
         found = corpus.tokenize(reader.read(unit, **kwargs), CharacterTokenizer(), num_threads)
     sentences = [found.tokens[start:stop].tolist() for start, stop in itertools.pairwise(found.sentence_starts)]
     documents = [sentences[start:stop] for start, stop in itertools.pairwise(found.document_starts)]

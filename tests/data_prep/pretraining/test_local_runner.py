@@ -1,6 +1,7 @@
 """Records created on this machine: they match the original BERT, for any number of shards, and runs resume."""
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -11,9 +12,11 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from data_prep.pretraining import InstanceSettings, local_runner, shard_plan, shards
+from data_prep.pretraining import InstanceSettings, shards
 from data_prep.pretraining import corpus as corpus_lib
 from data_prep.pretraining.instances import masking
+from data_prep.pretraining.plan import create_pretraining_data
+from data_prep.sharding import local_runner, text_units
 from tests.data_prep.pretraining import pretraining_records
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, RUNS, contents, digest, read_records
 
@@ -24,12 +27,12 @@ NUM_SHARDS = 4
 @pytest.fixture(scope="module")
 def create(reference_tokenizer):
     """Function that creates records of the reference corpus, and returns the Summary and the announced lines."""
-    def create(folder, **changes):
+    def create(folder, num_workers=1, **changes):
         lines = []
-        arguments = {"input_files": [CORPUS_FILE], "output_files": [f"{folder}/a.tfrecord"], "num_workers": 1,
+        arguments = {"input_files": [CORPUS_FILE], "output_files": [f"{folder}/a.tfrecord"],
                      "tokenizer": reference_tokenizer, "settings": SETTINGS, "seed": 5, "announce": lines.append,
-                     **changes}
-        return local_runner.create_pretraining_data(**arguments), lines
+                     "create_shards": functools.partial(local_runner.create_shards, num_workers=num_workers), **changes}
+        return create_pretraining_data(**arguments), lines
     return create
 
 
@@ -123,8 +126,8 @@ def test_an_interrupted_run_leaves_no_partial_file(tmp_path, create, monkeypatch
 def test_each_shard_is_created_from_a_part_of_the_text(tmp_path, shards_and_summary, reference_tokenizer):
     folder, summary = shards_and_summary
     vocabulary, total = masking.Vocabulary.from_tokenizer(reference_tokenizer), shards.Counts()
-    for number, unit in enumerate(shard_plan.plan_units([CORPUS_FILE], NUM_SHARDS)):
-        with shard_plan.TextReader() as reader:
+    for number, unit in enumerate(text_units.plan_units([CORPUS_FILE], NUM_SHARDS)):
+        with text_units.TextReader() as reader:
             corpus = corpus_lib.tokenize(reader.read(unit), reference_tokenizer)
         path = tmp_path / f"a-{number:05}-of-{NUM_SHARDS:05}.tfrecord"
         task = shards.ShardTask(number, corpus, (str(path),), SETTINGS, vocabulary, reference_tokenizer.unk_id,

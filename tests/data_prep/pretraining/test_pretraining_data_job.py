@@ -4,6 +4,7 @@ import pytest
 
 from bert_tf.errors import InputError
 from data_prep.pretraining import InstanceSettings, JobSettings, job
+from data_prep.sharding import ShardSettings, runners
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 from tests.settings import resolved
 
@@ -20,12 +21,12 @@ from tests.settings import resolved
     (InstanceSettings, {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: requires `pack_seq"),
     (InstanceSettings, {"objective": "full_sentences", "short_seq_prob": 0.5},
      r"`short_seq_prob`=0\.5: cannot be combined with `objective`=full_sentences"),
-    (JobSettings, {"num_output_shards": 0}, "`num_output_shards`=0: must be at least 1"),
-    (JobSettings, {"num_workers": 0}, "`num_workers`=0: must be at least 1"),
-    (JobSettings, {"max_shard_mb": -1.0}, "`max_shard_mb`=-1.0: must be at least 0"),
-    (JobSettings, {"max_shard_mb": float("nan")}, "`max_shard_mb`=nan: must be at least 0"),
-    (JobSettings, {"max_shard_mb": float("inf")}, "`max_shard_mb`=inf: must be finite; set 0 for no limit"),
-    (JobSettings, {"runner": "beam"}, "`runner`=beam: must be one of local, direct, dataflow, flink, spark"),
+    (ShardSettings, {"num_output_shards": 0}, "`num_output_shards`=0: must be at least 1"),
+    (ShardSettings, {"num_workers": 0}, "`num_workers`=0: must be at least 1"),
+    (ShardSettings, {"max_shard_mb": -1.0}, "`max_shard_mb`=-1.0: must be at least 0"),
+    (ShardSettings, {"max_shard_mb": float("nan")}, "`max_shard_mb`=nan: must be at least 0"),
+    (ShardSettings, {"max_shard_mb": float("inf")}, "`max_shard_mb`=inf: must be finite; set 0 for no limit"),
+    (ShardSettings, {"runner": "beam"}, "`runner`=beam: must be one of local, direct, dataflow, flink, spark"),
 ])
 def test_invalid_settings(settings_class, settings, message):
     with pytest.raises(InputError, match=message):
@@ -39,11 +40,8 @@ def test_number_of_passes(settings, expected):
 
 
 def test_sizes_and_names():
-    settings = JobSettings(output_file="a,b", max_shard_mb=0.0015)
-    assert settings.output_files == ["a", "b"]
-    assert settings.max_shard_bytes == 1500
-    assert JobSettings(max_shard_mb=1e-9).max_shard_bytes == 1
-    assert JobSettings(max_shard_mb=0.0).max_shard_bytes == 0
+    assert JobSettings(output_file="a,b").output_files == ["a", "b"]
+    assert [ShardSettings(max_shard_mb=size).max_shard_bytes for size in (0.0015, 1e-9, 0.0)] == [1500, 1, 0]
 
 
 @pytest.mark.parametrize(("outputs", "message"), [
@@ -68,7 +66,8 @@ def test_invalid_outputs(tmp_path, monkeypatch, outputs, message):
 
 @pytest.mark.parametrize(("settings", "message"), [
     ({"output_file": None}, "`output_file` is required"),
-    ({"beam_options": "--region=x"}, "`beam_options`=--region=x: cannot be combined with `runner`=local"),
+    ({"shards": ShardSettings(beam_options="--region=x")},
+     "`beam_options`=--region=x: cannot be combined with `runner`=local"),
     ({"output_file": VOCAB_FILE}, f"`output_file`={VOCAB_FILE}: would overwrite `vocab_file`; choose another path"),
 ])
 def test_invalid_combinations(settings, message):
@@ -80,4 +79,4 @@ def test_invalid_combinations(settings, message):
 def test_runner_without_apache_beam(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"`runner`=spark: requires Apache Beam; run pip install -e '\.\[beam\]'"):
-        job.choose_runner(JobSettings(runner="spark"), [])
+        runners.choose_runner(ShardSettings(runner="spark"), [])

@@ -1,5 +1,6 @@
 """Records created in worker processes, and a run that is killed."""
 
+import functools
 import os
 import pathlib
 import random
@@ -9,7 +10,9 @@ import time
 
 import pytest
 
-from data_prep.pretraining import InstanceSettings, local_runner
+from data_prep.pretraining import InstanceSettings
+from data_prep.pretraining.plan import create_pretraining_data
+from data_prep.sharding import local_runner
 from tests import scripts
 from tests.data_prep.machine.test_processes import wait_until_dead
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE, contents
@@ -20,10 +23,11 @@ SCRIPT = "data_prep.create_pretraining_data"
 @pytest.fixture(scope="module")
 def create(reference_tokenizer):
     """Function that creates four shards of a text."""
-    def create(folder, text=CORPUS_FILE, **changes):
-        return local_runner.create_pretraining_data(
+    def create(folder, text=CORPUS_FILE, num_output_shards=4, num_workers=None):
+        return create_pretraining_data(
             [str(text)], [str(folder / "a.tfrecord")], reference_tokenizer,
-            InstanceSettings(max_seq_length=64, dupe_factor=9), 12345, **{"num_output_shards": 4, **changes})
+            InstanceSettings(max_seq_length=64, dupe_factor=9), 12345, num_output_shards=num_output_shards,
+            create_shards=functools.partial(local_runner.create_shards, num_workers=num_workers))
     return create
 
 

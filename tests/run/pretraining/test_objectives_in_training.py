@@ -14,7 +14,8 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.config import BertConfig
 from bert_tf.tokenization import BertTokenizer
-from data_prep.pretraining import InstanceSettings, local_runner
+from data_prep.pretraining import InstanceSettings
+from data_prep.pretraining.plan import create_pretraining_data
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings
 from run.settings import TrainingSettings
@@ -38,8 +39,8 @@ def config():
 
 
 def write_records(path, **settings):
-    local_runner.create_pretraining_data([CORPUS_FILE], [str(path)], BertTokenizer(VOCAB_FILE), InstanceSettings(
-        dupe_factor=1, **settings), 1, num_workers=1)
+    create_pretraining_data([CORPUS_FILE], [str(path)], BertTokenizer(VOCAB_FILE), InstanceSettings(
+        dupe_factor=1, **settings), 1)
 
 
 def make_settings(folder, objective, **schedule):

@@ -1,7 +1,7 @@
-"""Apache Beam pipeline that creates shards of pre-training records from text files on many machines.
+"""Apache Beam pipeline that creates shards from text files on many machines.
 
 The text is divided into units, one per shard, as in local_runner. The files are byte-identical to its files for any
-runner and number of workers. One worker reads, tokenizes, and writes a unit, so no text is sent between workers, and a
+runner and number of workers. One worker reads a unit and writes its shard, so no text is sent between workers, and a
 worker needs the memory of one shard.
 
 This module requires apache-beam. Workers require this project, and every worker must be able to open all paths.
@@ -14,7 +14,6 @@ import logging
 import os
 import re
 import shlex
-import time
 import traceback
 
 import apache_beam as beam
@@ -25,9 +24,8 @@ from apache_beam.utils.shared import Shared
 
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
-from bert_tf.tokenization import BertTokenizer
-from data_prep.pretraining import run_plan, shard_plan, shards
-from data_prep.pretraining.manifest import Manifest
+from data_prep.sharding import text_units
+from data_prep.sharding.manifest import Manifest
 
 RUNNERS = {
     "direct": "DirectRunner",
@@ -106,75 +104,62 @@ def check_paths(runner, paths):
                              "directory")
 
 
-def create_pretraining_data(input_files, output_files, tokenizer, settings, seed, options, *, num_output_shards=1,
-                            max_shard_bytes=0, verify=False, announce=lambda line: None):
-    """Creates the records of text files. Resumes an earlier run by creating only the missing shards.
-
-    The manifest records the shards of a run when all of them are finished.
+def create_shards(plan, manifest, options):
+    """Creates the missing shards of an output. The manifest records them when all of them are finished.
 
     Args:
+      plan: shard_plan.ShardPlan. Workers must be able to open its files.
+      manifest: Its Manifest.
       options: PipelineOptions from `create_options`.
-      input_files, output_files, tokenizer, settings, seed, num_output_shards, max_shard_bytes, verify, announce: See
-        local_runner.create_pretraining_data. Workers must be able to open the tokenizer's vocabulary file.
 
     Returns:
-      run_plan.Summary.
+      The Manifest with the new shards.
 
     Raises:
-      InputError: See local_runner.create_pretraining_data; also if the runner rejects an option.
-      OSError: See local_runner.create_pretraining_data.
+      InputError: If the text of a shard is not suitable, or if the runner rejects an option.
+      OSError: If a file cannot be read or written.
     """
-    start = time.perf_counter()
-    plan, manifest = run_plan.begin(
-        input_files, output_files, tokenizer, settings, seed, num_output_shards=num_output_shards,
-        max_shard_bytes=max_shard_bytes, verify=verify, announce=announce)
-    missing, made_from = manifest.missing, plan.describe()
-    if missing:
-        pipeline = beam.Pipeline(options=options)
-        _ = (pipeline
-             | "MissingShards" >> beam.Create(missing)
-             | "SpreadOverWorkers" >> beam.Reshuffle()
-             | "CreateShards" >> beam.ParDo(CreateShard(plan))
-             | "Gather" >> beam.combiners.ToList()
-             | "AddToManifest" >> beam.Map(add_to_manifest, manifest.path, made_from, plan.shard_files))
-        with run_plan.lock_shards(plan, manifest), _reraise_worker_errors():
-            pipeline.run().wait_until_finish()
-        manifest = Manifest(manifest.path, made_from, plan.shard_files)
+    made_from = plan.describe()
+    pipeline = beam.Pipeline(options=options)
+    _ = (pipeline
+         | "MissingShards" >> beam.Create(manifest.missing)
+         | "SpreadOverWorkers" >> beam.Reshuffle()
+         | "CreateShards" >> beam.ParDo(CreateShard(plan))
+         | "Gather" >> beam.combiners.ToList()
+         | "AddToManifest" >> beam.Map(add_to_manifest, manifest.path, plan.kind, made_from, plan.shard_files))
+    with _reraise_worker_errors():
+        pipeline.run().wait_until_finish()
+    manifest = Manifest(manifest.path, plan.kind, made_from, plan.shard_files)
     if manifest.missing:
         raise OSError(f"{manifest.path}: {len(manifest.missing)} of {len(plan.units)} shards do not exist after the "
                       "run; workers must write to a file system that this machine can read")
-    num_bytes_made = sum(plan.units[i].num_bytes for i in missing)
-    return run_plan.Summary(
-        settings, manifest.counts, len(plan.units), len(missing), num_bytes_made, time.perf_counter() - start)
+    return manifest
 
 
 class CreateShard(beam.DoFn):
-    """Creates and writes the shards.Shard with a given number. Adds its Counts to Beam counters of the same names."""
+    """Creates and writes the Shard with a given number. Adds its counts to Beam counters of the same names."""
 
     def __init__(self, plan):
-        """Stores the plan. `plan`: run_plan.Plan."""
-        self._plan = dataclasses.replace(plan, tokenizer=None)
-        tokenizer = plan.tokenizer
-        self._tokenizer = tokenizer.vocab_file, tokenizer.lower_case, tokenizer.strip_accents
+        """Stores the plan. `plan`: shard_plan.ShardPlan."""
+        self._plan = plan.to_portable()
         self._shared = Shared()
 
     def setup(self):
-        """Creates the tokenizer once per worker process, for any number of threads."""
-        tokenizer = self._shared.acquire(lambda: BertTokenizer(*self._tokenizer))
-        self._plan = dataclasses.replace(self._plan, tokenizer=tokenizer)
+        """Loads the plan once per worker process, for any number of threads."""
+        self._loaded = self._shared.acquire(self._plan.load)
 
     def process(self, index):
         """Yields the Shard."""
-        with shard_plan.TextReader() as reader:
-            shard = shards.create_shard(self._plan.create_task(index, reader))
+        with text_units.TextReader() as reader:
+            shard = self._loaded.create_shard(self._loaded.create_task(index, reader))
         for name, number in dataclasses.asdict(shard.counts).items():
-            beam.metrics.Metrics.counter("pretraining_data", name).inc(number)
+            beam.metrics.Metrics.counter("shards", name).inc(number)
         yield shard
 
 
-def add_to_manifest(created, path, made_from, shard_files):
+def add_to_manifest(created, path, *arguments):
     """Adds `created`, a list of Shard, to the manifest at `path`. For the other arguments, see Manifest."""
-    Manifest(path, made_from, shard_files).add(*created)
+    Manifest(path, *arguments).add(*created)
 
 
 @contextlib.contextmanager

@@ -7,9 +7,10 @@ import pathlib
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.pretraining import manifest
-from data_prep.pretraining.shards import Counts, Shard
+from data_prep.sharding import manifest
+from data_prep.sharding.shards import OutputKind, Shard, ShardCounts
 
+KIND = OutputKind("output_file", ShardCounts)
 MADE_FROM = {"flags": {}, "vocabulary": "", "inputs": []}
 
 
@@ -20,13 +21,13 @@ def output(tmp_path, monkeypatch):
     content = bytes(number % 251 for number in range(1000))
     path, file = str(tmp_path / "m.json"), tmp_path / "a.tfrecord"
     file.write_bytes(content)
-    shard = Shard(0, [{"file": file.name, "bytes": 1000, "sha256": hashlib.sha256(content).hexdigest()}], Counts())
-    manifest.Manifest(path, MADE_FROM, [(str(file),)]).add(shard)
+    shard = Shard(0, [{"file": file.name, "bytes": 1000, "sha256": hashlib.sha256(content).hexdigest()}], ShardCounts())
+    manifest.Manifest(path, KIND, MADE_FROM, [(str(file),)]).add(shard)
     return path, file
 
 
 def read(output, **options):
-    return manifest.Manifest(output[0], MADE_FROM, [(str(output[1]),)], **options)
+    return manifest.Manifest(output[0], KIND, MADE_FROM, [(str(output[1]),)], **options)
 
 
 @pytest.mark.parametrize(("place", "is_in_sample"), [(0, True), (9, True), (10, False), (495, True), (504, True),

@@ -1,8 +1,6 @@
 """Division of text files into units: consecutive parts of about equal size that share no document.
 
-An input file has one sentence per line, in UTF-8. A line that is empty or only white space ends a document. The end of
-a file does not: as in the original BERT, a file must end with a blank line to end its last document. A file whose name
-ends in .gz is decompressed.
+A file whose name ends in .gz is decompressed. A TextLayout defines where documents end.
 """
 
 import contextlib
@@ -11,15 +9,39 @@ import gzip
 import io
 import itertools
 import zlib
+from collections.abc import Callable
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from data_prep.pretraining.corpus import is_blank
 
 BLOCK_BYTES = 1 << 19  # Bytes of text read and tokenized together. Tokenizing larger blocks was not measurably faster.
 SCAN_BYTES = 1 << 14  # Bytes read together in the search for the end of a document.
 MAX_LINE_BYTES = 1 << 26
 FEWER_SHARDS = "decrease `num_output_shards` or increase `max_shard_mb`"
+
+
+def is_blank(line):
+    """Returns whether a line, as bytes, is empty or only white space."""
+    return not line.decode("utf-8", "ignore").strip()
+
+
+@dataclasses.dataclass(frozen=True)
+class TextLayout:
+    """The ends of documents in text files.
+
+    Attributes:
+      ends_document: Callable of the path of a file and a line of it, as bytes: whether the line ends a document.
+      ends_with_file: bool. Whether the end of a file ends a document.
+      requirement: str. What input files must contain, for messages.
+    """
+
+    ends_document: Callable
+    ends_with_file: bool
+    requirement: str
+
+
+# Input of records. As in the original BERT, a file must end with a blank line to end its last document.
+SENTENCES = TextLayout(lambda path, line: is_blank(line), False, "input files must have one sentence per line")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +65,7 @@ class Unit:
         return sum(file_range.stop - file_range.start for file_range in self.ranges)
 
 
-def plan_units(paths, num_units=1, max_bytes=0):
+def plan_units(paths, num_units=1, max_bytes=0, layout=SENTENCES):
     """Divides files into units. Unit k of N, 0-based, ends before the first document after (k + 1) / N of all bytes.
 
     Plain files are read only around the unit boundaries. Each .gz file is decompressed once to learn its size, and
@@ -54,6 +76,7 @@ def plan_units(paths, num_units=1, max_bytes=0):
       num_units: int. Minimum number of units.
       max_bytes: int. Maximum bytes of text per unit, except the rest of its last document; increases the number of
         units if required. 0 for no limit.
+      layout: TextLayout of the files.
 
     Returns:
       List of Unit.
@@ -65,24 +88,31 @@ def plan_units(paths, num_units=1, max_bytes=0):
     sizes = [_get_text_size(path) for path in paths]
     total = sum(sizes)
     if not total and num_units > 1:
-        raise create_empty_error(paths)
+        raise create_empty_error(paths, layout)
     if max_bytes:
         num_units = max(num_units, -(-total // max_bytes))
     boundaries = [0]
     with TextReader() as reader:
         for k in range(1, num_units):
             after = _create_unit(paths, sizes, max(total * k // num_units, boundaries[-1] + 1) - 1, total)
-            boundary = total - after.num_bytes + _count_bytes_to_next_document(reader, after, max_bytes)
+            boundary = total - after.num_bytes + _count_bytes_to_next_document(reader, after, max_bytes,
+                                                                                      layout)
             if boundary >= total:
                 raise InputError(f"{total:,} bytes of text cannot be split into {num_units} shards: too few "
-                                 f"documents end with a blank line; {FEWER_SHARDS}")
+                                 f"documents; {FEWER_SHARDS}")
             boundaries.append(boundary)
     return [_create_unit(paths, sizes, start, stop) for start, stop in itertools.pairwise([*boundaries, total])]
 
 
-def create_empty_error(paths):
+def create_empty_error(paths, layout=SENTENCES):
     """Creates the InputError for text files without a sentence."""
-    return InputError(f"no sentence in {describe_paths(paths)}; input files must have one sentence per line")
+    return InputError(f"no sentence in {describe_paths(paths)}; {layout.requirement}")
+
+
+def describe_shard(units, index):
+    """Returns the description of the text of a shard for messages."""
+    start = units[index].ranges[0]
+    return f"shard {index + 1} of {len(units)}, from byte {start.start:,} of {start.path},"
 
 
 def describe_paths(paths):
@@ -138,8 +168,8 @@ class TextReader:
                 if not end:
                     rest += fresh
                     if len(rest) > MAX_LINE_BYTES:
-                        raise InputError(f"{file_range.path}: contains a line of over {MAX_LINE_BYTES:,} bytes; input "
-                                         "files must have one sentence per line")
+                        raise InputError(f"{file_range.path}: contains a line of over {MAX_LINE_BYTES:,} bytes; "
+                                         "divide it into shorter lines")
                     continue
                 yield rest + fresh[:end]
                 rest = fresh[end:]
@@ -195,14 +225,16 @@ def _create_unit(paths, sizes, start, stop):
     return Unit(tuple(ranges))
 
 
-def _count_bytes_to_next_document(reader, part, max_bytes):
+def _count_bytes_to_next_document(reader, part, max_bytes, layout):
     """Returns the bytes of a part, which begins within a line, up to the first document that begins after that line."""
     position = 0
     for number, (path, line) in enumerate(reader.read_lines(part)):
+        if layout.ends_with_file and path != part.ranges[0].path:
+            break
         position += len(line)
         if not number:  # The rest of a line cannot end a document, because its beginning may contain a sentence.
             continue
-        if is_blank(line):
+        if layout.ends_document(path, line):
             break
         if max_bytes and position > max_bytes:
             raise InputError(f"{path}: contains no blank line in {position:,} bytes; end documents with blank lines, "

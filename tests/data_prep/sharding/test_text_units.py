@@ -6,12 +6,12 @@ import random
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.pretraining import shard_plan
+from data_prep.sharding import text_units
 
 
 def read(units, **kwargs):
     """The text of each unit."""
-    with shard_plan.TextReader() as reader:
+    with text_units.TextReader() as reader:
         return [b"".join(reader.read(unit, **kwargs)) for unit in units]
 
 
@@ -26,11 +26,11 @@ def make_text(seed, num_documents):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("num_units", [1, 2, 5])
 def test_units_of_equal_size_end_between_documents(write, monkeypatch, seed, num_units):
-    monkeypatch.setattr(shard_plan, "SCAN_BYTES", 33)
+    monkeypatch.setattr(text_units, "SCAN_BYTES", 33)
     text = make_text(seed, 97)
     cut = text.index(b"\n", len(text) // 3) + 1
     paths = [write("a.txt", text[:cut]), write("b.txt.gz", gzip.compress(text[cut:], mtime=0))]
-    units = shard_plan.plan_units(paths, num_units)
+    units = text_units.plan_units(paths, num_units)
     steps = []
     texts = read(units, block_bytes=301, on_progress=steps.append)
     assert b"".join(texts) == text
@@ -46,31 +46,31 @@ def test_units_of_equal_size_end_between_documents(write, monkeypatch, seed, num
 
 def test_the_maximum_size_increases_the_number_of_units(write):
     path = write("a.txt", b"a\n\n" * 100)
-    assert len(shard_plan.plan_units([path], max_bytes=300)) == 1
-    assert [unit.num_bytes for unit in shard_plan.plan_units([path], max_bytes=299)] == [153, 147]
-    assert len(shard_plan.plan_units([path], num_units=3, max_bytes=200)) == 3
-    assert len(shard_plan.plan_units([path], num_units=3, max_bytes=31)) == 10
+    assert len(text_units.plan_units([path], max_bytes=300)) == 1
+    assert [unit.num_bytes for unit in text_units.plan_units([path], max_bytes=299)] == [153, 147]
+    assert len(text_units.plan_units([path], num_units=3, max_bytes=200)) == 3
+    assert len(text_units.plan_units([path], num_units=3, max_bytes=31)) == 10
 
 
 def test_a_document_can_continue_in_the_next_file(write):
     paths = [write("a.txt", b"a\nb\n"), write("b.txt", b"c\n\nd\n")]
-    assert read(shard_plan.plan_units(paths, 2)) == [b"a\nb\nc\n\n", b"d\n"]
+    assert read(text_units.plan_units(paths, 2)) == [b"a\nb\nc\n\n", b"d\n"]
 
 
 @pytest.mark.parametrize(("text", "arguments", "message"), [
     (b"a\nb\nc\n\nd\n", {"num_units": 3},
-     "9 bytes of text cannot be split into 3 shards: too few documents end with a blank"),
+     "9 bytes of text cannot be split into 3 shards: too few documents; decrease"),
     (b"a sentence\n" * 300, {"max_bytes": 1000},  # must not be read into memory
      r"a.txt: contains no blank line in 1,\d\d\d bytes; .*`max_shard_mb`=0"),
 ])
 def test_too_few_documents(write, text, arguments, message):
     with pytest.raises(InputError, match=message):
-        shard_plan.plan_units([write("a.txt", text)], **arguments)
+        text_units.plan_units([write("a.txt", text)], **arguments)
 
 
 def test_a_line_without_end(write, monkeypatch):
-    monkeypatch.setattr(shard_plan, "MAX_LINE_BYTES", 100)
-    units = shard_plan.plan_units([write("a.txt", b"b\n" + b"x" * 200)])
+    monkeypatch.setattr(text_units, "MAX_LINE_BYTES", 100)
+    units = text_units.plan_units([write("a.txt", b"b\n" + b"x" * 200)])
     with pytest.raises(InputError, match=r"a.txt: contains a line of over 100 bytes"):
         read(units, block_bytes=11)
 
@@ -78,9 +78,9 @@ def test_a_line_without_end(write, monkeypatch):
 @pytest.mark.parametrize("data", [b"ab\n", gzip.compress(b"ab\n\n" * 99, mtime=0)[:-9]])
 def test_damaged_gzip_files(write, data):
     with pytest.raises(InputError, match=r"a.gz: is corrupted or not a gzip file"):
-        shard_plan.plan_units([write("a.gz", data)])
+        text_units.plan_units([write("a.gz", data)])
 
 
 def test_a_missing_file(tmp_path):
     with pytest.raises(OSError, match=r"a.txt: cannot be read: .*No such file"):
-        shard_plan.plan_units([str(tmp_path / "a.txt")])
+        text_units.plan_units([str(tmp_path / "a.txt")])

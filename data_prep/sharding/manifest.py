@@ -1,6 +1,6 @@
 """The manifest of an output: its inputs and settings, and its finished shards.
 
-A JSON file next to the output. It lets an interrupted run resume, and prevents mixing records of different settings.
+A JSON file next to the output. It lets an interrupted run resume, and prevents mixing shards of different settings.
 Fields: "format"; "made_from", the result of `describe`; "shards", one item per shard: null until it is finished, then
 its counts and its files, with the size, the SHA-256, and the SHA-256 of a sample of the bytes of each.
 """
@@ -13,30 +13,27 @@ import os
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.files import exists, is_file, is_remote, modified_ns, new_file, open_bytes, read_bytes, read_json, size
-from data_prep.pretraining.instances.settings import LATER_DEFAULTS
-from data_prep.pretraining.shards import Counts
 
 SUFFIX = paths.MANIFEST_SUFFIX
 FORMAT = 1
 SAMPLE_BYTES = 1 << 16  # Per block of a sample.
 READ_BYTES = 1 << 22
-_COUNTS = {field.name for field in dataclasses.fields(Counts)}
 
 
-def describe(input_files, vocab_file, flags):
+def describe(input_files, flags, vocab_file=None):
     """Describes the inputs of an output: dict of "flags", "vocabulary" (SHA-256), and "inputs" (path, size, time each).
 
     Args:
       input_files: List of paths, in order.
-      vocab_file: Path of the vocabulary.
-      flags: Dict of flag to value, for all flags that affect the records.
+      flags: Dict of flag to value, for all flags that affect the output.
+      vocab_file: Path of the vocabulary. If None, the result has no "vocabulary".
     """
-    vocabulary = hashlib.sha256(read_bytes(vocab_file)).hexdigest()
+    vocabulary = {"vocabulary": hashlib.sha256(read_bytes(vocab_file)).hexdigest()} if vocab_file else {}
     inputs = []
     for path in input_files:
         inputs.append({"path": path if is_remote(path) else os.path.realpath(path),
                        "bytes": size(path), "modified_ns": modified_ns(path)})
-    return {"flags": flags, "vocabulary": vocabulary, "inputs": inputs}
+    return {"flags": flags, **vocabulary, "inputs": inputs}
 
 
 class Manifest:
@@ -49,11 +46,12 @@ class Manifest:
       num_changed: int. How many of them have files of the same size with other bytes.
     """
 
-    def __init__(self, path, made_from, shard_files, verify=False):
+    def __init__(self, path, kind, made_from, shard_files, verify=False):
         """Reads the file, if it exists.
 
         Args:
           path: Path of the JSON file.
+          kind: shards.OutputKind.
           made_from: Result of `describe`.
           shard_files: List of the paths of each shard's files.
           verify: bool. Whether to compare all bytes of finished shards, not only their sizes and a sample.
@@ -62,14 +60,14 @@ class Manifest:
           InputError: If the file is not a manifest, or is for an output with other inputs, settings, or shards.
         """
         self.path = path
-        self._shard_files = shard_files
+        self._kind, self._shard_files = kind, shard_files
         self._content = {"format": FORMAT, "made_from": made_from, "shards": [None] * len(shard_files)}
         if exists(path):
-            content = _read(path)
-            differences = _find_differences(content["made_from"], made_from)
+            content = _read(path, kind)
+            differences = _find_differences(content["made_from"], made_from, kind.later_defaults)
             if differences:
                 raise InputError(f"{path}: does not match this run: {'; '.join(differences)}; choose another "
-                                 "`output_file`, or delete the output and its manifest to regenerate it")
+                                 f"`{kind.argument}`, or delete the output and its manifest to regenerate it")
             shards = content["shards"]
             if len(shards) != len(shard_files) or any(shard and len(shard["files"]) != len(file_paths)
                                                       for shard, file_paths in zip(shards, shard_files, strict=True)):
@@ -88,11 +86,9 @@ class Manifest:
 
     @property
     def counts(self):
-        """Total Counts of all finished shards."""
+        """Total ShardCounts of all finished shards."""
         finished = [shard["counts"] for shard in self._content["shards"] if shard]
-        # Earlier versions did not count sequences because each record had one.
-        return sum((Counts(**{"num_sequences": counts.get("num_records", 0), **counts}) for counts in finished),
-                   Counts())
+        return sum(map(self._kind.counts.from_json, finished), self._kind.counts())
 
     def add(self, *shards):
         """Adds finished shards (shards.Shard), and updates the file."""
@@ -104,32 +100,33 @@ class Manifest:
             json.dump(self._content, file, indent=1)
 
 
-def _read(path):
+def _read(path, kind):
     content = read_json(path)
-    if not _is_manifest(content):
+    if not _is_manifest(content, {field.name for field in dataclasses.fields(kind.counts)}):
         raise InputError(f"{path}: is not a manifest of format {FORMAT}")
     return content
 
 
-def _is_manifest(content):
+def _is_manifest(content, count_names):
     """Returns whether a JSON value has the fields of a manifest, which a file edited by hand can lack."""
     def has(value, *fields):
         return isinstance(value, dict) and set(fields) == set(value)
 
     return (has(content, "format", "made_from", "shards") and content["format"] == FORMAT
-            and has(content["made_from"], "flags", "vocabulary", "inputs")
+            and isinstance(content["made_from"], dict)
+            and has({"vocabulary": None, **content["made_from"]}, "flags", "vocabulary", "inputs")
             and isinstance(content["made_from"]["flags"], dict) and isinstance(content["made_from"]["inputs"], list)
             and all(isinstance(file, dict) and isinstance(file.get("path"), str)
                     for file in content["made_from"]["inputs"])
             and isinstance(content["shards"], list)
-            and all(shard is None or (has(shard, "files", "counts") and _is_shard_entry(**shard))
+            and all(shard is None or (has(shard, "files", "counts") and _is_shard_entry(count_names, **shard))
                     for shard in content["shards"]))
 
 
-def _is_shard_entry(files, counts):
+def _is_shard_entry(count_names, files, counts):
     """Returns whether the values of a manifest's shard have their types."""
     return (isinstance(files, list) and all(map(_is_file_entry, files))
-            and isinstance(counts, dict) and counts.keys() <= _COUNTS
+            and isinstance(counts, dict) and counts.keys() <= count_names
             and all(type(count) is int for count in counts.values()))
 
 
@@ -172,12 +169,12 @@ def _compute_digest(path):
 _DIGESTS = {"sha256": _compute_digest, "sample": _compute_sample_digest}
 
 
-def _find_differences(old, new):
+def _find_differences(old, new, later_defaults):
     """Returns the differences between two results of `describe`, a list of str."""
-    old_flags, new_flags = ({**LATER_DEFAULTS, **description["flags"]} for description in (old, new))
+    old_flags, new_flags = ({**later_defaults, **description["flags"]} for description in (old, new))
     differences = [f"`{name}` was {old_flags.get(name)}, now {new_flags.get(name)}"
                    for name in dict.fromkeys([*old_flags, *new_flags]) if old_flags.get(name) != new_flags.get(name)]
-    if old["vocabulary"] != new["vocabulary"]:
+    if old.get("vocabulary") != new.get("vocabulary"):
         differences.append("`vocab_file` contains another vocabulary")
     old_inputs, new_inputs = ({file["path"]: file for file in description["inputs"]} for description in (old, new))
     changed = [path for path in dict.fromkeys([*old_inputs, *new_inputs])

@@ -1,0 +1,125 @@
+"""Formats of raw text: plain text, JSON lines, and the documents of WikiExtractor.
+
+A file ends its last document. Bytes that are not UTF-8 are dropped, as in the input of records.
+"""
+
+import json
+import sys
+
+from bert_tf.errors import InputError
+from bert_tf.files import replace_surrogates
+from data_prep.sharding.text_units import FileRange, TextReader, Unit, is_blank
+
+BEGIN, END = "<doc ", "</doc>"
+
+ENDS = {  # Format -> callable of a line, as bytes: whether the line ends a document.
+    "text": is_blank,
+    "json": lambda line: True,
+    "doc": lambda line: line.strip() == END.encode(),
+}
+
+
+def detect_format(path):
+    """Detects the format of a file from its first line that is not blank.
+
+    Args:
+      path: Path of the file. May be .gz.
+
+    Returns:
+      "text", "json", or "doc"; "text" for a file without text.
+
+    Raises:
+      InputError: If the line is a JSON object without a text, or if a .gz file is damaged.
+      OSError: If the file cannot be read.
+    """
+    with TextReader() as reader:
+        lines = (line.decode("utf-8-sig", "ignore").strip()
+                 for _, line in reader.read_lines(Unit((FileRange(path, 0, sys.maxsize),))))
+        line = next(filter(None, lines), "")
+    if line.startswith(BEGIN) and line.endswith(">"):
+        return "doc"
+    content = _parse(line) if line.startswith("{") else None
+    if not isinstance(content, dict):
+        return "text"
+    if not isinstance(content.get("text"), str):
+        raise InputError(f"{path}: begins with a JSON object without a string for the key text; rename the key of the "
+                         "text, or set `format`=text")
+    return "json"
+
+
+def read_paragraphs(lines, text_format, path, start, decoder):
+    """Reads the paragraphs of a part of a file that begins with a document.
+
+    Args:
+      lines: Iterable of the lines, as bytes.
+      text_format: Key of ENDS.
+      path: Path of the file, for messages.
+      start: int. Position of the first line in the file, in bytes after decompression.
+      decoder: LineDecoder.
+
+    Yields:
+      str. A paragraph, with single spaces as white space; empty at the end of a document and between documents.
+
+    Raises:
+      InputError: If a line of a JSON file is not an object with a text.
+    """
+    read_line = {"text": _read_text_line, "json": _JsonLines(path), "doc": _DocLines()}[text_format]
+    position = start
+    for line in lines:
+        for paragraph in read_line(decoder(line, is_first=position == 0), position):
+            yield " ".join(paragraph.split())
+        position += len(line)
+    yield ""
+
+
+def _read_text_line(line, _):
+    return (line,)
+
+
+class _JsonLines:
+    """Callable of a JSON line and its position. Returns the paragraphs of a document, and an empty one."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __call__(self, line, position):
+        if not line.strip():
+            return ()
+        content = _parse(line)
+        text = content.get("text") if isinstance(content, dict) else None
+        if not isinstance(text, str):
+            raise InputError(f"{self._path}: the line from byte {position:,} is not a JSON object with a string for "
+                             "the key text; correct it, or set `format`=text")
+        return *_unescape(replace_surrogates(text)).split("\n"), ""
+
+
+class _DocLines:
+    """Callable of a line of WikiExtractor's documents. Returns its paragraph, without the tags and the title."""
+
+    def __init__(self):
+        self._header = ""  # The line with <doc ...>, until the first paragraph.
+
+    def __call__(self, line, _):
+        line = line.strip()
+        if line.startswith(BEGIN) and line.endswith(">"):
+            self._header = line
+            return ("",)
+        if line == END:
+            return ("",)
+        if not line:
+            return ()
+        is_title, self._header = f' title="{line}"' in self._header, ""
+        return () if is_title else (_unescape(line),)
+
+
+def _parse(line):
+    """Returns the value of a JSON line, or None."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _unescape(text):
+    """Replaces the entities with which WikiExtractor escapes text."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

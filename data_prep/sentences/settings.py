@@ -1,0 +1,40 @@
+"""The settings of split_sentences."""
+
+import dataclasses
+import re
+
+from bert_tf.cli import places
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+from data_prep.sharding import ShardSettings
+
+FORMATS = ("auto", "text", "json", "doc")
+
+
+@dataclasses.dataclass(frozen=True)
+class SentenceSettings(Settings):
+    """Settings for files, sentences, and shards.
+
+    Raises:
+      InputError: On construction. The message names the field, its value, and valid values.
+    """
+
+    input_file: str | None = setting(
+        None, "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files are all read "
+              "except hidden ones. Files that end in .gz are decompressed.", required=True, place=places.INPUT_FILES)
+    output_dir: str | None = setting(
+        None, "Directory for the sentences, created if it does not exist: sentences.txt, or several shards with names "
+              "such as sentences-00000-of-00012.txt.", required=True, place=places.OUTPUT_FOLDER)
+    language: str = setting(
+        "en", "Language of the text: a lowercase code of Wikipedia, such as en, ko, zh, ja, or hi. For unknown "
+              "languages, the rules of English apply.")
+    format: str = setting(
+        "auto", "Format of the text. text: one paragraph per line, and a blank line between documents. json: a JSON "
+                "object per line, a document with the key text. doc: WikiExtractor's documents, from a line with <doc "
+                "...> to </doc>. auto: detect the format of each file from its first line that is not blank.",
+        choices=FORMATS)
+    shards: ShardSettings = dataclasses.field(default_factory=ShardSettings)
+
+    def check(self):
+        if not re.fullmatch(r"[a-z]{2,3}(-[a-z0-9]+)*", self.language):
+            raise InputError("must be a lowercase code of Wikipedia, such as en, ko, or zh", "language", self.language)
