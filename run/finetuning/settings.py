@@ -21,7 +21,7 @@ PACKING_FLAGS = {"pack_sequences"}  # Flags that scripts do not have if examples
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
 # Names of files that runs of all tasks write to output_dir, except for names that no data file would have.
 OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
-                r"(eval_results|eval_report|test_predictions)\.txt|"
+                r"(eval_results|eval_report|test_predictions)\.txt|test_predictions\.conllu|"
                 r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.(json|tsv)")
 
 
