@@ -66,7 +66,7 @@ class AugmentationSettings(Settings):
     @property
     def has_header(self):
         """True if the first row of the input names its columns. In CoLA's training file, it does not."""
-        return not self.task_name or find_task(self.task_name).splits["train"].header
+        return not self.task_name or find_task(self.task_name).first_split.header
 
     def find_text_positions(self, header):
         """Returns the 0-based positions of the texts in a row, one or two; header: fields of the first row.
@@ -78,5 +78,5 @@ class AugmentationSettings(Settings):
             return [tables.find_position(column, header, self.input_file) for column in self.text_columns]
         if not self.task_name:
             raise InputError(f"`text_columns` or `task_name` is required; the columns are {', '.join(header)}")
-        split = find_task(self.task_name).splits["train"]
+        split = find_task(self.task_name).first_split
         return [column for column in (split.text_a, split.text_b) if column is not None]

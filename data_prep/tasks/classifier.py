@@ -39,8 +39,9 @@ class Settings(TaskSettings):
         None, "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks also train.csv if "
               "train.tsv does not exist. Required.", required=True, place=places.INPUT_FOLDER)
     task_name: str | None = setting(
-        None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, or xnli, in the published format; or "
-              "own, for custom files with a header. Required.", required=True, resume=FIXED)
+        None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, or xnli, in the published format; ax, "
+              "the diagnostic data of GLUE, to predict with a model of MNLI; or own, for custom files with a header. "
+              "Required.", required=True, resume=FIXED)
     text_a_column: str = setting("text", "With --task_name=own: column of the text.", needs=OWN, resume=FIXED_IF_USED)
     text_b_column: str | None = setting(None, "With --task_name=own: column of the second text, if any.",
                                         needs=OWN, resume=FIXED_IF_USED)
@@ -193,7 +194,7 @@ class ClassifierData(TaskData):
 
     @property
     def card(self):
-        return {"labels": self.dataset.labels, "pairs": self.dataset.splits["train"].text_b is not None,
+        return {"labels": self.dataset.labels, "pairs": self.dataset.first_split.text_b is not None,
                 "multi_label": bool(self.dataset.label_separator), **self._window_settings}
 
     @property

@@ -1,4 +1,4 @@
-"""Sentence and sentence-pair tasks: the nine GLUE tasks, XNLI, and custom files.
+"""Sentence and sentence-pair tasks: the nine GLUE tasks and its diagnostic data, XNLI, and custom files.
 
 `TASKS` describes the columns of the texts and labels in each published dataset. `create_custom_task` describes a TSV or
 CSV file with named columns. Published files are read like in the processors of the original BERT's run_classifier.py:
@@ -80,6 +80,11 @@ class Dataset:
         if len(set(self.labels)) != len(self.labels):
             raise InputError(f"task {self.name}: contains a duplicate label: {', '.join(self.labels)}")
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
+
+    @property
+    def first_split(self):
+        """Split of the training data, or of the only data of a task without training data."""
+        return next(iter(self.splits.values()))
 
     @property
     def num_outputs(self):
@@ -360,12 +365,13 @@ TASKS = MappingProxyType({task.name: task for task in (
     _create_glue_task("mrpc", ("0", "1"), {**_MRPC_PAIR, "label": 0}, {**_MRPC_PAIR, "index": 0},
                metrics=("f1", "accuracy")),
     _create_glue_task("sts-b", (), {**_STSB_PAIR, "label": 9}, _STSB_PAIR, regression=True,
-               metrics=("pearson", "spearman")),
+               metrics=("spearman", "pearson")),  # Table 1 of the paper reports Spearman.
     # A line break inside a question splits some rows of the published training file.
     _create_glue_task("qqp", ("0", "1"), {"text_a": 3, "text_b": 4, "label": 5, "index": 0}, _PAIR,
                metrics=("f1", "accuracy"), skip_broken_rows=True),
     _create_mnli_task("mnli", "matched"),
     _create_mnli_task("mnli-mm", "mismatched"),
+    Dataset("ax", {"test": Split("diagnostic.tsv", **_PAIR)}, NLI_LABELS),  # Predicted by a model of MNLI.
     _create_glue_task("qnli", _TWO_WAY, _LABELED_PAIR, _PAIR),
     _create_glue_task("rte", _TWO_WAY, _LABELED_PAIR, _PAIR),
     _create_glue_task("wnli", ("0", "1"), _LABELED_PAIR, _PAIR),

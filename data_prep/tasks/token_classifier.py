@@ -6,12 +6,14 @@ import sys
 from typing import ClassVar
 
 from bert_tf.cli import places
-from bert_tf.cli.settings import FIXED, setting
+from bert_tf.cli.settings import FIXED, FIXED_IF_USED, setting
+from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
-from data_prep.tasks import conll
+from data_prep.tasks import conll, treebank
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
 
-WORDS_FILE = "File with one word per line, columns separated by tabs or spaces, and an empty line after each sentence"
+WORDS_FILE = ("File with one word per line, columns separated by tabs or spaces, and an empty line after each "
+              "sentence, or a treebank in CoNLL-U format (.conllu)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,12 +34,38 @@ class Settings(TaskSettings):
     label_column: int = setting(
         -1, "Column of the label, optional in --test_file: entities in IOB1, IOB2, or IOBES format, or other labels.",
         resume=FIXED)
+    treebank_column: str | None = setting(
+        None, "For treebanks (.conllu): column of the label. upos: universal part of speech. xpos: part of speech in "
+              "the tag set of the language. feats: all morphological features of a word as one label. Required for "
+              "treebanks.", choices=tuple(treebank.LABEL_COLUMNS), resume=FIXED_IF_USED)
     strict: bool = setting(
         False, "Fail if the development data has a label that the training data lacks. By default, such words count "
                "as misclassified.")
     document_context: bool = setting(
         False, "Use windows of --max_seq_length over documents, which begin at -DOCSTART- rows, instead of sentences. "
                "Each word is trained and predicted in the window with the most context around it.", resume=FIXED)
+
+    def check(self):
+        """See Settings. Raises InputError if files have different formats, or settings that do not apply to these."""
+        paths = {name: path for name in self.data if (path := getattr(self, name))}
+        treebanks = {name: path for name, path in paths.items() if treebank.is_treebank(path)}
+        if not treebanks:
+            if paths and self.treebank_column is not None:
+                name, path = next(iter(paths.items()))
+                raise InputError(f"requires treebanks, but `{name}`={path} does not end in {treebank.SUFFIX}",
+                                 "treebank_column", self.treebank_column)
+            return
+        first, bank = next(iter(treebanks.items()))
+        for name, path in paths.items():
+            if name not in treebanks:
+                raise InputError(f"has another format than `{first}`={bank}; all files must end in {treebank.SUFFIX}, "
+                                 "or none", name, path)
+        if self.treebank_column is None:
+            raise InputError(f"`treebank_column` is required for the treebank `{first}`={bank}; set upos, xpos, or "
+                             "feats")
+        for name, default in (("token_column", 0), ("label_column", -1), ("document_context", False)):
+            if getattr(self, name) != default:
+                raise InputError(f"does not apply to the treebank `{first}`={bank}", name, getattr(self, name))
 
 
 class TokenClassifierData(TaskData):
@@ -51,8 +79,13 @@ class TokenClassifierData(TaskData):
         return self.metadata.labels if self.metadata else conll.find_label_names(self.examples("train"))
 
     def _read_examples(self, split):
-        label_column = None if split == "test" else self.settings.label_column
-        return conll.read_sentences(getattr(self.settings, f"{split}_file"), self.settings.token_column, label_column)
+        return self._read_sentences(getattr(self.settings, f"{split}_file"), has_labels=split != "test")
+
+    def _read_sentences(self, path, has_labels):
+        if treebank.is_treebank(path):
+            return treebank.read_labels(path, self.settings.treebank_column if has_labels else None)
+        return conll.read_sentences(path, self.settings.token_column,
+                                    self.settings.label_column if has_labels else None)
 
     def read(self, split, tokenizer):
         """See TaskData."""
@@ -77,7 +110,7 @@ class TokenClassifierData(TaskData):
         return features
 
     def _read_unlabeled(self, path, tokenizer):
-        sentences = conll.read_sentences(path, self.settings.token_column, None)
+        sentences = self._read_sentences(path, has_labels=False)
         return conll.convert_sentences_to_features(sentences, self.metadata.labels, tokenizer, self.max_seq_length)[0]
 
     def questions(self):

@@ -1,4 +1,4 @@
-"""Sentences with their syntax, from CoNLL-U treebanks as published by Universal Dependencies.
+"""Sentences with their syntax and labels, from CoNLL-U treebanks as published by Universal Dependencies.
 
 A file has one word per line, with ten tab-separated columns: ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS,
 MISC. Lines that begin with # are comments. An empty line ends a sentence. Lines of multiword tokens (ID 3-4) and of
@@ -7,12 +7,17 @@ the original text of the sentence.
 """
 
 import dataclasses
+import itertools
 import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from data_prep.tasks import conll
 
+SUFFIX = ".conllu"  # End of the names of treebanks.
 NUM_COLUMNS = 10
+LABEL_COLUMNS = {"upos": 3, "xpos": 4, "feats": 5}  # Columns with a label for each word.
+NO_LABEL = "_"  # Unspecified value of a column.
 ROOT = -1  # Head of the word without a head.
 TEXT = re.compile(r"#\s*text\s*=\s*(.*)")
 
@@ -54,6 +59,11 @@ class Sentence:
         return None if self.text[end:].strip() else starts
 
 
+def is_treebank(path):
+    """Returns whether the name of a file is the name of a treebank."""
+    return path.endswith(SUFFIX)
+
+
 def read_sentences(path, decoder=None):
     """Yields the Sentences of a file.
 
@@ -65,29 +75,87 @@ def read_sentences(path, decoder=None):
       InputError: If a row has another number of columns, if the words are not numbered from 1, if a head is not a word
         of the sentence, or if there are no sentences. The message names the file, and the line if applicable.
     """
-    decoder = decoder or files.LineDecoder()
-    rows, sentence_text, num_sentences = [], None, 0
+    for words, text in _group_words(path, _read_rows(path, decoder or files.LineDecoder())):
+        heads = [_parse_head(path, line, columns[6], len(words)) for line, columns in words]
+        yield Sentence([columns[1] for _, columns in words], [columns[3] for _, columns in words], heads,
+                       [columns[7] for _, columns in words], text)
+
+
+def read_labels(path, column):
+    """Reads the words of a file, and their labels in a column. The tree can be unspecified.
+
+    Args:
+      path: Path of the file.
+      column: One of LABEL_COLUMNS. If None, reads no labels.
+
+    Returns:
+      data_prep.tasks.conll.Sentences.
+
+    Raises:
+      InputError: See `read_sentences`; and if a label is empty, or if the column is unspecified for all words.
+    """
+    decoder = files.LineDecoder()
+    rows = list(_read_rows(path, decoder))
+    sentences = [words for words, _ in _group_words(path, rows)]
+    lines, words = ([[word[0] for word in sentence] for sentence in sentences],
+                    [[columns[1] for _, columns in sentence] for sentence in sentences])
+    if column is None:
+        return conll.Sentences(path, rows, lines, words, None, decoder.num_garbled)
+    labels = [[columns[LABEL_COLUMNS[column]] for _, columns in sentence] for sentence in sentences]
+    for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
+        if not label:
+            raise InputError(f"{path}:{line}: {column.upper()} is empty; CoNLL-U marks an unspecified value with "
+                             f"{NO_LABEL}")
+    if set(itertools.chain(*labels)) == {NO_LABEL}:
+        raise InputError(f"{path}: {column.upper()} is unspecified ({NO_LABEL}) for all words; set `treebank_column` "
+                         "to another column")
+    return conll.Sentences(path, rows, lines, words, labels, decoder.num_garbled)
+
+
+def write_predictions(path, sentences, labels, column):
+    """Writes all rows of a treebank with the predicted labels in a column.
+
+    Args:
+      path: Path of the output file.
+      sentences: data_prep.tasks.conll.Sentences of the treebank.
+      labels: List of str per sentence. Predicted labels.
+      column: One of LABEL_COLUMNS.
+    """
+    by_line = dict(zip(itertools.chain(*sentences.lines), itertools.chain(*labels), strict=True))
+    with files.new_file(path) as file:
+        for line, row in enumerate(sentences.rows, start=1):
+            columns = row.split("\t")
+            if line in by_line:
+                columns[LABEL_COLUMNS[column]] = by_line[line]
+            file.write("\t".join(columns) + "\n")
+
+
+def _read_rows(path, decoder):
+    """Yields lines without their ends."""
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
-            text = decoder(line, number == 1).rstrip("\r\n")
-            if match := TEXT.fullmatch(text):
-                sentence_text = match[1]
-            elif text.strip() and not text.startswith("#"):
-                rows.append((number, text.split("\t")))
-            elif not text.strip() and (sentence := _create_sentence(path, rows, sentence_text)):
-                yield sentence
+            yield decoder(line, number == 1).rstrip("\r\n")
+
+
+def _group_words(path, rows):
+    """Yields the sentences of the rows of a file: a list of (line number, columns) of words, and a text or None."""
+    group, sentence_text, num_sentences = [], None, 0
+    for number, row in enumerate(itertools.chain(rows, [""]), start=1):
+        if match := TEXT.fullmatch(row):
+            sentence_text = match[1]
+        elif row.strip() and not row.startswith("#"):
+            group.append((number, row.split("\t")))
+        elif not row.strip():
+            if words := _select_words(path, group):
+                yield words, sentence_text
                 num_sentences += 1
-            if not text.strip():
-                rows, sentence_text = [], None
-    if sentence := _create_sentence(path, rows, sentence_text):
-        yield sentence
-        num_sentences += 1
+            group, sentence_text = [], None
     if not num_sentences:
         raise InputError(f"{path}: contains no sentences")
 
 
-def _create_sentence(path, rows, text):
-    """Returns the Sentence of rows (line number, columns) and a text or None, or None if they have no words."""
+def _select_words(path, rows):
+    """Returns the words among the rows of a sentence, (line number, columns) each, and checks them."""
     words = []
     for line, columns in rows:
         if len(columns) != NUM_COLUMNS:
@@ -100,11 +168,7 @@ def _create_sentence(path, rows, text):
         words.append((line, columns))
         if int(columns[0]) != len(words):
             raise InputError(f"{path}:{line}: ID {columns[0]}: must be {len(words)}")
-    heads = [_parse_head(path, line, columns[6], len(words)) for line, columns in words]
-    if not words:
-        return None
-    return Sentence([columns[1] for _, columns in words], [columns[3] for _, columns in words], heads,
-                    [columns[7] for _, columns in words], text)
+    return words
 
 
 def _parse_head(path, line, text, num_words):

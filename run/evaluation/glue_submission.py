@@ -6,7 +6,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file
 
 FILES = {"cola": "CoLA.tsv", "sst-2": "SST-2.tsv", "mrpc": "MRPC.tsv", "sts-b": "STS-B.tsv", "qqp": "QQP.tsv",
-         "mnli": "MNLI-m.tsv", "mnli-mm": "MNLI-mm.tsv", "qnli": "QNLI.tsv", "rte": "RTE.tsv", "wnli": "WNLI.tsv"}
+         "mnli": "MNLI-m.tsv", "mnli-mm": "MNLI-mm.tsv", "qnli": "QNLI.tsv", "rte": "RTE.tsv", "wnli": "WNLI.tsv",
+         "ax": "AX.tsv"}
 LOWEST_SIMILARITY, HIGHEST_SIMILARITY = 0, 5  # STS-B's server rejects other values.
 
 

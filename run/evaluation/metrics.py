@@ -1,7 +1,7 @@
 """Official metrics of classification and regression tasks, by name."""
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 from sklearn import metrics
 
 
@@ -47,3 +47,24 @@ def to_probabilities(logits, regression=False, multi_label=False):
         return 1 / (1 + np.exp(-logits))
     exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
     return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+
+def average_logits(logits, regression=False, multi_label=False):
+    """Averages the probabilities of several models.
+
+    Args:
+      logits: List of float32 [n, ..., outputs], one per model.
+      regression, multi_label: See `to_probabilities`.
+
+    Returns:
+      float32 [n, ..., outputs]. Logits whose probabilities are the means; for regression, the mean of the numbers.
+    """
+    logits = np.stack(logits).astype(np.float64)
+    if regression:
+        averaged = logits.mean(axis=0)
+    elif multi_label:  # The logarithm of p / (1 - p), where p and 1 - p are sums over models.
+        averaged = special.logsumexp(special.log_expit(logits), axis=0) - special.logsumexp(
+            special.log_expit(-logits), axis=0)
+    else:
+        averaged = special.logsumexp(special.log_softmax(logits, axis=-1), axis=0) - np.log(len(logits))
+    return averaged.astype(np.float32)

@@ -16,11 +16,11 @@ import tensorflow as tf
 
 from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, rename_argument
 from bert_tf.files import absolute, exists, folder_for, lock_output
 from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RunState, fingerprint, has_run
-from run.finetuning import head, runs, search
+from run.finetuning import ensemble, head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks import TASKS
 from run.techniques.int8 import Int8
@@ -84,7 +84,9 @@ def run_task(task_class, settings, techniques, metadata=None):
         folder = _results_dir(settings, strategy)
         context = dataclasses.replace(context, begin=functools.cache(
             functools.partial(_begin, settings, context, states, folder)))
-        trained_model = (search.run if settings.search.search else runs.run_seeds)(settings, context)
+        run_all = ensemble.run if settings.tuning.ensemble else (
+            search.run if settings.search.search else runs.run_seeds)
+        trained_model = run_all(settings, context)
         if trained_model.eval_outputs is not None and settings.tuning.do_eval:
             task.report(trained_model.eval_outputs, folder)
         if settings.tuning.do_predict:
@@ -148,6 +150,11 @@ def _check(settings, context):
             model_files.check_directory(settings.training.output_dir, context.config, settings.tokenizer.vocab_file)
     states = {}
     for folder, values in {settings.training.output_dir: ({},), **dict(_list_run_states(settings, context))}.items():
+        if folder in settings.tuning.ensemble:
+            with rename_argument(output_dir="ensemble"):
+                check_metadata(folder, task.metadata)
+            ensemble.check_model(folder, context.config, settings.tokenizer.vocab_file)
+            continue
         check_metadata(folder, task.metadata)
         model_files.check_run_files(folder, context.config, settings.tokenizer.vocab_file)
         states[folder] = RunState(folder, *values)
@@ -166,8 +173,8 @@ def check_metadata(output_dir, metadata):
     for name in FIXED_ATTRIBUTES:
         old, new = (getattr(each, name, None) for each in (existing, metadata))
         if old != new:
-            raise InputError(f"`output_dir`={output_dir}: contains the run of another task, with {name} {old!r} "
-                             f"instead of {new!r}; choose another directory")
+            raise InputError(f"contains the run of another task, with {name} {old!r} instead of {new!r}; choose "
+                             "another directory", "output_dir", output_dir)
 
 
 def make_strategy(settings, task):

@@ -219,7 +219,7 @@ def _check_trained(settings, missing):
             hint = "set `num_runs` as in training"
         if exists(os.path.join(output_dir, SEARCH_FOLDER)):
             hint = "set `search` to resume its unfinished search"
-        raise InputError(f"`output_dir`={output_dir}: contains no checkpoint to evaluate; {hint}")
+        raise InputError(f"contains no checkpoint to evaluate; {hint}", "output_dir", output_dir)
     if missing:
         raise InputError(f"`init_checkpoint`={checkpoint}: was not trained for this task; it lacks "
                          f"{', '.join(missing)}; set `do_train`, or set `output_dir` to a finished run")

@@ -8,11 +8,14 @@ import itertools
 import os
 from typing import ClassVar
 
+from bert_tf import files
 from bert_tf.cli import paths, places
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.resolution import RUNS
 from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder import TASK_FILE, task_metadata
+from bert_tf.run_state import has_run
 from data_prep.tasks import DATA
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
@@ -21,7 +24,7 @@ PACKING_FLAGS = {"pack_sequences"}  # Flags that scripts do not have if examples
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
 # Names of files that runs of all tasks write to output_dir, except for names that no data file would have.
 OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
-                r"(eval_results|eval_report|test_predictions)\.txt|"
+                r"(eval_results|eval_report|test_predictions)\.txt|test_predictions\.conllu|"
                 r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.(json|tsv)")
 
 
@@ -46,6 +49,10 @@ class TuningSettings(Settings):
     num_runs: int = setting(
         1, "Number of training runs, with seeds --random_seed, --random_seed + 1, ..., in OUTPUT_DIR/run_1, ... "
            "Reports means and standard deviations; predictions are from the best run.", lower=1)
+    ensemble: tuple[str, ...] = setting(
+        (), "Output directories of finished runs, comma-separated, such as mrpc/run_1,mrpc/run_2. Evaluates and "
+            "predicts with the mean of their probabilities, or of their numbers in regression.",
+        not_with=("do_train", "num_runs", "init_checkpoint"))
     keep_head: bool | None = setting(
         None, "With --do_train and --init_checkpoint: load the task head (the last layer) of the checkpoint, or fail "
               "if it does not fit; --nokeep_head initializes a new head. By default, loads the head if it fits and "
@@ -57,6 +64,11 @@ class TuningSettings(Settings):
         False, "Pack several examples into a row, each with its own positions and attention, when padding is computed "
                "(--jit_compile, TPU). Each step has the same examples in fewer rows.", not_with="long_texts=windows",
         resume=FIXED)
+
+    def check(self):
+        """See Settings."""
+        if len(self.ensemble) == 1:
+            raise InputError("must contain at least two runs", "ensemble", self.ensemble)
 
     @property
     def splits(self):
@@ -115,13 +127,29 @@ class FineTuningSettings(Settings):
         check_positions("eval_batch_size", self.training.eval_batch_size, length)
         check_positions("predict_batch_size", self.tuning.predict_batch_size, length)
 
+    @property
+    def checkpoint(self):
+        """See Settings. The first run of an ensemble supplies unset values."""
+        return ("ensemble", self.tuning.ensemble[0]) if self.tuning.ensemble else super().checkpoint
+
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do, or if an output would overwrite data."""
         if not self.tuning.splits:
             raise InputError("nothing to do; set `do_train`, `do_eval`, or `do_predict`")
+        if self.tuning.ensemble:
+            self._check_ensemble()
         names = ("train_file", "dev_file", "test_file", "predict_file")
         paths.check_files_not_overwritten("output_dir", self.training.output_dir, OUTPUT_FILES, {
             name: getattr(self.task, name, None) for name in names})
+
+    def _check_ensemble(self):
+        output_dir = self.training.output_dir
+        if any(files.exists(os.path.join(output_dir, name)) for name in RUNS):
+            raise InputError("contains a run; choose another directory for the results of `ensemble`", "output_dir",
+                             output_dir)
+        for folder in self.tuning.ensemble:
+            if not (has_run(folder) and files.exists(os.path.join(folder, TASK_FILE))):
+                raise InputError("contains no finished run; name directories such as mrpc/run_1", "ensemble", folder)
 
     @property
     def splits(self):
@@ -130,7 +158,10 @@ class FineTuningSettings(Settings):
 
     @property
     def runs(self):
-        """List of FineTuningSettings, one per run: itself, one per seed, or the trials of a search."""
+        """List of FineTuningSettings, one per run: itself, one per seed, the trials of a search, or an ensemble."""
+        if self.tuning.ensemble:
+            return [dataclasses.replace(self, training=dataclasses.replace(self.training, output_dir=folder))
+                    for folder in self.tuning.ensemble]
         if self.search.search:
             return [self._make_trial(*values) for values in itertools.product(*map(
                 dict.fromkeys, (self.search.search_batch_sizes, self.search.search_learning_rates,

@@ -9,11 +9,11 @@ from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.serving.settings import KIND_NAMES, ServingSettings
 from bert_tf.tasks import Encoder
+from data_prep.tasks import treebank
 from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.settings import DeviceSettings
 
 FORMATS = ("html", "npz", "json")
-TREEBANK_SUFFIX = ".conllu"
 PROBE_OUTPUTS = r"probes\.(txt|tsv|json|png)"
 
 
@@ -170,17 +170,17 @@ class ProbeLayersSettings(Settings):
         """See Settings. Also raises InputError if files are incompatible, or if an output would overwrite them."""
         if self.label == "relations" and not self.reads_treebanks:
             raise InputError(f"requires treebanks, but `train_file`={self.train_file} does not end in "
-                             f"{TREEBANK_SUFFIX}", "label", self.label)
+                             f"{treebank.SUFFIX}", "label", self.label)
         if self.label == "spans" and self.reads_treebanks:
             raise InputError(f"requires files with a label for each word, but `train_file`={self.train_file} is a "
                              "treebank", "label", self.label)
-        if self.reads_treebanks != self.dev_file.endswith(TREEBANK_SUFFIX):
+        if self.reads_treebanks != treebank.is_treebank(self.dev_file):
             raise InputError(f"has another format than `train_file`={self.train_file}; both must end in "
-                             f"{TREEBANK_SUFFIX}, or neither", "dev_file", self.dev_file)
+                             f"{treebank.SUFFIX}, or neither", "dev_file", self.dev_file)
         paths.check_files_not_overwritten("output_dir", self.output_dir, PROBE_OUTPUTS, {
             name: self.values()[name] for name in ("train_file", "dev_file", "vocab_file", "bert_config_file")})
 
     @property
     def reads_treebanks(self):
         """True if the files are in CoNLL-U format."""
-        return self.train_file.endswith(TREEBANK_SUFFIX)
+        return treebank.is_treebank(self.train_file)

@@ -23,7 +23,7 @@ def make_masker(settings, vocabulary, seed):
 
     Args:
       settings: data_prep.pretraining.InstanceSettings. Uses max_seq_length, max_predictions_per_seq, masked_lm_prob,
-        and do_whole_word_mask.
+        do_whole_word_mask, mask_fraction, and random_fraction.
       vocabulary: data_prep.pretraining.masking.Vocabulary.
       seed: int. Determines a record's masks, together with its epoch and number.
 
@@ -35,7 +35,7 @@ def make_masker(settings, vocabulary, seed):
       "masked_lm_weights", float32 [B, P], 1 for predictions, 0 for padding. If the sequences of a pack have more than P
       masks in total, it raises tf.errors.InvalidArgumentError with TOO_MANY_MASKS.
     """
-    length, num_predictions = settings.max_seq_length, settings.max_predictions_per_seq
+    num_predictions = settings.max_predictions_per_seq
     numbers_to_predict = tf.constant(masking.numbers_to_predict(settings))
 
     def choose(input_ids, is_real, random_numbers):
@@ -56,7 +56,7 @@ def make_masker(settings, vocabulary, seed):
         else:
             positions, is_masked = choose(input_ids, input_mask == 1, random_numbers)
         masked_ids = tf.gather(input_ids, positions, batch_dims=1)
-        replacements = _sample_replacements(masked_ids, vocabulary, length, random_numbers)
+        replacements = _sample_replacements(masked_ids, vocabulary, settings, random_numbers)
         replacements = tf.where(is_masked, replacements, masked_ids)
         return {
             **features,
@@ -217,12 +217,13 @@ def _take_words(sizes, begins_word, counts):
     return tf.while_loop(is_open, take, [room, is_left, tf.zeros_like(is_left)])[-1]
 
 
-def _sample_replacements(masked_ids, vocabulary, first_draw, random_numbers):
-    """Samples replacements of IDs [B, P]: [MASK] with probability 0.8, the same ID 0.1, any of V IDs 0.1."""
-    indices = first_draw + 1 + tf.range(2 * masked_ids.shape[1])[tf.newaxis]
+def _sample_replacements(masked_ids, vocabulary, settings, random_numbers):
+    """Samples replacements of IDs [B, P]: [MASK], the same ID, or any of V IDs, with the fractions of the settings."""
+    indices = settings.max_seq_length + 1 + tf.range(2 * masked_ids.shape[1])[tf.newaxis]
     choices, samples = tf.split(random_numbers.bits(indices, 32), 2, axis=1)
     random_ids = tf.cast(tf.bitwise.right_shift(samples * vocabulary.size, tf.constant(32, tf.int64)), tf.int32)
-    is_mask, is_random = choices < round(0.8 * 2**32), choices >= round(0.9 * 2**32)
+    is_mask = choices < round(settings.mask_fraction * 2**32)
+    is_random = choices >= round((1 - settings.random_fraction) * 2**32)
     return tf.where(is_mask, vocabulary.mask_id, tf.where(is_random, random_ids, masked_ids))
 
 

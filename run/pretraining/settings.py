@@ -9,7 +9,7 @@ from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE, Settings, set
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from data_prep.pretraining import InstanceSettings
-from data_prep.pretraining.instances import OBJECTIVES
+from data_prep.pretraining.instances import OBJECTIVES, masking
 from run.pretraining import phases
 from run.pretraining.recipes import RECIPES
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
@@ -52,6 +52,13 @@ class RecordSettings(Settings):
                                     lower=0, upper=1, needs="masking=dynamic", resume=FIXED_IF_USED)
     do_whole_word_mask: bool = setting(False, "With --masking=dynamic: mask whole words instead of single tokens.",
                                        needs="masking=dynamic", resume=FIXED_IF_USED)
+    mask_fraction: float = setting(
+        InstanceSettings.mask_fraction, "With --masking=dynamic: fraction of the masked tokens that become [MASK].",
+        lower=0, upper=1, needs="masking=dynamic", resume=FIXED_IF_USED)
+    random_fraction: float = setting(
+        InstanceSettings.random_fraction, "With --masking=dynamic: fraction of the masked tokens that become a random "
+                                          "token. The rest stays unchanged.", lower=0, upper=1,
+        needs="masking=dynamic", resume=FIXED_IF_USED)
 
     @property
     def instances(self):
@@ -62,6 +69,7 @@ class RecordSettings(Settings):
     def check(self):
         if self.pack_sequences or self.max_sequences_per_pack != InstanceSettings.max_sequences_per_pack:
             _ = self.instances  # Checks that the two are compatible.
+        masking.check_fractions(self.mask_fraction, self.random_fraction)
 
     def notes(self):
         """Yields a note if a full record has fewer dynamic masks than `masked_lm_prob` specifies."""

@@ -12,6 +12,7 @@ from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.graphs import GRAPHS
 from run.arrays import batches, packing
+from run.evaluation import metrics
 
 
 class Task(abc.ABC):
@@ -163,6 +164,17 @@ class Task(abc.ABC):
     def loss(self):
         """The `bert_tf.losses.TotalLoss` of the model's outputs."""
         return self._graph.loss(self.metadata)
+
+    def average(self, outputs):
+        """Averages the probabilities of several models.
+
+        Args:
+          outputs: List of dicts of arrays. Outputs of each model for the same examples.
+
+        Returns:
+          Dict of arrays: outputs whose probabilities are the means.
+        """
+        return {"logits": metrics.average_logits([each["logits"] for each in outputs])}
 
     @abc.abstractmethod
     def score(self, outputs):

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import tensorflow as tf
+from scipy import special
 
 from bert_tf import losses
 from bert_tf.cli.script import warn
@@ -103,6 +104,26 @@ class SpanLabelerTask(Task):
         answers = self._predict_answers(outputs)
         squad.write_answers(answers, folder, self._find_threshold(answers))
 
+    def average(self, outputs):
+        """See Task. A question's probabilities of starts, and of ends, are over the positions of all of its windows.
+
+        The answers of several equal models are therefore the answers of one of them.
+        """
+        _, firsts, counts = np.unique([window.example_index for window in self.data.windows], return_index=True,
+                                      return_counts=True)
+        averaged, penalty = {}, self._padding_penalty
+        for name in ("start_logits", "end_logits"):
+            logits = np.stack([each[name] + penalty for each in outputs]).astype(np.float64)  # [models, windows, S]
+            totals = np.logaddexp.reduceat(special.logsumexp(logits, axis=2), firsts, axis=1)
+            logits -= np.repeat(totals, counts, axis=1)[:, :, np.newaxis]
+            averaged[name] = (special.logsumexp(logits, axis=0) - np.log(len(outputs))).astype(np.float32)
+        return averaged
+
+    @property
+    def _padding_penalty(self):
+        """Number that is added to the scores of padding, [windows, S], or 0 if the model computes them."""
+        return losses.PADDING_PENALTY * (1 - self.features["dev"]["input_mask"]) if self._ignore_padding else 0
+
     def _find_threshold(self, answers):
         """Returns the null odds above which a question has no answer."""
         if not self.settings.task.use_best_threshold:
@@ -112,8 +133,7 @@ class SpanLabelerTask(Task):
     def _predict_answers(self, outputs):
         """Computes the squad.Answers from outputs, dict of float32 [windows, S]."""
         task = self.settings.task
-        mask = self.features["dev"]["input_mask"]
-        penalty = losses.PADDING_PENALTY * (1 - mask) if self._ignore_padding else 0
+        penalty = self._padding_penalty
         return squad.predict_answers(
             self._examples, self.data.windows, outputs["start_logits"] + penalty, outputs["end_logits"] + penalty,
             task.n_best_size, task.max_answer_length, self.settings.tokenizer.do_lower_case,

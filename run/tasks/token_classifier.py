@@ -8,7 +8,7 @@ from sklearn import metrics
 
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
-from data_prep.tasks import conll
+from data_prep.tasks import conll, treebank
 from data_prep.tasks.token_classifier import TokenClassifierData
 from run.evaluation import plots
 from run.tasks.base import Task
@@ -64,15 +64,24 @@ class TokenClassifierTask(Task):
                                outputs["logits"].argmax(axis=-1)[is_known], self.data.labels)
 
     def predict(self, predictor, eval_outputs, folder):
-        """Writes test_predictions.txt: the test file with an additional column of predicted labels, in its scheme."""
+        """Writes the test file with the predicted labels.
+
+        test_predictions.txt has an additional column, in the scheme of the file. For a treebank,
+        test_predictions.conllu has the predictions in the column of the labels.
+        """
         outputs = predictor(self.features["test"], self.settings.tuning.predict_batch_size)
         path, sentences = os.path.join(folder, "test_predictions.txt"), self.data.examples("test")
-        labels = self._predict_labels("test", outputs)
-        if self._has_entities:
-            scheme = conll.find_scheme(sentences, self.data.settings.label_column)
-            labels = [conll.from_iob2(each, scheme) for each in labels]
-        conll.write_predictions(path, sentences, labels)
-        print(f"{path}: {sentences.num_words:,} words, with the predicted labels in the last column")
+        labels, column = self._predict_labels("test", outputs), "the last column"
+        if treebank.is_treebank(sentences.path):
+            path, name = os.path.join(folder, "test_predictions.conllu"), self.data.settings.treebank_column
+            treebank.write_predictions(path, sentences, labels, name)
+            column = f"the column {name.upper()}"
+        else:
+            if self._has_entities:
+                scheme = conll.find_scheme(sentences, self.data.settings.label_column)
+                labels = [conll.from_iob2(each, scheme) for each in labels]
+            conll.write_predictions(path, sentences, labels)
+        print(f"{path}: {sentences.num_words:,} words, with the predicted labels in {column}")
 
     def _predict_labels(self, split, outputs):
         """Returns the predicted label of each word, a list of str per sentence in valid IOB2, from the logits."""

@@ -49,3 +49,29 @@ def test_best_weights_are_used(words_folder, two_runs):
     labels = [ANSWERS.index(line.split("\t")[1])
               for line in (words_folder / "words" / "test.tsv").read_text().splitlines()[1:]]
     assert (probabilities.argmax(axis=1) == labels).mean() == pytest.approx(results["eval_accuracy"])
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_an_ensemble_has_the_mean_of_the_probabilities(words_folder):
+    """The test file has the rows of the development file, so its labels are known."""
+    flags = {"task_name": "own", "data_dir": "words", "do_eval": True, "do_predict": True, "max_seq_length": 16}
+    members = [f"words_out/run_{number}" for number in (1, 2)]
+    probabilities = []
+    for member in members:
+        scripts.succeed("run.run_classifier", words_folder, output_dir=member, **flags)
+        probabilities.append(np.loadtxt(words_folder / member / "test_results.tsv"))
+    output = scripts.succeed("run.run_classifier", words_folder, ensemble=",".join(members), output_dir="both", **flags)
+    found = np.loadtxt(words_folder / "both" / "test_results.tsv")
+    expected = np.mean(probabilities, axis=0)
+    assert np.abs(np.diff(probabilities, axis=0)).max() > 0.01
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    labels = [ANSWERS.index(line.split("\t")[1])
+              for line in (words_folder / "words" / "test.tsv").read_text().splitlines()[1:]]
+    results = read_results(words_folder / "both" / "eval_results.txt")
+    assert results["eval_accuracy"] == pytest.approx(np.mean(expected.argmax(axis=1) == labels))
+    assert results["eval_loss"] == pytest.approx(-np.log(expected[np.arange(len(labels)), labels]).mean(), rel=1e-4)
+    for member in members:
+        accuracy = read_results(words_folder / member / "eval_results.txt")["eval_accuracy"]
+        assert f"{member}: eval_accuracy = {accuracy}\n" in output
+    assert sorted(path.name for path in (words_folder / "both").iterdir()) == [
+        "confusion.png", "eval_results.txt", "test_results.tsv"]

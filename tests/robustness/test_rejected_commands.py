@@ -79,6 +79,8 @@ REJECTED = (  # command, flags, part of the message
     ("run_classifier", {"no_weight_decay": "("}, "`no_weight_decay`"),
     ("run_pretraining", {"masked_lm_prob": 0.3}, "`masked_lm_prob`=0.3: requires `masking`=dynamic"),
     ("run_pretraining", {"do_whole_word_mask": True}, "`do_whole_word_mask`=True: requires"),
+    ("run_pretraining", {"mask_fraction": 0.5}, "`mask_fraction`=0.5: requires `masking`=dynamic"),
+    ("create_pretraining_data", {"mask_fraction": 0.95}, "`mask_fraction`=0.95: must be at most 1 together with `rand"),
     ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: only applies to LiteRT"),
     ("learn_vocab", {"initial_vocab": "vocab.txt", "vocab_size": None, "min_character_count": 3},
      "`min_character_count`=3: cannot be combined with `initial_vocab`"),

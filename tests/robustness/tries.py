@@ -60,6 +60,7 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     ("run_multiple_choice", {"data_format": "race", "train_file": "race"}, "race/1.json", RACES, None),
     ("run_multiple_choice", {}, "swag.csv", SWAGS, None),
     ("run_tagger", {}, "words.txt", WORDS, None),
+    ("run_tagger", {"train_file": "a.conllu", "treebank_column": "upos"}, "a.conllu", TREEBANKS[:3], None),
     ("analyze_attention", {"treebank": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("probe_layers", {"train_file": "a.conllu", "dev_file": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("analyze_attention", {}, "text.txt", ("",), "--input_file=text.txt: contains no"),

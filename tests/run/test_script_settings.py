@@ -45,6 +45,11 @@ EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
      "`pack_sequences`=True: cannot be combined with `long_texts`=windows"),
     (FineTuningSettings(model=ModelSettings(init_checkpoint="bert")), {"keep_head": True},
      "`keep_head`=True: requires `do_train`"),
+    (TuningSettings(), {"ensemble": ("a",), **EVALUATE}, "`ensemble`=a: must contain at least two runs"),
+    *((FineTuningSettings(model=ModelSettings(init_checkpoint=path)), {"ensemble": ("a", "b"), **flags},
+       f"`ensemble`=a,b: cannot be combined with `{name}`")
+      for name, path, flags in (("do_train", None, TRAIN), ("num_runs", None, {"num_runs": 2, **EVALUATE}),
+                                ("init_checkpoint", "bert", EVALUATE))),
     (FineTuningSettings(), {"keep_head": False, **TRAIN}, "`keep_head`=False: requires `init_checkpoint`"),
     (span_labeler.Settings(), {"use_best_threshold": True}, "`use_best_threshold`=True: requires `version_2_with_neg"),
     (span_labeler.Settings(), {"version_2_with_negative": True, "answer_metric": "korquad"},

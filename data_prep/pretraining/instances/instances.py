@@ -119,7 +119,8 @@ def create_rules(settings, vocabulary):
         numbers[:] = masking.numbers_to_predict(settings)
     return Rules(settings.max_seq_length - NUM_SPECIAL, float(settings.short_seq_prob),
                  settings.objective_spec.pairs == "swapped", numbers, settings.do_whole_word_mask, vocabulary.mask_id,
-                 vocabulary.size - 1)
+                 vocabulary.size - 1, float(settings.mask_fraction),
+                 masking.keep_probability(settings.mask_fraction, settings.random_fraction))
 
 
 def _find_dtype(limit):

@@ -1,8 +1,13 @@
-"""Masking properties of a vocabulary, and the number of masked tokens, for static and dynamic masking."""
+"""Masking properties of a vocabulary, and the rules for masked tokens, for static and dynamic masking."""
 
 import dataclasses
+import fractions
 
 import numpy as np
+
+from bert_tf.errors import InputError
+
+MASK_FRACTION, RANDOM_FRACTION = 0.8, 0.1  # As in the original BERT.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,3 +43,25 @@ def numbers_to_predict(settings):
     """Returns a list of `number_to_predict` for 0, 1, ..., S IDs, from InstanceSettings; 0 for an empty sequence."""
     return [0, *(number_to_predict(length, settings.masked_lm_prob, settings.max_predictions_per_seq)
                  for length in range(1, settings.max_seq_length + 1))]
+
+
+def check_fractions(mask_fraction, random_fraction):
+    """Raises InputError if the sum of the fractions exceeds 1."""
+    if _compute_kept(mask_fraction, random_fraction) < 0:
+        raise InputError(f"must be at most 1 together with `random_fraction`={random_fraction}", "mask_fraction",
+                         mask_fraction)
+
+
+def keep_probability(mask_fraction, random_fraction):
+    """Returns the probability that a masked token stays unchanged if it does not become [MASK]."""
+    kept = _compute_kept(mask_fraction, random_fraction)
+    return float(kept / (1 - _to_decimal(mask_fraction))) if mask_fraction < 1 else 0.0
+
+
+def _compute_kept(mask_fraction, random_fraction):
+    """Returns the fraction of unchanged tokens without rounding: 0.1 of 0.2 is exactly half, as in the original."""
+    return 1 - _to_decimal(mask_fraction) - _to_decimal(random_fraction)
+
+
+def _to_decimal(number):
+    return fractions.Fraction(str(number))

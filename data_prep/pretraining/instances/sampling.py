@@ -4,7 +4,8 @@
 
 The functions follow the original BERT's `create_instances_from_document` and `create_masked_lm_predictions` sample by
 sample: they select 15% of the positions (`masked_lm_prob`), counted with [CLS] and both [SEP]. Among these, 80% become
-[MASK], 10% stay unchanged, and 10% become a random token, sampled per token even if whole words are masked.
+[MASK] (`mask_fraction`), 10% become a random token (`random_fraction`), and 10% stay unchanged, sampled per token even
+if whole words are masked.
 
 In all functions, `state` is the state of Python's Mersenne Twister: int64 [625], its words and a position.
 """
@@ -48,6 +49,8 @@ class Rules(NamedTuple):
       whole_words: bool. Whether to mask whole words.
       mask_id: int. ID of [MASK].
       last_id: int. Highest ID of a random token.
+      mask_fraction: float. Fraction of the masked tokens that become [MASK].
+      keep_probability: float. Probability that one of the others stays unchanged.
     """
 
     max_tokens: int
@@ -57,6 +60,8 @@ class Rules(NamedTuple):
     whole_words: bool
     mask_id: int
     last_id: int
+    mask_fraction: float
+    keep_probability: float
 
 
 class InstanceBuffers(NamedTuple):
@@ -279,8 +284,9 @@ def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
                 count += 1
     for i in range(start, start + count):
         replacement = rules.mask_id
-        if random_fraction(state) >= 0.8:
-            replacement = KEEP if random_fraction(state) < 0.5 else random_integer(state, 0, rules.last_id)
+        if random_fraction(state) >= rules.mask_fraction:
+            is_kept = random_fraction(state) < rules.keep_probability
+            replacement = KEEP if is_kept else random_integer(state, 0, rules.last_id)
         buffers.mask_replacements[i] = replacement
     return count
 

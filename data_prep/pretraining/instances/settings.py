@@ -5,6 +5,7 @@ import dataclasses
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep import records
+from data_prep.pretraining.instances import masking
 from data_prep.pretraining.instances.objectives import OBJECTIVES
 
 NUM_SPECIAL = 3  # [CLS], [SEP], [SEP].
@@ -12,7 +13,8 @@ MAX_SEQ_LENGTH = (1 << 16) - 1  # Mask positions are stored as uint16.
 MASKINGS = ("static", "dynamic")
 # Settings that manifests of earlier versions lack. New manifests omit them too, if they have these values.
 SHORT_SEQ_PROB = 0.1
-LATER_DEFAULTS = {"objective": "sentence_pairs", "pack_sequences": False, "max_sequences_per_pack": 12}
+LATER_DEFAULTS = {"objective": "sentence_pairs", "pack_sequences": False, "max_sequences_per_pack": 12,
+                  "mask_fraction": masking.MASK_FRACTION, "random_fraction": masking.RANDOM_FRACTION}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +38,16 @@ class InstanceSettings(Settings):
         SHORT_SEQ_PROB, "Probability of splitting a document into records of a random length below max_seq_length; "
                         "for an `objective` with pairs.")
     do_whole_word_mask: bool = setting(False, "Mask whole words instead of single tokens.")
+    mask_fraction: float = setting(masking.MASK_FRACTION, "Fraction of the masked tokens that become [MASK].", lower=0,
+                                   upper=1)
+    random_fraction: float = setting(
+        masking.RANDOM_FRACTION, "Fraction of the masked tokens that become a random token. The rest stays unchanged.",
+        lower=0, upper=1)
     masking: str = setting(
         "static", "static: records contain their masks, as in the original BERT. dynamic: records contain only "
                   "sequences, and training samples new masks in each epoch; set dynamic `masking`, "
-                  "`max_predictions_per_seq`, `masked_lm_prob`, and `do_whole_word_mask` for training.",
+                  "`max_predictions_per_seq`, `masked_lm_prob`, `do_whole_word_mask`, `mask_fraction`, and "
+                  "`random_fraction` for training.",
         choices=MASKINGS)
     objective: str = setting(
         "sentence_pairs", "sentence_pairs: two segments of one document or of two, for next sentence prediction as in "
@@ -74,6 +82,7 @@ class InstanceSettings(Settings):
         for name in ("masked_lm_prob", "short_seq_prob"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"`{name}`={getattr(self, name)}: must be between 0 and 1")
+        masking.check_fractions(self.mask_fraction, self.random_fraction)
 
     @property
     def num_passes(self):

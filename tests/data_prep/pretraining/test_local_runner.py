@@ -193,6 +193,8 @@ def test_only_missing_shards_are_created(copied_shards, shards_and_summary, crea
     ({"num_output_shards": 3}, "`num_output_shards` was 4, now 3"),
     ({"settings": dataclasses.replace(SETTINGS, objective="segment_pairs")},
      "`objective` was sentence_pairs, now segment_pairs"),
+    ({"settings": dataclasses.replace(SETTINGS, mask_fraction=0.7, random_fraction=0.2)},
+     r"`mask_fraction` was 0\.8, now 0\.7; `random_fraction` was 0\.1, now 0\.2"),
     ({"input_files": ["text.txt", CORPUS_FILE]}, "input .*/text.txt is new"),
     ({"input_files": ["text.txt"]}, "input .*/corpus.txt was removed, and 1 more differ"),
 ])

@@ -55,7 +55,7 @@ LAYOUTS = {
 TEST_FILES = {"mnli": "test_matched.tsv", "mnli-mm": "test_mismatched.tsv"}
 
 
-@pytest.mark.parametrize("name", sorted({*glue.TASKS} - {"xnli"}))
+@pytest.mark.parametrize("name", sorted({*glue.TASKS} - {"xnli", "ax"}))
 def test_published_layouts(tmp_path, write, name):
     file, rows, (text_a, text_b, labels, guids), test_row, expected_test = LAYOUTS[name]
     task = glue.find_task(name.upper())
@@ -69,6 +69,15 @@ def test_published_layouts(tmp_path, write, name):
     examples = glue.read_examples(task, str(tmp_path), "test")
     assert (examples.text_a, examples.text_b, examples.guids) == expected_test
     assert examples.labels is None
+
+
+def test_diagnostic_data_is_only_predicted(tmp_path, write):
+    write("diagnostic.tsv", row("index", "sentence1", "sentence2") + row("0", "a", "b") + row("1", "c", "d"))
+    examples = glue.read_examples(glue.find_task("AX"), str(tmp_path), "test")
+    assert (examples.text_a, examples.text_b, examples.labels) == (["a", "c"], ["b", "d"], None)
+    assert examples.guids == ["test-0", "test-1"]
+    with pytest.raises(InputError, match="task ax has no split 'train'; must be one of test"):
+        glue.read_examples(glue.TASKS["ax"], str(tmp_path), "train")
 
 
 def test_xnli_reads_one_language(tmp_path, write):
@@ -128,6 +137,7 @@ def test_missing_splits_and_tasks(tmp_path):
     with pytest.raises(InputError, match="unknown task 'mprc'; must be one of cola, sst-2, mrpc"):
         glue.find_task("mprc")
     assert glue.find_task("STSB") is glue.TASKS["sts-b"]
+    assert glue.TASKS["sts-b"].metrics == ("spearman", "pearson")  # The first selects models.
     with pytest.raises(InputError, match="task t: requires either labels or regression=True"):
         glue.Dataset("t", {})
     with pytest.raises(InputError, match="task t: contains a duplicate label: u, u"):

@@ -45,3 +45,17 @@ def test_every_task_is_scored_by_known_metrics():
 
     named = {name for task in glue.TASKS.values() for name in task.metrics}
     assert named <= set(metrics.METRICS)
+
+
+def test_means_of_probabilities():
+    """The probabilities of the averaged logits are the means, also for probabilities that are almost 0 or 1."""
+    logits = np.random.default_rng(3).normal(scale=4, size=(3, 5, 4)).astype(np.float32).astype(np.float64)
+    logits[1, 0] = [90, -90, 0, 0]
+    for options, probabilities in (
+            ({}, np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)),
+            ({"multi_label": True}, 1 / (1 + np.exp(-logits))), ({"regression": True}, logits)):
+        averaged = metrics.average_logits([*logits], **options)
+        assert averaged.dtype == np.float32
+        np.testing.assert_allclose(
+            metrics.to_probabilities(averaged, **options), probabilities.mean(axis=0), rtol=2e-5)
+    assert metrics.average_logits([np.float32([[3, 0]]), np.float32([[-1, 0]]), np.float32([[-1, 0]])]).argmax() == 1

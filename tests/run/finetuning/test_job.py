@@ -57,6 +57,8 @@ XNLI = {"task_name": "xnli", "xnli_language": "zh", "xnli_train_language": "zh"}
      {**XNLI, "xnli_language": "de", "xnli_train_language": "en"}),
     (TokenClassifierTask, token_classifier.Settings(token_column=2),
      {"token_column": 2, "label_column": -1, "document_context": False}),
+    (TokenClassifierTask, token_classifier.Settings(treebank_column="xpos"),
+     {"token_column": 0, "label_column": -1, "treebank_column": "xpos", "document_context": False}),
     (MultipleChoiceTask, multiple_choice.Settings(data_format="race"), {"data_format": "race"}),
     (SpanLabelerTask, span_labeler.Settings(max_query_length=32),
      {"doc_stride": 128, "max_query_length": 32, "version_2_with_negative": False}),

@@ -112,7 +112,7 @@ def test_positions_are_those_of_the_record_maker(monkeypatch, lowest, whole_word
     draws = dynamic_masking._RandomNumbers(SEED, tf.zeros([500], tf.int64), tf.range(500, dtype=tf.int64))
     keys = draws.bits(tf.range(1, S)[tf.newaxis], 62).numpy()
     numbers = [masking.number_to_predict(length, probability, most) for length in range(S + 1)]
-    rules = sampling.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, V - 1)
+    rules = sampling.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, V - 1, 0.8, 0.5)
     monkeypatch.setattr(sampling, "random_fraction", lambda state: 0.0)  # [MASK] for all tokens.
     monkeypatch.setattr(sampling, "shuffle", order_words)
     for row, ids in enumerate(pairs["input_ids"]):
@@ -177,6 +177,37 @@ def test_frequencies_of_positions_and_replacements(whole_words):
         assert words.tolist() == [[5, 24]]
         # Each token has its own random number.
         check(np.mean((inputs == MASK).reshape(-1, 2).all(axis=1)), (0.8 + 0.1 / V)**2, draws / 2)
+
+
+@pytest.mark.parametrize(("mask_fraction", "random_fraction"), [
+    (1, 0), (0, 1), (0, 0), (0, 0.25), (0.25, 0.75), (0.3, 0.6), (0.7, 0.3)])
+def test_other_fractions_of_replacements(pairs, mask_fraction, random_fraction):
+    """Of 23,000 masks; within 5 standard deviations, so that 0 and 1 are exact."""
+    inputs, labels = [], []
+    for epoch in range(6):
+        masked = mask(pairs, epoch, mask_fraction=mask_fraction, random_fraction=random_fraction)
+        is_masked = masked["masked_lm_weights"] == 1
+        inputs.append(np.take_along_axis(masked["input_ids"], masked["masked_lm_positions"], axis=1)[is_masked])
+        labels.append(masked["masked_lm_ids"][is_masked])
+    inputs, labels = np.concatenate(inputs), np.concatenate(labels)
+    kept = 1 - mask_fraction - random_fraction
+    for found, share in ((inputs == MASK, mask_fraction + random_fraction / V),
+                         (inputs == labels, kept + random_fraction / V),
+                         (inputs <= MASK, mask_fraction + random_fraction * 4 / V)):
+        assert abs(found.mean() - share) <= 5 * np.sqrt(max(share * (1 - share), 0) / len(inputs)) + 1e-12
+
+
+def test_the_default_draws_of_replacements(pairs):
+    """80% [MASK] and 10% random are the thresholds of earlier versions."""
+    choices = tf.constant([0, 3435973836, 3435973837, 3865470565, 3865470566, 2**32 - 1], tf.int64)
+
+    class Numbers:
+        def bits(self, indices, num_bits):
+            return tf.concat([choices, tf.zeros(6, tf.int64)], axis=0)[tf.newaxis]
+
+    replaced = dynamic_masking._sample_replacements(
+        tf.fill([1, 6], 9), VOCABULARY, InstanceSettings(max_seq_length=S), Numbers())
+    assert replaced.numpy().tolist() == [[MASK, MASK, 9, 9, 0, 0]]
 
 
 def test_a_note_says_if_a_record_has_room_for_fewer_masks():

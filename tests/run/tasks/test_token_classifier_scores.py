@@ -18,12 +18,12 @@ ENTITIES = ("O", "B-X", "I-X")
 @pytest.fixture
 def make_task(tmp_path, reference):
     """Function that returns a task which has read a file with this content for its split, "dev" or "test"."""
-    def make(split, content, labels=ENTITIES, **settings):
-        (tmp_path / "data.txt").write_text(content)
+    def make(split, content, labels=ENTITIES, name="data.txt", **settings):
+        (tmp_path / name).write_text(content)
         settings = FineTuningSettings(
             tuning=TuningSettings(do_eval=split == "dev", do_predict=split == "test"),
             tokenizer=TokenizerSettings(max_seq_length=9),
-            task=token_classifier.Settings(**{f"{split}_file": str(tmp_path / "data.txt"), **settings}))
+            task=token_classifier.Settings(**{f"{split}_file": str(tmp_path / name), **settings}))
         task = TokenClassifierTask(settings, TaskMetadata("token_classifier", 9, True, labels))
         task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
         return task
@@ -77,6 +77,22 @@ def test_predictions_are_an_additional_column_of_the_test_file(make_task, tmp_pa
     task.predict(lambda *_: make_logits(labels), None, str(tmp_path))
     assert (tmp_path / "test_predictions.txt").read_text() == "".join(
         f"{row} {row.split()[1]}\n" if row else "\n" for row in content.splitlines())
+
+
+def test_predictions_for_a_treebank_are_a_treebank(make_task, tmp_path, capsys):
+    """Other columns, comments, and multiword tokens are unchanged. The scores are those of the same labels."""
+    row = "{}\t{}\t_\t{}\t_\t_\t_\t_\t_\tX=1\n"
+    content = "# text = the lines\n" + row.format("1-2", "thelines", "_") + row.format(1, "the", "a") + row.format(
+        2, "line", "b") + "\n" + row.format(1, "stops", "c") + "\n"
+    for split in ("test", "dev"):
+        task = make_task(split, content, ("a", "b", "c"), "data.conllu", treebank_column="upos")
+        labels = task.features[split]["label_ids"].copy()
+        labels[labels != conll.IGNORED] = [0, 2, 2]
+        if split == "test":
+            task.predict(lambda *_, labels=labels: make_logits(labels), None, str(tmp_path))
+    assert (tmp_path / "test_predictions.conllu").read_text() == content.replace("line\t_\tb", "line\t_\tc")
+    assert "3 words, with the predicted labels in the column UPOS\n" in capsys.readouterr().out
+    assert task.score(make_logits(labels))["eval_accuracy"] == pytest.approx(2 / 3)
 
 
 def test_a_model_is_required():

@@ -14,6 +14,7 @@ from tests.data_prep.pretraining.instances.toy_corpora import VOCABULARY, make_r
     {}, {"do_whole_word_mask": True}, {"short_seq_prob": 1.0}, {"short_seq_prob": 0.0, "masked_lm_prob": 1.0},
     {"do_whole_word_mask": True, "masked_lm_prob": 1.0, "max_predictions_per_seq": 30}, {"masking": "dynamic"},
     {"max_seq_length": 5, "max_predictions_per_seq": 1}, {"max_seq_length": 300}, {"objective": "full_sentences"},
+    {"mask_fraction": 0.1, "random_fraction": 0.6},
     {"objective": "doc_sentences", "do_whole_word_mask": True}, {"objective": "sentence_order", "short_seq_prob": 0.5},
     {"objective": "full_sentences", "masking": "dynamic"}, {"objective": "doc_sentences", "pack_sequences": True},
     {"pack_sequences": True, "max_seq_length": 64},

@@ -1,10 +1,14 @@
 """Selection of masked tokens and their replacements."""
 
+import functools
+
 import numpy as np
 import pytest
 
+from bert_tf.errors import InputError
 from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import InstanceSettings, Sampler, instances, masking, sampling, sentence_pairs
+from run.pretraining.settings import RecordSettings
 
 VOCABULARY = masking.Vocabulary(size=9, cls_id=1, sep_id=2, mask_id=3,
                                 is_continuation=np.arange(9) == 8)  # token 8 is "##..."
@@ -88,6 +92,42 @@ def test_fractions_of_replacements(whole_words):
     assert np.mean(replacements == VOCABULARY.mask_id) == pytest.approx(0.8 + 0.1 / 9, abs=0.019)
     assert np.mean(replacements == sampling.KEEP) == pytest.approx(0.1, abs=0.014)
     assert set(replacements) == {sampling.KEEP, *range(9)}
+
+
+@pytest.mark.parametrize(("mask_fraction", "random_fraction"), [
+    (1, 0), (0, 1), (0, 0), (0, 0.25), (0.25, 0.75), (0.3, 0.6), (0.7, 0.3)])
+def test_other_fractions_of_replacements(mask_fraction, random_fraction):
+    """12,000 masks; five standard deviations of each fraction, so 0 and 1 are exact."""
+    text, rules, buffers = prepare(InstanceSettings(
+        max_seq_length=20, mask_fraction=mask_fraction, random_fraction=random_fraction), [4, 8, 5, 6, 7] * 4, 4000)
+    buffers.parts.reshape(-1, 4)[:] = 0, 8, 10, 17
+    count = Sampler(5).sample_all_masks(np.arange(0, 8001, 2), text, rules, buffers)
+    found = np.bincount(buffers.mask_replacements[:count] + 1, minlength=10) / count
+    expected = np.full(10, random_fraction / 9)
+    expected[sampling.KEEP + 1] = 1 - mask_fraction - random_fraction
+    expected[VOCABULARY.mask_id + 1] += mask_fraction
+    assert (np.abs(found - expected) <= 5 * np.sqrt(np.abs(expected * (1 - expected)) / count) + 1e-12).all()
+
+
+def test_the_default_rule_is_exactly_the_original():
+    """The original BERT compares its random numbers with 0.8 and 0.5."""
+    rules = prepare(InstanceSettings(), [], 1)[1]
+    assert (rules.mask_fraction, rules.keep_probability) == (0.8, 0.5)
+    assert "mask_fraction" not in InstanceSettings().describe()
+    assert InstanceSettings(mask_fraction=1, random_fraction=0).describe()["mask_fraction"] == 1
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"mask_fraction": 1.1}, "`mask_fraction`=1.1: must be at most 1"),
+    ({"random_fraction": -0.1}, "`random_fraction`=-0.1: must be at least 0"),
+    ({"mask_fraction": float("nan")}, "`mask_fraction`=nan: must be at least 0"),
+    ({"mask_fraction": 0.7, "random_fraction": 0.31},
+     "`mask_fraction`=0.7: must be at most 1 together with `random_fraction`=0.31")])
+@pytest.mark.parametrize("settings_class", [InstanceSettings, functools.partial(RecordSettings, masking="dynamic")])
+def test_invalid_fractions(settings_class, settings, message):
+    with pytest.raises(InputError) as error:
+        settings_class(**settings)
+    assert str(error.value) == message
 
 
 def test_vocabulary_of_a_tokenizer(reference_tokenizer):

@@ -108,12 +108,13 @@ def test_a_table_has_the_settings_of_its_first_start(make, model, trained, tmp_p
     data = run_state.fingerprint([str(tmp_path / "train.txt")])
     state_files.assert_holds(tmp_path / "out" / "table.json", {
         "init_checkpoint": run_state.fingerprint(checkpoint_files(str(model)), is_complete=True), "train_file": data,
-        "dev_file": data, "token_column": 0, "label_column": -1, "strict": False, "document_context": False,
-        "frozen_features": None, "lstm_width": 768, "lstm_dropout": 0.3, "frozen_learning_rate": 1e-3,
-        "frozen_epochs": 10.0, "all_features": True, "runs_per_row": 3, "max_seq_length": 12, "do_lower_case": True,
-        "strip_accents": None, "mixed_precision": "float32", "train_batch_size": 32, "random_seed": 12345,
-        "num_train_epochs": 3.0, "warmup_proportion": 0.1, "eval_steps": None, "early_stopping_evals": None,
-        "group_by_length": True, "learning_rate": 5e-5, "optimizer": "adamw",
+        "dev_file": data, "token_column": 0, "label_column": -1, "treebank_column": None, "strict": False,
+        "document_context": False, "frozen_features": None, "lstm_width": 768, "lstm_dropout": 0.3,
+        "frozen_learning_rate": 1e-3, "frozen_epochs": 10.0, "all_features": True, "runs_per_row": 3,
+        "max_seq_length": 12, "do_lower_case": True, "strip_accents": None, "mixed_precision": "float32",
+        "train_batch_size": 32, "random_seed": 12345, "num_train_epochs": 3.0, "warmup_proportion": 0.1,
+        "eval_steps": None, "early_stopping_evals": None, "group_by_length": True, "learning_rate": 5e-5,
+        "optimizer": "adamw",
         **{name: value for name, value in state_files.CHANGEABLE.items()
            if name not in ("learning_rate", "mixed_precision")}}, end="")
     with pytest.raises(InputError, match="contains a run with `lstm_width` 768, not 5; choose another directory"):

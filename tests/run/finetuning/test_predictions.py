@@ -1,0 +1,102 @@
+"""Predictions without training: the diagnostic data of GLUE, and ensembles of runs."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from bert_tf import models
+from bert_tf.errors import InputError
+from bert_tf.model_folder.task_metadata import TaskMetadata
+from data_prep.tasks.glue import NLI_LABELS
+from run.training import checkpoints
+from tests import scripts, toy_runs
+
+PAIRS = [("the line stops", "word"), ("the word", "the line"), ("line", "the stops line stops")] * 3
+
+
+def make_run(folder, reference, name, labels, scale=1.0, **sizes):
+    """Writes a run of a classifier of pairs with random weights, times `scale`."""
+    made = []
+
+    def make_model(config):
+        made.append(models.BertClassifier(config, len(labels)))
+        for variable in made[0].trainable_variables:
+            variable.assign(scale * variable)
+        return made[0]
+
+    toy_runs.write(folder, reference, {name: (TaskMetadata("classifier", 20, True, labels, pairs=True), make_model)},
+                   **sizes)
+    checkpoints.save_only_checkpoint(str(folder / name), made[0], 3)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    folder = tmp_path_factory.mktemp("predictions")
+    make_run(folder, reference, "one", NLI_LABELS)
+    make_run(folder, reference, "two", NLI_LABELS, scale=-1.5)
+    make_run(folder, reference, "wide", NLI_LABELS, hidden_size=16)
+    make_run(folder, reference, "others", ("a", "b", "c"))
+    toy_runs.write(folder, reference, {"weights": (
+        TaskMetadata("classifier", 20, True, NLI_LABELS, pairs=True), lambda config: models.BertClassifier(config, 3))})
+    shutil.copytree(folder / "one", folder / "vocabulary")
+    with (folder / "vocabulary" / "vocab.txt").open("r+") as file:
+        tokens = file.read().splitlines()
+        file.seek(0)
+        file.write("\n".join([*tokens[:-2], tokens[-1], tokens[-2]]) + "\n")
+    (folder / "ax").mkdir()
+    (folder / "ax" / "diagnostic.tsv").write_text("index\tsentence1\tsentence2\n" + "".join(
+        f"{number}\t{first}\t{second}\n" for number, (first, second) in enumerate(PAIRS)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield folder
+
+
+def predict(output_dir, **flags):
+    """Predicts ax; returns the probabilities."""
+    scripts.run_here("run.run_classifier", **{
+        "task_name": "ax", "data_dir": "ax", "output_dir": output_dir, "do_predict": True, "max_seq_length": 20,
+        **flags})
+    return np.loadtxt(output_dir / "test_results.tsv")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_model_of_mnli_predicts_the_diagnostic_data(tmp_path):
+    probabilities = predict(tmp_path, init_checkpoint="one", glue_submission=True)
+    assert (tmp_path / "AX.tsv").read_text() == "index\tprediction\n" + "".join(
+        f"{number}\t{NLI_LABELS[row.argmax()]}\n" for number, row in enumerate(probabilities))
+    with pytest.raises(InputError, match="task ax has no split 'dev'; must be one of test"):
+        predict(tmp_path, init_checkpoint="one", do_eval=True)
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_ensemble_without_labels(tmp_path):
+    """Labels of the majority of the probability; the members' directories are unchanged."""
+    members = [predict(tmp_path / name, init_checkpoint=name) for name in ("one", "two")]
+    found = predict(tmp_path / "both", ensemble="one,two", glue_submission=True)
+    np.testing.assert_allclose(found, np.mean(members, axis=0), rtol=1e-5)
+    assert np.abs(members[0] - members[1]).max() > 0.05
+    lines = (tmp_path / "both" / "AX.tsv").read_text().splitlines()[1:]
+    assert [line.split("\t")[1] for line in lines] == [NLI_LABELS[label] for label in found.argmax(axis=1)]
+    assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["AX.tsv", "test_results.tsv"]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("flags", "message"), [
+    ({"ensemble": "one,nowhere"}, "`ensemble`=nowhere: contains no finished run; name directories such as mrpc/run_1"),
+    ({"ensemble": "one,ax"}, "`ensemble`=ax: contains no finished run; name directories such as mrpc/run_1"),
+    ({"ensemble": "one,wide"}, "`ensemble`=wide: its config differs from the config of the first run"),
+    ({"ensemble": "one,others"}, "`ensemble`=others: contains the run of another task, with labels ('a', 'b', 'c') "
+                                 "instead of ('contradiction', 'entailment', 'neutral'); choose another directory"),
+    ({"ensemble": "one,vocabulary"},
+     "`ensemble`=vocabulary: its vocabulary differs from the vocabulary of the first run"),
+    ({"ensemble": "one,weights"},
+     "`ensemble`=weights: contains no checkpoint to evaluate; train first, or set `init_checkpoint`"),
+    ({"ensemble": "one,two", "output_dir": "two"},
+     "`output_dir`=two: contains a run; choose another directory for the results of `ensemble`"),
+])
+def test_rejected_ensembles(tmp_path, flags, message):
+    with pytest.raises(InputError) as error:
+        predict(**{"output_dir": tmp_path, **flags})
+    assert str(error.value) == message
+    assert list(tmp_path.iterdir()) == []
