@@ -69,6 +69,7 @@ TIERS = {
     "data_prep/machine/test_compilation.py": "extra_large",
     "data_prep/machine/test_processes.py": "large",
     "data_prep/pretraining/test_beam_runner.py": "extra_large",
+    "data_prep/pretraining/test_dask_cluster.py": "extra_large",
     "data_prep/pretraining/test_workers.py": "large",
     "data_prep/pretraining/test_workers.py::test_a_run_that_is_killed_resumes_and_creates_the_same_bytes":
         "extra_large",

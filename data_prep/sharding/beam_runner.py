@@ -14,6 +14,7 @@ import logging
 import os
 import re
 import shlex
+import time
 import traceback
 
 import apache_beam as beam
@@ -23,15 +24,16 @@ from apache_beam.runners.runner import create_runner
 from apache_beam.utils.shared import Shared
 
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote
+from bert_tf.files import is_remote, lock_output
 from data_prep.sharding import text_units
-from data_prep.sharding.manifest import Manifest
+from data_prep.sharding.manifest import Manifest, is_noted, write_note
 
 RUNNERS = {
     "direct": "DirectRunner",
     "dataflow": "DataflowRunner",
     "flink": "FlinkRunner",
     "spark": "SparkRunner",
+    "dask": "apache_beam.runners.dask.dask_runner.DaskRunner",  # Beam has no short name for it.
 }
 DIRECT_OPTIONS = (
     "--direct_running_mode=multi_processing",
@@ -62,7 +64,9 @@ def create_options(runner, beam_options="", num_workers=None):
         num_workers = num_workers or len(os.sched_getaffinity(0))
         arguments = [f"--direct_num_workers={num_workers}", *DIRECT_OPTIONS, *arguments]
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-    elif num_workers:
+    elif runner == "dask" and "--dask_npartitions" not in beam_options:
+        arguments.insert(0, "--dask_partition_size=1")  # The default is 128 shards, all for the same worker.
+    if num_workers and runner != "direct":
         raise InputError(f"`num_workers`={num_workers}: only works with `runner`=local or `runner`=direct; for "
                          f"{runner}, set the workers in `beam_options`")
     options = PipelineOptions(arguments, runner=RUNNERS[runner])
@@ -105,7 +109,9 @@ def check_paths(runner, paths):
 
 
 def create_shards(plan, manifest, options):
-    """Creates the missing shards of an output. The manifest records them when all of them are finished.
+    """Creates the missing shards of an output. Workers note each finished shard for the manifest.
+
+    If this process is killed, another run adds the notes to the manifest, and continues.
 
     Args:
       plan: shard_plan.ShardPlan. Workers must be able to open its files.
@@ -124,12 +130,11 @@ def create_shards(plan, manifest, options):
     _ = (pipeline
          | "MissingShards" >> beam.Create(manifest.missing)
          | "SpreadOverWorkers" >> beam.Reshuffle()
-         | "CreateShards" >> beam.ParDo(CreateShard(plan))
-         | "Gather" >> beam.combiners.ToList()
-         | "AddToManifest" >> beam.Map(add_to_manifest, manifest.path, plan.kind, made_from, plan.shard_files))
+         | "CreateShards" >> beam.ParDo(CreateShard(plan, made_from)))
     with _reraise_worker_errors():
         pipeline.run().wait_until_finish()
     manifest = Manifest(manifest.path, plan.kind, made_from, plan.shard_files)
+    manifest.collect_notes()
     if manifest.missing:
         raise OSError(f"{manifest.path}: {len(manifest.missing)} of {len(plan.units)} shards do not exist after the "
                       "run; workers must write to a file system that this machine can read")
@@ -137,11 +142,11 @@ def create_shards(plan, manifest, options):
 
 
 class CreateShard(beam.DoFn):
-    """Creates and writes the Shard with a given number. Adds its counts to Beam counters of the same names."""
+    """Creates, writes, and notes the Shard with a given number. Adds its counts to Beam counters of the same names."""
 
-    def __init__(self, plan):
-        """Stores the plan. `plan`: shard_plan.ShardPlan."""
-        self._plan = plan.to_portable()
+    def __init__(self, plan, made_from):
+        """Stores shard_plan.ShardPlan `plan` and the result of its `describe`, `made_from`."""
+        self._plan, self._made_from = plan.to_portable(), made_from
         self._shared = Shared()
 
     def setup(self):
@@ -149,17 +154,29 @@ class CreateShard(beam.DoFn):
         self._loaded = self._shared.acquire(self._plan.load)
 
     def process(self, index):
-        """Yields the Shard."""
-        with text_units.TextReader() as reader:
-            shard = self._loaded.create_shard(self._loaded.create_task(index, reader))
+        """Creates shard number `index`, unless another worker has just finished it."""
+        plan = self._loaded
+        with _wait_for_lock(plan.shard_files[index][0]):
+            if is_noted(plan.manifest_path, self._made_from, index):
+                return
+            with text_units.TextReader() as reader:
+                shard = plan.create_shard(plan.create_task(index, reader))
+            write_note(plan.manifest_path, self._made_from, shard, plan.shard_files[index])
         for name, number in dataclasses.asdict(shard.counts).items():
             beam.metrics.Metrics.counter("shards", name).inc(number)
-        yield shard
 
 
-def add_to_manifest(created, path, *arguments):
-    """Adds `created`, a list of Shard, to the manifest at `path`. For the other arguments, see Manifest."""
-    Manifest(path, *arguments).add(*created)
+@contextlib.contextmanager
+def _wait_for_lock(path):
+    """Locks a shard in a context. If its driver was killed, a worker may still be writing the shard."""
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(lock_output(None, path))
+                break
+            except InputError:
+                time.sleep(0.5)
+        yield
 
 
 @contextlib.contextmanager

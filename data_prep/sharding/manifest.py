@@ -3,6 +3,9 @@
 A JSON file next to the output. It lets an interrupted run resume, and prevents mixing shards of different settings.
 Fields: "format"; "made_from", the result of `describe`; "shards", one item per shard: null until it is finished, then
 its counts and its files, with the size, the SHA-256, and the SHA-256 of a sample of the bytes of each.
+
+The workers of a cluster cannot update this file together. Each writes a note for a finished shard instead: a JSON file
+with its index, its item of "shards", and the SHA-256 of "made_from". The driver adds the notes to the manifest.
 """
 
 import dataclasses
@@ -12,7 +15,20 @@ import os
 
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.files import exists, is_file, is_remote, modified_ns, new_file, open_bytes, read_bytes, read_json, size
+from bert_tf.files import (
+    exists,
+    is_file,
+    is_remote,
+    matching,
+    modified_ns,
+    new_file,
+    open_bytes,
+    read_bytes,
+    read_json,
+    read_json_object,
+    remove,
+    size,
+)
 
 SUFFIX = paths.MANIFEST_SUFFIX
 FORMAT = 1
@@ -34,6 +50,31 @@ def describe(input_files, flags, vocab_file=None):
         inputs.append({"path": path if is_remote(path) else os.path.realpath(path),
                        "bytes": size(path), "modified_ns": modified_ns(path)})
     return {"flags": flags, **vocabulary, "inputs": inputs}
+
+
+def _note_path(manifest_path, number):
+    """Returns the path of a shard's note; its suffix keeps it out of patterns of records. `number`: int, or "*"."""
+    return f"{manifest_path.removesuffix(SUFFIX)}.shard-{number}{SUFFIX}"
+
+
+def write_note(manifest_path, made_from, shard, shard_files):
+    """Writes the note of a finished shard.
+
+    Args:
+      manifest_path: Path of the manifest.
+      made_from: Result of `describe`.
+      shard: shards.Shard.
+      shard_files: Paths of its files.
+    """
+    with new_file(_note_path(manifest_path, shard.index)) as file:
+        json.dump({"made_from": _digest_json(made_from), "index": shard.index,
+                   "shard": _create_entry(shard, shard_files)}, file)
+
+
+def is_noted(manifest_path, made_from, number):
+    """Returns whether a worker noted this shard in a run with these inputs and settings. See `write_note`."""
+    path = _note_path(manifest_path, number)
+    return exists(path) and read_json_object(path).get("made_from") == _digest_json(made_from)
 
 
 class Manifest:
@@ -74,6 +115,10 @@ class Manifest:
                 raise InputError(f"{path}: does not match the shards of this run; delete it to regenerate all shards")
             self._content = content
         shards = self._content["shards"]
+        self._notes = matching(_note_path(path, "*"))
+        for note in map(read_json_object, self._notes):
+            if note.get("made_from") == _digest_json(self._content["made_from"]):
+                shards[note["index"]] = note["shard"]
         finished = [i for i, shard in enumerate(shards) if shard]
         damaged = [i for i in finished if not _has_sizes(shard_files[i], shards[i]["files"])]
         self.num_damaged = len(damaged)
@@ -90,14 +135,34 @@ class Manifest:
         finished = [shard["counts"] for shard in self._content["shards"] if shard]
         return sum(map(self._kind.counts.from_json, finished), self._kind.counts())
 
-    def add(self, *shards):
-        """Adds finished shards (shards.Shard), and updates the file."""
-        for shard in shards:
-            files = [{**file, "sample": _compute_sample_digest(path)}
-                     for path, file in zip(self._shard_files[shard.index], shard.files, strict=True)]
-            self._content["shards"][shard.index] = {"files": files, "counts": dataclasses.asdict(shard.counts)}
+    def add(self, shard):
+        """Adds a finished shards.Shard, and updates the file."""
+        self._content["shards"][shard.index] = _create_entry(shard, self._shard_files[shard.index])
+        self._write()
+
+    def collect_notes(self):
+        """Updates the file with the shards that were noted, and removes the notes. Call it under the output's lock."""
+        if self._notes:
+            self._write()
+        for note in self._notes:
+            remove(note)
+        self._notes = []
+
+    def _write(self):
         with new_file(self.path) as file:
             json.dump(self._content, file, indent=1)
+
+
+def _create_entry(shard, shard_files):
+    """Returns the item of a finished shards.Shard in a manifest; `shard_files`: paths of its files."""
+    files = [{**file, "sample": _compute_sample_digest(path)}
+             for path, file in zip(shard_files, shard.files, strict=True)]
+    return {"files": files, "counts": dataclasses.asdict(shard.counts)}
+
+
+def _digest_json(value):
+    """Computes the SHA-256 of a JSON value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def _read(path, kind):

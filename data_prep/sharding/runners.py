@@ -26,6 +26,8 @@ def choose_runner(settings, files):
         return functools.partial(local_runner.create_shards, num_workers=settings.num_workers)
     if not importlib.util.find_spec("apache_beam"):
         raise InputError(f"`runner`={settings.runner}: requires Apache Beam; run pip install -e '.[beam]'")
+    if settings.runner == "dask" and not importlib.util.find_spec("distributed"):
+        raise InputError("`runner`=dask: requires Dask; run pip install -e '.[dask]'")
     from data_prep.sharding import beam_runner
 
     beam_runner.check_paths(settings.runner, files)

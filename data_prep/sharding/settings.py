@@ -6,7 +6,7 @@ import math
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 
-RUNNERS = ("local", "direct", "dataflow", "flink", "spark")  # All except "local" are Apache Beam's.
+RUNNERS = ("local", "direct", "dataflow", "flink", "spark", "dask")  # All except "local" are Apache Beam's.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,8 @@ class ShardSettings(Settings):
                "sizes and a sample of their bytes.")
     runner: str = setting(
         "local", "Where to create shards; the output does not depend on it. local: on this machine. The other runners "
-                 "are Apache Beam's (pip install -e '.[beam]'). direct: also on this machine, to try Beam. The "
+                 "are Apache Beam's (pip install -e '.[beam]'; for dask, '.[dask]'). direct: also on this machine, to "
+                 "try Beam. dask: the cluster of --beam_options=--dask_client_address=tcp://HOST:PORT. The "
                  "workers of a cluster must be able to open all paths, and must have this project installed.",
         choices=RUNNERS)
     beam_options: str = setting(

@@ -132,6 +132,7 @@ def complete(plan, create_shards, start, *, num_output_shards, verify, announce)
     missing = manifest.missing
     if missing:
         with _lock_shards(plan, missing):
+            manifest.collect_notes()
             manifest = create_shards(plan, manifest)
     return Summary(plan.format_counts(manifest.counts), manifest.counts, len(plan.units), len(missing),
                    sum(plan.units[i].num_bytes for i in missing), time.perf_counter() - start)

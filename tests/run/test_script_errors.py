@@ -20,6 +20,7 @@ ERRORS = {  # Module -> part of the error message without flags, or with those o
     "data_prep.create_pretraining_data": "--input_file is required",
     "data_prep.inspect_records": "--input_file is required",
     "data_prep.learn_vocab": "--input_file is required",
+    "data_prep.split_sentences": "--input_file is required",
     "run.analyze_attention": "--init_checkpoint is required",
     "run.answer": "--init_checkpoint is required, or --saved_model, or --model",
     "run.attention_report": "--output_file is required",

@@ -94,7 +94,7 @@ def test_errors_of_workers(create, tmp_path, write, monkeypatch):
     (tmp_path / "full" / "a-00000-of-00007.tfrecord.partial").mkdir(parents=True)
     with pytest.raises(OSError, match=r"^/\S*a-00000-of-00007\.tfrecord: cannot be written: Is a directory$"):
         create(tmp_path / "full")
-    monkeypatch.setattr(beam_runner, "add_to_manifest", lambda *_: None)
+    monkeypatch.setattr(beam_runner, "write_note", lambda *_: None)
     with pytest.raises(OSError, match=r"a\.tfrecord\.manifest\.json: 7 of 7 shards do not exist after the run"):
         create(tmp_path / "elsewhere")
 
@@ -120,6 +120,9 @@ def test_options(runner, beam_options, expected):
      "argument --direct_num_workers: invalid int value: 'two'"),
     ({"runner": "dataflow", "beam_options": "--project=some-project"}, [],
      "`beam_options`=--project=some-project: .*Missing GCS path option: temp_location"),
+    ({"runner": "dask", "beam_options": "--dask_npartitions=x"}, [], "argument --dask_npartitions: invalid int value"),
+    ({"runner": "dask"}, ["text.txt"], "`runner`=dask: text.txt: must be an absolute path"),
+    ({"runner": "dask", "num_workers": 2}, [], "`num_workers`=2: only works with `runner`=local or `runner`=direct"),
     ({"runner": "flink", "num_workers": 2}, [], "`num_workers`=2: only works with `runner`=local or `runner`=direct"),
     ({"runner": "dataflow"}, ["gs://bucket/vocab.txt", "corpus/a.txt"],
      r"`runner`=dataflow: corpus/a\.txt: must be a path that begins with gs://"),

@@ -46,6 +46,23 @@ def test_unchanged_files(output):
     assert read(output).num_changed == 0
 
 
+@pytest.mark.parametrize("is_current", [True, False])
+def test_notes_of_workers(tmp_path, is_current):
+    """A note of a run with other inputs is removed."""
+    path, files = str(tmp_path / "a.tfrecord.manifest.json"), [(str(tmp_path / f"{i}.tfrecord"),) for i in range(2)]
+    pathlib.Path(files[1][0]).write_bytes(b"records")
+    entry = {"file": "1.tfrecord", "bytes": 7, "sha256": hashlib.sha256(b"records").hexdigest()}
+    manifest.write_note(path, MADE_FROM if is_current else {**MADE_FROM, "flags": {"masking": "dynamic"}},
+                        Shard(1, [entry], ShardCounts(99)), files[1])
+    assert not pathlib.Path(path).exists()
+    read = manifest.Manifest(path, KIND, MADE_FROM, files)
+    assert read.missing == ([0] if is_current else [0, 1])
+    assert read.counts == ShardCounts(99 * is_current)
+    read.collect_notes()
+    assert not [*tmp_path.glob("*.shard-*")]
+    assert manifest.Manifest(path, KIND, MADE_FROM, files, verify=True).missing == read.missing
+
+
 def test_manifests_of_early_versions_have_no_samples(output):
     content = json.loads(pathlib.Path(output[0]).read_text())
     del content["shards"][0]["files"][0]["sample"]
