@@ -1,27 +1,41 @@
-"""Official metrics of classification and regression tasks, by name."""
+"""Official metrics of classification and regression tasks, by name.
+
+SciPy and scikit-learn take a second to import, so that happens with the first evaluation.
+"""
 
 import numpy as np
-from scipy import special, stats
-from sklearn import metrics
 
 
-def _correlation(statistic):
-    """Wraps a SciPy function. Constant labels or predictions score 0, as in scikit-learn's Matthews correlation."""
+def _score(name, **options):
+    """Wraps a function of scikit-learn's metrics."""
     def metric(labels, predictions):
-        return statistic(labels, predictions).statistic if np.ptp(labels) and np.ptp(predictions) else 0.0
+        from sklearn import metrics
+
+        return getattr(metrics, name)(labels, predictions, **options)
+
+    return metric
+
+
+def _correlation(name):
+    """Wraps a function of SciPy. Constant labels or predictions score 0, as in scikit-learn's Matthews correlation."""
+    def metric(labels, predictions):
+        from scipy import stats
+
+        is_defined = np.ptp(labels) and np.ptp(predictions)
+        return getattr(stats, name)(labels, predictions).statistic if is_defined else 0.0
 
     return metric
 
 
 # Functions of labels and predictions: IDs [n], 0 or 1 per label [n, labels], or numbers [n].
 METRICS = {
-    "accuracy": metrics.accuracy_score,
-    "f1": metrics.f1_score,
-    "macro_f1": lambda labels, predictions: metrics.f1_score(labels, predictions, average="macro", zero_division=0),
-    "micro_f1": lambda labels, predictions: metrics.f1_score(labels, predictions, average="micro", zero_division=0),
-    "matthews_corrcoef": metrics.matthews_corrcoef,
-    "pearson": _correlation(stats.pearsonr),
-    "spearman": _correlation(stats.spearmanr),
+    "accuracy": _score("accuracy_score"),
+    "f1": _score("f1_score"),
+    "macro_f1": _score("f1_score", average="macro", zero_division=0),
+    "micro_f1": _score("f1_score", average="micro", zero_division=0),
+    "matthews_corrcoef": _score("matthews_corrcoef"),
+    "pearson": _correlation("pearsonr"),
+    "spearman": _correlation("spearmanr"),
 }
 
 
@@ -63,8 +77,9 @@ def average_logits(logits, regression=False, multi_label=False):
     if regression:
         averaged = logits.mean(axis=0)
     elif multi_label:  # The logarithm of p / (1 - p), where p and 1 - p are sums over models.
-        averaged = special.logsumexp(special.log_expit(logits), axis=0) - special.logsumexp(
-            special.log_expit(-logits), axis=0)
+        positive, negative = -np.logaddexp(0, -logits), -np.logaddexp(0, logits)  # log p and log(1 - p)
+        averaged = np.logaddexp.reduce(positive) - np.logaddexp.reduce(negative)
     else:
-        averaged = special.logsumexp(special.log_softmax(logits, axis=-1), axis=0) - np.log(len(logits))
+        logits -= np.logaddexp.reduce(logits, axis=-1, keepdims=True)
+        averaged = np.logaddexp.reduce(logits) - np.log(len(logits))
     return averaged.astype(np.float32)

@@ -1,10 +1,8 @@
-"""Plots of results."""
+"""Plots of results. Matplotlib takes half a second to import, so that happens with the first plot."""
 
 import os
 
 import numpy as np
-from matplotlib.figure import Figure  # pyplot would require a display
-from sklearn import metrics
 
 from bert_tf.files import new_file
 
@@ -20,10 +18,12 @@ def confusion_matrix(path, labels, predictions, names):
       labels, predictions: int [n]. Label IDs.
       names: Sequence of str. Label names in the order of their IDs.
     """
+    from sklearn import metrics
+
     counts = metrics.confusion_matrix(labels, predictions, labels=range(len(names)))
     fractions = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
     size = min(20, 3 + 0.5 * len(names))
-    figure = Figure(figsize=(size + 1, size), layout="constrained")
+    figure = _create_figure(figsize=(size + 1, size), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(fractions, cmap="Blues", vmin=0, vmax=1)
     if counts.size <= MOST_CELLS_WITH_NUMBERS:
@@ -49,7 +49,7 @@ def loss_curves(folder, training, evaluation):
     evaluated = evaluation.curves()
     scores = {name: curve for name, curve in evaluated.items() if "loss" not in name}
     losses = {name: curve for name, curve in evaluated.items() if "loss" in name}
-    figure = Figure(figsize=(8, 8 if scores else 5), layout="constrained")
+    figure = _create_figure(figsize=(8, 8 if scores else 5), layout="constrained")
     panels = figure.subplots(2 if scores else 1, squeeze=False, sharex=True)
     panel = panels[0][0]
     for name, curve in training.curves().items():
@@ -83,7 +83,8 @@ def search_results(path, trials, metric):
         if score is not None:
             scores[sizes.index(size), epochs.index(number), rates.index(rate)] = score
     lowest, highest = np.nanmin(scores), np.nanmax(scores)
-    figure = Figure(figsize=(1.5 + len(sizes) * (1 + 0.9 * len(rates)), 2 + 0.6 * len(epochs)), layout="constrained")
+    figure = _create_figure(figsize=(1.5 + len(sizes) * (1 + 0.9 * len(rates)), 2 + 0.6 * len(epochs)),
+                            layout="constrained")
     panels = figure.subplots(1, len(sizes), squeeze=False, sharey=True)[0]
     for panel, size, cells in zip(panels, sizes, scores, strict=True):
         image = panel.imshow(cells, cmap="Blues", vmin=lowest, vmax=highest, aspect="auto")
@@ -108,7 +109,7 @@ def score_over_latency(path, points, metric):
       points: List of (model, format, milliseconds, score).
       metric: Name of the score.
     """
-    figure = Figure(figsize=(8, 5), layout="constrained")
+    figure = _create_figure(figsize=(8, 5), layout="constrained")
     panel = figure.subplots()
     for kind in dict.fromkeys(kind for _, kind, _, _ in points):
         kind_points = [(model, latency, score) for model, each, latency, score in points if each == kind]
@@ -123,6 +124,13 @@ def score_over_latency(path, points, metric):
     panel.grid(alpha=0.3, which="both")
     panel.legend()
     _save(figure, path)
+
+
+def _create_figure(**options):
+    """Creates a matplotlib Figure."""
+    from matplotlib.figure import Figure  # pyplot would require a display
+
+    return Figure(**options)
 
 
 def _save(figure, path):

@@ -4,7 +4,6 @@ import os
 
 import numpy as np
 import tensorflow as tf
-from scipy import special
 
 from bert_tf import losses
 from bert_tf.cli.script import warn
@@ -114,9 +113,9 @@ class SpanLabelerTask(Task):
         averaged, penalty = {}, self._padding_penalty
         for name in ("start_logits", "end_logits"):
             logits = np.stack([each[name] + penalty for each in outputs]).astype(np.float64)  # [models, windows, S]
-            totals = np.logaddexp.reduceat(special.logsumexp(logits, axis=2), firsts, axis=1)
+            totals = np.logaddexp.reduceat(np.logaddexp.reduce(logits, axis=2), firsts, axis=1)
             logits -= np.repeat(totals, counts, axis=1)[:, :, np.newaxis]
-            averaged[name] = (special.logsumexp(logits, axis=0) - np.log(len(outputs))).astype(np.float32)
+            averaged[name] = (np.logaddexp.reduce(logits) - np.log(len(outputs))).astype(np.float32)
         return averaged
 
     @property

@@ -3,9 +3,6 @@
 import itertools
 import os
 
-from seqeval import metrics as entity_metrics
-from sklearn import metrics
-
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
 from data_prep.tasks import conll, treebank
@@ -39,6 +36,9 @@ class TokenClassifierTask(Task):
 
     def score(self, outputs):
         """Computes F1, precision, and recall by seqeval for entities; accuracy and macro F1 for other labels."""
+        from seqeval import metrics as entity_metrics  # These take a second to import.
+        from sklearn import metrics
+
         labels, predicted = self.data.examples("dev").labels, self._predict_labels("dev", outputs)
         words = _flat(labels), _flat(predicted)
         loss = float(self.loss(outputs, self.features["dev"])["loss"])
@@ -91,6 +91,9 @@ class TokenClassifierTask(Task):
 
     def _scores_by_label(self, labels, predicted):
         """Formats a table of precision, recall, and F1 as text."""
+        from seqeval import metrics as entity_metrics
+        from sklearn import metrics
+
         if not self._has_entities:
             return metrics.classification_report(_flat(labels), _flat(predicted), digits=4, zero_division=0)
         if {*_flat(labels), *_flat(predicted)} <= {conll.OUTSIDE}:  # seqeval cannot create a table for these.

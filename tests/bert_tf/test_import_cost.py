@@ -42,6 +42,14 @@ def test_tensorflow_does_not_import_keras_3():
                "print(*{'keras', 'tf_keras', 'sklearn', 'matplotlib'} & {*sys.modules})") == {"tf_keras"}
 
 
+def test_training_starts_without_packages_for_results():
+    unwanted = {"keras", "sklearn", "scipy.stats", "matplotlib", "seqeval"}
+    loaded = run("import sys\nfrom bert_tf.cli import script\nscript.prepare_tensorflow()\n"
+                 "import run.finetuning.job, run.pretraining.job, run.tasks\nprint(*sys.modules)")
+    assert "tensorflow" in loaded
+    assert not unwanted & loaded, "find out which with python -X importtime"
+
+
 def test_tokenization_imports_names_on_first_use():
     run("import sys\nfrom bert_tf import tokenization\n"
         "assert tokenization.read_vocabulary.__module__ == 'bert_tf.tokenization.vocabulary'\n"
