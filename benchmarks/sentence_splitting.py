@@ -58,6 +58,8 @@ def measure(settings):
     lines = (tokenization.read_lines("input_file", settings.input_file) if settings.input_file
              else topic_paragraphs())
     paragraphs = [" ".join(line.split()) for line in lines if line.strip()]
+    if not paragraphs:
+        raise InputError("contains no text", "input_file", settings.input_file)
     paragraphs *= -(-settings.turn_bytes // tokenization.bytes_of(paragraphs))
     megabytes = tokenization.bytes_of(paragraphs) / 1e6
     with measurements.on_cores(1):

@@ -131,7 +131,7 @@ def attention_core(query, key, value, bias, drop):
 
 @tf.custom_gradient
 def gelu_from_input(x):
-    """tf.nn.gelu(x, approximate=True), whose gradient is computed from x alone.
+    """tf.nn.gelu(x, approximate=True), whose gradient is computed only from x.
 
     GELU is x s with s = (1 + tanh u) / 2. The gradient writes s as sigmoid(2 u): XLA would merge a second tanh with the
     first one, and keep it from the forward to the backward pass.

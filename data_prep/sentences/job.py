@@ -35,6 +35,7 @@ def run(settings):
         except InputError as error:
             raise InputError(error.problem, "output_dir", settings.output_dir) from error
     output_file = os.path.join(settings.output_dir, OUTPUT_FILE)
+    paths.check_replaceable("output_dir", output_file)
     summary = split_sentences(
         input_files, output_file, settings.language, settings.format,
         num_output_shards=settings.shards.num_output_shards, max_shard_bytes=settings.shards.max_shard_bytes,

@@ -6,9 +6,8 @@ import re
 from bert_tf.cli import places
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
+from data_prep.sentences import formats
 from data_prep.sharding import ShardSettings
-
-FORMATS = ("auto", "text", "json", "doc")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +31,7 @@ class SentenceSettings(Settings):
         "auto", "Format of the text. text: one paragraph per line, and a blank line between documents. json: a JSON "
                 "object per line, a document with the key text. doc: WikiExtractor's documents, from a line with <doc "
                 "...> to </doc>. auto: detect the format of each file from its first line that is not blank.",
-        choices=FORMATS)
+        choices=("auto", *formats.ENDS))
     shards: ShardSettings = dataclasses.field(default_factory=ShardSettings)
 
     def check(self):

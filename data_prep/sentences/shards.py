@@ -103,14 +103,14 @@ class SentenceTask:
       passages: List of Passage.
       output_file: Path of the shard.
       language: str. Code of the language.
-      empty_error: str. Message of the error if the passages contain no sentence.
+      empty_error: InputError, to be raised if the passages contain no sentence.
     """
 
     index: int
     passages: list
     output_file: str
     language: str
-    empty_error: str
+    empty_error: InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,10 +146,10 @@ class SentencePlan(shard_plan.ShardPlan):
                             list(reader.read(text_units.Unit((each,)), on_progress)))
                     for each in self.units[index].ranges]
         if len(self.units) == 1:
-            empty_error = f"no sentence in {text_units.describe_paths(self.input_files)}; {REQUIREMENT}"
+            empty_error = text_units.create_empty_error(self.input_files, REQUIREMENT)
         else:
-            empty_error = (f"{text_units.describe_shard(self.units, index)} would contain no sentence; "
-                           f"{text_units.FEWER_SHARDS}")
+            empty_error = InputError(f"{text_units.describe_shard(self.units, index)} would contain no sentence; "
+                                     f"{text_units.FEWER_SHARDS}")
         return SentenceTask(index, passages, self.shard_files[index][0], self.language, empty_error)
 
     def format_counts(self, counts):
@@ -191,7 +191,7 @@ def create_shard(task, progress=no_progress):
                 num_sentences += len(sentences)
                 num_written += len(data)
         if not num_sentences:
-            raise InputError(task.empty_error)
+            raise task.empty_error
     entry = {"file": os.path.basename(task.output_file), "bytes": num_written, "sha256": digest.hexdigest()}
     counts = Counts(num_bytes, num_documents, num_sentences, num_written, decoder.num_garbled)
     return Shard(task.index, [entry], counts)

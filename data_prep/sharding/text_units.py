@@ -41,7 +41,8 @@ class TextLayout:
 
 
 # Input of records. As in the original BERT, a file must end with a blank line to end its last document.
-SENTENCES = TextLayout(lambda path, line: is_blank(line), False, "input files must have one sentence per line")
+SENTENCES = TextLayout(lambda path, line: is_blank(line), False,
+                       "input files must have one sentence per line and a blank line after each document")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,15 +89,15 @@ def plan_units(paths, num_units=1, max_bytes=0, layout=SENTENCES):
     sizes = [_get_text_size(path) for path in paths]
     total = sum(sizes)
     if not total and num_units > 1:
-        raise create_empty_error(paths, layout)
+        raise create_empty_error(paths, layout.requirement)
     if max_bytes:
         num_units = max(num_units, -(-total // max_bytes))
     boundaries = [0]
     with TextReader() as reader:
         for k in range(1, num_units):
             after = _create_unit(paths, sizes, max(total * k // num_units, boundaries[-1] + 1) - 1, total)
-            boundary = total - after.num_bytes + _count_bytes_to_next_document(reader, after, max_bytes,
-                                                                                      layout)
+            boundary = total - after.num_bytes + _count_bytes_to_next_document(
+                reader, after, max_bytes, layout)
             if boundary >= total:
                 raise InputError(f"{total:,} bytes of text cannot be split into {num_units} shards: too few "
                                  f"documents; {FEWER_SHARDS}")
@@ -104,9 +105,9 @@ def plan_units(paths, num_units=1, max_bytes=0, layout=SENTENCES):
     return [_create_unit(paths, sizes, start, stop) for start, stop in itertools.pairwise([*boundaries, total])]
 
 
-def create_empty_error(paths, layout=SENTENCES):
-    """Creates the InputError for text files without a sentence."""
-    return InputError(f"no sentence in {describe_paths(paths)}; {layout.requirement}")
+def create_empty_error(paths, requirement=SENTENCES.requirement):
+    """Creates the InputError for text files without a sentence; requirement: see TextLayout."""
+    return InputError(f"no sentence in {describe_paths(paths)}; {requirement}")
 
 
 def describe_shard(units, index):
@@ -237,6 +238,6 @@ def _count_bytes_to_next_document(reader, part, max_bytes, layout):
         if layout.ends_document(path, line):
             break
         if max_bytes and position > max_bytes:
-            raise InputError(f"{path}: contains no blank line in {position:,} bytes; end documents with blank lines, "
-                             "or set `max_shard_mb`=0 to keep the complete text in memory")
+            raise InputError(f"{path}: contains no end of a document in {position:,} bytes; {layout.requirement}; to "
+                             "keep the complete text in memory, set `max_shard_mb`=0")
     return position

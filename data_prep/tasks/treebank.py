@@ -97,8 +97,8 @@ def read_labels(path, column):
     decoder = files.LineDecoder()
     rows = list(_read_rows(path, decoder))
     sentences = [words for words, _ in _group_words(path, rows)]
-    lines, words = ([[word[0] for word in sentence] for sentence in sentences],
-                    [[columns[1] for _, columns in sentence] for sentence in sentences])
+    lines = [[line for line, _ in sentence] for sentence in sentences]
+    words = [[columns[1] for _, columns in sentence] for sentence in sentences]
     if column is None:
         return conll.Sentences(path, rows, lines, words, None, decoder.num_garbled)
     labels = [[columns[LABEL_COLUMNS[column]] for _, columns in sentence] for sentence in sentences]
@@ -166,12 +166,12 @@ def _select_words(path, rows):
                 raise InputError(f"{path}:{line}: ID {columns[0]!r}: must be an integer, a range, or a decimal")
             continue
         words.append((line, columns))
-        if int(columns[0]) != len(words):
+        if columns[0] != str(len(words)):
             raise InputError(f"{path}:{line}: ID {columns[0]}: must be {len(words)}")
     return words
 
 
 def _parse_head(path, line, text, num_words):
-    if not (text.isdecimal() and int(text) <= num_words):
+    if text not in map(str, range(num_words + 1)):
         raise InputError(f"{path}:{line}: HEAD {text!r}: must be a number from 0 to {num_words}")
     return int(text) - 1

@@ -129,27 +129,28 @@ class FineTuningSettings(Settings):
 
     @property
     def checkpoint(self):
-        """See Settings. The first run of an ensemble supplies unset values."""
-        return ("ensemble", self.tuning.ensemble[0]) if self.tuning.ensemble else super().checkpoint
+        """See Settings. The first run of an ensemble supplies unset values; raises InputError unless all runs exist."""
+        if not self.tuning.ensemble:
+            return super().checkpoint
+        for folder in self.tuning.ensemble:
+            paths.check_folder("ensemble", folder)
+            with paths.convert_remote_errors("ensemble"):
+                if not (has_run(folder) and files.exists(os.path.join(folder, TASK_FILE))):
+                    raise InputError("contains no finished run; name directories such as mrpc/run_1", "ensemble",
+                                     folder)
+        return "ensemble", self.tuning.ensemble[0]
 
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do, or if an output would overwrite data."""
         if not self.tuning.splits:
             raise InputError("nothing to do; set `do_train`, `do_eval`, or `do_predict`")
-        if self.tuning.ensemble:
-            self._check_ensemble()
-        names = ("train_file", "dev_file", "test_file", "predict_file")
-        paths.check_files_not_overwritten("output_dir", self.training.output_dir, OUTPUT_FILES, {
-            name: getattr(self.task, name, None) for name in names})
-
-    def _check_ensemble(self):
         output_dir = self.training.output_dir
-        if any(files.exists(os.path.join(output_dir, name)) for name in RUNS):
+        if self.tuning.ensemble and any(files.exists(os.path.join(output_dir, name)) for name in RUNS):
             raise InputError("contains a run; choose another directory for the results of `ensemble`", "output_dir",
                              output_dir)
-        for folder in self.tuning.ensemble:
-            if not (has_run(folder) and files.exists(os.path.join(folder, TASK_FILE))):
-                raise InputError("contains no finished run; name directories such as mrpc/run_1", "ensemble", folder)
+        names = ("train_file", "dev_file", "test_file", "predict_file")
+        paths.check_files_not_overwritten("output_dir", output_dir, OUTPUT_FILES, {
+            name: getattr(self.task, name, None) for name in names})
 
     @property
     def splits(self):

@@ -44,7 +44,7 @@ class TrainingSettings(Settings):
                                most=LARGEST_SEED)
 
     def check(self):
-        self.profiled_steps  # noqa: B018
+        _ = self.profiled_steps  # Checks `profile_steps`.
 
     @property
     def profiled_steps(self):

@@ -121,7 +121,7 @@ class TrainingRun:
         self._count_flops = count_flops
         self._matmul_rate = None
         self._compute_dtype = model.compute_dtype
-        self._first_message = (COMPILING_FOR_MINUTES if strategies.device_type(strategy) == "TPU" else COMPILING)
+        self._first_message = COMPILING_FOR_MINUTES if strategies.device_type(strategy) == "TPU" else COMPILING
         self._writes = strategies.is_chief(strategy)
         metrics_log.check(settings.output_dir)
         self._best = BestWeights(settings.output_dir, model, writes=self._writes)
@@ -156,7 +156,7 @@ class TrainingRun:
         self._phases = self._phase = None
         self._is_first_loop = True  # The first loop of a phase includes compilation.
         self._preemption = None
-        self._profile = Profile(settings.profiled_steps if self._writes else None, settings.output_dir)
+        self._profile = Profile(settings.profiled_steps, settings.output_dir, self._writes)
         self._supersedes = False
 
     @property

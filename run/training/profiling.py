@@ -11,16 +11,18 @@ class Profile:
     Args:
       steps: Tuple of int, the first and last step, 1-based; None records nothing.
       folder: Path of the directory to write to.
+      writes: bool. Whether this process records. All workers call `count_steps`, because they must run the same loops.
     """
 
-    def __init__(self, steps, folder):
+    def __init__(self, steps, folder, writes=True):
         self._first, self._last = steps or (0, 0)
         self._folder = folder
+        self._writes = writes
         self._is_recording = False
 
     def begin(self, step):
         """Starts to record if the step after `step` is the first one."""
-        if step + 1 == self._first:
+        if self._writes and step + 1 == self._first:
             tf.profiler.experimental.start(self._folder)
             self._is_recording = True
 

@@ -132,6 +132,13 @@ def test_too_little_text_for_shards(write, split, content, message):
         split([write("a.txt", content)], num_output_shards=2)
 
 
+def test_a_document_that_is_too_long(write, split):
+    path = write("a.txt", '<doc title="T">\n' + "A line.\n" * 300 + "</doc>\n")
+    with pytest.raises(InputError, match=r"a\.txt: contains no end of a document in 1,\d\d\d bytes; input files must "
+                                         r"have text in one of .* `format`; to keep the .*, set `max_shard_mb`=0$"):
+        split([path], max_shard_bytes=1000)
+
+
 def test_an_error_leaves_no_partial_file(tmp_path, write, split):
     path = write("a.jsonl", '{"text": "One."}\n{"text"\n')
     with pytest.raises(InputError, match=r"a\.jsonl: the line from byte 17 is not a JSON object"):

@@ -31,6 +31,8 @@ def test_invalid_languages(language):
     ({"output_dir": "texts/new"}, "`output_dir`=texts/new: would be read by the next run as `input_file`"),
     ({"input_file": "a.txt,out/sentences.txt", "output_dir": "out"},
      "`output_dir`=out: would overwrite `input_file`=out/sentences.txt"),
+    ({"input_file": "a.txt", "output_dir": "folder"},
+     "`output_dir`=folder/sentences.txt: is not a regular file; choose another path"),
     ({"input_file": "out/s*", "output_dir": "out"}, "`output_dir`=out: would overwrite `input_file`="),
     ({"input_file": "out/*.txt", "output_dir": "out"}, "`output_dir`=out: would "),
     ({"beam_options": "--region=x"}, "`beam_options`=--region=x: cannot be combined with `runner`=local"),
@@ -38,7 +40,7 @@ def test_invalid_languages(language):
 ])
 def test_invalid_flags(tmp_path, monkeypatch, write, flags, message):
     monkeypatch.chdir(tmp_path)
-    for path in ("a.txt", "texts/b.txt", "out/c.txt", "out/sentences.txt"):
+    for path in ("a.txt", "texts/b.txt", "out/c.txt", "out/sentences.txt", "folder/sentences.txt/d.txt"):
         write(path, TEXT)
     with pytest.raises(InputError, match=message):
         scripts.run_here(SCRIPT, **{"input_file": "a.txt,texts", "output_dir": "new", **flags})

@@ -61,7 +61,7 @@ def test_a_document_can_continue_in_the_next_file(write):
     (b"a\nb\nc\n\nd\n", {"num_units": 3},
      "9 bytes of text cannot be split into 3 shards: too few documents; decrease"),
     (b"a sentence\n" * 300, {"max_bytes": 1000},  # must not be read into memory
-     r"a.txt: contains no blank line in 1,\d\d\d bytes; .*`max_shard_mb`=0"),
+     r"a.txt: contains no end of a document in 1,\d\d\d bytes; .* a blank line after each .*`max_shard_mb`=0"),
 ])
 def test_too_few_documents(write, text, arguments, message):
     with pytest.raises(InputError, match=message):

@@ -74,6 +74,7 @@ def test_predictions_replace_a_column(write, tmp_path):
     (row(1, "a", 0, tag=""), r"a\.conllu:1: UPOS is empty; CoNLL-U marks an unspecified value with _$"),
     (row(1, "a", 0, tag="_"), r"a\.conllu: UPOS is unspecified \(_\) for all words; set `treebank_column` to another"),
     ("1\ta\n", "a.conllu:1: has 2 columns"), (row(2, "a", 0), "a.conllu:1: ID 2: must be 1"),
+    (row("1" * 5000, "a", 0), "a.conllu:1: ID 1+: must be 1"),
     ("", "a.conllu: contains no sentences")])
 def test_invalid_labels(write, text, message):
     with pytest.raises(InputError, match=message):

@@ -83,7 +83,8 @@ def test_an_ensemble_without_labels(tmp_path):
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"ensemble": "one,nowhere"}, "`ensemble`=nowhere: contains no finished run; name directories such as mrpc/run_1"),
+    *(({"ensemble": ensemble}, "`ensemble`=nowhere: does not exist") for ensemble in ("one,nowhere", "nowhere,one")),
+    ({"ensemble": "ax,one"}, "`ensemble`=ax: contains no finished run; name directories such as mrpc/run_1"),
     ({"ensemble": "one,ax"}, "`ensemble`=ax: contains no finished run; name directories such as mrpc/run_1"),
     ({"ensemble": "one,wide"}, "`ensemble`=wide: its config differs from the config of the first run"),
     ({"ensemble": "one,others"}, "`ensemble`=others: contains the run of another task, with labels ('a', 'b', 'c') "
