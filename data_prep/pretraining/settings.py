@@ -34,7 +34,7 @@ class JobSettings(Settings):
               "models that keep umlauts.")
     recipe: str | None = setting(
         None, "Published recipe for records: a set of flags, which the script prints. Explicit flags take precedence. "
-              "original: BERT. roberta: RoBERTa. Use the same value for training.", recipes=RECIPES)
+              "original, original_128: BERT. roberta: RoBERTa. Use the same value for training.", recipes=RECIPES)
     instances: InstanceSettings = dataclasses.field(default_factory=InstanceSettings)
     random_seed: int = setting(
         12345, "Seed of all random numbers, any 64-bit integer. The same seed and input create the same records. For "

@@ -83,7 +83,8 @@ class CorpusSettings(Settings):
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line, for measuring attention. Defaults to the "
               "sentences of --treebank.", required="without treebank", place=places.INPUT_FILE)
-    treebank: str | None = setting(None, "CoNLL-U file, for finding the best head for each dependency relation.",
+    treebank: str | None = setting(None, "CoNLL-U file, for finding the best head for each dependency relation. "
+                                          "Layers and heads are 0-based: 2.8 is head 8 of layer 2.",
                                    place=places.INPUT_FILE)
     output_dir: str | None = setting(None, "Directory for tables and plots. Required.",
                                      required=True, place=places.OUTPUT_FOLDER)

@@ -91,7 +91,7 @@ class ScheduleSettings(Settings):
                "learning rate never reaches its peak.", lower=0, resume=MAY_CHANGE)
     phases: str | None = setting(
         None, "Phases of different sequence lengths, instead of `max_seq_length` and `max_predictions_per_seq`. "
-              "128:0.9,512:0.1 trains nine tenths of the steps on records of 128 tokens, then the rest on 512. "
+              "128:0.9,512:0.1 trains 90% of the steps on records of 128 tokens, then the rest on 512. "
               "LENGTH:FRACTION:BATCH:PREDICTIONS also sets the batch size and the number of masked tokens; they "
               "default to `train_batch_size` and to `masked_lm_prob` times LENGTH, rounded up. In --input_file, "
               "{length} is replaced by the length of each phase.", resume=FIXED)
@@ -107,7 +107,8 @@ class PretrainingSettings(Settings):
 
     recipe: str | None = setting(
         None, "Published pre-training recipe: a set of flags, which the script prints. Explicit flags take "
-              "precedence. original: BERT at one length. roberta: RoBERTa with 125,000 steps.", recipes=RECIPES)
+              "precedence. original: BERT, 90% of the steps with 128 tokens, the rest with 512. original_128: BERT, "
+              "only with 128 tokens. roberta: RoBERTa with 125,000 steps.", recipes=RECIPES)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     records: RecordSettings = dataclasses.field(default_factory=RecordSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)

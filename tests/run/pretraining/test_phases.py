@@ -5,6 +5,7 @@ import re
 import pytest
 
 from run.pretraining.phases import get_phases
+from run.pretraining.recipes import RECIPES
 from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings, TrainingSettings
 
 
@@ -21,6 +22,18 @@ def test_phases():
              phase.settings.training.train_batch_size, phase.settings.records.input_file,
              phase.settings.records.eval_input_file) for phase in found] == [
         (0, 128, 20, 32, "a_128.tfrecord", "b_128"), (900, 512, 77, 8, "a_512.tfrecord", "b_512")]
+
+
+def test_the_original_recipe_has_two_lengths():
+    recipe = RECIPES["original"]
+    settings = PretrainingSettings(
+        records=RecordSettings(input_file="a_{length}.tfrecord"),
+        schedule=ScheduleSettings(phases=recipe["phases"], num_train_steps=recipe["num_train_steps"]),
+        training=TrainingSettings(train_batch_size=recipe["train_batch_size"]))
+    assert [(phase.first_step, phase.settings.records.max_seq_length, phase.settings.records.max_predictions_per_seq,
+             phase.settings.training.train_batch_size) for phase in get_phases(settings)] == [
+        (0, 128, 20, 256), (900_000, 512, 77, 256)]
+    assert RECIPES["original_128"] == {name: value for name, value in recipe.items() if name != "phases"}
 
 
 def test_a_run_without_phases_is_one():
