@@ -67,7 +67,7 @@ REJECTED = (  # command, flags, part of the message
     ("answer", {"null_score_diff_threshold": 1}, "`null_score_diff_threshold`=1.0: requires `version_2"),
     ("fill_mask", {"init_checkpoint": None, "saved_model": "served", "vocab_file": "vocab.txt"}, "`vocab_file`=vocab"),
     ("fill_mask", {"max_seq_length": 99}, "`max_seq_length`=99"),
-    ("fill_mask", {"text": ["a", "[MASK]"], "text_b": "b"}, "`text_b` is set 1 times, but `text` 2 times; each pair"),
+    ("fill_mask", {"text": ("a", "[MASK]"), "text_b": "b"}, "`text_b` is set 1 times, but `text` 2 times; each pair"),
     ("fill_mask", {"text": "a", "text_b": "b"}, "`text`=a ||| b: must contain [MASK]"),
     ("fill_mask", {"text": None, "text_b": "[MASK]"}, "`text_b`=[MASK]: requires `text`"),
     ("predict", {"model": "served", "max_seq_length": None, "do_lower_case": False}, "`do_lower_case`=False: has no"),

@@ -129,9 +129,7 @@ def test_pairs(exported, monkeypatch, capsys):
     assert "serving_default (text_a, text_b)" in capsys.readouterr().out
     scripts.run_here(EXPORT, export_dir="lite/two", format="litert", lengths=29, batch_sizes=1, **options)
     assert "(next_sentence_logits)" in capsys.readouterr().out
-    model = models.BertPretrainer(BertConfig.from_json_file("pretrained/bert_config.json"))
-    load_pretrained(model, "pretrained")
-    is_next = _compute_is_next(model, BertTokenizer("pretrained/vocab.txt"), *pairs[0])
+    is_next, masks = _predict_directly(BertTokenizer("pretrained/vocab.txt"), *pairs[0])
     (exported / "pairs.txt").write_text("".join(" ||| ".join(pair) + "\n" for pair in pairs))
     printed, written = [], []
     for flags in ({"model": "lite/two/model_float32.tflite"}, {"model": "whole/two"},
@@ -151,17 +149,23 @@ def test_pairs(exported, monkeypatch, capsys):
     assert printed[0] == printed[1] == printed[2]
     lines = printed[0].splitlines()
     assert lines[0] == " ||| ".join(pairs[0])
-    assert [len(line.split("   ")) for line in lines[1:3]] == [5, 5]
+    assert lines[1:3] == ["  " + "   ".join(f"{piece} {probability:.3f}" for piece, probability in mask)
+                          for mask in masks]
     assert lines[3:5] == [f"  IsNext {is_next:.3f}", pairs[1][0]]
     assert len(lines) == 6
     for rows in written:
         assert [(list(row), len(row["masks"])) for row in rows] == [
             (["masks", "is_next", "was_cut"], number) for number in (2, 1)]
         assert rows[0]["is_next"] == pytest.approx(is_next, abs=1e-5)
+        for found, expected in zip(rows[0]["masks"], masks, strict=True):
+            assert [each["piece"] for each in found] == [piece for piece, _ in expected]
+            assert [each["probability"] for each in found] == pytest.approx([each[1] for each in expected], abs=1e-5)
 
 
-def _compute_is_next(model, tokenizer, *texts):
-    """Returns the probability of class 0 of a BertPretrainer for a pair of texts with one [MASK] each."""
+def _predict_directly(tokenizer, *texts):
+    """Returns (is_next, masks), as in a row of run.predict, of the BertPretrainer in "pretrained" for a pair."""
+    model = models.BertPretrainer(BertConfig.from_json_file("pretrained/bert_config.json"))
+    load_pretrained(model, "pretrained")
     pieces = ["[CLS]"]
     for text in texts:
         for part in text.partition("[MASK]"):
@@ -169,10 +173,13 @@ def _compute_is_next(model, tokenizer, *texts):
             pieces += ["[MASK]"] if part == "[MASK]" else [tokenizer.vocabulary[id_] for id_ in ids]
         pieces.append("[SEP]")
     ids, end = [tokenizer.vocabulary.index(piece) for piece in pieces], pieces.index("[SEP]") + 1
-    logits = model({"input_ids": tf.constant([ids]), "input_mask": tf.ones([1, len(ids)], tf.int32),
-                    "segment_ids": tf.constant([[0] * end + [1] * (len(ids) - end)]),
-                    "masked_lm_positions": tf.constant([[1]])})["next_sentence_logits"]
-    return float(tf.nn.softmax(logits)[0, 0])
+    outputs = model({"input_ids": tf.constant([ids]), "input_mask": tf.ones([1, len(ids)], tf.int32),
+                     "segment_ids": tf.constant([[0] * end + [1] * (len(ids) - end)]),
+                     "masked_lm_positions": tf.where(tf.equal([pieces], "[MASK]"))[tf.newaxis, :, 1]})
+    best, best_ids = tf.math.top_k(tf.nn.softmax(outputs["masked_lm_logits"])[0], 5)
+    masks = [[(tokenizer.vocabulary[id_], probability) for id_, probability in zip(*row, strict=True)]
+             for row in zip(best_ids.numpy(), best.numpy(), strict=True)]
+    return float(tf.nn.softmax(outputs["next_sentence_logits"])[0, 0]), masks
 
 
 @pytest.mark.usefixtures("exported")
