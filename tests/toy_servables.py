@@ -24,6 +24,7 @@ def make_model(name, **options):
     return {"encoder": lambda: encoder,
             "classifier": lambda: models.BertClassifier(encoder, 3),
             "masked_lm": lambda: models.BertPretrainer(encoder),
+            "pretrained": lambda: models.BertPretrainer(encoder),
             "tagger": lambda: models.BertTokenClassifier(encoder, 5),
             "choice": lambda: models.BertMultipleChoice(encoder),
             "squad": lambda: models.BertSpanLabeler(encoder)}[name]()
@@ -35,6 +36,8 @@ def make_servable(name, tokenizer, remove_padding=True, **options):
     return {"encoder": lambda: graphs.ServedEncoder(model, tokenizer, **options),
             "classifier": lambda: graphs.ServedClassifier(model, tokenizer, ["x", "y", "z"], pairs=True, **options),
             "masked_lm": lambda: graphs.ServedMaskedLM(model, tokenizer, top_k=TOP_K, **options),
+            "pretrained": lambda: graphs.ServedMaskedLM(model, tokenizer, top_k=TOP_K, pairs=True, next_sentence=True,
+                                                        **options),
             "tagger": lambda: graphs.ServedTokenClassifier(model, tokenizer, list("ABCDE"), **options),
             "choice": lambda: graphs.ServedMultipleChoice(model, tokenizer, **options),
             "squad": lambda: graphs.ServedSpanLabeler(model, tokenizer, max_query_length=6, doc_stride=4, **options),
@@ -47,12 +50,18 @@ TASKS = {  # TaskMetadata of the fine-tuned models
     "choice": TaskMetadata("multiple_choice", MAX_SEQ_LENGTH, True),
     "squad": TaskMetadata("span_labeler", MAX_SEQ_LENGTH, True, max_query_length=6, doc_stride=4),
 }
+LOAD_OPTIONS = {  # Of bert_tf.load for checkpoints without a task.json.
+    "encoder": {"max_seq_length": MAX_SEQ_LENGTH},
+    "masked_lm": {"max_seq_length": MAX_SEQ_LENGTH, "top_k": TOP_K},
+    "pretrained": {"max_seq_length": MAX_SEQ_LENGTH, "top_k": TOP_K, "pairs": True}}
 LONG = "the lazy dog jumps over the quick brown fox . " * 4
 TEXTS = ["The dog, jumping.", "", LONG, "Mary SHELLEY went  to London"]
 REQUESTS = {
     "encoder": {"text": TEXTS},
     "classifier": {"text_a": TEXTS, "text_b": ["a dog", "of", "it is " * 20, ""]},
     "masked_lm": {"text": ["the [MASK] is[MASK]", "no mask", "[MASK]", LONG + "[MASK]"]},
+    "pretrained": {"text_a": ["the [MASK] went", "[MASK]", LONG + "[MASK]", "the dog", ""],
+                   "text_b": ["it[MASK]s [MASK] fox", "", "a [MASK] book", "is lazy", "[MASK]"]},
     "tagger": {"text": TEXTS},
     "choice": {"text_a": TEXTS, "choices": [["it sleeps", "a book"], ["", "to"], ["on", "it is " * 30], ["a", "dog"]]},
     "squad": {"question": ["where did it go", "?"], "context": [LONG, "Mary went to London."]},

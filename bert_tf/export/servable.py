@@ -10,9 +10,6 @@ from bert_tf.litert.metadata import Metadata
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES, pack, to_dense
 
-PAIR_EXAMPLE = {"text_a": ["The quick brown fox jumps over the lazy dog."],
-                "text_b": ["A lazy dog is jumped over by a fox, which is quick and brown."]}
-
 
 class Servable:
     """A model and its tokenizer as functions from a request to a response; each kind of task has a subclass.
@@ -29,10 +26,13 @@ class Servable:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
       text_inputs: Dict of name of each input of serving_default to its shape.
       example_texts: Dict of the same names to lists of str: a warm-up request.
+      example_pair: The `example_texts` of a model whose examples are two texts.
     """
 
     kind: ClassVar[str]
     example_texts: ClassVar = {"text": ["The quick brown fox jumps over the lazy dog."]}
+    example_pair: ClassVar = {"text_a": ["The quick brown fox jumps over the lazy dog."],
+                              "text_b": ["A lazy dog is jumped over by a fox, which is quick and brown."]}
 
     def __init__(self, model, tokenizer, *, pairs=False, max_seq_length=128, static_length=False):
         """Args:
@@ -51,7 +51,7 @@ class Servable:
         self.text_inputs = {name: [None] * rank for name, rank in KINDS[self.kind].inputs(pairs).items()}
         self._pairs = pairs
         if pairs:
-            self.example_texts = PAIR_EXAMPLE
+            self.example_texts = self.example_pair
         self.max_seq_length = max_seq_length
         self.static_length = static_length
         self.config = getattr(model, "encoder", model).config

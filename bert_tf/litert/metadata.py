@@ -33,9 +33,10 @@ class Metadata:
       lower_case, strip_accents: See BertTokenizer.
       hidden_size: Hidden size of the encoder.
       labels: Names in the order of their IDs; empty for regressions and for tasks without labels.
-      pairs: Whether an example of a classifier or encoder is two texts.
+      pairs: Whether an example of a classifier, an encoder, or a masked LM is two texts.
       multi_label: Whether a text can have several of a classifier's labels.
       top_k: Candidates per [MASK], or answers per question.
+      next_sentence: Whether a masked LM predicts the next sentence.
       doc_stride, max_query_length, max_answer_length, max_windows, allow_no_answer, null_score_diff_threshold: See
         ServedSpanLabeler.
     """
@@ -55,6 +56,7 @@ class Metadata:
     max_windows: int = 64
     allow_no_answer: bool = False
     null_score_diff_threshold: float = 0.0
+    next_sentence: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "labels", tuple(self.labels))  # JSON has lists

@@ -28,7 +28,7 @@ class TaskMetadata:
       max_seq_length: Maximum length of inputs in tokens, including [CLS] and [SEP].
       do_lower_case: Casing of the tokenizer.
       labels: Names in the order of their IDs; empty for regressions, span labelers, and multiple choice.
-      pairs: Whether an example of a classifier is two texts.
+      pairs: Whether an example of a classifier, an encoder, or a masked LM is two texts.
       multi_label: Whether a text can have several of the labels.
       doc_stride: For span labelers: tokens between the starts of two windows of a context.
       max_query_length: For span labelers: maximum length of questions in tokens.

@@ -9,10 +9,13 @@ from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.cli.model_settings import read_tokenizer
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
+from bert_tf.model_folder import task_metadata
 from bert_tf.serving.model import LoadedModel, average_tokens
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, MaskedLM
 from bert_tf.tasks.graphs import GRAPHS, ServingOptions
+
+SENTENCE_ORDER = "sentence_order"  # The `objective` of a pre-training run with another label than the next sentence.
 
 
 class LoadedCheckpoint(LoadedModel):
@@ -84,11 +87,22 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
         if kind.has_labels:
             _check_labels(checkpoint, card, place)
         raise
+    if card.pairs and kind.name == MaskedLM.name:
+        options = dataclasses.replace(options, next_sentence=_has_next_sentence(checkpoint, report.missing))
     missing = [name for name in report.missing if kind.needs(name)]
     if missing:
         needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model"
         raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", place, checkpoint)
     return graph.servable(model, tokenizer, card, options), card
+
+
+def _has_next_sentence(checkpoint, missing):
+    """Returns whether a checkpoint, without the variables `missing`, has a trained head for the next sentence.
+
+    The head for ALBERT's sentence order has the same variables; the run.json of its training tells it apart.
+    """
+    return not (any(name.startswith(MaskedLM.unused_variables) for name in missing)
+                or task_metadata.read_run(checkpoint).get("objective") == SENTENCE_ORDER)
 
 
 def _check_labels(checkpoint, card, place):

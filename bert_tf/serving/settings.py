@@ -56,8 +56,8 @@ class LabelSettings(Settings):
         None, "File of label names, one per line, in the order of their IDs. Defaults to the labels in task.json. A "
               "classifier without labels predicts a number.", place=places.INPUT_FILE)
     pairs: bool = setting(
-        False, "For classifiers and encoders: each example has two texts, with the inputs text_a and text_b instead "
-               "of text.")
+        False, "For classifiers, encoders, and masked LMs: each example has two texts, with the inputs text_a and "
+               "text_b instead of text.")
     multi_label: bool = setting(False, "For classifiers: a text can have several labels.")
 
     def read_labels(self):

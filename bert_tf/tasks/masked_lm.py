@@ -1,4 +1,4 @@
-"""Candidates for each [MASK] of a text."""
+"""Candidates for each [MASK] of a text or a pair of texts."""
 
 from typing import ClassVar
 
@@ -12,11 +12,15 @@ MASK = "[MASK]"
 
 
 class MaskedLM(Kind):
-    """The masked language model (section 3.1 of the paper), which any pre-trained checkpoint has."""
+    """The masked language model (section 3.1 of the paper), which any pre-trained checkpoint has.
+
+    For pairs, it also predicts the next sentence if the checkpoint has that head.
+    """
 
     name = "masked_lm"
     is_fine_tuned = False
     hugging_face = ("BertForMaskedLM", "BertForPreTraining")
+    card_fields = frozenset({"pairs"})
     head_scope = "cls/predictions/"
     unused_variables = ("bert/pooler/", "cls/seq_relationship/")
     per_position: ClassVar = {"sequence_output": -2}
@@ -25,18 +29,16 @@ class MaskedLM(Kind):
 
     def answer(self, card, tokenizer, buckets, *texts):
         """See `Kind`."""
-        ids, mask = tokenizer.ids, tokenizer.mask_id
-        rows = []
-        for text in texts[0]:
-            first, *others = text.split(MASK)  # the tokenizer, like the original's, reads a literal [MASK] as words
-            rows.append(pack(tokenizer, [*ids(first), *(id_ for part in others for id_ in (mask, *ids(part)))], None,
-                             card.max_seq_length))
-        places = [[place for place, id_ in enumerate(row.ids) if id_ == mask] for row in rows]
+        first, second = texts if len(texts) == 2 else (texts[0], [None] * len(texts[0]))
+        rows = [pack(tokenizer, _tokenize(tokenizer, text), text_b if text_b is None else _tokenize(tokenizer, text_b),
+                     card.max_seq_length) for text, text_b in zip(first, second, strict=True)]
+        outputs = buckets.run(rows)
+        places = [[place for place, id_ in enumerate(row.ids) if id_ == tokenizer.mask_id] for row in rows]
         counts = np.array(list(map(len, places)), np.int32)
         shape = [len(rows), max([1, *counts]), card.top_k]
         piece_ids = np.full(shape, tokenizer.pad_id, np.int32)
         probabilities, pieces = np.zeros(shape, np.float32), np.full(shape, b"", object)
-        vectors = [output["sequence_output"][place] for output, row in zip(buckets.run(rows), places, strict=True)
+        vectors = [output["sequence_output"][place] for output, row in zip(outputs, places, strict=True)
                    for place in row]
         if vectors:
             best = buckets.run_head(np.array(vectors))
@@ -44,13 +46,26 @@ class MaskedLM(Kind):
             piece_ids[is_real], probabilities[is_real] = best["piece_ids"], best["probabilities"]
             pieces[is_real] = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in best["piece_ids"]],
                                              shape[2])
-        return {"pieces": pieces, "piece_ids": piece_ids, "probabilities": probabilities, "num_masks": counts,
-                "was_cut": were_cut(rows)}
+        answer = {"pieces": pieces, "piece_ids": piece_ids, "probabilities": probabilities, "num_masks": counts,
+                  "was_cut": were_cut(rows)}
+        if card.next_sentence:
+            logits = numbers.stack([output["next_sentence_logits"] for output in outputs], [2])
+            answer["is_next"] = numbers.softmax(logits)[:, 0]
+        return answer
 
     def json_rows(self, outputs):
-        """{"masks": [[{"piece": "paris", "probability": 0.4}, ...], ...]}."""
-        return [{"masks": [[{"piece": piece.decode(), "probability": numbers.to_json_number(probability)}
+        """{"masks": [[{"piece": "paris", "probability": 0.4}, ...], ...]}; with next sentence also "is_next": 0.9."""
+        rows = [{"masks": [[{"piece": piece.decode(), "probability": numbers.to_json_number(probability)}
                             for piece, probability in zip(outputs["pieces"][place, mask],
                                                           outputs["probabilities"][place, mask], strict=True)]
                            for mask in range(number)]}
                 for place, number in enumerate(outputs["num_masks"])]
+        for row, probability in zip(rows, outputs.get("is_next", ()), strict=False):
+            row["is_next"] = numbers.to_json_number(probability)
+        return rows
+
+
+def _tokenize(tokenizer, text):
+    """Returns the IDs of a text, list of int. The tokenizer, like the original's, reads a literal [MASK] as words."""
+    first, *others = text.split(MASK)
+    return [*tokenizer.ids(first), *(id_ for part in others for id_ in (tokenizer.mask_id, *tokenizer.ids(part)))]

@@ -4,6 +4,7 @@ The task.json in the directory of a fine-tuning run takes precedence over the de
 """
 
 import dataclasses
+import itertools
 from typing import ClassVar
 
 from bert_tf import files
@@ -57,18 +58,33 @@ class FillMaskSettings(AnyModelSettings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     export: SavedModelSettings = dataclasses.field(default_factory=SavedModelSettings)
     text: tuple[str, ...] = setting((), "Text with one or more [MASK]; can be repeated.", repeated=True)
+    text_b: tuple[str, ...] = setting((), "Second text of a pair; repeat it as often as --text. Either text can have "
+                                          "[MASK].", repeated=True, needs="text")
     top_k: int = setting(5, "Number of candidates to print per [MASK].", lower=1)
 
     def check(self):
         """See Settings."""
-        for text in self.text:
-            if MASK not in text:
-                raise InputError(f"must contain {MASK}", "text", text)
+        if self.text_b and len(self.text_b) != len(self.text):
+            raise InputError(f"`text_b` is set {len(self.text_b)} times, but `text` {len(self.text)} times; each pair "
+                             "requires both")
+        for text, text_b in itertools.zip_longest(self.text, self.text_b, fillvalue=""):
+            if MASK not in text and MASK not in text_b:
+                raise InputError(f"must contain {MASK}", "text", " ||| ".join(filter(None, (text, text_b))))
 
     @property
     def texts(self):
-        """Texts from the flag, list of str."""
-        return list(map(_drop_invalid_bytes, self.text))
+        """Texts from the flags, list of (text_a, text_b); text_b is empty for single texts."""
+        return list(itertools.zip_longest(*(map(_drop_invalid_bytes, texts) for texts in (self.text, self.text_b)),
+                                          fillvalue=""))
+
+    def accept_pairs(self):
+        """Returns the resolved settings with a checkpoint of pairs if requests can be pairs.
+
+        These are requests with `text_b`, and lines of standard input. A pair without a second text is a single text.
+        """
+        if self.card is None or (self.text and not self.text_b):
+            return self
+        return self.replace_values({"card": dataclasses.replace(self.card, pairs=True)})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,19 +5,22 @@ import statistics
 import sys
 import time
 
+from bert_tf.errors import InputError
 from bert_tf.serving import open_model
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import MaskedLM
 from bert_tf.tasks.masked_lm import MASK
+from run.inference.formats import request_files
 from run.inference.settings import LATENCY_CALLS
 
 
 def run(settings):
     """Loads the model once and queries it. `settings`: FillMaskSettings or AnswerSettings, resolved."""
-    model = open_model(settings)
     if settings.task == MaskedLM.name:
-        last = fill_masks(model, settings.texts or lines(), settings.top_k)
+        model = open_model(settings.accept_pairs())
+        last = fill_masks(model, settings.texts or read_pairs(model), settings.top_k)
     else:
+        model = open_model(settings)
         last = answer_questions(model, settings.questions or lines(), settings.read_context(), settings.top_k)
     if settings.export.latency and last:
         report_latency(model, last)
@@ -30,20 +33,44 @@ def lines():
         yield line.rstrip("\n")
 
 
-def fill_masks(model, texts, top_k):
-    """Prints the candidates for each [MASK] of each of `texts`; returns the last request, or None."""
+def read_pairs(model):
+    """Yields (text_a, text_b) for each of `lines`; text_b is empty for a single text, or if the model is of these."""
+    for line in lines():
+        pair = request_files.PAIR.fullmatch(line) if len(model.inputs) > 1 else None
+        yield pair.groups() if pair else (line, "")
+
+
+def fill_masks(model, pairs, top_k):
+    """Prints the candidates for each [MASK] of texts, and the probability that the second follows the first.
+
+    Args:
+      model: LoadedModel of a masked LM.
+      pairs: Iterable of (text_a, text_b); text_b is empty for a single text.
+      top_k: int. Candidates per [MASK].
+
+    Returns:
+      The last request, or None.
+
+    Raises:
+      InputError: If there is a second text, but the model is an export of single texts.
+    """
     last = None
-    for text in texts:
+    for pair in pairs:
+        text = " ||| ".join(filter(None, pair))
+        if pair[1] and len(model.inputs) == 1:
+            raise InputError(f"{model.place} accepts only single texts; export it with `pairs`", "text_b", pair[1])
         print(text)
         if MASK not in text:  # The next line may be valid.
             print(f"  --text={text}: must contain {MASK}")
             continue
-        last = {"text": [text]}
+        last = {name: [each] for name, each in zip(model.inputs, pair, strict=False)}
         outputs = model(**last)
         for mask in range(outputs["num_masks"][0]):
             candidates = zip(outputs["pieces"][0, mask], outputs["probabilities"][0, mask], strict=True)
             print("  " + "   ".join(f"{piece.decode()} {probability:.3f}"
                                     for piece, probability in itertools.islice(candidates, top_k)))
+        if "is_next" in outputs and pair[1]:
+            print(f"  IsNext {outputs['is_next'][0]:.3f}")
         if outputs["was_cut"][0]:
             print(f"  the text exceeds {_limit(model)} and was truncated, possibly including a {MASK}")
     return last

@@ -1,5 +1,7 @@
 """run.export_saved_model: files and output of each format; the terminal scripts print the same for all formats."""
 
+import io
+import json
 import re
 
 import numpy as np
@@ -8,9 +10,12 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf import files, models
+from bert_tf.checkpoints import load_pretrained
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tokenization import BertTokenizer
 from tests import remote_folders, scripts, toy_runs
 
 EXPORT = "run.export_saved_model"
@@ -114,6 +119,80 @@ def test_the_terminal_prints_the_same_for_all_formats(name, capsys):
     scores = [float(line.split()[0]) for line in lines[2:6]]
     assert scores == sorted(scores, reverse=True)
     assert lines[-1] == "  the question or the context exceeds LIMIT and was truncated"
+
+
+def test_pairs(exported, monkeypatch, capsys):
+    """run.fill_mask and run.predict for the paper's examples, and a single text, give the same for all formats."""
+    pairs = [("the man went to [MASK] store", "he bought a gallon [MASK] milk"), ("the man [MASK] to the store", "")]
+    options = {"init_checkpoint": "pretrained", "task": "masked_lm", "pairs": True, "max_seq_length": 29}
+    scripts.run_here(EXPORT, export_dir="whole/two", **options)
+    assert "serving_default (text_a, text_b)" in capsys.readouterr().out
+    scripts.run_here(EXPORT, export_dir="lite/two", format="litert", lengths=29, batch_sizes=1, **options)
+    assert "(next_sentence_logits)" in capsys.readouterr().out
+    is_next, masks = _predict_directly(BertTokenizer("pretrained/vocab.txt"), *pairs[0])
+    (exported / "pairs.txt").write_text("".join(" ||| ".join(pair) + "\n" for pair in pairs))
+    printed, written = [], []
+    for flags in ({"model": "lite/two/model_float32.tflite"}, {"model": "whole/two"},
+                  {"init_checkpoint": "pretrained", "max_seq_length": 29}):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" ||| ".join(
+            text.encode() for text in pairs[0]) + b"\n" + pairs[1][0].encode())))
+        scripts.run_here("run.fill_mask", **flags)
+        printed.append(capsys.readouterr().out)
+        scripts.run_here("run.fill_mask", text=pairs[0][0], text_b=pairs[0][1], **flags)
+        assert printed[-1].startswith(capsys.readouterr().out)
+        predicted = {"model": flags.get("model", "pretrained")}
+        if "model" not in flags:
+            predicted |= {"task": "masked_lm", "pairs": True, "max_seq_length": 29}
+        scripts.run_here("run.predict", input_file="pairs.txt", output_file="answers.jsonl", **predicted)
+        written.append([json.loads(line) for line in (exported / "answers.jsonl").read_text().splitlines()])
+        capsys.readouterr()
+    assert printed[0] == printed[1] == printed[2]
+    lines = printed[0].splitlines()
+    assert lines[0] == " ||| ".join(pairs[0])
+    assert lines[1:3] == ["  " + "   ".join(f"{piece} {probability:.3f}" for piece, probability in mask)
+                          for mask in masks]
+    assert lines[3:5] == [f"  IsNext {is_next:.3f}", pairs[1][0]]
+    assert len(lines) == 6
+    for rows in written:
+        assert [(list(row), len(row["masks"])) for row in rows] == [
+            (["masks", "is_next", "was_cut"], number) for number in (2, 1)]
+        assert rows[0]["is_next"] == pytest.approx(is_next, abs=1e-5)
+        for found, expected in zip(rows[0]["masks"], masks, strict=True):
+            assert [each["piece"] for each in found] == [piece for piece, _ in expected]
+            assert [each["probability"] for each in found] == pytest.approx([each[1] for each in expected], abs=1e-5)
+
+
+def _predict_directly(tokenizer, *texts):
+    """Returns (is_next, masks), as in a row of run.predict, of the BertPretrainer in "pretrained" for a pair."""
+    model = models.BertPretrainer(BertConfig.from_json_file("pretrained/bert_config.json"))
+    load_pretrained(model, "pretrained")
+    pieces = ["[CLS]"]
+    for text in texts:
+        for part in text.partition("[MASK]"):
+            ids = tokenizer.tokenize([part])[0].numpy()
+            pieces += ["[MASK]"] if part == "[MASK]" else [tokenizer.vocabulary[id_] for id_ in ids]
+        pieces.append("[SEP]")
+    ids, end = [tokenizer.vocabulary.index(piece) for piece in pieces], pieces.index("[SEP]") + 1
+    outputs = model({"input_ids": tf.constant([ids]), "input_mask": tf.ones([1, len(ids)], tf.int32),
+                     "segment_ids": tf.constant([[0] * end + [1] * (len(ids) - end)]),
+                     "masked_lm_positions": tf.where(tf.equal([pieces], "[MASK]"))[tf.newaxis, :, 1]})
+    best, best_ids = tf.math.top_k(tf.nn.softmax(outputs["masked_lm_logits"])[0], 5)
+    masks = [[(tokenizer.vocabulary[id_], probability) for id_, probability in zip(*row, strict=True)]
+             for row in zip(best_ids.numpy(), best.numpy(), strict=True)]
+    return float(tf.nn.softmax(outputs["next_sentence_logits"])[0, 0]), masks
+
+
+@pytest.mark.usefixtures("exported")
+@pytest.mark.parametrize("model", ["whole/pretrained", "lite/pretrained/model_float32.tflite"])
+def test_a_second_text_for_an_export_of_single_texts(model, monkeypatch, capsys):
+    """A line of standard input is then one text."""
+    with pytest.raises(InputError, match=f"`text_b`=b: {model}(/1)? accepts only single texts; export it with `pairs`"):
+        scripts.run_here("run.fill_mask", model=model, text="a [MASK]", text_b="b")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a ||| [MASK]")))
+    capsys.readouterr()
+    scripts.run_here("run.fill_mask", model=model)
+    lines = capsys.readouterr().out.splitlines()
+    assert (len(lines), lines[0]) == (2, "a ||| [MASK]")
 
 
 @pytest.mark.usefixtures("exported")

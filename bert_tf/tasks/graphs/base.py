@@ -13,6 +13,7 @@ class ServingOptions:
     version_2_with_negative: bool = False
     null_score_diff_threshold: float = 0.0
     static_length: bool = False
+    next_sentence: bool = False  # Not a setting; see bert_tf.serving.checkpoint.
 
 
 class Graph(abc.ABC):

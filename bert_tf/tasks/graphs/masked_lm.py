@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.export.request_checks import trim_padding
+from bert_tf.export.request_checks import check_same_size, trim_padding
 from bert_tf.export.servable import Servable
 from bert_tf.tasks.graphs.base import Graph
 from bert_tf.tasks.masked_lm import MASK
@@ -16,19 +16,28 @@ MOST_MASKS_OF_STATIC = 20  # The original's max_predictions_per_seq.
 
 
 class ServedMaskedLM(Servable):
-    """A BertPretrainer that takes "text" string [B], with any number of [MASK] in each.
+    """A BertPretrainer that takes "text" string [B], or "text_a" and "text_b" for pairs, with any number of [MASK].
 
     In addition to "was_cut", it returns "pieces" string [B, M, k], "piece_ids" int32, and "probabilities" float32 of
     the same shape, most likely first, where M is the maximum number of [MASK] per row, at least 1; "", [PAD], and 0 for
-    missing masks; "num_masks" int32 [B], the number of masks after truncation. With static lengths, M is
-    MOST_MASKS_OF_STATIC, and further masks are ignored.
+    missing masks; "num_masks" int32 [B], the number of masks after truncation. The masks of a pair are in the order of
+    its tokens. With static lengths, M is MOST_MASKS_OF_STATIC, and further masks are ignored.
+
+    For pairs, if the model predicts the next sentence, it also returns "is_next" float32 [B], the probability that the
+    second text follows the first. This number has no meaning for an empty second text.
     """
 
     kind = "masked_lm"
     example_texts: ClassVar = {"text": ["The capital of [MASK] is Paris, and that of Italy is [MASK]."]}
+    example_pair: ClassVar = {"text_a": ["The man went to [MASK] store."],
+                              "text_b": ["He bought a gallon [MASK] milk."]}
 
-    def __init__(self, model, tokenizer, *, top_k=5, **options):
-        """Args: model: BertPretrainer; top_k: int, candidates per [MASK]; for the others, see Servable.
+    def __init__(self, model, tokenizer, *, top_k=5, next_sentence=False, **options):
+        """Args:
+          model: BertPretrainer.
+          top_k: int. Candidates per [MASK].
+          next_sentence: bool. Whether the model has a trained head for the next sentence.
+          tokenizer, options: See Servable.
 
         Raises:
           InputError: If top_k exceeds the size of the vocabulary.
@@ -38,16 +47,22 @@ class ServedMaskedLM(Servable):
             raise InputError(f"`top_k`={top_k}: must be from 1 to the size of the vocabulary, "
                              f"{tokenizer.vocab_size}")
         self._top_k = top_k
+        self._gives_is_next = next_sentence and self._pairs
 
     def encode(self, text_a, text_b=None):
-        """Converts string [B] to features and was_cut; each [MASK] of a text is one token."""
+        """Converts strings [B] to features and was_cut; each [MASK] of a text is one token."""
+        if text_b is None:
+            return self.pack(self._tokenize(text_a))
+        return self.pack(*map(self._tokenize, check_same_size(text_a=text_a, text_b=text_b)))
+
+    def _tokenize(self, text):
+        """Tokenizes string [B] with masks -> RaggedTensor int32 [B, (tokens)]."""
         # The tokenizer, like the original's, reads a literal [MASK] as three words: split there first.
-        parts = tf.strings.split(text_a + MASK, MASK)  # the added [MASK] makes "" a part, and the last part ""
+        parts = tf.strings.split(text + MASK, MASK)  # the added [MASK] makes "" a part, and the last part ""
         pieces = self.tokenizer.tokenize(parts.values)
         masks = tf.fill([tf.size(parts.values)], self.tokenizer.mask_id)
         pieces = ragged.concatenate_rows(pieces, ragged.split_by_lengths(masks, tf.ones_like(masks, tf.int64)))
-        pieces = ragged.merge_dimensions(parts, pieces)  # [B, (tokens)], two [MASK] too many
-        return self.pack(pieces[:, :-2])
+        return ragged.merge_dimensions(parts, pieces)[:, :-2]  # without two [MASK] too many
 
     def answer(self, features):
         """Converts features int32 [B, S] to candidates and their probabilities for each [MASK]; see the class."""
@@ -63,15 +78,22 @@ class ServedMaskedLM(Servable):
         # Masked columns first, from left to right.
         columns = tf.range(tf.shape(masked)[1])
         positions = tf.math.top_k(tf.where(masked, tf.size(columns) - columns, 0), most).indices  # [B, M]
-        logits = self.model({**features, "masked_lm_positions": positions})["masked_lm_logits"]  # [B, M, V]
-        best, ids = self._best(logits)
+        outputs = self.model({**features, "masked_lm_positions": positions})
+        best, ids = self._best(outputs["masked_lm_logits"])  # [B, M, V] -> [B, M, k]
         is_real = (tf.range(most) < num_masks[:, tf.newaxis])[..., tf.newaxis]
-        return {"pieces": tf.where(is_real, self.tokenizer.convert_ids_to_tokens(ids), ""),
-                "piece_ids": tf.where(is_real, ids, self.tokenizer.pad_id),
-                "probabilities": tf.where(is_real, best, 0.0), "num_masks": num_masks}
+        answer = {"pieces": tf.where(is_real, self.tokenizer.convert_ids_to_tokens(ids), ""),
+                  "piece_ids": tf.where(is_real, ids, self.tokenizer.pad_id),
+                  "probabilities": tf.where(is_real, best, 0.0), "num_masks": num_masks}
+        if self._gives_is_next:
+            answer["is_next"] = tf.nn.softmax(outputs["next_sentence_logits"])[:, 0]
+        return answer
 
     def numbers(self, features):
-        return {"sequence_output": self.model.encoder(features)["sequence_output"]}
+        encoded = self.model.encoder(features)
+        numbers = {"sequence_output": encoded["sequence_output"]}
+        if self._gives_is_next:
+            numbers["next_sentence_logits"] = self.model.next_sentence(encoded["pooled_output"])
+        return numbers
 
     def best_pieces(self, vectors):
         """Converts states of masks float32 [N, H] to "piece_ids" int32 [N, k] and "probabilities" float32 [N, k]."""
@@ -79,7 +101,7 @@ class ServedMaskedLM(Servable):
         return {"piece_ids": ids, "probabilities": best}
 
     def litert_metadata(self):
-        return super().litert_metadata(top_k=self._top_k)
+        return super().litert_metadata(top_k=self._top_k, next_sentence=self._gives_is_next)
 
     def _best(self, logits):
         """Returns the probabilities and IDs [..., k] of the most likely tokens for logits [..., V]."""
@@ -94,5 +116,6 @@ class MaskedLMGraph(Graph):
         return models.BertPretrainer(encoder)
 
     def servable(self, model, tokenizer, card, options):
-        return ServedMaskedLM(model, tokenizer, top_k=options.top_k, max_seq_length=card.max_seq_length,
+        return ServedMaskedLM(model, tokenizer, top_k=options.top_k, next_sentence=options.next_sentence,
+                              pairs=card.pairs, max_seq_length=card.max_seq_length,
                               static_length=options.static_length)

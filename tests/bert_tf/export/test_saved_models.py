@@ -19,7 +19,7 @@ from tests import gpu_kernels
 from tests.remote_folders import new_folder
 from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, make_servable
 
-pytestmark = pytest.mark.timeout(180)  # the first test exports six models, and another process loads them
+pytestmark = pytest.mark.timeout(180)  # the first test exports seven models, and another process loads them
 
 # Without the site module, editable installations are not found: site-packages is only a directory of modules.
 ISOLATED = """

@@ -15,7 +15,7 @@ from bert_tf.litert import metadata as metadata_file
 from bert_tf.tasks import graphs
 from tests.toy_servables import LONG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, make_model, make_servable
 
-pytestmark = pytest.mark.timeout(180)  # the first test converts six models
+pytestmark = pytest.mark.timeout(180)  # the first test converts seven models
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,19 @@ import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import bert_tf
+from bert_tf import models
 from bert_tf.checkpoints import convert
 from bert_tf.errors import InputError
 from bert_tf.serving import exports
 from bert_tf.tasks import KINDS
 from tests import scripts
-from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS
+from tests.encoders import make_encoder
+from tests.toy_servables import CONFIG, LOAD_OPTIONS, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS, make_model
+
+pytestmark = pytest.mark.timeout(180)  # the first test writes seven models in three formats
 
 FORMATS = ("checkpoint", "SavedModel", "LiteRT")
 PAIR = {"text_a": ["a dog"], "text_b": ["of"]}
@@ -32,8 +37,7 @@ def get_path(toy_checkpoints, toy_saved_models, toy_litert_files):
 def load(get_path):
     """(task, one of FORMATS) -> the loaded model, the same each time."""
     return functools.cache(lambda name, kind="checkpoint": bert_tf.load(
-        get_path(name, kind), **({"max_seq_length": MAX_SEQ_LENGTH, "top_k": 3} if kind == "checkpoint" and
-                                 name not in TASKS else {})))
+        get_path(name, kind), **(LOAD_OPTIONS.get(name, {}) if kind == "checkpoint" else {})))
 
 
 def assert_equal(found, expected):
@@ -49,7 +53,8 @@ def assert_equal(found, expected):
 @pytest.mark.parametrize("name", REQUESTS)
 def test_responses_of_all_formats_are_equal(load, get_path, name):
     trained, task, request = load(name), TASKS.get(name), REQUESTS[name]
-    assert (trained.kind, trained.labels) == ((task.kind, task.labels or None) if task else (name, None))
+    kind = task.kind if task else name.replace("pretrained", "masked_lm")
+    assert (trained.kind, trained.labels) == (kind, (task.labels or None) if task else None)
     assert (trained.inputs, trained.limit) == (tuple(request), MAX_SEQ_LENGTH)
     expected = trained(**request)
     for kind, limit in (("SavedModel", None), ("LiteRT", MAX_SEQ_LENGTH)):
@@ -125,6 +130,39 @@ def test_checkpoints_of_other_projects(load, get_path, tmp_path, file_format):
     expected = load("masked_lm").rows(text=["a [MASK] dog"])[0]["masks"][0][:2]
     (row,) = model.rows(text=["a [MASK] dog"])
     assert [each["piece"] for each in row["masks"][0]] == [each["piece"] for each in expected]
+
+
+def test_pairs_of_a_masked_lm_equal_a_direct_computation(load, toy_tokenizer):
+    """In every format: each [MASK] of both texts, and the probability of the next sentence."""
+    pieces = ["[CLS]", "the", "[MASK]", "went", "[SEP]", "it", "[MASK]", "fox", "##es", "[SEP]"]
+    ids = [[toy_tokenizer.vocabulary.index(piece) for piece in pieces]]
+    outputs = make_model("pretrained")({
+        "input_ids": tf.constant(ids), "input_mask": tf.ones([1, 10], tf.int32),
+        "segment_ids": tf.constant([[0] * 5 + [1] * 5]), "masked_lm_positions": tf.constant([[2, 6]])})
+    probabilities = tf.nn.softmax(outputs["masked_lm_logits"])[0, :, : toy_tokenizer.vocab_size]
+    best, best_ids = tf.math.top_k(probabilities, 3)
+    is_next = tf.nn.softmax(outputs["next_sentence_logits"])[0, 0]
+    for kind in FORMATS:
+        answer = load("pretrained", kind)(text_a=["the [MASK] went"], text_b=["it [MASK]foxes"])
+        assert answer["num_masks"].tolist() == [2]
+        np.testing.assert_array_equal(answer["piece_ids"][0], best_ids)
+        np.testing.assert_allclose(answer["probabilities"][0], best, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(answer["is_next"], [is_next], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("label", [None, "sentence_order", "next_sentence"])
+def test_only_the_next_sentence_gives_is_next(get_path, tmp_path, label):
+    """A checkpoint without a label has no such head; the head for the sentence order has the same variables."""
+    shutil.copytree(get_path("pretrained"), tmp_path / "run")
+    if label:
+        objective = {"next_sentence": "sentence_pairs"}.get(label, label)
+        (tmp_path / "run" / "run.json").write_text(json.dumps({"objective": objective}))
+    model = models.BertPretrainer(make_encoder(CONFIG), sentence_label=label)
+    tf.train.Checkpoint(model=model).write(str(tmp_path / "run" / "ckpt-3"))
+    answer = bert_tf.load(tmp_path / "run", **LOAD_OPTIONS["pretrained"])(**PAIR)
+    assert ("is_next" in answer) == (label == "next_sentence")
+    assert answer["num_masks"].tolist() == [0]
+    assert "is_next" not in bert_tf.load(tmp_path / "run", max_seq_length=MAX_SEQ_LENGTH)(text=["a [MASK]"])
 
 
 def test_labels_from_a_file(load, get_path, tmp_path):
