@@ -89,6 +89,7 @@ def complete(plan, settings, measure):
     tried, is_changed = set(), False
 
     def try_batch(batch_size):
+        """Updates the row of a batch size; returns its bytes required, and whether it fits."""
         nonlocal is_changed
         tried.add(batch_size)
         row = plan.settings(settings, batch_size)

@@ -106,6 +106,7 @@ def attention_core(query, key, value, bias, drop):
 
     @tf.custom_gradient
     def compute(query, key, value):
+        """Returns the context and its gradient, from tensors of shapes as above."""
         scores = tf.cast(tf.einsum(SCORES, query, key), wide) + tf.cast(bias, wide)
         exponentials = tf.exp(scores - tf.stop_gradient(tf.reduce_max(scores, axis=-1, keepdims=True)))
         factor = scale / tf.reduce_sum(exponentials, axis=-1)  # [B, N, Q]
@@ -166,6 +167,7 @@ def normalize_in_one_pass(x, gamma, beta):
     """
     @tf.custom_gradient
     def compute(x, gamma, beta):
+        """Returns the normalized x and its gradient, from tensors of shapes as above."""
         wide = tf.cast(x, tf.float32)
         mean = tf.reduce_mean(wide, axis=-1, keepdims=True)
         variance = tf.maximum(tf.reduce_mean(wide * wide, axis=-1, keepdims=True) - mean * mean, 0.0)

@@ -7,7 +7,7 @@ import json
 import sys
 
 from bert_tf.errors import InputError
-from bert_tf.files import replace_surrogates
+from bert_tf.files import replace_surrogates, size
 from data_prep.sharding.text_units import FileRange, TextReader, Unit, is_blank
 
 BEGIN, END = "<doc ", "</doc>"
@@ -26,12 +26,14 @@ def detect_format(path):
       path: Path of the file. May be .gz.
 
     Returns:
-      "text", "json", or "doc"; "text" for a file without text.
+      "text", "json", or "doc"; "text" for a file without text, and for a pipe.
 
     Raises:
       InputError: If the line is a JSON object without a text, or if a .gz file is damaged.
       OSError: If the file cannot be read.
     """
+    if not size(path):  # Also a pipe, whose text could not be read again.
+        return "text"
     with TextReader() as reader:
         lines = (line.decode("utf-8-sig", "ignore").strip()
                  for _, line in reader.read_lines(Unit((FileRange(path, 0, sys.maxsize),))))

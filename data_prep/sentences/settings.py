@@ -35,5 +35,5 @@ class SentenceSettings(Settings):
     shards: ShardSettings = dataclasses.field(default_factory=ShardSettings)
 
     def check(self):
-        if not re.fullmatch(r"[a-z]{2,3}(-[a-z0-9]+)*", self.language):
+        if not re.fullmatch(r"(simple|[a-z]{2,3})(-[a-z0-9]+)*", self.language):
             raise InputError("must be a lowercase code of Wikipedia, such as en, ko, or zh", "language", self.language)

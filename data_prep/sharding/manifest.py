@@ -9,6 +9,7 @@ with its index, its item of "shards", and the SHA-256 of "made_from". The driver
 """
 
 import dataclasses
+import glob
 import hashlib
 import json
 import os
@@ -115,7 +116,7 @@ class Manifest:
                 raise InputError(f"{path}: does not match the shards of this run; delete it to regenerate all shards")
             self._content = content
         shards = self._content["shards"]
-        self._notes = matching(_note_path(path, "*"))
+        self._notes = matching(_note_path(glob.escape(path), "*"))
         for note in map(read_json_object, self._notes):
             if note.get("made_from") == _digest_json(self._content["made_from"]):
                 shards[note["index"]] = note["shard"]
@@ -128,6 +129,11 @@ class Manifest:
         for i in damaged + changed:
             shards[i] = None
         self.missing = [i for i, shard in enumerate(shards) if not shard]
+
+    @property
+    def has_notes(self):
+        """Whether workers noted shards that the file lacks; see `collect_notes`."""
+        return bool(self._notes)
 
     @property
     def counts(self):

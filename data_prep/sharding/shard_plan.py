@@ -130,10 +130,11 @@ def complete(plan, create_shards, start, *, num_output_shards, verify, announce)
             raise OSError(f"`{plan.kind.argument}`={path}: cannot create its directory: "
                           f"{error.strerror or error}") from error
     missing = manifest.missing
-    if missing:
+    if missing or manifest.has_notes:
         with _lock_shards(plan, missing):
             manifest.collect_notes()
-            manifest = create_shards(plan, manifest)
+            if missing:
+                manifest = create_shards(plan, manifest)
     return Summary(plan.format_counts(manifest.counts), manifest.counts, len(plan.units), len(missing),
                    sum(plan.units[i].num_bytes for i in missing), time.perf_counter() - start)
 

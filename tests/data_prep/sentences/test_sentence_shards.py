@@ -3,13 +3,14 @@
 import functools
 import gzip
 import json
+import os
 import pathlib
 
 import pytest
 
 from bert_tf.errors import InputError
 from data_prep.sentences import shards
-from data_prep.sharding import local_runner
+from data_prep.sharding import local_runner, manifest
 
 ENGLISH = "".join(f"The story of number {number}. It is by Dr. {name}.\nA second paragraph! It ends.\n\n"
                   for number, name in enumerate(["Smith", "Jones", "Brown", "Wilson"] * 5))
@@ -97,6 +98,21 @@ def test_only_missing_shards_are_created(tmp_path, texts, split):
     assert "is complete; to regenerate it, delete " in lines[0]
 
 
+def test_notes_of_a_run_whose_driver_was_killed_at_the_end(tmp_path, texts, split):
+    split(texts, num_output_shards=3)
+    path, expected = tmp_path / "out" / "sentences.txt.manifest.json", read(tmp_path / "out")
+    content = json.loads(path.read_text())
+    path.unlink()
+    for index, entry in enumerate(content["shards"]):
+        pathlib.Path(manifest._note_path(str(path), index)).write_text(json.dumps(
+            {"made_from": manifest._digest_json(content["made_from"]), "index": index, "shard": entry}))
+    summary, _ = split(texts, num_output_shards=3)
+    assert summary.num_made == 0
+    assert json.loads(path.read_text()) == content
+    assert read(tmp_path / "out") == expected
+    assert not [*(tmp_path / "out").glob("*.shard-*")]
+
+
 @pytest.mark.parametrize(("changes", "message"), [
     ({"language": "de"}, "`language` was en, now de; choose another `output_dir`"),
     ({"text_format": "text"}, "`format` was text,json,doc, now text"),
@@ -120,6 +136,12 @@ def test_text_without_sentences(tmp_path, write, split, content):
     with pytest.raises(InputError, match=r"^no sentence in \S*a\.txt; input files must have text in one of the"):
         split([write("a.txt", content)])
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_pipe(tmp_path, split):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=r"^no sentence in \S*pipe; input files must have text in one of the"):
+        split([str(tmp_path / "pipe")])
 
 
 @pytest.mark.parametrize(("content", "message"), [

@@ -23,6 +23,11 @@ def test_invalid_languages(language):
         SentenceSettings(language=language)
 
 
+@pytest.mark.parametrize("language", ["en", "simple", "zh-yue", "be-x-old"])
+def test_valid_languages(language):
+    assert SentenceSettings(language=language).language == language
+
+
 @pytest.mark.parametrize(("flags", "message"), [
     ({"input_file": None}, "`input_file` is required"),
     ({"output_dir": None}, "`output_dir` is required"),

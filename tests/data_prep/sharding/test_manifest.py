@@ -63,6 +63,16 @@ def test_notes_of_workers(tmp_path, is_current):
     assert manifest.Manifest(path, KIND, MADE_FROM, files, verify=True).missing == read.missing
 
 
+def test_notes_in_a_directory_whose_name_is_a_pattern(tmp_path):
+    folder = tmp_path / "[ab]*"
+    folder.mkdir()
+    path, file = str(folder / "a.tfrecord.manifest.json"), str(folder / "0.tfrecord")
+    pathlib.Path(file).write_bytes(b"records")
+    manifest.write_note(path, MADE_FROM, Shard(0, [{"file": "0.tfrecord", "bytes": 7, "sha256": ""}], ShardCounts()),
+                        (file,))
+    assert manifest.Manifest(path, KIND, MADE_FROM, [(file,)]).missing == []
+
+
 def test_manifests_of_early_versions_have_no_samples(output):
     content = json.loads(pathlib.Path(output[0]).read_text())
     del content["shards"][0]["files"][0]["sample"]
