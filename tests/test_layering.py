@@ -107,8 +107,8 @@ LATE_IMPORTS = {
     "data_prep.pretraining.job": {"bert_tf.tokenization", "data_prep.pretraining.plan"},
     "data_prep.sentences.splitting": {"sentencex"},  # An optional package.
     "data_prep.sharding.runners": {"data_prep.sharding.beam_runner"},
-    "run.evaluation.metrics": {"scipy", "sklearn"},  # The first step does not wait for them.
-    "run.evaluation.plots": {"matplotlib", "sklearn"},
+    "run.evaluation.metrics": {"scipy"},  # The first step does not wait for it.
+    "run.evaluation.plots": {"matplotlib"},
     "run.tasks.token_classifier": {"seqeval", "sklearn"},
     "bert_tf": {"bert_tf.serving"},  # `import bert_tf` is fast.
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},

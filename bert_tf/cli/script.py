@@ -14,6 +14,8 @@ are immediate.
 from bert_tf.cli import interrupts, streams  # before the libraries, whose imports Ctrl-C may interrupt
 
 # isort: split
+import contextlib
+import gc
 import importlib
 import io
 import os
@@ -84,7 +86,9 @@ class Command:
         """Resolves the settings, then imports and runs the job; argv: arguments that are not flags, after argv[0]."""
         settings = self.resolve(argv[1:])
         with places.lock_outputs(settings):
-            importlib.import_module(self.job).run(settings)
+            with exempt_from_collection():
+                job = importlib.import_module(self.job)
+            job.run(settings)
 
     def resolve(self, arguments=()):
         """Returns the effective settings for parsed flags; see bert_tf.cli.resolution."""
@@ -97,6 +101,21 @@ class Command:
             settings = settings.replace_values({self._arguments: ",".join([*arguments, named or ""])})
         model_files = ModelFiles(resolution.find_checkpoints(settings))
         return resolution.resolve(settings, setting_flags.get_explicit(), model_files, warn)
+
+
+@contextlib.contextmanager
+def exempt_from_collection():
+    """Exempts the objects that exist at the end of a block from garbage collection, also at the end of the process.
+
+    Python otherwise searches TensorFlow's modules again and again, for a third of the time of importing them and ending
+    the process.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def announce(text):

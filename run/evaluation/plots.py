@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 from bert_tf.files import new_file
+from run.evaluation.metrics import confusion_counts
 
 LOSS_FILE = "loss.png"
 MOST_CELLS_WITH_NUMBERS = 400
@@ -18,9 +19,7 @@ def confusion_matrix(path, labels, predictions, names):
       labels, predictions: int [n]. Label IDs.
       names: Sequence of str. Label names in the order of their IDs.
     """
-    from sklearn import metrics
-
-    counts = metrics.confusion_matrix(labels, predictions, labels=range(len(names)))
+    counts = confusion_counts(labels, predictions, len(names))
     fractions = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
     size = min(20, 3 + 0.5 * len(names))
     figure = _create_figure(figsize=(size + 1, size), layout="constrained")

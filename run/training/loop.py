@@ -119,7 +119,6 @@ class TrainingRun:
         self._optimizer = optimizer
         self._trainable_variables = model.trainable_variables
         self._count_flops = count_flops
-        self._matmul_rate = None
         self._compute_dtype = model.compute_dtype
         self._first_message = COMPILING_FOR_MINUTES if strategies.device_type(strategy) == "TPU" else COMPILING
         self._writes = strategies.is_chief(strategy)
@@ -197,8 +196,6 @@ class TrainingRun:
             self._best.supersede(False)
         self._phases = phases if isinstance(phases, list) else [
             Phase(0, phases, self._settings.train_batch_size, self._count_flops)]
-        if any(phase.count_flops for phase in self._phases):
-            self._matmul_rate = utilization.measure_matmul_rate(self._strategy, self._compute_dtype)
         self._phase = None
         with tqdm(total=self._num_train_steps, initial=self.step, desc="training", unit="step",
                   dynamic_ncols=True) as self._bar, Preemption() as self._preemption:
@@ -370,8 +367,9 @@ class TrainingRun:
     def _rates(self, examples_per_second, tokens):
         """Returns dict of name to float: throughput for `tokens` non-padding tokens per example."""
         rates = {"examples_per_second": examples_per_second, "tokens_per_second": examples_per_second * tokens}
-        if self._matmul_rate:
-            rates |= utilization.compare(examples_per_second * self._phase.count_flops(tokens), self._matmul_rate)
+        if self._phase.count_flops:  # Measures the matmul rate once, in runs long enough to compare with it.
+            matmul_rate = utilization.measure_matmul_rate(self._strategy, self._compute_dtype)
+            rates |= utilization.compare(examples_per_second * self._phase.count_flops(tokens), matmul_rate)
         return rates
 
 

@@ -74,7 +74,7 @@ def finetuning_flops(config, tokens, frozen_layers=0, trains_kernels=True, num_r
 
 
 def measure_matmul_rate(strategy, dtype):
-    """Measures the FLOPs per second of square matmuls in a dtype on all replicas; takes a second."""
+    """Measures the FLOPs per second of square matmuls in a dtype on all replicas; the first call takes a second."""
     return _rate(strategy, tf.as_dtype(dtype).name)
 
 
