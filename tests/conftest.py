@@ -118,7 +118,7 @@ TIERS = {
     "run/finetuning/frozen/test_frozen_runs.py": "large",
     "run/finetuning/frozen/test_frozen_runs.py::test_a_table_killed_in_the_second_run_of_a_row": "extra_large",
     "run/finetuning/frozen/test_frozen_runs.py::test_two_devices_learn_the_same_as_one": "extra_large",
-    "run/finetuning/frozen/test_frozen_tagger.py": "large",
+    "run/finetuning/frozen/test_frozen_model.py": "large",
     "run/finetuning/test_fine_tuned.py": "large",
     "run/finetuning/test_freezing.py::test_frozen_layers_have_no_backward_pass": "large",
     "run/finetuning/test_long_texts_of_a_run.py": "large",
