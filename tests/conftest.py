@@ -112,6 +112,10 @@ TIERS = {
         "extra_large",
     "run/compression/test_weight_pruning.py": "extra_large",
     "run/evaluation/test_squad_scores.py::test_resumed_runs_and_hosts_have_the_same_batches": "large",
+    "run/finetuning/frozen/test_frozen_classifier.py::test_a_classifier_of_texts_learns_and_predicts": "large",
+    "run/finetuning/frozen/test_frozen_classifier.py::test_a_regression_of_pairs_learns": "extra_large",
+    "run/finetuning/frozen/test_frozen_classifier.py::test_vectors_of_a_pair_equal_the_encoder_outputs_of_all_tokens":
+        "extra_large",
     "run/finetuning/frozen/test_frozen_job.py": "large",
     "run/finetuning/frozen/test_frozen_job.py::test_an_interrupted_run_ends_bit_identical": "extra_large",
     "run/finetuning/frozen/test_frozen_job.py::test_other_encoders_and_other_inputs_have_other_vectors": "extra_large",

@@ -20,21 +20,24 @@ from tests import scripts
 
 WORDS = ("the", "debugger", "line", "word", "number", "at")
 FLAGS = {"task_name": "own", "max_seq_length": 16, "train_batch_size": 12, "lstm_width": 9, "lstm_dropout": 0.0,
-         "frozen_epochs": 30.0, "frozen_learning_rate": 0.05, "frozen_features": "weighted_sum_last_four"}
+         "frozen_epochs": 20.0, "frozen_learning_rate": 0.05, "frozen_features": "weighted_sum_last_four"}
 SCORES = {"eval_accuracy": 0.75, "eval_accuracy_std": 0.01, "eval_loss": 0.5, "eval_macro_f1": 0.5, "loss": 0.5}
 
 
 @pytest.fixture(scope="module")
 def data(folder):
-    """Texts with the label "stops" if they contain the word, and pairs with the number of it in the second text."""
-    rng = random.Random(3)
-    for split, num_rows in (("train", 48), ("dev", 9), ("test", 4)):
-        rows = ["text\tsecond\tlabel\tnumber"]
-        for _ in range(num_rows):
-            first, second = (rng.choices((*WORDS, "stops"), k=rng.randint(1, 6)) for _ in range(2))
-            label = "stops" if "stops" in first else "other"
-            rows.append(f"{' '.join(first)}\t{' '.join(second)}\t{label}\t{second.count('stops') / 2}")
-        (folder / f"{split}.tsv").write_text("\n".join(rows) + "\n")
+    """Texts with the label "stops" if they contain the word, and pairs with the number of it in the second text.
+
+    The development and test data are part of the training data.
+    """
+    rng, rows = random.Random(3), []
+    for _ in range(96):
+        first, second = (rng.choices((*WORDS, "stops"), k=rng.randint(1, 3)) for _ in range(2))
+        rows.append((" ".join(first), " ".join(second), "stops" if "stops" in first else "other",
+                     str(second.count("stops"))))
+    for split, chosen in (("train", rows), ("dev", rows[:24]), ("test", rows[24:32])):
+        lines = ("\t".join(row) for row in [("text", "second", "label", "number"), *chosen])
+        (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n")
     return folder
 
 
@@ -64,9 +67,9 @@ def pairs(data):
 def test_a_classifier_of_texts_learns_and_predicts(data, capsys):
     scores = run(data, "texts", do_train=True, do_eval=True, do_predict=True)
     assert scores["eval_accuracy"] > 0.8
-    assert scores["global_step"] == 120
+    assert scores["global_step"] == 160
     probabilities = np.loadtxt(data / "texts" / "test_results.tsv")
-    assert probabilities.shape == (4, 2)
+    assert probabilities.shape == (8, 2)
     texts = [line.split("\t")[0] for line in (data / "test.tsv").read_text().splitlines()[1:]]
     assert (probabilities[:, 1] > 0.5).tolist() == ["stops" in text.split() for text in texts]
     assert json.loads((data / "texts" / "task.json").read_text())["kind"] == "frozen_classifier"
@@ -78,7 +81,7 @@ def test_a_classifier_of_texts_learns_and_predicts(data, capsys):
 def test_a_regression_of_pairs_learns(data, pairs):
     assert pairs["eval_pearson"] > 0.8
     assert pairs["eval_spearman"] > 0.6
-    assert np.loadtxt(data / "pairs" / "test_results.tsv").shape == (4,)
+    assert np.loadtxt(data / "pairs" / "test_results.tsv").shape == (8,)
 
 
 @pytest.mark.usefixtures("pairs")
@@ -101,9 +104,9 @@ def test_a_run_without_a_model(data):
 
 def test_long_texts_are_not_read_in_windows(data):
     for used in ("frozen_features", "all_features"):
+        features = {"frozen_features": None, used: "last" if used == "frozen_features" else True}
         with pytest.raises(InputError, match=f"^`long_texts`=windows: cannot be combined with `{used}`$"):
-            run(data, "windows", long_texts="windows", do_train=True, do_eval=True, frozen_features=None,
-                **{used: "last" if used == "frozen_features" else True})
+            run(data, "windows", long_texts="windows", do_train=True, do_eval=True, **features)
 
 
 def test_the_table_compares_classifiers(data, monkeypatch, tmp_path, capsys):

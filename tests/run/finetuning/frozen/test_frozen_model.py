@@ -1,4 +1,4 @@
-"""The tagger on frozen features: layers, their combination, and scores computed with NumPy."""
+"""The model on frozen features: layers, their combination, and scores computed with NumPy."""
 
 import numpy as np
 import pytest
@@ -46,6 +46,25 @@ def test_scores_equal_those_of_numpy(kind):
         np.testing.assert_allclose(logits[row, :length], x @ model.head.kernel.numpy(), atol=1e-5)
     products = sum(np.prod(each.shape) for each in model.trainable_variables if len(each.shape) == 2)
     assert model.count_flops(7) == 7 * 2 * products
+
+
+def test_outputs_of_rows_are_from_the_maximum_over_positions():
+    """Padding has no effect, although its values are larger than all others."""
+    options = {"width": WIDTH, "dropout_rate": 0.0, "seed": 3}
+    model = FrozenFeatureModel(SUM, LAYERS, HIDDEN, LABELS, pools=True, **options)
+    rng = np.random.default_rng(6)
+    vectors = rng.normal(size=[2, 5, LAYERS, HIDDEN]).astype(np.float16)
+    vectors[1, 3:] = 1000
+    mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], np.int32)
+    logits = model({"vectors": vectors, "input_mask": mask})["logits"].numpy()
+    for row, length in enumerate((5, 3)):
+        x = vectors[row, :length].astype(np.float32).sum(axis=1)
+        for layer in model.lstm_layers:
+            x = bidirectional(x, [each.numpy() for each in layer.trainable_variables])
+        np.testing.assert_allclose(logits[row], x.max(axis=0) @ model.head.kernel.numpy(), atol=1e-5)
+    in_head = 2 * model.head.kernel.shape.num_elements()
+    per_position = FrozenFeatureModel(SUM, LAYERS, HIDDEN, LABELS, **options)
+    assert model.count_flops(7) == per_position.count_flops(7) - 6 * in_head
 
 
 def test_a_weighted_sum_learns_to_choose_a_layer(monkeypatch):
