@@ -117,7 +117,7 @@ def test_sick_in_one_file(tmp_path, write):
     write("SICK.txt", header + row("1", "a", "b", "neutral?", "4.5", *"123456", "TRAIN"))
     with pytest.raises(InputError, match=r"SICK\.txt:2: unknown label 'neutral\?'; must be one of contradiction, ent"):
         read("sick_e", "train")
-    with pytest.raises(InputError, match=r"SICK\.txt: contains no rows with 'TRIAL' in column 12, which contains TRAIN"):
+    with pytest.raises(InputError, match=r"SICK\.txt: contains no rows with 'TRIAL' in column 12, which contains T"):
         read("sick_r", "dev")
 
 
