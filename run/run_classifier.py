@@ -1,16 +1,18 @@
-"""Fine-tunes BERT on sentences or sentence pairs: GLUE, XNLI, or custom TSV and CSV files.
+"""Fine-tunes BERT on sentences or sentence pairs: GLUE, XNLI, SICK, or custom TSV and CSV files.
 
   python -m run.run_classifier --task_name=MRPC --data_dir=MRPC --init_checkpoint=uncased_L-12_H-768_A-12 \\
       --output_dir=mrpc --do_train --do_eval
 
   python -m run.run_classifier --task_name=own --text_a_column=sentence --label_column=label --data_dir=FOLDER ...
+
+With --frozen_features=weighted_sum_all, or other layers, it trains a BiLSTM on a frozen encoder's embeddings.
 """
 
 from bert_tf.cli import script
 from data_prep.tasks import classifier
-from run.finetuning.settings import FineTuningSettings
+from run.finetuning.frozen_settings import TransferSettings
 
-COMMAND = script.Command(FineTuningSettings(task=classifier.Settings()), "run.finetuning.job")
+COMMAND = script.Command(TransferSettings(task=classifier.Settings()), "run.finetuning.frozen_table")
 
 if __name__ == "__main__":
     COMMAND.run()

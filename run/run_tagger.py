@@ -7,9 +7,10 @@ With --frozen_features=concat_last_four, or another row of table 7, it trains a 
 """
 
 from bert_tf.cli import script
-from run.finetuning.frozen_settings import TaggerSettings
+from data_prep.tasks import token_classifier
+from run.finetuning.frozen_settings import TransferSettings
 
-COMMAND = script.Command(TaggerSettings(), "run.finetuning.frozen_table")
+COMMAND = script.Command(TransferSettings(task=token_classifier.Settings()), "run.finetuning.frozen_table")
 
 if __name__ == "__main__":
     COMMAND.run()

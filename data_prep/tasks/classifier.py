@@ -30,7 +30,7 @@ HUB_NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings(TaskSettings):
-    """Settings for sentences or sentence pairs: GLUE, XNLI, or custom files."""
+    """Settings for sentences or sentence pairs: GLUE, XNLI, SICK, or custom files."""
 
     kind: ClassVar = "classifier"
     data: ClassVar = ("task_name", "data_dir")
@@ -39,9 +39,9 @@ class Settings(TaskSettings):
         None, "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks also train.csv if "
               "train.tsv does not exist. Required.", required=True, place=places.INPUT_FOLDER)
     task_name: str | None = setting(
-        None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, or xnli, in the published format; ax, "
-              "the diagnostic data of GLUE, to predict with a model of MNLI; or own, for custom files with a header. "
-              "Required.", required=True, resume=FIXED)
+        None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, xnli, sick_e (entailment), or sick_r "
+              "(relatedness, a number), in the published format; ax, the diagnostic data of GLUE, to predict with a "
+              "model of MNLI; or own, for custom files with a header. Required.", required=True, resume=FIXED)
     text_a_column: str = setting("text", "With --task_name=own: column of the text.", needs=OWN, resume=FIXED_IF_USED)
     text_b_column: str | None = setting(None, "With --task_name=own: column of the second text, if any.",
                                         needs=OWN, resume=FIXED_IF_USED)
@@ -231,6 +231,8 @@ def _find_dataset(task, metadata):
         raise InputError(f"`task_name`: {error}, or own") from error
     if dataset.name == "xnli":
         dataset = glue.create_xnli_task(*task.xnli_languages)
+    elif dataset.name.startswith("sick_"):
+        dataset = glue.create_sick_task(dataset.name, task.data_dir)
     if metadata is None or metadata.labels == dataset.labels:
         return dataset
     return dataclasses.replace(dataset, labels=order_labels(dataset.name, dataset.labels, metadata.labels))

@@ -1,4 +1,4 @@
-"""Sentence and sentence-pair tasks: the nine GLUE tasks and its diagnostic data, XNLI, and custom files.
+"""Sentence and sentence-pair tasks: the nine GLUE tasks and its diagnostic data, XNLI, SICK, and custom files.
 
 `TASKS` describes the columns of the texts and labels in each published dataset. `create_custom_task` describes a TSV or
 CSV file with named columns. Published files are read like in the processors of the original BERT's run_classifier.py:
@@ -17,37 +17,12 @@ from tqdm import tqdm
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, is_file
 from data_prep.tasks import tables
-from data_prep.tasks.table_splits import describe_selection, select_rows
+from data_prep.tasks.table_splits import Split, describe_selection, select_rows
 
 ROWS_AT_A_TIME = 1024
 UNKNOWN = -1  # Instead of the ID of a label that the task does not have.
 
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
-
-
-@dataclasses.dataclass(frozen=True)
-class Split:
-    """The file of one split and the columns to read.
-
-    A column is a 0-based position (-1 for the last), or a name in the header.
-
-    Attributes:
-      file: str. File name in the data directory, in a format that `tables.read_rows` supports.
-      text_a: Column of the first text.
-      text_b: Column of the second text, or None for single-text tasks.
-      label: Column of the label or number, or None if there is none, as in the published test files.
-      index: Column of the row's published index, or None for the row's number in the file.
-      header: bool. Whether the first row has the column names.
-      only: Tuple `(column, value)` to select the rows with that value, or None for all rows.
-    """
-
-    file: str
-    text_a: int | str
-    text_b: int | str | None = None
-    label: int | str | None = None
-    index: int | str | None = None
-    header: bool = True
-    only: tuple | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,9 +98,10 @@ class Examples:
 
 
 def find_task(name):
-    """Returns the published task of that name, in any case, with or without hyphens; InputError lists the names."""
+    """Returns the published task of that name; InputError lists the names. Ignores case, hyphens, and underscores."""
+    simplify = lambda text: text.lower().replace("-", "").replace("_", "")
     for known, task in TASKS.items():
-        if name.lower() in (known, known.replace("-", "")):
+        if simplify(name) == simplify(known):
             return task
     raise InputError(f"unknown task {name!r}; must be one of {', '.join(TASKS)}")
 
@@ -351,6 +327,25 @@ def create_xnli_task(language="zh", train_language=None):
         NLI_LABELS, renamed_labels=(("contradictory", "contradiction"),))
 
 
+def create_sick_task(name, data_dir=None):
+    """Creates a task of SICK (Marelli et al. 2014), from SICK.txt or the files of SemEval 2014.
+
+    Args:
+      name: str. "sick_e" for entailment, "sick_r" for relatedness, a number from 1 to 5.
+      data_dir: Directory of the files, which determines the format. None for SICK.txt.
+    """
+    labels, exists = NLI_LABELS if name == "sick_e" else (), lambda file: is_file(os.path.join(data_dir, file))
+    is_one_file = data_dir is None or exists(SICK_FILE) or not any(map(exists, SICK_PARTS.values()))
+    label = ("entailment_label" if is_one_file else "entailment_judgment") if labels else "relatedness_score"
+    splits = [Split(SICK_FILE, 1, 2, label, 0, only=(11, part)) if is_one_file else Split(file, 1, 2, label, 0)
+              for part, file in SICK_PARTS.items()]
+    return Dataset(name, zip(("train", "dev", "test"), splits, strict=True), labels, regression=not labels,
+                   metrics=("accuracy",) if labels else ("pearson", "spearman"),  # The order of SemEval's ranking.
+                   renamed_labels=tuple((label.upper(), label) for label in labels))
+
+
+SICK_FILE = "SICK.txt"
+SICK_PARTS = {"TRAIN": "SICK_train.txt", "TRIAL": "SICK_trial.txt", "TEST": "SICK_test_annotated.txt"}
 NLI_LABELS = ("contradiction", "entailment", "neutral")
 _TWO_WAY = ("entailment", "not_entailment")
 _PAIR = {"text_a": 1, "text_b": 2, "index": 0}
@@ -376,4 +371,6 @@ TASKS = MappingProxyType({task.name: task for task in (
     _create_glue_task("rte", _TWO_WAY, _LABELED_PAIR, _PAIR),
     _create_glue_task("wnli", ("0", "1"), _LABELED_PAIR, _PAIR),
     create_xnli_task(),
+    create_sick_task("sick_e"),
+    create_sick_task("sick_r"),
 )})

@@ -1,10 +1,35 @@
-"""Reader for the rows of one split of a dataset, described by data_prep.tasks.glue.Split."""
+"""The layout of one split of a dataset, and the reader for its rows."""
 
 import dataclasses
 import itertools
 
 from bert_tf.errors import InputError
 from data_prep.tasks import tables
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """The file of one split and the columns to read.
+
+    A column is a 0-based position (-1 for the last), or a name in the header.
+
+    Attributes:
+      file: str. File name in the data directory, in a format that `tables.read_rows` supports.
+      text_a: Column of the first text.
+      text_b: Column of the second text, or None for single-text tasks.
+      label: Column of the label or number, or None if there is none, as in the published test files.
+      index: Column of the row's published index, or None for the row's number in the file.
+      header: bool. Whether the first row has the column names.
+      only: Tuple `(column, value)` to select the rows with that value, or None for all rows.
+    """
+
+    file: str
+    text_a: int | str
+    text_b: int | str | None = None
+    label: int | str | None = None
+    index: int | str | None = None
+    header: bool = True
+    only: tuple | None = None
 
 
 @dataclasses.dataclass(frozen=True)

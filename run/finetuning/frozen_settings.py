@@ -1,4 +1,4 @@
-"""Settings for token classification by frozen features. Scripts define flags from it; does not import TensorFlow."""
+"""Settings for training on frozen features. Scripts define flags from it; does not import TensorFlow."""
 
 import dataclasses
 import os
@@ -6,7 +6,6 @@ import os
 from bert_tf.cli import places
 from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.errors import InputError
-from data_prep.tasks import token_classifier
 from run.finetuning.settings import FineTuningSettings
 
 LAST_FOUR = 4
@@ -20,7 +19,7 @@ TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
 EITHER = "frozen_features or all_features"
 ONE_PROCESS = "distribution_strategy=multi_worker_mirrored; only one process can write the features"
 RUNS = 5  # Runs per row of the table, as in the paper.
-FINE_TUNING_ONLY = {  # Settings of a group that do not apply to a BiLSTM -> their replacement, or None.
+FINE_TUNING_ONLY = {  # Settings of a group that do not apply to frozen features -> their replacement, or None.
     "optimizer": {"learning_rate": "`frozen_learning_rate`"},
     "tuning": {"num_train_epochs": "`frozen_epochs`", "keep_head": None, "pack_sequences": None},
     "step": {"jit_compile": None, "recompute_activations": None},
@@ -28,6 +27,7 @@ FINE_TUNING_ONLY = {  # Settings of a group that do not apply to a BiLSTM -> the
     "weight_pruning": {"weight_pruning": None},
     "int8": {"quantize_from_step": None},
     "search": {"search": None},
+    "task": {"long_texts": None},
 }
 
 
@@ -43,7 +43,7 @@ class FrozenSettings(Settings):
     lstm_width: int = setting(768, "With --frozen_features: hidden size of each layer of the BiLSTM, per direction.",
                               lower=1, needs=EITHER, resume=FIXED)
     lstm_dropout: float = setting(
-        0.3, "With --frozen_features: dropout rate of the inputs of each BiLSTM layer and of the classifier.", lower=0,
+        0.3, "With --frozen_features: dropout rate of the inputs of each BiLSTM layer and of the last layer.", lower=0,
         upper=0.99, needs=EITHER, resume=FIXED)
     frozen_learning_rate: float = setting(
         1e-3, "With --frozen_features: peak learning rate, instead of --learning_rate.", lower=0, needs=EITHER)
@@ -54,7 +54,7 @@ class FrozenSettings(Settings):
         None, "With --frozen_features: directory for storing the features and for reusing those of other runs. "
               f"Defaults to OUTPUT_DIR/{VECTORS_FOLDER}.", needs=EITHER, place=places.CACHE_FOLDER)
     all_features: bool = setting(
-        False, "Train and evaluate a fine-tuned tagger and one tagger per kind of --frozen_features, each with "
+        False, "Train and evaluate a fine-tuned model and one model per kind of --frozen_features, each with "
                "several seeds, in subdirectories of OUTPUT_DIR. Writes means and standard deviations to "
                f"OUTPUT_DIR/{TABLE_FILE} (table 7 of the paper). Requires --do_train and --do_eval.",
         needs=("do_train", "do_eval", "init_checkpoint"),
@@ -70,11 +70,15 @@ class FrozenSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class FrozenTaggerSettings(FineTuningSettings):
-    """A run of a tagger by frozen features. The usual groups contain its learning rate and number of epochs."""
+class FrozenRunSettings(FineTuningSettings):
+    """A run on frozen features. The usual groups contain its learning rate and number of epochs.
 
-    task: token_classifier.Settings = dataclasses.field(default_factory=token_classifier.Settings)
+    Attributes:
+      computes_all_layers: bool. If True and a layer is missing, computes all layers, for later runs.
+    """
+
     frozen: FrozenSettings = dataclasses.field(default_factory=FrozenSettings)
+    computes_all_layers: bool = dataclasses.field(default=False, kw_only=True)
 
     @property
     def vectors_dir(self):
@@ -83,8 +87,8 @@ class FrozenTaggerSettings(FineTuningSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class TaggerSettings(FrozenTaggerSettings):
-    """Settings for run_tagger: a fine-tuned tagger, or one by frozen features."""
+class TransferSettings(FrozenRunSettings):
+    """Settings for scripts that transfer an encoder to a task by fine-tuning or by frozen features."""
 
     def check(self):
         """See Settings. Raises InputError if frozen features are combined with settings of fine-tuning."""
@@ -94,20 +98,21 @@ class TaggerSettings(FrozenTaggerSettings):
         is_table = self.frozen.all_features
         used = "`all_features`" if is_table else "`frozen_features`"
         for group, names in FINE_TUNING_ONLY.items():
+            settings = getattr(self, group)
             for name, instead in names.items():
-                value = getattr(getattr(self, group), name)
-                if value != getattr(type(getattr(self, group))(), name) and not (is_table and instead):
+                value = getattr(settings, name, None)
+                if value != getattr(type(settings)(), name, None) and not (is_table and instead):
                     raise InputError(f"cannot be combined with {used}{f'; set {instead}' if instead else ''}",
                                      name, value)
 
     def build_run_settings(self, kind=None):
-        """Returns FrozenTaggerSettings for a kind of features, or FineTuningSettings for a fine-tuned tagger."""
+        """Returns FrozenRunSettings for a kind of features, or FineTuningSettings without one."""
         groups = {field.name: getattr(self, field.name) for field in dataclasses.fields(FineTuningSettings)}
         if kind is None:
             return FineTuningSettings(**groups)
         groups["optimizer"] = dataclasses.replace(self.optimizer, learning_rate=self.frozen.frozen_learning_rate)
         groups["tuning"] = dataclasses.replace(self.tuning, num_train_epochs=self.frozen.frozen_epochs)
-        return FrozenTaggerSettings(**groups, frozen=dataclasses.replace(
+        return FrozenRunSettings(**groups, computes_all_layers=self.frozen.all_features, frozen=dataclasses.replace(
             self.frozen, frozen_features=kind, vectors_dir=self.vectors_dir, all_features=False, runs_per_row=RUNS))
 
     def build_row_settings(self, kind, folder):

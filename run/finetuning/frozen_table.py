@@ -1,4 +1,4 @@
-"""The job of run_tagger: a fine-tuned tagger, one by frozen features, or table 7 of the paper, which compares them.
+"""The job of scripts with frozen features: fine-tuning, frozen features, or a table like the paper's table 7 of both.
 
 A row is a run over seeds in its own directory. It is finished when its eval_results.txt exists and deletion of its
 checkpoints has started; its other reports exist by then. An interrupted table resumes with the first unfinished row.
@@ -14,25 +14,21 @@ from bert_tf.run_state import RunState, fingerprint, has_run
 from run.evaluation import results
 from run.finetuning import job, runs
 from run.finetuning.frozen_settings import KINDS, TABLE_FILE, TABLE_SETTINGS_FILE, select_layers
-from run.finetuning.frozen_task import TECHNIQUES, FrozenTokenClassifierTask
+from run.finetuning.frozen_task import FROZEN_TASKS, TECHNIQUES
 from run.training import checkpoints
 
 FINE_TUNED = "fine_tuned"
 DEVIATION = "_std"  # Suffix of the names of standard deviations over runs.
 NOT_SHOWN = ("global_step", "loss")
-
-
-class RowByFrozenFeatures(FrozenTokenClassifierTask):
-    """The task of a row. The first row computes the embeddings for all."""
-
-    computes_all_layers = True
+# Names of the main metrics of tasks, in the order of the columns; other results follow.
+METRICS = tuple(f"eval_{name}" for name in ("f1", "matthews_corrcoef", "spearman", "pearson", "micro_f1", "accuracy"))
 
 
 def run(settings):
     """Trains, evaluates, and predicts.
 
     Args:
-      settings: TaggerSettings, resolved.
+      settings: TransferSettings, resolved.
 
     Raises:
       InputError: See run.finetuning.job. Also if the encoder has too few layers, if embeddings are damaged, or if
@@ -42,9 +38,14 @@ def run(settings):
     if settings.frozen.all_features:
         _fill_table(settings)
     elif kind:
-        job.run_task(FrozenTokenClassifierTask, settings.build_run_settings(kind), TECHNIQUES)
+        _run_frozen(settings.build_run_settings(kind))
     else:
         job.run(settings.build_run_settings())
+
+
+def _run_frozen(settings):
+    """Trains, evaluates, and predicts with FrozenRunSettings. See `job.run_task`."""
+    return job.run_task(FROZEN_TASKS[settings.task.kind], settings, TECHNIQUES)
 
 
 def _fill_table(settings):
@@ -71,7 +72,7 @@ def _finish(name, settings, state):
     if not exists(path) or all(has_run(each.training.output_dir) for each in settings.runs):
         state.begin()
         print(f"table: {name}", flush=True)
-        trained = job.run(settings) if name == FINE_TUNED else job.run_task(RowByFrozenFeatures, settings, TECHNIQUES)
+        trained = (job.run if name == FINE_TUNED else _run_frozen)(settings)
         trained.free()
     scores = results.read_results(path)
     for each in settings.runs:  # A row that was interrupted at its end may have left some.
@@ -81,16 +82,14 @@ def _finish(name, settings, state):
 
 def _collect_dependencies(settings):
     """Returns a dict of everything that a table's scores depend on."""
-    task, frozen = dataclasses.asdict(settings.task), dataclasses.asdict(settings.frozen)
-    for name in ("train_file", "dev_file"):
-        task[name] = fingerprint([task[name]])
+    task, frozen = FROZEN_TASKS[settings.task.kind].identify_data(settings), dataclasses.asdict(settings.frozen)
     names = {"tokenizer": ("max_seq_length", "do_lower_case", "strip_accents"), "step": ("mixed_precision",),
              "training": ("train_batch_size", "random_seed"),
              "tuning": ("num_train_epochs", "warmup_proportion", "eval_steps", "early_stopping_evals",
                         "group_by_length")}
     values = {name: getattr(getattr(settings, group), name)
               for group, group_names in names.items() for name in group_names}
-    del task["test_file"], frozen["vectors_dir"]
+    del frozen["vectors_dir"]
     return {"init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
             **task, **frozen, **values, **dataclasses.asdict(settings.optimizer)}
 
@@ -98,7 +97,7 @@ def _collect_dependencies(settings):
 def _list_columns(rows):
     """Returns the names of the results, primary metrics first, without the names of deviations."""
     names = {name for row in rows.values() for name in row if name not in NOT_SHOWN and not name.endswith(DEVIATION)}
-    return sorted(names, key=lambda name: (name not in ("eval_f1", "eval_accuracy"), name != "eval_f1", name))
+    return sorted(names, key=lambda name: (METRICS.index(name) if name in METRICS else len(METRICS), name))
 
 
 def _write_table(path, rows):

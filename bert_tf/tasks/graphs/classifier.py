@@ -84,22 +84,25 @@ def check_labels(labels, num_outputs):
         raise InputError(f"there are {len(labels)} labels, but the model has {num_outputs} outputs")
 
 
+_KIND = KINDS[ServedClassifier.kind]
+
+
 class ClassifierGraph(Graph):
     """See `Graph`."""
 
     def model(self, encoder, card):
-        num_outputs = KINDS[card.kind].num_outputs(card)
+        num_outputs = _KIND.num_outputs(card)
         if card.window_pooling:
             return models.BertLongTextClassifier(encoder, num_outputs, card.window_pooling)
         return models.BertClassifier(encoder, num_outputs)
 
     def loss(self, card, ignore_padding=False):
-        if KINDS[card.kind].gives_number(card):
+        if _KIND.gives_number(card):
             return losses.regression_loss
         return losses.multi_label_loss if card.multi_label else losses.classification_loss
 
     def teaching(self, card):
-        if KINDS[card.kind].gives_number(card):
+        if _KIND.gives_number(card):
             return "number"
         return "sigmoid" if card.multi_label else "softmax"
 

@@ -21,3 +21,15 @@ def test_number_of_labels_of_an_unnamed_model(tmp_path, write, model_labels, mes
             ClassifierData(settings, 7, model)
     else:
         assert ClassifierData(settings, 7, model).dataset.labels == ("a", "b", "c")
+
+
+def test_the_format_of_sick_depends_on_the_files(tmp_path, write):
+    write("SICK_trial.txt", "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+                            "3\ta\tb\t2.5\tNEUTRAL\n")
+    data = ClassifierData(Settings(task_name="SICK-R", data_dir=str(tmp_path)), 7)
+    assert (data.dataset.name, data.examples("dev").labels.tolist()) == ("sick_r", [2.5])
+    assert data.card == {"labels": (), "pairs": True, "multi_label": False}
+    data = ClassifierData(Settings(task_name="sick_e", data_dir=str(tmp_path)), 7)
+    model = HuggingFaceTask("classifier", 7, True, data.dataset.labels)
+    (question,) = ClassifierData(data.settings, 7, model).questions()
+    assert (question.text_a, question.text_b, question.expected) == ("a", "b", "neutral")

@@ -55,7 +55,7 @@ LAYOUTS = {
 TEST_FILES = {"mnli": "test_matched.tsv", "mnli-mm": "test_mismatched.tsv"}
 
 
-@pytest.mark.parametrize("name", sorted({*glue.TASKS} - {"xnli", "ax"}))
+@pytest.mark.parametrize("name", sorted({*glue.TASKS} - {"xnli", "ax", "sick_e", "sick_r"}))
 def test_published_layouts(tmp_path, write, name):
     file, rows, (text_a, text_b, labels, guids), test_row, expected_test = LAYOUTS[name]
     task = glue.find_task(name.upper())
@@ -98,6 +98,49 @@ def test_xnli_reads_one_language(tmp_path, write):
         glue.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "dev")
 
 
+def test_sick_in_one_file(tmp_path, write):
+    header = row("pair_ID", "sentence_A", "sentence_B", "entailment_label", "relatedness_score", *"abcdef",
+                 "SemEval_set")
+    write("SICK.txt", header + row("1", "a b", "c", "NEUTRAL", "4.5", *"123456", "TRAIN")
+          + row("4", "d", "e", "ENTAILMENT", "2", *"123456", "TRIAL")
+          + row("6", "e", "f", "CONTRADICTION", "1.2", *"123456", "TEST")
+          + row("9", "f", "a", "CONTRADICTION", "3", *"123456", "TRAIN"))
+    write("SICK_train.txt", "another format\n")
+    read = lambda name, split: glue.read_examples(glue.create_sick_task(name, str(tmp_path)), str(tmp_path), split)
+    train = read("sick_e", "train")
+    assert (train.text_a, train.text_b, train.guids) == (["a b", "f"], ["c", "a"], ["train-1", "train-9"])
+    assert train.labels.tolist() == [2, 0]
+    assert [read("sick_e", split).labels.tolist() for split in ("dev", "test")] == [[1], [0]]
+    numbers = [read("sick_r", split).labels for split in ("train", "dev", "test")]
+    assert [each.tolist() for each in numbers] == [[4.5, 3.0], [2.0], [pytest.approx(1.2)]]
+    assert numbers[0].dtype == np.float32
+    write("SICK.txt", header + row("1", "a", "b", "neutral?", "4.5", *"123456", "TRAIN"))
+    with pytest.raises(InputError, match=r"SICK\.txt:2: unknown label 'neutral\?'; must be one of contradiction, ent"):
+        read("sick_e", "train")
+    with pytest.raises(InputError, match=r"SICK\.txt: contains no rows with 'TRIAL' in column 12, which contains T"):
+        read("sick_r", "dev")
+
+
+def test_sick_in_the_files_of_semeval(tmp_path, write):
+    for part, number in (("train", "1.5"), ("trial", "2.5"), ("test_annotated", "3.5")):
+        write(f"SICK_{part}.txt", row("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
+              + row("7", "a", "b", number, "ENTAILMENT"))
+    entailment, relatedness = (glue.create_sick_task(name, str(tmp_path)) for name in ("sick_e", "sick_r"))
+    for split, number in (("train", 1.5), ("dev", 2.5), ("test", 3.5)):
+        found = glue.read_examples(entailment, str(tmp_path), split)
+        assert (found.text_a, found.text_b, found.labels.tolist()) == (["a"], ["b"], [1])
+        assert found.guids == [f"{split}-7"]
+        assert glue.read_examples(relatedness, str(tmp_path), split).labels.tolist() == [number]
+    assert (entailment.labels, entailment.metrics) == (glue.NLI_LABELS, ("accuracy",))
+    assert (relatedness.num_outputs, relatedness.regression) == (1, True)
+    assert relatedness.metrics == ("pearson", "spearman")
+
+
+def test_sick_without_files(tmp_path):
+    with pytest.raises(InputError, match=r"SICK\.txt: does not exist or is not a file"):
+        glue.read_examples(glue.create_sick_task("sick_r", str(tmp_path)), str(tmp_path), "train")
+
+
 def test_only_line_feeds_end_lines(tmp_path, write):
     write("train.tsv", "\ufeffsentence\tlabel\r\na\u2028b\x85c\rd\t1\r\n\ne\t0")
     examples = glue.read_examples(glue.TASKS["sst-2"], str(tmp_path), "train")
@@ -137,6 +180,7 @@ def test_missing_splits_and_tasks(tmp_path):
     with pytest.raises(InputError, match="unknown task 'mprc'; must be one of cola, sst-2, mrpc"):
         glue.find_task("mprc")
     assert glue.find_task("STSB") is glue.TASKS["sts-b"]
+    assert glue.find_task("SICK-E") is glue.TASKS["sick_e"]
     assert glue.TASKS["sts-b"].metrics == ("spearman", "pearson")  # The first selects models.
     with pytest.raises(InputError, match="task t: requires either labels or regression=True"):
         glue.Dataset("t", {})

@@ -14,7 +14,7 @@ from bert_tf.serving.settings import resolve_checkpoint
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll
 from run.arrays import batches
-from run.finetuning import frozen_tagger as tagger
+from run.finetuning import frozen_model
 from tests import scripts, state_files, toy_runs
 
 FROZEN = {"lstm_width": 9, "lstm_dropout": 0.1, "frozen_epochs": 60.0, "frozen_learning_rate": 0.05}
@@ -25,7 +25,7 @@ STEPS = 120
 def one_layer():
     """Removes a layer of the BiLSTM, which halves the time to trace it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tagger, "NUM_LAYERS", 1)
+        patch.setattr(frozen_model, "NUM_LAYERS", 1)
         yield
 
 

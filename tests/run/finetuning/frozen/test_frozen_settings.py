@@ -4,7 +4,7 @@ import pytest
 
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
-from run.finetuning.frozen_settings import FrozenSettings, TaggerSettings
+from run.finetuning.frozen_settings import FrozenSettings, TransferSettings
 from run.finetuning.settings import SearchSettings, TuningSettings
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
@@ -36,7 +36,7 @@ from run.techniques.settings import Int8Settings, TrainedWeightsSettings, Weight
 def test_settings_that_do_not_go_together(options, message):
     given = {"model": ModelSettings(init_checkpoint="x"), "frozen": FrozenSettings("last"), **options}
     with pytest.raises(InputError, match=f"^{message}"):
-        TaggerSettings(**given)
+        TransferSettings(**given)
 
 
 def test_unused_settings():
@@ -48,8 +48,8 @@ def test_unused_settings():
 
 
 def test_learning_rate_and_epochs_of_the_bilstm():
-    settings = TaggerSettings(ModelSettings(init_checkpoint="x"), training=TrainingSettings(output_dir="out"),
-                              frozen=FrozenSettings("last", frozen_epochs=2.5))
+    settings = TransferSettings(ModelSettings(init_checkpoint="x"), training=TrainingSettings(output_dir="out"),
+                                frozen=FrozenSettings("last", frozen_epochs=2.5))
     frozen, fine_tuned = settings.build_run_settings("last"), settings.build_run_settings()
     assert (frozen.optimizer.learning_rate, frozen.tuning.num_train_epochs) == (1e-3, 2.5)
     assert (fine_tuned.optimizer.learning_rate, fine_tuned.tuning.num_train_epochs) == (5e-5, 3.0)

@@ -79,7 +79,7 @@ def test_an_interrupted_table_resumes_with_the_first_row_without_results(make, t
 
     (_, task, fine_tuned), (_, frozen_task, frozen) = trained[:2]
     assert task is TokenClassifierTask
-    assert (frozen_task.kind, frozen_task.computes_all_layers) == ("frozen_token_classifier", True)
+    assert (frozen_task.kind, frozen.computes_all_layers) == ("frozen_token_classifier", True)
     assert fine_tuned.optimizer.learning_rate == 5e-5
     assert (frozen.optimizer.learning_rate, frozen.frozen.frozen_features) == (1e-3, "embeddings")
     assert frozen.vectors_dir == str(tmp_path / "out" / "vectors")

@@ -1,4 +1,4 @@
-"""The tagger on frozen features: layers, their combination, and scores computed with NumPy."""
+"""The model on frozen features: layers, their combination, and scores computed with NumPy."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from bert_tf import losses, optimization
 from bert_tf.errors import InputError
-from run.finetuning import frozen_tagger as tagger
+from run.finetuning import frozen_model
+from run.finetuning.frozen_model import FrozenFeatureModel
 from run.finetuning.frozen_settings import COMBINATIONS, CONCATENATION, KINDS, MIX, SUM, select_layers
-from run.finetuning.frozen_tagger import FrozenTagger
 from tests.numpy_lstm import bidirectional
 
 LAYERS, HIDDEN, LABELS, WIDTH = 4, 3, 5, 2
@@ -30,7 +30,7 @@ def test_layers_of_each_kind():
 @pytest.mark.parametrize("kind", ["last", "sum_last_four", "weighted_sum_last_four", "concat_last_four"])
 def test_scores_equal_those_of_numpy(kind):
     combination, num_layers = COMBINATIONS[kind], 1 if kind == "last" else LAYERS
-    model = FrozenTagger(combination, num_layers, HIDDEN, LABELS, width=WIDTH, dropout_rate=0.4, seed=-7)
+    model = FrozenFeatureModel(combination, num_layers, HIDDEN, LABELS, width=WIDTH, dropout_rate=0.4, seed=-7)
     rng = np.random.default_rng(4)
     if combination == MIX:
         model.mix.scores.assign(np.log([1.0, 2.0, 3.0, 4.0]))
@@ -45,17 +45,36 @@ def test_scores_equal_those_of_numpy(kind):
             x = bidirectional(x, [each.numpy() for each in layer.trainable_variables])
         np.testing.assert_allclose(logits[row, :length], x @ model.head.kernel.numpy(), atol=1e-5)
     products = sum(np.prod(each.shape) for each in model.trainable_variables if len(each.shape) == 2)
-    assert model.flops_per_word == 2 * products
+    assert model.count_flops(7) == 7 * 2 * products
+
+
+def test_outputs_of_rows_are_from_the_maximum_over_positions():
+    """Padding has no effect, although its values are larger than all others."""
+    options = {"width": WIDTH, "dropout_rate": 0.0, "seed": 3}
+    model = FrozenFeatureModel(SUM, LAYERS, HIDDEN, LABELS, pools=True, **options)
+    rng = np.random.default_rng(6)
+    vectors = rng.normal(size=[2, 5, LAYERS, HIDDEN]).astype(np.float16)
+    vectors[1, 3:] = 1000
+    mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], np.int32)
+    logits = model({"vectors": vectors, "input_mask": mask})["logits"].numpy()
+    for row, length in enumerate((5, 3)):
+        x = vectors[row, :length].astype(np.float32).sum(axis=1)
+        for layer in model.lstm_layers:
+            x = bidirectional(x, [each.numpy() for each in layer.trainable_variables])
+        np.testing.assert_allclose(logits[row], x.max(axis=0) @ model.head.kernel.numpy(), atol=1e-5)
+    in_head = 2 * model.head.kernel.shape.num_elements()
+    per_position = FrozenFeatureModel(SUM, LAYERS, HIDDEN, LABELS, **options)
+    assert model.count_flops(7) == per_position.count_flops(7) - 6 * in_head
 
 
 def test_a_weighted_sum_learns_to_choose_a_layer(monkeypatch):
     """Labels only depend on layer 2. The other layers are noise."""
-    monkeypatch.setattr(tagger, "NUM_LAYERS", 1)  # Halves the time to trace it.
+    monkeypatch.setattr(frozen_model, "NUM_LAYERS", 1)  # Halves the time to trace it.
     rng = np.random.default_rng(5)
     vectors = rng.normal(size=[64, 6, LAYERS, HIDDEN]).astype(np.float16)
     features = {"vectors": vectors, "input_mask": np.ones([64, 6], np.int32),
                 "label_ids": (vectors[:, :, 2, 0] > 0).astype(np.int32)}
-    model = FrozenTagger(MIX, LAYERS, HIDDEN, 2, width=8, dropout_rate=0.1, seed=1)
+    model = FrozenFeatureModel(MIX, LAYERS, HIDDEN, 2, width=8, dropout_rate=0.1, seed=1)
     optimizer = optimization.create_optimizer(0.1, 40, 0)
     optimizer.build(model.trainable_variables)
 

@@ -1,6 +1,6 @@
-"""The model on frozen features: combines layers to one embedding per word; two-layer BiLSTM, classifier, no CRF.
+"""The model on frozen features: combines layers to one embedding per position; two-layer BiLSTM, linear output, no CRF.
 
-Shape legend: B sentences, W words, K layers of the encoder, H hidden size of the encoder, C labels.
+Shape legend: B rows, W positions (words or tokens), K layers of the encoder, H hidden size of the encoder, C outputs.
 """
 
 import itertools
@@ -12,26 +12,28 @@ from bert_tf.layers import BiLSTM, ScalarMix, SeededDropout
 from run.finetuning.frozen_settings import CONCATENATION, MIX, SUM
 
 NUM_LAYERS = 2
-SEEDS = 2 * NUM_LAYERS + 1  # Seeds of initial weights: one per direction of each layer, one for the classifier.
+SEEDS = 2 * NUM_LAYERS + 1  # Seeds of initial weights: one per direction of each layer, one for the last layer.
 LARGEST_SEED = 2**24  # Keras accepts 31-bit seeds.
 
 
-class FrozenTagger(tf_keras.Model):
-    """A tagger of words on the embeddings of an encoder.
+class FrozenFeatureModel(tf_keras.Model):
+    """A tagger, a classifier, or a regression on the embeddings of an encoder.
 
     Args:
       combination: Combination of the layers, a constant of run.finetuning.frozen_settings.
       num_layers: int. K.
       input_width: int. H.
-      num_labels: int. C.
+      num_outputs: int. C.
+      pools: bool. Whether there is one output per row, from the maximum of each BiLSTM output over the row's positions,
+        instead of one per position.
       width: int. Size of the BiLSTM's layers in each direction.
-      dropout_rate: float. Dropout on the inputs of each BiLSTM layer and of the classifier.
+      dropout_rate: float. Dropout on the inputs of each BiLSTM layer and of the last layer.
       seed: int. Seed of initial weights and dropout.
     """
 
-    def __init__(self, combination, num_layers, input_width, num_labels, *, width, dropout_rate, seed):
-        super().__init__(name="frozen_tagger", dtype="float32")
-        self._combination = combination
+    def __init__(self, combination, num_layers, input_width, num_outputs, *, pools=False, width, dropout_rate, seed):
+        super().__init__(name="frozen_features", dtype="float32")
+        self._combination, self._pools = combination, pools
         initial = itertools.count(seed % LARGEST_SEED * SEEDS)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
         self.dropout = SeededDropout(dropout_rate, dtype="float32")
@@ -41,19 +43,19 @@ class FrozenTagger(tf_keras.Model):
             BiLSTM(widths[number], width, (next(initial), next(initial)), name=f"lstm_{number}")
             for number in range(NUM_LAYERS)]
         self.head = tf_keras.layers.Dense(
-            num_labels, kernel_initializer=tf_keras.initializers.GlorotUniform(next(initial)), name="head",
+            num_outputs, kernel_initializer=tf_keras.initializers.GlorotUniform(next(initial)), name="head",
             dtype="float32")
         self.head.build([None, widths[-1]])
 
     def call(self, features, training=False):
-        """Computes logits of the labels of words.
+        """Computes logits, or numbers in regression.
 
         Args:
-          features: Dict of vectors, float [B, W, K, H], and input_mask, int32 [B, W], 1 for words, 0 for padding.
+          features: Dict of vectors, float [B, W, K, H], and input_mask, int32 [B, W], 0 for padding, otherwise 1.
           training: bool. Whether to apply dropout.
 
         Returns:
-          Dict of logits, float32 [B, W, C].
+          Dict of logits, float32 [B, W, C], or [B, C] if the model pools.
         """
         x = self._combine_layers(tf.cast(features["vectors"], tf.float32))  # [B, W, H or K * H]
         mask = tf.cast(features["input_mask"], tf.bool)
@@ -61,6 +63,8 @@ class FrozenTagger(tf_keras.Model):
             [None] * (NUM_LAYERS + 1))
         for layer, seed in zip(self.lstm_layers, seeds[:-1], strict=True):
             x = layer(self.dropout(x, seed=seed), mask)  # [B, W, 2 * width]
+        if self._pools:
+            x = tf.reduce_max(tf.where(mask[:, :, tf.newaxis], x, x.dtype.min), axis=1)
         return {"logits": self.head(self.dropout(x, seed=seeds[-1]))}
 
     def _combine_layers(self, vectors):
@@ -72,8 +76,8 @@ class FrozenTagger(tf_keras.Model):
         batch_size, num_words, *_ = tf.unstack(tf.shape(vectors))
         return tf.reshape(vectors, [batch_size, num_words, vectors.shape[2] * vectors.shape[3]])
 
-    @property
-    def flops_per_word(self):
-        """Forward FLOPs of the matmuls per word, int."""
-        return 2 * sum(variable.shape.num_elements() for variable in self.trainable_variables
-                                       if len(variable.shape) == 2)
+    def count_flops(self, num_positions):
+        """Returns the forward FLOPs of the matmuls for a row of `num_positions`, not counting padding."""
+        in_head, in_all = (2 * sum(variable.shape.num_elements() for variable in variables if len(variable.shape) == 2)
+                           for variables in (self.head.trainable_variables, self.trainable_variables))
+        return (in_all - in_head) * num_positions + in_head * (1 if self._pools else num_positions)
