@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import inspect
 import json
 import os
 import pathlib
@@ -32,14 +31,14 @@ def find_or_create(models_dir, name, key, create):
       models_dir: str. Directory of all models.
       name: str. Name of the model.
       key: Value for JSON. Everything besides versions and source code on which the model depends.
-      create: Callable that takes a directory and writes the model into it. A change of its module, or of bert_tf,
-        invalidates the model.
+      create: Function that takes an empty directory and writes the model into it. If its module or bert_tf changes, the
+        model is created again.
 
     Returns:
       str. The absolute path of the directory, which contains what `create` wrote.
     """
     digest = hashlib.sha256(json.dumps([key, measurements.get_versions()], sort_keys=True).encode())
-    for path in [inspect.getfile(create), *sorted(pathlib.Path(bert_tf.__file__).parent.rglob("*.py"))]:
+    for path in [create.__code__.co_filename, *sorted(pathlib.Path(bert_tf.__file__).parent.rglob("*.py"))]:
         digest.update(pathlib.Path(path).read_bytes())
     directory = os.path.abspath(os.path.join(models_dir, f"{name}-{digest.hexdigest()[:16]}"))
     if not os.path.isdir(directory):
@@ -48,8 +47,9 @@ def find_or_create(models_dir, name, key, create):
             shutil.rmtree(old)
         print(f"creating {os.path.relpath(directory)}", flush=True)
         with tempfile.TemporaryDirectory(dir=models_dir) as incomplete:
-            create(os.path.join(incomplete, name))
-            os.replace(os.path.join(incomplete, name), directory)
+            os.mkdir(new := os.path.join(incomplete, name))
+            create(new)
+            os.replace(new, directory)
     return directory
 
 
