@@ -1,0 +1,47 @@
+"""Fine-tuning of a text classifier with KerasHub's BertTextClassifier on TensorFlow.
+
+KerasHub pads all texts to one length. bfloat16 is Keras' policy mixed_bfloat16.
+"""
+
+import math
+import os
+
+os.environ["KERAS_BACKEND"] = "tensorflow"
+os.environ.pop("TF_USE_LEGACY_KERAS", None)  # KerasHub requires Keras 3.
+
+import keras
+import keras_hub
+import tensorflow as tf
+
+WEIGHT_DECAY, CLIPPING_NORM = 0.01, 1.0
+
+
+class Peer:
+    """The trainer."""
+
+    def train(self, checkpoint, training, development, options):
+        """See `benchmarks.peers.torch_classifier.Peer.train`."""
+        keras.utils.set_random_seed(options["seed"])
+        if options["dtype"] == "bfloat16":
+            keras.config.set_dtype_policy("mixed_bfloat16")
+        preprocessor = keras_hub.models.BertTextClassifierPreprocessor.from_preset(
+            checkpoint, sequence_length=options["max_seq_length"])
+        model = keras_hub.models.BertTextClassifier.from_preset(
+            checkpoint, num_classes=options["num_labels"], preprocessor=preprocessor)
+
+        def load(rows):
+            text_a, text_b, labels = rows
+            return tf.data.Dataset.from_tensor_slices(
+                ((text_a, text_b) if text_b is not None else text_a, labels))
+
+        batch_size = options["batch_size"]
+        count = len(training[2])
+        steps = int(options["epochs"] * math.ceil(count / batch_size))
+        schedule = keras.optimizers.schedules.PolynomialDecay(options["learning_rate"], steps, 0.0)
+        optimizer = keras.optimizers.AdamW(schedule, weight_decay=WEIGHT_DECAY, global_clipnorm=CLIPPING_NORM)
+        optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+        model.compile(keras.losses.SparseCategoricalCrossentropy(from_logits=True), optimizer)
+        batches = load(training).shuffle(count, options["seed"]).batch(batch_size).repeat()
+        model.fit(batches, epochs=1, steps_per_epoch=steps, verbose=0)
+        logits = model.predict(load(development).batch(batch_size).map(lambda texts, labels: texts), verbose=0)
+        return logits.argmax(-1).tolist()
