@@ -114,8 +114,9 @@ def run_ours(task, folder, dtype, settings):
         copy_lines(os.path.join(folder, split["dev"].file), os.path.join(data, split["dev"].file))
         options = {
             "task_name": task, "data_dir": data, "output_dir": os.path.join(temporary, "output"),
-            "init_checkpoint": os.path.abspath(settings.init_checkpoint), "mixed_precision": dtype, **{name: getattr(settings, name)
-            for name in ("num_train_epochs", "train_batch_size", "learning_rate", "max_seq_length", "random_seed")}}
+            "init_checkpoint": os.path.abspath(settings.init_checkpoint), "mixed_precision": dtype,
+            **{name: getattr(settings, name) for name in (
+                "num_train_epochs", "train_batch_size", "learning_rate", "max_seq_length", "random_seed")}}
         start = time.perf_counter()
         process = subprocess.run(
             [sys.executable, "-m", "run.run_classifier", "--do_train", "--do_eval",

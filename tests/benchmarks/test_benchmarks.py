@@ -129,7 +129,7 @@ CASES = {
         {(f"{language} text to ids, one core", peer) for language in ("English", "Korean")
          for peer in ("tf-text FastBertTokenizer", "tf-text BertTokenizer", "the rules in plain Python")}),
     training_step: Case(
-        PRETRAINING_STEP, (),
+        {**PRETRAINING_STEP, "kinds": tuple(training_step.KINDS)}, (),
         {(f"{kind}, a step{of_type}", peer) for kind in training_step.KINDS.values() for of_type, peer in (
             ("", f"{OFFICIAL}, AdamWeightDecay"), (" in bfloat16", "this project in float32"))}),
     vocabulary: Case(

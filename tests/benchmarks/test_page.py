@@ -37,7 +37,7 @@ def test_row_for_each_comparison(settings, tmp_path, monkeypatch, capsys):
     assert "| Forward pass | 5.00 s | a peer: 4.00 s | 0.800 |" in text
     assert "| Fine-tuning | 2.00 min, accuracy 0.9 | a peer: 3.00 min, accuracy 0.8 | 1.50 |" in text
     assert "\n\nNot measured: ONNX Runtime, PyTorch." in text
-    assert text.count("| --- |") == 1
+    assert text.count("| comparison |") == 1
     assert "old" not in text
     page.write(settings)
     assert (tmp_path / "page.md").read_text() == text
