@@ -145,7 +145,11 @@ def run_peer(name, packages, module, training, development, dtype, settings):
     with peer_process.start(name, packages, module) as peer:
         if peer is None:
             return None
-        predictions = peer.call("train", os.path.abspath(settings.init_checkpoint), training, development, options)
+        try:
+            predictions = peer.call("train", os.path.abspath(settings.init_checkpoint), training, development, options)
+        except peer_process.PeerError as error:
+            print(f"note: {name} is not measured: {error}", flush=True)
+            return None
         seconds = time.perf_counter() - start
     labels = development[2]
     return seconds, sum(map(int.__eq__, predictions, labels)) / len(labels)

@@ -7,7 +7,7 @@ import time
 class Peer:
     """A peer that counts, waits, fails, and ends."""
 
-    def __init__(self, start):
+    def __init__(self, start=0):
         if start < 0:
             raise ValueError("negative\nsecond line")
         self._count = start
@@ -21,6 +21,12 @@ class Peer:
 
     def get_process(self):
         return os.getpid()
+
+    def train(self, checkpoint, training, development, options):
+        assert os.path.isabs(checkpoint)
+        assert training == (["good", "bad"], None, [1, 0])
+        assert options["dtype"] == "bfloat16"
+        return [1] * len(development[2])
 
     def end(self):
         os._exit(3)
