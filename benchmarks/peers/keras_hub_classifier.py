@@ -34,7 +34,7 @@ class Peer:
         if options["dtype"] == "bfloat16":
             keras.config.set_dtype_policy("mixed_bfloat16")
         with tempfile.TemporaryDirectory() as preset:
-            add_prefix(checkpoint, preset)
+            copy_with_old_names(checkpoint, preset)
             preprocessor = keras_hub.models.BertTextClassifierPreprocessor.from_preset(
                 preset, sequence_length=options["max_seq_length"])
             model = keras_hub.models.BertTextClassifier.from_preset(
@@ -51,17 +51,19 @@ class Peer:
         schedule = keras.optimizers.schedules.PolynomialDecay(options["learning_rate"], steps, 0.0)
         optimizer = keras.optimizers.AdamW(schedule, weight_decay=WEIGHT_DECAY, global_clipnorm=CLIPPING_NORM)
         optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-        model.compile(keras.losses.SparseCategoricalCrossentropy(from_logits=True), optimizer)
+        model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
         batches = load(training).shuffle(count, options["seed"]).batch(batch_size).repeat()
         model.fit(batches, epochs=1, steps_per_epoch=steps, verbose=0)
         logits = model.predict(load(development).batch(batch_size).map(lambda texts, labels: texts), verbose=0)
         return logits.argmax(-1).tolist()
 
 
-def add_prefix(checkpoint, preset):
-    """Copies a checkpoint of Hugging Face; all tensors get the prefix "bert.", which KerasHub requires."""
+def copy_with_old_names(checkpoint, preset):
+    """Copies a checkpoint of Hugging Face, with the older tensor names that KerasHub reads."""
     shutil.copytree(checkpoint, preset, dirs_exist_ok=True, copy_function=shutil.copyfile,
                     ignore=shutil.ignore_patterns("*.safetensors"))
-    tensors = load_file(os.path.join(checkpoint, "model.safetensors"))
-    save_file({f"bert.{name.removeprefix('bert.')}": value for name, value in tensors.items()},
-              os.path.join(preset, "model.safetensors"))
+    tensors = {}
+    for name, value in load_file(os.path.join(checkpoint, "model.safetensors")).items():
+        name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        tensors[f"bert.{name.removeprefix('bert.')}"] = value
+    save_file(tensors, os.path.join(preset, "model.safetensors"))
