@@ -122,7 +122,7 @@ def serve(module, connection):
             else:
                 result = getattr(peer, method)(*arguments)
             message = True, result, time.perf_counter() - start_time
-        except Exception as error:  # Of any library.
+        except Exception as error:  # From any library.
             traceback.print_exc()
             message = False, f"{type(error).__name__}: {error}".split("\n")[0], 0
         connection.send(message)
