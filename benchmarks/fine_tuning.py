@@ -3,8 +3,8 @@
     python -m benchmarks.fine_tuning --sst2_dir=SST-2 --mrpc_dir=MRPC --init_checkpoint=minilm
 
 This project runs `run.run_classifier` in its own process, and so does each peer. All use the same rows, checkpoint,
-epochs, batch size, learning rate, and maximum length, and compute the accuracy on the development set. The minutes cover
-the complete process, with imports, tokenization, and evaluation. The runs do not take turns.
+epochs, batch size, learning rate, and maximum length, and compute the accuracy on the development set. The minutes
+cover the complete process, with imports, tokenization, and evaluation. The runs do not take turns.
 """
 
 import dataclasses
