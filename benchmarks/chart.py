@@ -46,6 +46,6 @@ def make_figure(comparisons, note):
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
     figure.suptitle("Speed of this project relative to its peers", fontsize=13, color=TEXT, fontweight="bold")
-    figure.supxlabel(note, fontsize=8, color=SMALL_PRINT)
+    figure.supxlabel(note, fontsize=7, color=SMALL_PRINT)
     return figure
 
