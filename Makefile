@@ -4,8 +4,8 @@
 # make test-all    all tests, also those of kills, invalid files, Cloud Storage, Beam, and several processes
 # make soak        hundreds of kills and requests to a served model: about an hour; make soak SHARE=0.05 runs a twentieth
 # make lint        ruff
-# make bench       compares this project with its peers, and draws docs/peers.png (benchmarks.accelerator_compile requires an
-#                  extra, tpu-check or gpu-check: run it by hand)
+# make bench       compares this project with its peers and writes docs/benchmarks.md and docs/peers.png, in less than half
+#                  an hour on two cores; make bench PART="serving litert" runs only these
 # make clean       deletes everything that make created
 
 PYTHON ?= python3.11
@@ -58,14 +58,18 @@ soak: setup
 lint: setup
 	$(BIN)/ruff check .
 
-BENCHMARKS := bfloat16 dynamic_masking encoder input_hosts input_pipeline length_groups litert packing pretraining_data \
-  recompute sentence_splitting serving tokenization training_step vocabulary
+BENCHMARKS := bfloat16 encoder litert packing pretraining_data sentence_splitting serving tokenization training_step \
+  vocabulary
+PART := $(BENCHMARKS)
 
-# Old results go first: the page shows those of one run.
 bench: export TF_CPP_MIN_LOG_LEVEL := 3
 bench: setup
-	rm -rf build/bench_results
-	for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; $(BIN)/python -m benchmarks.$$benchmark || exit 1; done
+	@number=0; for benchmark in $(PART); do \
+	  number=$$((number + 1)); start=$$(date +%s); \
+	  echo "== $$number/$(words $(PART)) $$benchmark"; \
+	  $(BIN)/python -m benchmarks.$$benchmark || exit 1; \
+	  echo "== $$benchmark took $$(($$(date +%s) - start)) seconds"; \
+	done
 	$(BIN)/python -m benchmarks.page
 
 clean:

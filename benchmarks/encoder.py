@@ -1,9 +1,9 @@
-"""BERT-Base on a CPU compared with tf-models-official's BertEncoder: forward pass and pre-training step.
+"""The forward pass of BERT-Base on a CPU, compared with tf-models-official's BertEncoder and with large matmuls.
 
     python -m benchmarks.encoder
 
-Both take turns in one process, on the same batches. GFLOP/s count the matmuls of the encoder (and of the masked LM head
-in a step). The share is the fraction of the rate of a 2048 x 2048 x 2048 matmul on this machine.
+Both take turns in one process, on the same batches. GFLOP/s count the matmuls of the encoder. The share is the fraction
+of the rate of a 2048 x 2048 x 2048 matmul on this machine, which takes turns too.
 """
 
 import dataclasses
@@ -23,12 +23,12 @@ from bert_tf import losses, optimization
 from bert_tf.cli import flags, script
 from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import setting
-from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.models import BertPretrainer
-from run.training import strategies, utilization
+from run.training import utilization
 
-PARTS = ("forward", "step", "padding")
+PRODUCT_WIDTH = 2048
+SMALL_BATCH_TOKENS, SMALL_BATCH_ROUNDS = 512, 6  # A batch with fewer tokens has this many times as many turns.
 REAL_TOKENS = 0.42  # Fraction in MRPC, padded to 128.
 
 
@@ -37,20 +37,12 @@ class EncoderSettings(measurements.KeptResults):
     """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    parts: tuple[str, ...] = setting(PARTS, f"Parts to measure: {', '.join(PARTS)}.")
-    batch_sizes: tuple[str, ...] = setting(
-        ("8", "1", "1", "8"), "Batch sizes of the forward pass, each with every value of --lengths.")
-    lengths: tuple[str, ...] = setting(("128", "128", "32", "384"), "Sequence lengths of the forward pass in tokens.")
-    train_batch_size: int = setting(8, "Batch size of a training step, and of a batch with padding.", lower=1)
-    max_seq_length: int = setting(128, "Sequence length of a training step in tokens.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per example.", lower=1)
+    batch_sizes: tuple[str, ...] = setting(("8", "1", "8"), "Batch sizes, each with every value of --lengths.")
+    lengths: tuple[str, ...] = setting(("128", "32", "384"), "Sequence lengths in tokens.")
     rounds: int = setting(5, "Number of turns; more for small batches.", lower=1)
 
     def check(self):
         """See Settings."""
-        for part in self.parts:
-            if part not in PARTS:
-                raise InputError(f"`parts`={part}: must be one of {', '.join(PARTS)}")
         measurements.shapes(self.batch_sizes, self.lengths)
 
     @property
@@ -71,87 +63,42 @@ def main(argv):
 
 
 def measure(settings):
-    """Prints a table for each part and stores the comparisons with the peer; settings: EncoderSettings."""
-    longest = max([settings.max_seq_length, *(length for _, length in settings.shapes)])
-    config = read_config(settings.bert_config_file, longest)
-    machine = utilization.measure_matmul_rate(tf.distribute.get_strategy(), tf.float32) / 1e9
-    print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, 2048^3 matmul {machine:.0f} GFLOP/s")
-    comparisons = []
-    if "forward" in settings.parts:
-        comparisons += measure_forward(config, settings, machine)
-    if "step" in settings.parts:
-        comparisons += measure_step(config, settings, machine)
-    if "padding" in settings.parts:
-        measure_padding(config, settings)
-    measurements.keep("encoder", settings, comparisons)
-
-
-def measure_forward(config, settings, machine):
-    """Prints the forward passes of this project and the peer at each shape; returns the Comparisons."""
+    """Prints the forward passes at each shape and stores the comparisons with the peer; settings: EncoderSettings."""
+    config = read_config(settings.bert_config_file, max(length for _, length in settings.shapes))
+    print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores")
     ours, peer = FastEncoder(config, Fast()), garden_encoder(config)
     forward_ours = tf.function(lambda features: ours(features)["sequence_output"], autograph=False)
     forward_peer = tf.function(lambda inputs: peer(inputs)["sequence_output"], autograph=False)
-    print(f"\n{'forward, batch x length':<26}{'ours':>9}{'official':>10}{'ratio':>7}{'GFLOP/s':>9}{'share':>7}")
+    print(f"{'forward, batch x length':<26}{'ours':>9}{'official':>10}{'ratio':>7}{'GFLOP/s':>9}{'share':>7}")
     comparisons = []
     for batch_size, length in settings.shapes:
-        features = make_batch(config, batch_size, length, settings.max_predictions_per_seq)
+        features = make_batch(config, batch_size, length, 1)
         times = time_calls({"ours": functools.partial(forward_ours, features),
-                            "official": functools.partial(forward_peer, garden_inputs(features))},
-                           settings.rounds * max(1, 1024 // (batch_size * length)))
-        flops = utilization.encoder_flops(config, batch_size, length)
-        print_row(f"{batch_size} x {length}", times, flops, machine)
-        comparisons.append(Comparison(f"Forward pass, {batch_size} x {length} tokens", "tf-models-official BertEncoder",
-                                      times["ours"], times["official"], "s", False))
-    return comparisons
+                            "official": functools.partial(forward_peer, garden_inputs(features)),
+                            "product": make_product(tf.float32)},
+                           scale_rounds(settings.rounds, batch_size * length))
+        rate = utilization.encoder_flops(config, batch_size, length) / times["ours"] / 1e9
+        machine = 2 * PRODUCT_WIDTH**3 / times["product"] / 1e9
+        print(f"{f'{batch_size} x {length}':<26}{times['ours']:>8.3f}s{times['official']:>9.3f}s"
+              f"{times['official'] / times['ours']:>7.2f}{rate:>9.0f}{rate / machine:>7.0%}", flush=True)
+        name = f"Forward pass, {batch_size} x {length} tokens"
+        comparisons.append(
+            Comparison(name, "tf-models-official BertEncoder", times["ours"], times["official"], "s", False))
+        if len(comparisons) == 1:  # One row suffices.
+            comparisons.append(Comparison(
+                name, f"the machine's matmul of {PRODUCT_WIDTH} x {PRODUCT_WIDTH}", rate, machine, "GFLOP/s", True))
+    measurements.keep("encoder", settings, comparisons)
 
 
-def measure_step(config, settings, machine):
-    """Prints training steps (forward, backward, clipping, AdamW) with and without dropout; returns the Comparison."""
-    batch_size, length = settings.train_batch_size, settings.max_seq_length
-    predictions = settings.max_predictions_per_seq
-    shape = f"{batch_size} x {length}"
-    print(f"\n{f'step, {shape}':<26}{'ours':>9}{'official':>10}{'ratio':>7}{'GFLOP/s':>9}{'share':>7}")
-    features = make_batch(config, batch_size, length, predictions)
-    flops = batch_size * utilization.pretraining_flops(config, length, predictions)
-    times = {}
-    for dropout in (0.1, 0.0):
-        sized = dataclasses.replace(config, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
-        encoder = FastEncoder(sized, strategies.choose_fast(tf.distribute.get_strategy(), sized))
-        turns = {"ours": our_step(encoder, features), "official": garden_step(sized, features)}
-        times[dropout] = time_calls(turns, settings.rounds)
-        print_row(f"dropout {dropout}", times[dropout], flops, machine)
-    print(f"dropout costs ours {times[0.1]['ours'] / times[0.0]['ours'] - 1:.1%} of a step")
-    return [Comparison(f"Pre-training step, {shape} tokens", "tf-models-official BertPretrainerV2, AdamWeightDecay",
-                       times[0.1]["ours"], times[0.1]["official"], "s", False)]
+def scale_rounds(rounds, tokens):
+    """Returns the number of turns for a batch with this many tokens: more for a small one."""
+    return rounds * (SMALL_BATCH_ROUNDS if tokens < SMALL_BATCH_TOKENS else 1)
 
 
-def measure_padding(config, settings):
-    """Prints forward and backward on a batch with a fraction REAL_TOKENS of tokens, with and without padding."""
-    batch_size, length = settings.train_batch_size, settings.max_seq_length
-    features = make_batch(config, batch_size, length, settings.max_predictions_per_seq, REAL_TOKENS)
-    turns = {}
-    for name, remove in (("removed", True), ("kept", False)):
-        encoder = FastEncoder(config, Fast(remove_padding=remove))
-        turns[f"forward, {name}"] = tf.function(lambda encoder=encoder: encoder(features)["pooled_output"],
-                                                autograph=False)
-        turns[f"forward + backward, {name}"] = gradient_step(encoder, features)
-    times = time_calls(turns, settings.rounds)
-    title = f"padding, {batch_size} x {length}, {REAL_TOKENS:.0%} real"
-    print(f"\n{title:<30}{'removed':>9}{'kept':>9}{'ratio':>7}")
-    for part in ("forward", "forward + backward"):
-        removed, kept = times[f"{part}, removed"], times[f"{part}, kept"]
-        print(f"{part:<30}{removed:>8.3f}s{kept:>8.3f}s{kept / removed:>7.2f}")
-
-
-def gradient_step(encoder, features):
-    """Creates a traced function that computes all gradients of a scalar of the pooled output."""
-    @tf.function(autograph=False)
-    def step():
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.square(encoder(features, training=True)["pooled_output"]))
-        gradients = tape.gradient(loss, encoder.trainable_variables)
-        return tf.add_n([tf.reduce_sum(tf.convert_to_tensor(gradient)) for gradient in gradients])
-    return step
+def make_product(dtype):
+    """Creates a function that multiplies two square matrices of a dtype and returns an entry of the product."""
+    matrix = tf.cast(tf.random.stateless_normal([PRODUCT_WIDTH] * 2, (1, 2)), dtype)
+    return tf.function(lambda: tf.matmul(matrix, matrix)[0, 0], autograph=False)
 
 
 def our_step(encoder, features):
@@ -216,6 +163,18 @@ def garden_inputs(features):
             "input_type_ids": features["segment_ids"]}
 
 
+def get_sizes(config):
+    """Returns the arguments of transformers.BertConfig for a model of the same size."""
+    return {name: getattr(config, name) for name in (
+        "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")}
+
+
+def huggingface_inputs(features):
+    """Renames features for Hugging Face, as arrays."""
+    return {theirs: features[name].numpy() for theirs, name in (
+        ("input_ids", "input_ids"), ("attention_mask", "input_mask"), ("token_type_ids", "segment_ids"))}
+
+
 def make_batch(config, batch_size, length, predictions, real_tokens=1.0):
     """Creates random pre-training features with `predictions` per example.
 
@@ -243,13 +202,6 @@ def time_calls(functions, rounds):
 
     turns = {name: functools.partial(finish, function) for name, function in functions.items()}
     return measurements.medians(measurements.time_turns(turns, rounds, warm_up=2))
-
-
-def print_row(name, times, flops, machine):
-    """Prints one line of a table: seconds, ratio, and the utilization of the machine by this project."""
-    rate = flops / times["ours"] / 1e9
-    print(f"{name:<26}{times['ours']:>8.3f}s{times['official']:>9.3f}s{times['official'] / times['ours']:>7.2f}"
-          f"{rate:>9.0f}{rate / machine:>7.0%}", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,15 +3,15 @@
     python -m benchmarks.litert [--text_file=sentences.txt --vocab_file=vocab.txt]
 
 First, from IDs to output, for several batch sizes and lengths: the LiteRT model, this project's float32 SavedModel,
-tf-models-official's BertEncoder, and, if installed, ONNX Runtime with Hugging Face's BertModel after quantize_dynamic.
-The column "products" is a LiteRT file with little more than the encoder's matmuls, about the best possible with LiteRT.
-Then, from raw text to output: the LiteRT model and tf-models-official's export with its preprocessing. All have random
-weights, take turns in one process on the same input, and use all cores.
+tf-models-official's BertEncoder, and, if installed, ONNX Runtime with Hugging Face's BertModel after quantize_dynamic,
+in its own process. The column "products" is a LiteRT file with little more than the encoder's matmuls, about the best
+possible with LiteRT. Then, from raw text to output: the LiteRT model and tf-models-official's export with its
+preprocessing. All have random weights, take turns on the same input, and use all cores.
 """
 
+import contextlib
 import dataclasses
 import functools
-import importlib.util
 import itertools
 import os
 import tempfile
@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks import encoder as encoder_benchmark
-from benchmarks import measurements, serving
+from benchmarks import measurements, model_cache, peer_process, serving
 from benchmarks.measurements import Comparison
 from bert_tf import models
 from bert_tf.cli import flags, paths, script
@@ -36,12 +36,13 @@ from bert_tf.tasks import graphs
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.rows import Row
 
-ONNX_PACKAGES = ("onnx", "onnxruntime", "torch", "transformers")
+ONNX, ONNX_PACKAGES = "ONNX Runtime", ("onnx", "onnxruntime", "torch", "transformers")
+ONNX_FILE, PRODUCTS_FILE = "int8.onnx", "products.tflite"
 PEERS = {"official": "tf-models-official, float32", "ONNX int8": "ONNX Runtime, int8"}
 
 
 @dataclasses.dataclass(frozen=True)
-class LiteRTSettings(measurements.KeptResults):
+class LiteRTSettings(model_cache.CachedModels):
     """Settings for the measurement."""
 
     text_file: str | None = setting(
@@ -49,8 +50,8 @@ class LiteRTSettings(measurements.KeptResults):
     vocab_file: str = setting(measurements.VOCAB_FILE, "Lowercase vocabulary. Defaults to the vocabulary of the tests.")
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
     batch_sizes: tuple[int, ...] = setting(
-        (1, 1, 8, 8), "Numbers of rows in a request, each with every value of --lengths.", lower=1)
-    lengths: tuple[int, ...] = setting((32, 128, 128, 384), "Row lengths in tokens.", lower=8)
+        (1, 1, 8), "Numbers of rows in a request, each with every value of --lengths.", lower=1)
+    lengths: tuple[int, ...] = setting((32, 128, 128), "Row lengths in tokens.", lower=8)
     max_seq_length: int = setting(
         128, "Length in tokens to which texts are truncated, and to which the peer pads them.", lower=4)
     sentences: tuple[int, ...] = setting((1, 32), "Number of sentences in a request.", lower=1)
@@ -79,16 +80,13 @@ def measure(settings):
     config = read_config(settings.bert_config_file, max(*settings.lengths, settings.max_seq_length))
     paths.check_file("vocab_file", settings.vocab_file)
     texts = serving.read_sentences(settings.text_file, max(settings.sentences))
-    missing = [name for name in ONNX_PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        print(f"ONNX Runtime is skipped, since {', '.join(missing)} cannot be imported: pip install -e '.[peers]'")
-    with tempfile.TemporaryDirectory() as folder:
-        path = write_litert(config, settings, folder)
-        print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {config.num_hidden_layers} layers; "
-              f"a LiteRT file of {os.path.getsize(path) / 1e6:.1f} MB")
-        comparisons = measure_ids(config, settings, path, None if missing else write_onnx(config, folder), folder)
-        comparisons += measure_texts(config, settings, path, texts, folder)
-    measurements.keep("litert", settings, comparisons, left_out=["ONNX Runtime"] if missing else [])
+    path = find_litert(config, settings)
+    print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {config.num_hidden_layers} layers; "
+          f"a LiteRT file of {os.path.getsize(path) / 1e6:.1f} MB")
+    with start_onnx(config, settings) as onnx:
+        comparisons = measure_ids(config, settings, path, onnx)
+    comparisons += measure_texts(config, settings, path, texts)
+    measurements.keep("litert", settings, comparisons, left_out=[] if onnx else [ONNX])
 
 
 def make_servable(config, settings, max_seq_length, **options):
@@ -99,58 +97,51 @@ def make_servable(config, settings, max_seq_length, **options):
                                    max_seq_length=max_seq_length, **options)
 
 
-def write_litert(config, settings, folder):
-    """Writes the LiteRT model, with a graph for each measured shape; returns its path."""
-    servable = make_servable(config, settings, max(*settings.lengths, settings.max_seq_length), static_length=True)
-    lengths = {*settings.lengths, *(length for length in signatures.LENGTHS if length <= settings.max_seq_length)}
-    path = os.path.join(folder, "model.tflite")
-    with open(path, "wb") as file:
-        file.write(litert.convert(servable, "int8", tuple(lengths), tuple({1, 8, *settings.batch_sizes})))
-    return path
+def find_litert(config, settings):
+    """Returns the path of the LiteRT model, with a graph for each measured shape; creates it if it does not exist."""
+    longest = max(*settings.lengths, settings.max_seq_length)
+    lengths = sorted({*settings.lengths, *filter(settings.max_seq_length.__ge__, signatures.LENGTHS)})
+    sizes = sorted({1, 8, *settings.batch_sizes})
+
+    def create(directory):
+        servable = make_servable(config, settings, longest, static_length=True)
+        with open(os.path.join(directory, "model.tflite"), "wb") as file:
+            file.write(litert.convert(servable, "int8", tuple(lengths), tuple(sizes)))
+
+    key = [*serving.get_key(config, settings), longest, lengths, sizes]
+    return os.path.join(model_cache.find_or_create(settings.models_dir, "litert", key, create), "model.tflite")
 
 
-def write_onnx(config, folder):
-    """Writes Hugging Face's BertModel of the same size in int8, for ONNX Runtime; returns its path."""
-    import onnxruntime.quantization
-    import torch
-    import transformers
+@contextlib.contextmanager
+def start_onnx(config, settings):
+    """Yields ONNX Runtime's process with a model of the same size, or None after a note; see peer_process.start."""
+    sizes, directory = encoder_benchmark.get_sizes(config), None
 
-    model = transformers.BertModel(transformers.BertConfig(
-        vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_hidden_layers=config.num_hidden_layers,
-        num_attention_heads=config.num_attention_heads, intermediate_size=config.intermediate_size,
-        attn_implementation="eager")).eval()
-    names = ["input_ids", "attention_mask", "token_type_ids"]
-    example = torch.ones([2, 16], dtype=torch.long)
-    whole, small = (os.path.join(folder, name) for name in ("whole.onnx", "int8.onnx"))
+    def create(directory):
+        exporter.call("write", sizes, os.path.join(directory, ONNX_FILE))
 
-    class Outputs(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.model = model  # As a submodule, so that its weights are parameters.
-
-        def forward(self, *features):
-            return self.model(**dict(zip(names, features, strict=True))).pooler_output
-
-    torch.onnx.export(Outputs(), (example,) * 3, whole, input_names=names, output_names=["pooled"], dynamo=False,
-                      opset_version=17,
-                      dynamic_axes={"pooled": {0: "batch"}} | {name: {0: "batch", 1: "length"} for name in names})
-    onnxruntime.quantization.quantize_dynamic(
-        whole, small, weight_type=onnxruntime.quantization.QuantType.QInt8)
-    return small
+    with peer_process.start(ONNX, ONNX_PACKAGES, "benchmarks.peers.onnx_export") as exporter:
+        if exporter:
+            directory = model_cache.find_or_create(settings.models_dir, "onnx", sizes, create)
+    if not directory:
+        yield None
+        return
+    with peer_process.start(ONNX, ONNX_PACKAGES, "benchmarks.peers.onnx_session",
+                            os.path.join(directory, ONNX_FILE)) as session:
+        yield session
 
 
-def measure_ids(config, settings, litert_path, onnx_path, folder):
+def measure_ids(config, settings, litert_path, onnx):
     """Prints the milliseconds from IDs to output of each model at each shape; returns the Comparisons."""
     products = Products(config)
     shapes = list(zip(settings.batch_sizes, settings.lengths, strict=True))
-    graphs = write_products(products, {batch_size * length for batch_size, length in shapes}, folder)
+    graphs = find_products(products, config, settings)
     buckets = Buckets(litert_path)
     ours = make_servable(config, settings, max(*settings.lengths, settings.max_seq_length))
     answer = ours.signatures()["ids"]
     garden = encoder_benchmark.garden_encoder(config)
     official = tf.function(lambda features: garden(features)["pooled_output"], autograph=False)
-    session = onnx_session(onnx_path) if onnx_path else None
-    names = ["LiteRT int8", "ours float32", "official", *(["ONNX int8"] if session else [])]
+    names = ["LiteRT int8", "ours float32", "official", *(["ONNX int8"] if onnx else [])]
     print(f"\n{'ids to answer, ms':<18}" + "".join(f"{name:>14}" for name in names)
           + "".join(f"{name + '/LiteRT':>22}" for name in names[1:]) + f"{'products':>14}{'of LiteRT':>11}{'GOP/s':>8}")
     comparisons = []
@@ -165,11 +156,9 @@ def measure_ids(config, settings, litert_path, onnx_path, folder):
                  "official": lambda inputs=inputs: official(inputs).numpy(),
                  "products": functools.partial(graphs.run, f"{batch_size * length}", {
                      "rows": np.ones([batch_size * length, products.width], np.float32)})}
-        if session:
-            turns["ONNX int8"] = functools.partial(session.run, None, {
-                name: value.numpy().astype(np.int64) for name, value in zip(
-                    ("attention_mask", "input_ids", "token_type_ids"),
-                    (features["input_mask"], features["input_ids"], features["segment_ids"]), strict=True)})
+        if onnx:
+            onnx.call("prepare", encoder_benchmark.huggingface_inputs(features))
+            turns["ONNX int8"] = functools.partial(onnx.time, "answer")
         times = measurements.medians(measurements.time_turns(
             turns, rounds_of(settings, batch_size * length), calls_before=1))
         print(f"{f'{batch_size} x {length}':<18}" + "".join(f"{1000 * times[name]:>14.2f}" for name in names)
@@ -203,31 +192,30 @@ class Products(tf.Module):
         return {"rows": rows}
 
 
-def write_products(products, sizes, folder):
-    """Creates CompiledGraphs with int8 weights and a signature per number of rows in `sizes`: its decimal digits."""
-    saved, path = (os.path.join(folder, name) for name in ("products", "products.tflite"))
-    tf.saved_model.save(products, saved, {f"{size}": products.__call__.get_concrete_function(tf.TensorSpec(
-        [size, products.width], tf.float32, "rows")) for size in sizes})
-    converter = tf.lite.TFLiteConverter.from_saved_model(saved, signature_keys=[f"{size}" for size in sizes])
-    converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    with open(path, "wb") as file:
-        file.write(converter.convert())
-    return CompiledGraphs(path, os.cpu_count())
+def find_products(products, config, settings):
+    """Returns CompiledGraphs of Products for the measured shapes; see `write_products`."""
+    sizes = sorted({batch_size * length for batch_size, length in zip(
+        settings.batch_sizes, settings.lengths, strict=True)})
+    directory = model_cache.find_or_create(settings.models_dir, "products", [config.to_json(), sizes],
+                                           lambda directory: write_products(products, sizes, directory))
+    return CompiledGraphs(os.path.join(directory, PRODUCTS_FILE), os.cpu_count())
 
 
-def onnx_session(path):
-    """Creates an ONNX Runtime session for a file, on all cores."""
-    import onnxruntime
+def write_products(products, sizes, directory):
+    """Writes PRODUCTS_FILE, with int8 weights and a signature per number of rows in `sizes`: its decimal digits."""
+    with tempfile.TemporaryDirectory() as saved:
+        tf.saved_model.save(products, saved, {f"{size}": products.__call__.get_concrete_function(tf.TensorSpec(
+            [size, products.width], tf.float32, "rows")) for size in sizes})
+        converter = tf.lite.TFLiteConverter.from_saved_model(saved, signature_keys=[f"{size}" for size in sizes])
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        with open(os.path.join(directory, PRODUCTS_FILE), "wb") as file:
+            file.write(converter.convert())
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = os.cpu_count()
-    return onnxruntime.InferenceSession(path, options)
 
-
-def measure_texts(config, settings, path, texts, folder):
+def measure_texts(config, settings, path, texts):
     """Prints the milliseconds from raw text to output, with tf-models-official's export; returns the Comparisons."""
     model = LiteRTModel(path)
-    official = serving.export_official(config, settings, os.path.join(folder, "official"))
+    official = serving.load_official(config, settings)
     print(f"\n{'raw text to answer, ms':<26}{'LiteRT p50':>12}{'p99':>9}{'official p50':>14}{'p99':>9}"
           f"{'official/LiteRT':>17}")
     comparisons = []

@@ -12,9 +12,11 @@ import json
 import multiprocessing
 import os
 import pathlib
+import platform
 import statistics
 import time
 
+from bert_tf.cli import processor
 from bert_tf.cli.paths import check_output_dir
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
@@ -24,7 +26,13 @@ RESULTS_DIR = os.path.join("build", "bench_results")
 VOCAB_FILE = str(pathlib.Path(__file__).parent.parent / "tests" / "reference" / "text" / "vocab.txt")  # Fallback.
 # Seconds before each turn. For 50 ms after a call, ONNX Runtime's threads look for work and each occupy a core.
 PAUSE = 0.1
-PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official")  # Packages whose versions are stored with results.
+PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official", "torch", "transformers", "onnxruntime",
+            "keras-hub")  # Packages whose versions are stored with results, if they are installed.
+INSTRUCTION_SETS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16")  # Names in Linux.
+
+
+class Seconds(float):
+    """A duration that a function in `time_turns` measured itself."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +45,7 @@ class Comparison:
       ours, theirs: float. The figures, positive.
       unit: str. Unit of both, such as "s" or "MB/s".
       higher_is_better: bool. True for rates, False for times.
+      scores: Tuple of str, or empty. For training runs, the scores of this project and of the peer.
     """
 
     name: str
@@ -45,6 +54,7 @@ class Comparison:
     theirs: float
     unit: str
     higher_is_better: bool
+    scores: tuple = ()
 
     @property
     def ratio(self):
@@ -61,23 +71,41 @@ class KeptResults(Settings):
 
 
 def keep(name, settings, comparisons, left_out=()):
-    """Writes comparisons, their settings, and the package versions to the results directory.
+    """Writes comparisons, their settings, the machine, and the package versions to the results directory.
 
     Args:
       name: str. Name of the benchmark, and of the file, which is overwritten.
       settings: KeptResults.
       comparisons: List of Comparison.
-      left_out: Names of peers that are not installed.
+      left_out: Names of peers that were not measured, for example because they are not installed.
     """
     check_output_dir("results_dir", settings.results_dir)
     os.makedirs(settings.results_dir, exist_ok=True)
     rows = [{**dataclasses.asdict(each), "ratio": each.ratio} for each in comparisons]
-    result = {"benchmark": name, "settings": dataclasses.asdict(settings), "cores": len(os.sched_getaffinity(0)),
-              "versions": {package: importlib.metadata.version(package) for package in PACKAGES}, "comparisons": rows,
-              "left_out": list(left_out)}
+    result = {"benchmark": name, "settings": dataclasses.asdict(settings), "machine": describe_machine(),
+              "versions": get_versions(), "comparisons": rows, "left_out": list(left_out)}
     with new_file(os.path.join(settings.results_dir, f"{name}.json")) as file:
         json.dump(result, file, indent=2)
         file.write("\n")
+
+
+def get_versions():
+    """Returns a dict of the versions of the installed packages in PACKAGES."""
+    versions = {}
+    for package in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[package] = importlib.metadata.version(package)
+    return versions
+
+
+def describe_machine():
+    """Describes the machine: processor, instruction sets, number of cores, and memory."""
+    model, has = processor.read()
+    sets = ", ".join(name for name in INSTRUCTION_SETS if name in has)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    cores = len(os.sched_getaffinity(0))
+    return (f"{model or platform.machine()}{f' ({sets})' if sets else ''}, {cores} core{'s'[:cores - 1]}, "
+            f"{memory:.0f} GiB")
 
 
 def read_results(results_dir):
@@ -94,7 +122,8 @@ def time_turns(turns, rounds, warm_up=1, calls_before=0):
     Pauses before each turn, so that the threads of the previous turn go to sleep.
 
     Args:
-      turns: Dict of name to function without arguments. The function returns when its work is done.
+      turns: Dict of name to function without arguments. The function returns when its work is done. If it returns
+        `Seconds`, these count.
       rounds: int. Number of turns per function.
       warm_up: int. Number of additional rounds at the start, not included in the results.
       calls_before: int. Calls at the start of each turn, not included in the results. They load the weights into the
@@ -110,9 +139,10 @@ def time_turns(turns, rounds, warm_up=1, calls_before=0):
             for _ in range(calls_before):
                 function()
             start = time.perf_counter()
-            function()
+            result = function()
+            seconds = time.perf_counter() - start
             if number >= 0:
-                times[name].append(time.perf_counter() - start)
+                times[name].append(float(result) if isinstance(result, Seconds) else seconds)
     return times
 
 

@@ -41,7 +41,7 @@ class PackingSettings(measurements.KeptResults):
     max_sequences_per_pack: int = setting(
         InstanceSettings.max_sequences_per_pack, "Maximum number of sequences per row.", lower=1, upper=255)
     mixed_precision: str = setting("float32", "Type of the computations.", choices=tuple(DTYPE_POLICIES))
-    rounds: int = setting(5, "Number of turns.", lower=1)
+    rounds: int = setting(3, "Number of turns.", lower=1)
 
 
 def define_flags():

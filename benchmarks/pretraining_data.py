@@ -45,7 +45,7 @@ class PretrainingDataSettings(measurements.KeptResults):
     dupe_factor: int = setting(10, "Number of times to use each document.", lower=1)
     num_output_shards: int = setting(64, "Number of shards for one and two workers, each of the complete text once.",
                                      lower=2)
-    rounds: int = setting(3, "Number of times to create the records.", lower=1)
+    rounds: int = setting(2, "Number of times to create the records.", lower=1)
 
     @property
     def instances(self):

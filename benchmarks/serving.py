@@ -14,7 +14,6 @@ import dataclasses
 import functools
 import itertools
 import os
-import tempfile
 import time
 
 import numpy as np
@@ -23,7 +22,7 @@ from official.nlp.modeling import layers as garden_layers
 from official.nlp.modeling import models as garden_models
 
 from benchmarks import encoder as encoder_benchmark
-from benchmarks import measurements
+from benchmarks import measurements, model_cache
 from bert_tf import export, models
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.resolution import read_config
@@ -41,7 +40,7 @@ FEWEST_TURNS = 5  # With a large batch.
 
 
 @dataclasses.dataclass(frozen=True)
-class ServingSettings(measurements.KeptResults):
+class ServingSettings(model_cache.CachedModels):
     """Settings for the measurement."""
 
     text_file: str | None = setting(
@@ -50,7 +49,7 @@ class ServingSettings(measurements.KeptResults):
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
     max_seq_length: int = setting(
         128, "Length in tokens to which texts are truncated, and to which the peer pads them.", lower=4)
-    batch_sizes: tuple[str, ...] = setting(("1", "8", "32"), "Number of sentences in a request.")
+    batch_sizes: tuple[str, ...] = setting(("1", "32"), "Number of sentences in a request.")
     rounds: int = setting(
         20, "Number of requests with one sentence; batches have as many sentences in total, and at least "
             f"{FEWEST_TURNS} requests.", lower=1)
@@ -74,13 +73,12 @@ def measure(settings):
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     paths.check_file("vocab_file", settings.vocab_file)
     texts = read_sentences(settings.text_file, max(batch_sizes))
-    with tempfile.TemporaryDirectory() as folder:
-        callers, python_call = make_callers(config, settings, folder)
-        print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {config.num_hidden_layers} layers; "
-              f"{len(texts)} sentences of {np.mean([len(text.split()) for text in texts]):.1f} words on average")
-        comparisons = measure_latency({**callers, "Python": python_call}, texts, batch_sizes, settings.rounds)
-        measure_concurrency(callers["ours"], texts, settings.threads, settings.rounds)
-        print_fused_operations(os.path.join(folder, "ours", "1"), texts[:1])
+    directory, callers = make_callers(config, settings)
+    print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {config.num_hidden_layers} layers; "
+          f"{len(texts)} sentences of {np.mean([len(text.split()) for text in texts]):.1f} words on average")
+    comparisons = measure_latency(callers, texts, batch_sizes, settings.rounds)
+    measure_concurrency(callers["ours"], texts, settings.threads, settings.rounds)
+    print_fused_operations(directory, texts[:1])
     measurements.keep("serving", settings, comparisons)
 
 
@@ -98,29 +96,44 @@ def read_sentences(path, count):
     return sentences[:count]
 
 
-def make_callers(config, settings, folder):
-    """Returns ({"ours", "padding kept", "official"} -> exported signature, a function for our model in Python)."""
+def make_callers(config, settings):
+    """Returns the directory of our SavedModel, and {"ours", "official", "Python"} -> function of texts."""
     tokenizer = BertTokenizer(settings.vocab_file)
-    callers = {}
-    for name, remove_padding in (("ours", True), ("padding kept", False)):
-        encoder = FastEncoder(config, Fast(remove_padding=remove_padding, last_where_read=True))
-        model = models.BertClassifier(encoder, NUM_LABELS)
-        servable = graphs.ServedClassifier(model, tokenizer, ["no", "yes"], max_seq_length=settings.max_seq_length)
-        path, _ = export.save(servable, os.path.join(folder, name))
-        callers[name] = tf.saved_model.load(path).signatures["serving_default"]
-    callers["official"] = export_official(config, settings, os.path.join(folder, "official"))
+    encoder = FastEncoder(config, Fast(remove_padding=True, last_where_read=True))
+    model = models.BertClassifier(encoder, NUM_LABELS)
+
+    def create(directory):
+        export.save(graphs.ServedClassifier(model, tokenizer, ["no", "yes"], max_seq_length=settings.max_seq_length),
+                    directory)
+
+    directory = os.path.join(model_cache.find_or_create(
+        settings.models_dir, "classifier", get_key(config, settings), create), "1")
 
     @tf.function(reduce_retracing=True, autograph=False)
     def predict(features):
         return tf.nn.softmax(model(features)["logits"])
 
-    def python_call(text):
-        return {"probabilities": predict(tokenizer.encode(text, max_seq_length=settings.max_seq_length))}
-    return callers, python_call
+    return directory, {
+        "ours": tf.saved_model.load(directory).signatures["serving_default"],
+        "official": load_official(config, settings),
+        "Python": lambda text: {"probabilities": predict(tokenizer.encode(
+            text, max_seq_length=settings.max_seq_length))}}
 
 
-def export_official(config, settings, path):
-    """Exports tf-models-official's classifier with TensorFlow Text's preprocessing; returns the loaded signature."""
+def get_key(config, settings):
+    """Returns the key of an exported classifier in the cache."""
+    return [config.to_json(), settings.max_seq_length, model_cache.fingerprint_file(settings.vocab_file)]
+
+
+def load_official(config, settings):
+    """Returns the signature of tf-models-official's exported classifier with TensorFlow Text's preprocessing."""
+    return tf.saved_model.load(model_cache.find_or_create(
+        settings.models_dir, "official", get_key(config, settings),
+        lambda directory: export_official(config, settings, directory))).signatures["serving_default"]
+
+
+def export_official(config, settings, directory):
+    """Exports tf-models-official's classifier with TensorFlow Text's preprocessing."""
     classifier = garden_models.BertClassifier(encoder_benchmark.garden_encoder(config), NUM_LABELS)
     tokenize = garden_layers.BertTokenizer(vocab_file=settings.vocab_file, lower_case=True)
     packer = garden_layers.BertPackInputs(
@@ -133,8 +146,7 @@ def export_official(config, settings, path):
     module = tf.Module()
     # The weights, not the model: Keras would trace each of its layers again, without any use for serving.
     module.weights, module.tokenize, module.serve = classifier.variables, tokenize, serve
-    tf.saved_model.save(module, path, signatures=serve)
-    return tf.saved_model.load(path).signatures["serving_default"]
+    tf.saved_model.save(module, directory, signatures=serve)
 
 
 def measure_latency(callers, texts, batch_sizes, rounds):

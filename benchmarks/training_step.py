@@ -38,11 +38,11 @@ class TrainingStepSettings(measurements.KeptResults):
     """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    kinds: tuple[str, ...] = setting(tuple(KINDS), f"Steps to measure: {', '.join(KINDS)}.")
+    kinds: tuple[str, ...] = setting(("full", "mrpc"), f"Steps to measure: {', '.join(KINDS)}.")
     train_batch_size: int = setting(8, "Batch size.", lower=1)
     max_seq_length: int = setting(128, "Sequence length in tokens, including padding.", lower=8)
     max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per pre-training example.", lower=1)
-    rounds: int = setting(5, "Number of turns.", lower=1)
+    rounds: int = setting(3, "Number of turns.", lower=1)
 
     def check(self):
         """See Settings."""

@@ -28,7 +28,9 @@ UNMARKED = "not large and not extra_large"  # The expression of `make test-quick
 # train at most a few steps of a toy model.
 TIERS = {
     "benchmarks/test_benchmarks.py": "extra_large",
+    "benchmarks/test_fine_tuning_benchmark.py": "large",
     "benchmarks/test_litert_products.py": "large",
+    "benchmarks/test_peer_process.py": "large",
     "benchmarks/test_accelerator_compile.py": "large",
     "benchmarks/test_accelerator_compile.py::test_step_of_the_peer_is_traced_with_the_same_features": "extra_large",
     "bert_tf/analysis/test_probes.py": "large",

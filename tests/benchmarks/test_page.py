@@ -1,6 +1,8 @@
-"""The page and its figure show every stored comparison; measurements in turns."""
+"""The page and its plot show every stored comparison; measurements in turns."""
 
+import dataclasses
 import json
+import re
 import time
 
 import pytest
@@ -10,6 +12,7 @@ from bert_tf.errors import InputError
 
 FASTER = measurements.Comparison("Tokens", "plain Python", 24.0, 8.0, "MB/s", higher_is_better=True)
 SLOWER = measurements.Comparison("Forward pass", "a peer", 5.0, 4.0, "s", higher_is_better=False)
+TRAINED = measurements.Comparison("Fine-tuning", "a peer", 2.0, 3.0, "min", False, ("accuracy 0.9", "accuracy 0.8"))
 
 
 @pytest.fixture
@@ -19,32 +22,43 @@ def settings(tmp_path):
                              page_file=str(tmp_path / "page.md"))
 
 
-def test_row_for_each_comparison(settings, tmp_path, capsys):
+def test_row_for_each_comparison(settings, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(measurements, "describe_machine", lambda: "A CPU, 2 cores")
     measurements.keep("tokens", settings, [FASTER])
-    measurements.keep("forward", settings, [SLOWER], left_out=["ONNX Runtime"])
-    measurements.keep("nothing", settings, [])
-    page.write(settings, "A machine.")
+    measurements.keep("forward", settings, [SLOWER, TRAINED], left_out=["ONNX Runtime"])
+    measurements.keep("nothing", settings, [], left_out=["PyTorch"])
+    page.write(settings)
     with open(settings.chart_file, "rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
     text = (tmp_path / "page.md").read_text()
-    assert text.startswith(f"# Speed\n\n{page.BEGIN}\n\nA machine. tensorflow ")
+    assert text.startswith(f"# Speed\n\n{page.BEGIN}\n\n### A CPU, 2 cores\n\ntensorflow ")
     assert text.endswith(f"{page.END}\n\nMore.\n")
-    assert "](peers.png)" in text
-    assert "### benchmarks.tokens\n\n| benchmark |" in text
-    assert "| Tokens | 24.0 MB/s | plain Python, 8.00 MB/s | 3.00 |" in text
-    assert "| Forward pass | 5.00 s | a peer, 4.00 s | 0.800 |\n\nNot measured: ONNX Runtime is not installed" in text
+    assert "| Tokens | 24.0 MB/s | plain Python: 8.00 MB/s | 3.00 |" in text
+    assert "| Forward pass | 5.00 s | a peer: 4.00 s | 0.800 |" in text
+    assert "| Fine-tuning | 2.00 min, accuracy 0.9 | a peer: 3.00 min, accuracy 0.8 | 1.50 |" in text
+    assert "\n\nNot measured: ONNX Runtime, PyTorch." in text
+    assert text.count("| comparison |") == 1
     assert "old" not in text
-    assert "nothing" not in text
-    page.write(settings, "A machine.")
+    page.write(settings)
     assert (tmp_path / "page.md").read_text() == text
-    assert capsys.readouterr().out.endswith("peers.png: 2 comparisons of 3 benchmarks\n")
+    assert capsys.readouterr().out.endswith("peers.png: 3 comparisons of 3 benchmarks\n")
+
+
+def test_section_for_each_machine(settings, tmp_path, monkeypatch):
+    for machine, tokens in (("A", 24.0), ("B", 80.0), ("A", 16.0)):
+        monkeypatch.setattr(measurements, "describe_machine", lambda machine=machine: machine)
+        measurements.keep("tokens", settings, [dataclasses.replace(FASTER, ours=tokens)])
+        page.write(settings)
+    text = (tmp_path / "page.md").read_text()
+    assert re.findall(r"### (.*)", text) == ["A", "B"]
+    assert re.findall(r"\| Tokens .*\| (\S+) \|", text) == ["2.00", "10.0"]
 
 
 def test_page_without_marks_is_unchanged(settings, tmp_path):
     measurements.keep("tokens", settings, [FASTER])
     (tmp_path / "page.md").write_text("# Speed\n")
     with pytest.raises(InputError, match=r"`page_file`=.*page\.md: "):
-        page.write(settings, "A machine.")
+        page.write(settings)
     assert (tmp_path / "page.md").read_text() == "# Speed\n"
     assert not (tmp_path / "peers.png").exists()
 
@@ -52,7 +66,7 @@ def test_page_without_marks_is_unchanged(settings, tmp_path):
 def test_results_without_comparisons_are_rejected(settings, tmp_path):
     for _ in range(2):
         with pytest.raises(InputError, match=r"`results_dir`=.*: "):
-            page.write(settings, "")
+            page.write(settings)
         measurements.keep("none", settings, [])
     assert not (tmp_path / "peers.png").exists()
 
@@ -65,7 +79,7 @@ def test_results_of_several_versions_are_rejected(settings, tmp_path):
     result["versions"]["tensorflow"] = "2.19.0"
     path.write_text(json.dumps(result))
     with pytest.raises(InputError, match="several versions"):
-        page.write(settings, "")
+        page.write(settings)
 
 
 @pytest.mark.parametrize(("value", "text"), [(1234.5, "1,234"), (99.96, "100"), (12.345, "12.3"), (0.0058, "0.00580")])
@@ -81,6 +95,13 @@ def test_bars_and_labels():
     assert [text.get_text() for text in axes.texts] == [" 0.8 × a peer", " 3 × plain Python"]
 
 
+def test_peers_that_are_not_other_projects_are_not_in_the_plot():
+    own = {"peer": "this project in float32", "ratio": 2.0}
+    other = {"peer": "a peer", "ratio": 3.0}
+    assert page.choose_bars([{"comparisons": [other, own]}]) == [other]
+    assert page.choose_bars([{"comparisons": [own]}]) == [own]
+
+
 def test_functions_take_turns(monkeypatch):
     calls, pauses = [], []
     turns = {name: lambda name=name: calls.append(name) for name in "ab"}
@@ -93,6 +114,11 @@ def test_functions_take_turns(monkeypatch):
     times = measurements.time_turns(turns, 1, warm_up=0, calls_before=2)
     assert calls == ["a"] * 3 + ["b"] * 3
     assert {name: len(seconds) for name, seconds in times.items()} == {"a": 1, "b": 1}
+
+
+def test_a_function_can_measure_itself(monkeypatch):
+    monkeypatch.setattr(measurements, "PAUSE", 0)
+    assert measurements.time_turns({"a": lambda: measurements.Seconds(60)}, 2) == {"a": [60.0, 60.0]}
 
 
 @pytest.mark.parametrize("values", [("3", "0"), ("x",), ("-1",), ("",)])

@@ -1,0 +1,132 @@
+"""A peer in a child process, because libraries such as PyTorch and TensorFlow can crash in one process.
+
+    python -m benchmarks.peer_process MODULE FILE_DESCRIPTOR
+
+`PeerProcess` starts this command. The child process imports MODULE and creates an object of its class `Peer`. It then
+calls the methods that it receives over a pipe, one at a time, and sends each result with the seconds that it took. So,
+the peer takes turns with functions of the parent process, and the time of the pipe is excluded.
+"""
+
+import contextlib
+import importlib
+import importlib.util
+import multiprocessing
+import multiprocessing.connection
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import traceback
+
+from benchmarks.measurements import Seconds
+
+ROOT = str(pathlib.Path(__file__).parent.parent)
+SECONDS_TO_END = 10
+
+
+class PeerError(Exception):
+    """A failure in a peer's process. The message is one line."""
+
+
+class PeerProcess:
+    """An object of the class `Peer` of a module, in a child process.
+
+    Args:
+      module: str. Name of the module.
+      *arguments: Arguments of `Peer`.
+
+    Raises:
+      PeerError: If `Peer` cannot be created.
+    """
+
+    def __init__(self, module, *arguments):
+        self._connection, theirs = multiprocessing.Pipe()
+        path = os.pathsep.join(filter(None, (ROOT, os.environ.get("PYTHONPATH"))))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.peer_process", module, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
+        theirs.close()  # Otherwise, the end of the child process would not close the pipe.
+        try:
+            self.call("__init__", *arguments)
+        except PeerError:
+            self.close()
+            raise
+
+    def call(self, method, *arguments):
+        """Returns the result of a method; raises PeerError if it fails."""
+        return self._run(method, arguments)[0]
+
+    def time(self, method, *arguments):
+        """Returns the `Seconds` that a method takes; raises PeerError if it fails."""
+        return self._run(method, arguments)[1]
+
+    def _run(self, method, arguments):
+        try:
+            self._connection.send((method, arguments))
+            succeeded, result, seconds = self._connection.recv()
+        except (EOFError, ConnectionError) as error:
+            raise PeerError(f"its process ended with status {self._process.wait()}") from error
+        if not succeeded:
+            raise PeerError(result)
+        return result, Seconds(seconds)
+
+    def close(self):
+        """Ends the process."""
+        self._connection.close()
+        try:
+            self._process.wait(SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+@contextlib.contextmanager
+def start(name, packages, module, *arguments):
+    """Yields a PeerProcess, or None after a note if a package is missing or the peer cannot be created.
+
+    Args:
+      name: str. Name of the peer in the note.
+      packages: Names of the packages that the peer imports.
+      module, *arguments: See `PeerProcess`.
+    """
+    missing = [package for package in packages if importlib.util.find_spec(package) is None]
+    peer = None
+    if missing:
+        print(f"note: {name} is not measured, because {', '.join(missing)} cannot be imported: "
+              "pip install -e '.[peers]'", flush=True)
+    else:
+        try:
+            peer = PeerProcess(module, *arguments)
+        except PeerError as error:
+            print(f"note: {name} is not measured: {error}", flush=True)
+    try:
+        yield peer
+    finally:
+        if peer:
+            peer.close()
+
+
+def serve(module, connection):
+    """Runs the child process: calls methods until the parent process closes the pipe."""
+    peer = None
+    while True:
+        try:
+            method, arguments = connection.recv()
+        except EOFError:
+            return
+        try:
+            start_time = time.perf_counter()
+            if method == "__init__":
+                peer, result = importlib.import_module(module).Peer(*arguments), None
+            else:
+                result = getattr(peer, method)(*arguments)
+            message = True, result, time.perf_counter() - start_time
+        except Exception as error:  # From any library.
+            traceback.print_exc()
+            message = False, f"{type(error).__name__}: {error}".split("\n")[0], 0
+        connection.send(message)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], multiprocessing.connection.Connection(int(sys.argv[2])))

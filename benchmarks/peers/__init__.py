@@ -1,0 +1,1 @@
+"""Peers that bring their own libraries, such as PyTorch. Only benchmarks.peer_process imports these modules."""

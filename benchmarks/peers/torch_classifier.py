@@ -1,0 +1,71 @@
+"""Fine-tuning of a text classifier with Hugging Face's transformers on PyTorch, like its Trainer with its defaults.
+
+A batch is padded to its longest text. The optimizer is AdamW with weight decay 0.01, linear warmup and decay, and
+clipping at norm 1. bfloat16 is PyTorch's autocast.
+"""
+
+import contextlib
+import os
+
+import torch
+import transformers
+
+WEIGHT_DECAY, CLIPPING_NORM = 0.01, 1.0
+
+
+class Peer:
+    """The trainer."""
+
+    def train(self, checkpoint, training, development, options):
+        """Fine-tunes a model and returns its predictions for the development set.
+
+        Args:
+          checkpoint: str. Directory of Hugging Face.
+          training, development: Tuples `(text_a, text_b, labels)` of lists; text_b is None for single texts.
+          options: Dict of epochs, batch_size, learning_rate, warmup, max_seq_length, seed, dtype, and num_labels.
+
+        Returns:
+          List of int. Predicted labels.
+        """
+        torch.set_num_threads(len(os.sched_getaffinity(0)))
+        torch.manual_seed(options["seed"])
+        tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(
+            checkpoint, num_labels=options["num_labels"])
+        collate = transformers.DataCollatorWithPadding(tokenizer)
+
+        def load(rows, shuffle):
+            text_a, text_b, labels = rows
+            encoded = tokenizer(text_a, text_b, truncation=True, max_length=options["max_seq_length"])
+            examples = [{**{name: values[place] for name, values in encoded.items()}, "labels": label}
+                        for place, label in enumerate(labels)]
+            return torch.utils.data.DataLoader(examples, options["batch_size"], shuffle, collate_fn=collate)
+
+        batches = load(training, True)
+        groups = [[value for name, value in model.named_parameters() if (value.ndim < 2) == without_decay]
+                  for without_decay in (True, False)]
+        optimizer = torch.optim.AdamW([{"params": groups[0], "weight_decay": 0.0},
+                                       {"params": groups[1], "weight_decay": WEIGHT_DECAY}], options["learning_rate"])
+        steps = int(options["epochs"] * len(batches))
+        schedule = transformers.get_linear_schedule_with_warmup(optimizer, int(options["warmup"] * steps), steps)
+        use_dtype = (torch.autocast("cpu", torch.bfloat16) if options["dtype"] == "bfloat16"
+                     else contextlib.nullcontext())
+        model.train()
+        while steps:
+            for batch in batches:
+                with use_dtype:
+                    loss = model(**batch).loss
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), CLIPPING_NORM)
+                optimizer.step()
+                schedule.step()
+                optimizer.zero_grad()
+                steps -= 1
+                if not steps:
+                    break
+        model.eval()
+        predictions = []
+        with torch.inference_mode(), use_dtype:
+            for batch in load(development, False):
+                predictions += model(**batch).logits.argmax(-1).tolist()
+        return predictions
