@@ -79,6 +79,10 @@ def _check_config(output_dir, config):
     existing, current = BertConfig.from_json_file(path).to_dict(), config.to_dict()
     for name in current | existing:
         if existing.get(name) != current.get(name):
+            if name == "bilstm_head":
+                way = "with" if existing.get(name) else "without"
+                raise InputError(f"`output_dir`={output_dir}: contains a run {way} `bilstm_head`; set it as in that "
+                                 "run, or choose another directory")
             raise InputError(f"`output_dir`={output_dir}: contains a run of another model, with {name} "
                              f"{existing.get(name)}, but `bert_config_file` has {current.get(name)}; choose another "
                              "directory")
