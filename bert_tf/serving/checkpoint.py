@@ -76,8 +76,8 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
     values, card = settings.values(), settings.card
     kind, graph = KINDS[card.kind], GRAPHS[card.kind]
     if kind.name == MaskedLM.name and settings.config.is_causal:
-        raise InputError("cannot fill in [MASK]: attention is causal in its config, so it was trained without masks; "
-                         "set `task`=encoder", place, checkpoint)
+        raise InputError("is not a masked LM; attention is causal in its config, so it predicts the next token", place,
+                         checkpoint)
     options = ServingOptions(**{field.name: values[field.name] for field in dataclasses.fields(ServingOptions)
                                 if field.name in values} | options)
     tokenizer = read_tokenizer(values["vocab_file"], card.do_lower_case, checkpoint, settings.config,
