@@ -148,9 +148,9 @@ class BertEncoder(SavedLayer, tf_keras.Model):
           features: See `call`.
           starts: int32 [B, K]. Position of each packed sequence's [CLS]; None if rows are not packed.
         """
-        if starts is None:
-            starts = tf.zeros_like(features["input_ids"][:, :1])
-        return _find_last(features["input_mask"], starts) if self.config.is_causal else starts
+        if self.config.is_causal:
+            return _find_last(features["input_mask"], starts)
+        return tf.zeros_like(features["input_ids"][:, :1]) if starts is None else starts
 
     def compute_with(self, arithmetic):
         """Makes all layers use an Arithmetic; call this before anything is traced."""
@@ -167,12 +167,12 @@ class BertEncoder(SavedLayer, tf_keras.Model):
         layout = self._layout(features, training)
         embedded, outputs, attention = self._run_layers(features, layout, training, observed)
         outputs = [layout.sequences(output) for output in outputs]
-        pooled = outputs[-1][:, 0]
+        output = outputs[-1]
         if self.config.is_causal:
-            pooled = tf.gather(outputs[-1], self.find_pooled(features)[:, 0], batch_dims=1)
+            output = tf.gather(output, self.find_pooled(features), batch_dims=1)  # [B, 1, H]
         return {
             "sequence_output": outputs[-1],
-            "pooled_output": self.pooler(pooled),
+            "pooled_output": self.pooler(output[:, 0]),
             "embedding_output": layout.sequences(embedded),
             "encoder_outputs": outputs,
         }, attention
@@ -232,8 +232,11 @@ class BertEncoder(SavedLayer, tf_keras.Model):
 def _find_last(sequences, starts):
     """Returns the last position of each sequence that begins at `starts` int32 [B, K], also int32 [B, K].
 
-    `sequences`: int32 [B, S], an input_mask, packed or not.
+    `sequences`: int32 [B, S], an input_mask, packed or not. If `starts` is None, K is 1, and all begin at 0.
     """
+    if starts is None:
+        starts = tf.zeros([tf.shape(sequences)[0], 1], tf.int32)
+    sequences = tf.cast(sequences, tf.float32)  # A GPU slices int32 on the host, and has no maximum of them.
     is_inside = sequences[:, tf.newaxis] == tf.gather(sequences, starts, batch_dims=1)[:, :, tf.newaxis]  # [B, K, S]
-    places = tf.cast(tf.range(tf.shape(sequences)[1]), tf.float32)  # GPUs compute no maximum of integers.
+    places = tf.cast(tf.range(tf.shape(sequences)[1]), tf.float32)
     return tf.cast(tf.reduce_max(tf.where(is_inside, places, 0.0), axis=-1), tf.int32)

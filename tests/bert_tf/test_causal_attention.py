@@ -1,14 +1,11 @@
 """Causal attention: no position sees a later one, and the last token stands for the whole sequence."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from bert_tf.layers import causal_attention_bias
 from tests.encoders import make_encoder
 from tests.gradients import compute_gradients
@@ -103,10 +100,3 @@ def test_a_batch_of_padding_is_finite():
     empty = {name: tf.zeros([2, 5], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
     for options in OPTIONS.values():
         assert np.isfinite(make_encoder(CONFIG, **options)(empty)["pooled_output"]).all()
-
-
-def test_config():
-    assert "attention" not in dataclasses.replace(CONFIG, attention="bidirectional").to_dict()
-    assert BertConfig.from_dict(CONFIG.to_dict()) == CONFIG
-    with pytest.raises(InputError, match="attention is 'left': must be one of bidirectional, causal"):
-        dataclasses.replace(CONFIG, attention="left")
