@@ -8,6 +8,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder, open_bytes
 from run.arrays import prediction
