@@ -52,9 +52,9 @@ class BertConfig:
         (section 3.1 of ALBERT, Lan et al. 2019). None for H columns.
       num_hidden_groups: Number of sets of weights, each shared by consecutive layers (ALBERT); a divisor of
         `num_hidden_layers`. None if each layer has its own.
-      attention: "bidirectional", or "causal" if tokens attend only to themselves and earlier tokens, and the pooled
-        output is that of the last token (the left-to-right models of section 5.1 of the paper).
-      bilstm_head: Whether a bidirectional LSTM is between the encoder and the task head of a fine-tuned model, as in
+      attention: "bidirectional", or "causal" if tokens attend only to themselves and earlier tokens, and the pooler
+        reads the last token (the left-to-right models of section 5.1 of the paper).
+      bilstm_head: If True, a fine-tuned model has a bidirectional LSTM between the encoder and the task head, as in
         table 5 of the paper. Each direction has H / 2 outputs.
 
     The last six are written only if they differ from their default. A size that None implies becomes None.
@@ -238,7 +238,7 @@ class BertConfig:
             raise InputError(f"{path}: {error}") from error
 
     def to_dict(self):
-        """Returns the fields as a dict of JSON values, without those that the original lacks and that are unset."""
+        """Returns the fields as a dict of JSON values, without later fields that have their defaults."""
         values = {name: value for name, value in dataclasses.asdict(self).items()
                   if value is not None and LATER_DEFAULTS.get(name, ...) != value}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

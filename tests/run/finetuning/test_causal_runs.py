@@ -69,7 +69,7 @@ def test_a_resumed_run_and_an_evaluation(here):
                      data_dir="sst-2")
     assert (here / "run" / "eval_results.txt").read_text() == results
     (here / "run" / "checkpoint").write_text('model_checkpoint_path: "ckpt-2"\n')
-    with pytest.raises(InputError, match="^`output_dir`=run: contains a run with `bilstm_head`; set it as in that run"):
+    with pytest.raises(InputError, match=r"^`output_dir`=run: contains a run with `bilstm_head`; set it as in that run"):
         tune("sst", "run", num_train_epochs=1.0, bilstm_head=False)
     tune("sst", "run", num_train_epochs=1.0)
     resumed = tf.train.load_checkpoint("run")
@@ -83,16 +83,16 @@ def test_jobs_that_read_masks_or_the_first_token(here):
     assert bert_tf.load("bert", max_seq_length=20).kind == "encoder"
     with pytest.raises(InputError, match="is not a masked LM; attention is causal in its config, so it predicts the"):
         bert_tf.load("bert", task="masked_lm", max_seq_length=20)
-    with pytest.raises(InputError, match="^`pooling`=cls: with causal attention, .* set `pooling`=mean$"):
+    with pytest.raises(InputError, match=r"^`pooling`=cls: with causal attention, .* set `pooling`=mean$"):
         scripts.run_here("run.extract_features", input_file="texts.txt", output_file="a.jsonl", init_checkpoint="bert",
                          pooling="cls", layers="-1", max_seq_length=20)
-    with pytest.raises(InputError, match="^`init_checkpoint`=bert: has no masked LM, since attention is causal"):
+    with pytest.raises(InputError, match=r"^`init_checkpoint`=bert: has no masked LM, since attention is causal"):
         scripts.run_here("data_prep.augment_data", input_file="sst-2/dev.tsv", output_file="a.tsv",
                          text_columns="sentence", init_checkpoint="bert")
 
 
 def test_frozen_features_have_their_own_bilstm(here):
-    with pytest.raises(InputError, match="^`bilstm_head`=True: cannot be combined with `frozen_features`$"):
+    with pytest.raises(InputError, match=r"^`bilstm_head`=True: cannot be combined with `frozen_features`$"):
         tune("tagger", "frozen", frozen_features="last", learning_rate=5e-5)
 
 

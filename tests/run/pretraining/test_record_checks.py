@@ -66,7 +66,7 @@ def test_records_of_another_kind(tmp_path, kind, wanted, message):
 def test_records_with_masks_for_an_objective_without(tmp_path):
     path = write_records(tmp_path / "a.tfrecord", FEATURES, 1)
     wanted = InstanceSettings(max_seq_length=S, objective="left_to_right")
-    with pytest.raises(ValueError, match="records contain masks; create records with `objective`=left_to_right$"):
+    with pytest.raises(ValueError, match=r"records contain masks; create records with `objective`=left_to_right$"):
         record_checks.check_pretraining_records([path], wanted.features, {}, wanted.objective_spec.predicts_next)
 
 
