@@ -69,7 +69,7 @@ def test_a_resumed_run_and_an_evaluation(here):
                      data_dir="sst-2")
     assert (here / "run" / "eval_results.txt").read_text() == results
     (here / "run" / "checkpoint").write_text('model_checkpoint_path: "ckpt-2"\n')
-    with pytest.raises(InputError, match=r"^`output_dir`=run: contains a run with `bilstm_head`; set it as in that run"):
+    with pytest.raises(InputError, match=r"^`output_dir`=run: contains a run with `bilstm_head`; set it as in"):
         tune("sst", "run", num_train_epochs=1.0, bilstm_head=False)
     tune("sst", "run", num_train_epochs=1.0)
     resumed = tf.train.load_checkpoint("run")
