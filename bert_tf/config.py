@@ -9,6 +9,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 
 HIDDEN_ACTIVATIONS = ("gelu", "gelu_exact", "relu", "tanh", "linear")
+BIDIRECTIONAL, CAUSAL = ATTENTIONS = ("bidirectional", "causal")
 
 # Layers, hidden size, and heads of the published models: base and large (section 3 of the paper), and the smaller ones
 # of Turc et al. 2019, "Well-Read Students Learn Better". The head width is always 64.
@@ -51,8 +52,12 @@ class BertConfig:
         (section 3.1 of ALBERT, Lan et al. 2019). None for H columns.
       num_hidden_groups: Number of sets of weights, each shared by consecutive layers (ALBERT); a divisor of
         `num_hidden_layers`. None if each layer has its own.
+      attention: "bidirectional", or "causal" if tokens attend only to themselves and earlier tokens, and the pooler
+        reads the last token (the left-to-right models of section 5.1 of the paper).
+      bilstm_head: If True, a fine-tuned model has a bidirectional LSTM between the encoder and the task head, as in
+        table 5 of the paper. Each direction has H / 2 outputs.
 
-    The last four are written only if they are set. If one is set to the value that None implies, it becomes None.
+    The last six are written only if they differ from their default. A size that None implies becomes None.
 
     Raises:
       InputError: If a field is invalid, with its name, its value, and the valid values.
@@ -73,6 +78,8 @@ class BertConfig:
     intermediate_size_per_layer: tuple[int, ...] | None = None
     embedding_size: int | None = None
     num_hidden_groups: int | None = None
+    attention: str = BIDIRECTIONAL
+    bilstm_head: bool = False
 
     def __post_init__(self):
         for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
@@ -92,6 +99,12 @@ class BertConfig:
         if self.hidden_act not in HIDDEN_ACTIVATIONS:
             raise InputError(f"hidden_act is {self.hidden_act!r}: must be one of "
                              f"{', '.join(HIDDEN_ACTIVATIONS)}")
+        if self.attention not in ATTENTIONS:
+            raise InputError(f"attention is {self.attention!r}: must be one of {', '.join(ATTENTIONS)}")
+        if not isinstance(self.bilstm_head, bool):
+            raise InputError(f"bilstm_head is {self.bilstm_head!r}: must be true or false")
+        if self.bilstm_head and self.hidden_size % 2:
+            raise InputError(f"hidden_size is {self.hidden_size}: must be even with bilstm_head")
         self._check_sizes_per_layer()
         self._check_shared()
         if self.num_parameters > MOST_PARAMETERS:
@@ -131,6 +144,11 @@ class BertConfig:
             elif self.attention_heads_per_layer or self.intermediate_size_per_layer:
                 raise InputError(f"num_hidden_groups is {self.num_hidden_groups}: cannot be combined with "
                                  "attention_heads_per_layer or intermediate_size_per_layer")
+
+    @property
+    def is_causal(self):
+        """True if no token attends to a later one."""
+        return self.attention == CAUSAL
 
     @property
     def head_width(self):
@@ -220,8 +238,9 @@ class BertConfig:
             raise InputError(f"{path}: {error}") from error
 
     def to_dict(self):
-        """Returns the fields as a dict of JSON values, without fields that are None."""
-        values = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        """Returns the fields as a dict of JSON values, without later fields that have their defaults."""
+        values = {name: value for name, value in dataclasses.asdict(self).items()
+                  if value is not None and LATER_DEFAULTS.get(name, ...) != value}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def get_config(self):
@@ -237,6 +256,8 @@ class BertConfig:
         """Returns the text of a `bert_config.json`: sorted keys, indented by two spaces, in the original's format."""
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
 
+
+LATER_DEFAULTS = {"attention": BIDIRECTIONAL, "bilstm_head": False}  # A config omits these, like the original's.
 
 # The published multilingual and Chinese configs carry these keys; no version of the original reads them.
 ORIGINAL_POOLER_KEYS = frozenset({

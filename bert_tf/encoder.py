@@ -12,6 +12,9 @@ A row may contain several sequences (a packed row). The features then also have
 
 and input_mask has the 1-based number of each token's sequence. Tokens attend only to tokens of the same sequence.
 
+With causal attention, a token attends only to itself and earlier tokens. Only the last token of a sequence, its final
+[SEP], then attends to all of it, so the pooler reads the last token instead of [CLS].
+
 Variables have the same names as in the original, so that checkpoints can be matched by name.
 Shape legend: B batch, S sequence, T tokens, H hidden, N heads, P positions, L layers.
 """
@@ -29,6 +32,7 @@ from bert_tf.layers import (
     Projection,
     WeightInitializer,
     attention_bias,
+    causal_attention_bias,
     packed_attention_bias,
 )
 from bert_tf.saved_objects import SavedLayer, to_object, to_plain
@@ -120,20 +124,33 @@ class BertEncoder(SavedLayer, tf_keras.Model):
           positions: int32 [B, P], each in [0, S); None for none.
           training: bool. Whether to apply dropout.
           pooled_positions: int32 [B, K]. Position of each packed sequence's [CLS]; None for the first one of a row.
+            A causal model pools the last token of these sequences.
 
         Returns:
           [B, P, H], None without positions, and [B, H], or [B * K, H] with pooled_positions, in the compute dtype.
         """
         encoded = self(features, training=training)
         at_positions = None if positions is None else tf.gather(encoded["sequence_output"], positions, batch_dims=1)
-        return at_positions, self.pool(encoded, pooled_positions)
+        return at_positions, self.pool(encoded, features, pooled_positions)
 
-    def pool(self, encoded, positions=None):
-        """Pools an encoded batch to [B, H], or to [B * K, H] at positions int32 [B, K] of packed rows."""
+    def pool(self, encoded, features, positions=None):
+        """Pools an encoded batch to [B, H], or to [B * K, H] for packed rows; see `encode_positions`."""
         if positions is None:
             return encoded["pooled_output"]
+        positions = self.find_pooled(features, positions)
         output = tf.gather(encoded["sequence_output"], positions, batch_dims=1)
         return self.pooler(tf.reshape(output, [-1, self.config.hidden_size]))
+
+    def find_pooled(self, features, starts=None):
+        """Returns the position of the token that the pooler reads in each sequence, int32 [B, K], [B, 1] if not packed.
+
+        Args:
+          features: See `call`.
+          starts: int32 [B, K]. Position of each packed sequence's [CLS]; None if rows are not packed.
+        """
+        if self.config.is_causal:
+            return _find_last(features["input_mask"], starts)
+        return tf.zeros_like(features["input_ids"][:, :1]) if starts is None else starts
 
     def compute_with(self, arithmetic):
         """Makes all layers use an Arithmetic; call this before anything is traced."""
@@ -150,9 +167,12 @@ class BertEncoder(SavedLayer, tf_keras.Model):
         layout = self._layout(features, training)
         embedded, outputs, attention = self._run_layers(features, layout, training, observed)
         outputs = [layout.sequences(output) for output in outputs]
+        output = outputs[-1]
+        if self.config.is_causal:
+            output = tf.gather(output, self.find_pooled(features), batch_dims=1)  # [B, 1, H]
         return {
             "sequence_output": outputs[-1],
-            "pooled_output": self.pooler(outputs[-1][:, 0]),
+            "pooled_output": self.pooler(output[:, 0]),
             "embedding_output": layout.sequences(embedded),
             "encoder_outputs": outputs,
         }, attention
@@ -175,7 +195,7 @@ class BertEncoder(SavedLayer, tf_keras.Model):
           The embeddings [T, H]; the layers' outputs, L tensors [T, H]; L times AttentionMaps, or None if not observed.
         """
         self._check_length(features["input_ids"].shape[1])
-        bias = _bias(features)
+        bias = self._bias(features)
         embedding_seed, *layer_seeds = self._dropout_seeds(training)
         embedded = self.embeddings(features["input_ids"], features["segment_ids"], layout, dropout_seed=embedding_seed,
                                    positions=features.get("positions"))
@@ -187,6 +207,12 @@ class BertEncoder(SavedLayer, tf_keras.Model):
             outputs.append(x)
             attention.append(attended)
         return embedded, outputs, attention
+
+    def _bias(self, features):
+        """Returns the bias of the attention scores, which determines what tokens attend to."""
+        if self.config.is_causal:
+            return causal_attention_bias(features["input_mask"])
+        return (packed_attention_bias if "positions" in features else attention_bias)(features["input_mask"])
 
     def _dropout_seeds(self, training):
         """Returns one seed for the embeddings, then a list of seeds for each layer; each is None if unused."""
@@ -203,6 +229,14 @@ class BertEncoder(SavedLayer, tf_keras.Model):
                              f"{longest}")
 
 
-def _bias(features):
-    """Returns the bias of the attention scores, with which tokens attend only to tokens of the same sequence."""
-    return (packed_attention_bias if "positions" in features else attention_bias)(features["input_mask"])
+def _find_last(sequences, starts):
+    """Returns the last position of each sequence that begins at `starts` int32 [B, K], also int32 [B, K].
+
+    `sequences`: int32 [B, S], an input_mask, packed or not. If `starts` is None, K is 1, and all begin at 0.
+    """
+    if starts is None:
+        starts = tf.zeros([tf.shape(sequences)[0], 1], tf.int32)
+    sequences = tf.cast(sequences, tf.float32)  # A GPU slices int32 on the host, and has no maximum of them.
+    is_inside = sequences[:, tf.newaxis] == tf.gather(sequences, starts, batch_dims=1)[:, :, tf.newaxis]  # [B, K, S]
+    places = tf.cast(tf.range(tf.shape(sequences)[1]), tf.float32)
+    return tf.cast(tf.reduce_max(tf.where(is_inside, places, 0.0), axis=-1), tf.int32)

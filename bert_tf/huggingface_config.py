@@ -23,7 +23,8 @@ FIXED_SETTINGS = {"model_type": "bert", "layer_norm_eps": 1e-12, "position_embed
 NOT_WRITTEN = ("is_encoder_decoder", "quantization_config")  # transformers omits these default values
 
 # Settings of BertConfig that transformers does not support.
-UNSUPPORTED_SETTINGS = ("intermediate_size_per_layer", "embedding_size", "num_hidden_groups")
+UNSUPPORTED_SETTINGS = ("intermediate_size_per_layer", "embedding_size", "num_hidden_groups", "attention",
+                        "bilstm_head")
 PRUNED = "pruned_heads"
 
 MARKS = ("model_type", "architectures", "transformers_version")  # Keys that only its configs have, not the original's.

@@ -163,7 +163,7 @@ def _weigh(loss, factor):
     return loss if isinstance(factor, float) and factor == 1 else factor * loss
 
 
-def create_pretraining_loss(sentence_label="next_sentence"):
+def create_pretraining_loss(sentence_label="next_sentence", token_loss="masked_lm"):
     """Creates the masked LM loss plus the loss of a label of the sequence (the original's `run_pretraining.model_fn`).
 
     The loss reads the outputs of a BertPretrainer: masked_lm_logits [B, P, V] and next_sentence_logits [B, 2], packed
@@ -173,12 +173,13 @@ def create_pretraining_loss(sentence_label="next_sentence"):
 
     Args:
       sentence_label: str. See BertPretrainer; None for only the masked LM loss.
+      token_loss: str. Name prefix of the masked LM loss; "next_token" if each token predicts the next one.
 
     Returns:
       `TotalLoss` with the names "loss", "masked_lm_loss" (mean over non-padding predictions) and, if there is a label,
       "next_sentence_loss" (mean over the sequences).
     """
-    terms = [Term("masked_lm_loss", _masked_lm_items, count_predictions, guard=EMPTY_BATCH_GUARD)]
+    terms = [Term(f"{token_loss}_loss", _masked_lm_items, count_predictions, guard=EMPTY_BATCH_GUARD)]
     if sentence_label:
         items, counts = (functools.partial(function, sentence_label) for function in (_sentence_items, sentence_counts))
         terms.append(Term(f"{sentence_label}_loss", items, counts))

@@ -8,12 +8,14 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.encoder import BertEncoder
-from bert_tf.layers import LinearHead, MaskedLMHead, SeededDropout
+from bert_tf.errors import InputError
+from bert_tf.layers import BiLSTMHead, LinearHead, MaskedLMHead, SeededDropout
 from bert_tf.saved_objects import SavedLayer
 
 __all__ = ["BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMultipleChoice", "BertPretrainer",
            "BertSpanLabeler", "BertTokenClassifier"]
 
+MOST_LSTM_SEEDS = 2**24  # Keras accepts seeds of 31 bits.
 POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segment_max}
 
 
@@ -57,6 +59,22 @@ class _TaskModel(SavedLayer, tf_keras.Model):
     def _outputs(self, features, encoded, training):
         """Returns the outputs of a call for the outputs of the encoder."""
         raise NotImplementedError
+
+    def _bilstm_head(self):
+        """Returns a new BiLSTMHead if the config has one, or None."""
+        config = self.encoder.config
+        if not config.bilstm_head:
+            return None
+        return BiLSTMHead(config.hidden_size, self.encoder.initializer.seed % MOST_LSTM_SEEDS)
+
+    def _read(self, texts, encoded):
+        """Returns the outputs of the encoder for texts, with those of the BiLSTM for tokens and the whole sequence."""
+        if self.bilstm is None:
+            return encoded
+        if "positions" in texts:
+            raise InputError("packed rows cannot be combined with a BiLSTM, which would read across their sequences")
+        sequence, pooled = self.bilstm(encoded["sequence_output"], texts["input_mask"])
+        return {**encoded, "sequence_output": sequence, "pooled_output": pooled}
 
     def _linear_head(self, num_classes, name):
         return LinearHead(self.encoder.config, num_classes, self.encoder.initializer, name=name)
@@ -104,7 +122,8 @@ class BertPretrainer(_TaskModel):
 
     def _outputs(self, features, encoded, training):
         masked = tf.gather(encoded["sequence_output"], features["masked_lm_positions"], batch_dims=1)
-        return self._scores(features, masked, self.encoder.pool(encoded, self._get_pooled_positions(features)))
+        pooled = self.encoder.pool(encoded, features, self._get_pooled_positions(features))
+        return self._scores(features, masked, pooled)
 
     def _get_pooled_positions(self, features):
         """Returns the start of each packed sequence, int32 [B, K]; None if rows are not packed."""
@@ -133,6 +152,7 @@ class _LinearModel(_TaskModel):
         rate = self.encoder.config.hidden_dropout_prob if dropout_rate is None else dropout_rate
         self.dropout = SeededDropout(rate, dtype=self.dtype_policy)
         with tf.name_scope(""):
+            self.bilstm = self._bilstm_head()
             self.head = self._linear_head(num_labels, "output")
 
 
@@ -153,12 +173,17 @@ class BertClassifier(_LinearModel):
         For packed rows, sequence_positions int32 [B, K] are the starts of the sequences -> float32 [B, K, num_labels].
         """
         starts = features.get("sequence_positions")
-        _, pooled = self.encoder.encode_positions(features, training=training, pooled_positions=starts)
-        logits = self._scores(pooled, training)
+        logits = self._scores(self._pooled(features, training, starts), training)
         return {"logits": logits if starts is None else tf.reshape(logits, [-1, starts.shape[1], self.num_labels])}
 
     def _outputs(self, features, encoded, training):
-        return {"logits": self._scores(encoded["pooled_output"], training)}
+        return {"logits": self._scores(self._read(features, encoded)["pooled_output"], training)}
+
+    def _pooled(self, texts, training, starts=None):
+        """Returns the representation of each text [B, H], or of each packed sequence [B * K, H]."""
+        if self.bilstm is None:
+            return self.encoder.encode_positions(texts, training=training, pooled_positions=starts)[1]
+        return self._read(texts, self.encoder(texts, training=training))["pooled_output"]
 
     def _scores(self, pooled, training):
         """Returns the logits [B, num_labels] of the pooled output [B, H]."""
@@ -173,7 +198,8 @@ class BertTokenClassifier(_LinearModel):
         return self._outputs(features, self.encoder(features, training=training), training)
 
     def _outputs(self, features, encoded, training):
-        sequence = self.dropout(encoded["sequence_output"], seed=self.encoder.next_dropout_seed(training))
+        sequence = self._read(features, encoded)["sequence_output"]
+        sequence = self.dropout(sequence, seed=self.encoder.next_dropout_seed(training))
         return {"logits": _apply_to_tokens(self.head, sequence)}
 
 
@@ -187,6 +213,8 @@ class BertSpanLabeler(_TaskModel):
 
     def __init__(self, encoder, *, name=None):
         super().__init__(encoder, name=name)
+        with tf.name_scope(""):
+            self.bilstm = self._bilstm_head()
         with tf.name_scope("cls/squad/"):
             self.head = self._linear_head(2, "squad")
 
@@ -195,7 +223,8 @@ class BertSpanLabeler(_TaskModel):
         return self._outputs(features, self.encoder(features, training=training), training)
 
     def _outputs(self, features, encoded, training):
-        start, end = tf.unstack(_apply_to_tokens(self.head, encoded["sequence_output"]), axis=-1)
+        sequence = self._read(features, encoded)["sequence_output"]
+        start, end = tf.unstack(_apply_to_tokens(self.head, sequence), axis=-1)
         return {"start_logits": start, "end_logits": end}
 
 
@@ -220,15 +249,18 @@ class BertMultipleChoice(BertClassifier):
         Returns:
           {"logits": float32 [B, choices]}.
         """
-        _, pooled = self.encoder.encode_positions(self._texts(features), training=training)
-        return self._outputs(features, {"pooled_output": pooled}, training)
+        return self._choices(features, self._pooled(self._texts(features), training), training)
 
     def _texts(self, features):
         return {name: tf.reshape(features[name], [-1, tf.shape(features[name])[2]])
                 for name in ("input_ids", "input_mask", "segment_ids")}  # [B * choices, S]
 
     def _outputs(self, features, encoded, training):
-        logits = self._scores(encoded["pooled_output"], training)
+        return self._choices(features, self._read(self._texts(features), encoded)["pooled_output"], training)
+
+    def _choices(self, features, pooled, training):
+        """Returns the logits [B, choices] of the texts' representations [B * choices, H]."""
+        logits = self._scores(pooled, training)
         return {"logits": tf.reshape(logits, [-1, tf.shape(features["input_ids"])[1]])}
 
 
@@ -263,7 +295,7 @@ class BertLongTextClassifier(BertClassifier):
         if not self.encoder.has_static_shapes:  # windows that contain only padding can be skipped
             real = tf.where(rows < tf.shape(features["input_ids"])[0])[:, 0]
             windows, rows = tf.nest.map_structure(lambda each: tf.gather(each, real), (windows, rows))
-        _, pooled = self.encoder.encode_positions(windows, training=training)
+        pooled = self._pooled(windows, training)
         return {"logits": self.pool(self._scores(pooled, training), rows, tf.shape(features["input_ids"])[0])}
 
     def pool(self, logits, rows, num_texts):
@@ -281,7 +313,7 @@ class BertLongTextClassifier(BertClassifier):
                 for name in ("input_ids", "input_mask", "segment_ids")}  # [B * W, S]
 
     def _outputs(self, features, encoded, training):
-        logits = self._scores(encoded["pooled_output"], training)
+        logits = self._scores(self._read(self._texts(features), encoded)["pooled_output"], training)
         if features["input_ids"].shape.rank == 2:
             return {"logits": logits}
         return {"logits": self.pool(logits, _rows(features), tf.shape(features["input_ids"])[0])}

@@ -9,7 +9,8 @@ from run.compression.distillation_settings import DistillationSettings
 
 SETTINGS = DistillationSettings()
 # The teacher determines these. Teacher outputs are per example, so there is no packing. Ensembles do not train.
-EXCLUDED_FLAGS = {"do_train", "ensemble", "keep_head", "vocab_file", "do_lower_case", "strip_accents", "pack_sequences"}
+EXCLUDED_FLAGS = {"do_train", "ensemble", "keep_head", "bilstm_head", "vocab_file", "do_lower_case", "strip_accents",
+                  "pack_sequences"}
 COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(
     "student", "data", "losses", "answers", "tokenizer", "devices", "training", "step", "optimizer", "tuning",
     "trained_weights", "int8") - EXCLUDED_FLAGS)

@@ -118,6 +118,9 @@ TIERS = {
     "run/finetuning/frozen/test_frozen_classifier.py::test_a_regression_of_pairs_learns": "extra_large",
     "run/finetuning/frozen/test_frozen_classifier.py::test_vectors_of_a_pair_equal_the_encoder_outputs_of_all_tokens":
         "extra_large",
+    "run/finetuning/test_causal_runs.py": "large",
+    "run/finetuning/test_causal_runs.py::test_a_resumed_run_and_an_evaluation": "extra_large",
+    "run/finetuning/test_causal_runs.py::test_the_model_keeps_its_attention_and_its_bilstm": "extra_large",
     "run/finetuning/frozen/test_frozen_job.py": "large",
     "run/finetuning/frozen/test_frozen_job.py::test_an_interrupted_run_ends_bit_identical": "extra_large",
     "run/finetuning/frozen/test_frozen_job.py::test_other_encoders_and_other_inputs_have_other_vectors": "extra_large",

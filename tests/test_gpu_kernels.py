@@ -1,5 +1,6 @@
 """Training steps, predictions, and served models have a GPU kernel for each operation, and activations on the GPU."""
 
+import dataclasses
 import functools
 
 import pytest
@@ -141,6 +142,18 @@ def test_fine_tuning_steps(tuned, number, one_device):
     make_model = functools.partial(task_model, kind, num_labels, dtype=DTYPES[number], remove_padding=not length)
     features = {**inputs(length, kind), **more_features(length)}
     check(training_step(one_device, make_model, NoUpdate(DTYPES[number]), loss, features))
+
+
+@pytest.mark.parametrize(("tuned", "has_bilstm"), [(CLASSIFIER, False), (CLASSIFIER, True), (TAGGER, True)])
+def test_steps_with_causal_attention_and_a_bilstm(tuned, has_bilstm, one_device):
+    kind, num_labels, more_features, loss = tuned
+    config = dataclasses.replace(CONFIG, attention="causal", bilstm_head=has_bilstm)
+
+    def make_model():
+        encoder = make_encoder(config, remove_padding=True, last_where_read=True)
+        return GRAPHS[kind].model(encoder, metadata(kind, num_labels))
+
+    check(training_step(one_device, make_model, NoUpdate("float32"), loss, {**inputs(None), **more_features(None)}))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -30,7 +30,7 @@ ALLOWED = {
     "bert_tf.losses": ("bert_tf.errors",),
     "bert_tf.layers": ("bert_tf.errors", "bert_tf.saved_objects"),
     "bert_tf.encoder": ("bert_tf.errors", "bert_tf.saved_objects", "bert_tf.layers"),
-    "bert_tf.models": ("bert_tf.saved_objects", "bert_tf.encoder", "bert_tf.layers"),
+    "bert_tf.models": ("bert_tf.errors", "bert_tf.saved_objects", "bert_tf.encoder", "bert_tf.layers"),
     "bert_tf.fast": ("bert_tf.saved_objects", "bert_tf.encoder", "bert_tf.layers"),
     "bert_tf.tokenization": ("bert_tf.errors", "bert_tf.files"),
     "bert_tf.analysis": ("bert_tf.errors", "bert_tf.layers", "bert_tf.tokenization"),

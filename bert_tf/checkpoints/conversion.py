@@ -87,3 +87,6 @@ def _notes(output_format, config, left_out):
     if config.hidden_act == "gelu_exact" and output_format != "huggingface":
         yield ("hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original BERT "
                "compute the tanh form")
+    if config.is_causal:
+        yield ("attention is causal: programs that read bert_config.json like the original BERT compute bidirectional "
+               "attention")

@@ -52,7 +52,7 @@ HEAD_PARTS = {
 }
 OUTPUT_BIAS = "cls/predictions/output_bias"
 UNSUPPORTED_SETTINGS = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size",
-                        "num_hidden_groups")
+                        "num_hidden_groups", "attention", "bilstm_head")
 NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"
 
 OPTIMIZER = "optimizer/"  # The item under which its training loop saves it.
@@ -135,11 +135,12 @@ def write(folder, tensors, config):
       which are separate models in tf-models-official.
 
     Raises:
-      InputError: If the Model Garden's encoder does not support the sizes of the model.
+      InputError: If the Model Garden does not support a setting of the model.
     """
+    values = config.to_dict()
     for name in UNSUPPORTED_SETTINGS:
-        if getattr(config, name) is not None:
-            raise InputError(f"{name} is {getattr(config, name)}: not supported by the Model Garden's encoder")
+        if name in values:
+            raise InputError(f"{name} is {values[name]}: not supported by the Model Garden's encoder")
     variables = _Variables(tensors, config.num_attention_heads)
     encoder = _encoder(variables, config.num_hidden_layers)
     items = {"encoder": encoder, "model": encoder}

@@ -13,7 +13,7 @@ import os
 from bert_tf.cli import paths, places
 from bert_tf.cli.settings import is_met
 from bert_tf.cli.task_resolution import check_run_vocabulary, resolve_task_metadata
-from bert_tf.config import PUBLISHED_SIZES, BertConfig
+from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_bytes
 from bert_tf.model_folder import check_vocabulary
@@ -209,8 +209,8 @@ class _Resolution:
         ours, theirs = (read_config(path, 1).to_dict() for path in (explicit, existing))
         name = next((name for name in ours | theirs if ours.get(name) != theirs.get(name)), None)
         if name:
-            self._note(f"`{self._config}`={explicit} overrides {existing}: {name} is {ours.get(name)}, not "
-                       f"{theirs.get(name)}")
+            ours, theirs = (values.get(name, LATER_DEFAULTS.get(name)) for values in (ours, theirs))
+            self._note(f"`{self._config}`={explicit} overrides {existing}: {name} is {ours}, not {theirs}")
 
     def _compare_vocabularies(self, path, existing):
         if existing is not None and read_bytes(to_vocab_txt(existing)) != read_bytes(path):

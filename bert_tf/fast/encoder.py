@@ -78,7 +78,7 @@ class FastEncoder(BertEncoder):
         """See BertEncoder."""
         if not self.last_where_read:
             return super().encode_positions(features, positions, training, pooled_positions)
-        first = tf.zeros_like(features["input_ids"][:, :1]) if pooled_positions is None else pooled_positions
+        first = self.find_pooled(features, pooled_positions)
         read = first if positions is None else tf.concat([first, positions], axis=1)  # [B, 1 + P] or [B, K + P]
         _, outputs, _ = self._run_layers(features, self._layout(features, training), training,
                                          last_run=functools.partial(LastLayerRun, positions=read))

@@ -24,7 +24,7 @@ class LastLayerRun(LayerRun):
         """Computes the layer's output [B * P, H] and AttentionMaps [B, N, P, S] at the positions, for x [T, H]."""
         arithmetic, attention, bias = layer.arithmetic, layer.attention, self.attention_bias
         query, key, value = arithmetic.heads(attention, x, self.layout)
-        if bias.shape[2] != 1:  # of packed rows
+        if bias.shape[2] != 1:  # of packed rows, or causal
             bias = tf.gather(bias, self.positions, axis=2, batch_dims=1)  # [B, 1, P, S]
         probability_drop, *sum_drops = self._drops(layer, x)
         context, attended = arithmetic.attend(

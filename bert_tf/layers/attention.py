@@ -27,8 +27,18 @@ def packed_attention_bias(sequences, dtype=tf.float32):
     return tf.cast(is_apart, dtype)[:, tf.newaxis] * MASKED_SCORE
 
 
+def causal_attention_bias(sequences, dtype=tf.float32):
+    """sequences [B, S], see `packed_attention_bias`, or an input_mask -> [B, 1, S, S].
+
+    Tokens attend only to themselves and earlier tokens of the same sequence.
+    """
+    places = tf.range(tf.shape(sequences)[1])
+    is_apart = (sequences[:, :, tf.newaxis] != sequences[:, tf.newaxis, :]) | (places[:, tf.newaxis] < places)
+    return tf.cast(is_apart, dtype)[:, tf.newaxis] * MASKED_SCORE
+
+
 class SelfAttention(SavedLayer, tf_keras.layers.Layer):
-    """Self-attention: every token attends to every token of its sequence.
+    """Self-attention: every token attends to every token of its sequence, unless the bias excludes it.
 
     The kernels of query, key, and value are concatenated in `qkv/kernel` [H, 3 N D], so that one matrix multiplication
     computes all three; checkpoints in and out have the original's three kernels.
@@ -56,7 +66,7 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
         Args:
           x: [T, H].
           layout: Layout of the batch.
-          bias: [B, 1, 1, S] from `attention_bias`, or [B, 1, S, S] from `packed_attention_bias`.
+          bias: [B, 1, 1, S] from `attention_bias`, or [B, 1, S, S] from the others.
           dropout_seed: int [2], or None when not training.
 
         Returns:

@@ -41,6 +41,11 @@ class WeightInitializer(SavedObject):
         self._seed = seed
         self._calls = calls
 
+    @property
+    def seed(self):
+        """The seed of all streams."""
+        return self._seed
+
     def __call__(self, shape, dtype=tf.float32, **unused_keras_options):
         self._calls += 1
         stream = (self._seed, self._calls)

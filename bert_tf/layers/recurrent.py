@@ -1,4 +1,7 @@
-"""A bidirectional LSTM over words."""
+"""A bidirectional LSTM over words or tokens.
+
+Shape legend: B batch, W words, S sequence, H hidden.
+"""
 
 import tensorflow as tf
 import tf_keras
@@ -31,3 +34,33 @@ class BiLSTM(SavedLayer, tf_keras.layers.Layer):
     def call(self, x, mask):
         """x float32 [B, W, input_width]; mask bool [B, W], False after the last word of a row -> [B, W, 2 * width]."""
         return self.both(x, mask=tf.ensure_shape(mask, [None, None]))
+
+
+class BiLSTMHead(SavedLayer, tf_keras.layers.Layer):
+    """A BiLSTM between the encoder and the head of a task (table 5 of the paper); its outputs have the size H.
+
+    Args:
+      width: int. H, which is even.
+      seed: int. Seed of the initial weights.
+    """
+
+    def __init__(self, width, seed, *, name="bilstm"):
+        super().__init__(name=name, dtype="float32")
+        with tf.name_scope(name):
+            self.lstm = BiLSTM(width, width // 2, (2 * seed, 2 * seed + 1), name="lstm")
+
+    def call(self, x, input_mask):
+        """Reads the encoder's last layer.
+
+        Args:
+          x: [B, S, H]. Outputs of the last layer.
+          input_mask: int32 [B, S], 1 at tokens and 0 at padding, which follows the tokens.
+
+        Returns:
+          Outputs for the tokens, float32 [B, S, H], and for the whole sequence, float32 [B, H]: those of each
+          direction after its last step.
+        """
+        outputs = self.lstm(tf.cast(x, tf.float32), input_mask > 0)
+        forward, backward = tf.split(outputs, 2, axis=-1)
+        last = tf.maximum(tf.reduce_sum(input_mask, axis=1) - 1, 0)
+        return outputs, tf.concat([tf.gather(forward, last, batch_dims=1), backward[:, 0]], axis=-1)

@@ -75,6 +75,9 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
     place, checkpoint = next(iter(settings.model_files.places.items()))
     values, card = settings.values(), settings.card
     kind, graph = KINDS[card.kind], GRAPHS[card.kind]
+    if kind.name == MaskedLM.name and settings.config.is_causal:
+        raise InputError("is not a masked LM; attention is causal in its config, so it predicts the next token", place,
+                         checkpoint)
     options = ServingOptions(**{field.name: values[field.name] for field in dataclasses.fields(ServingOptions)
                                 if field.name in values} | options)
     tokenizer = read_tokenizer(values["vocab_file"], card.do_lower_case, checkpoint, settings.config,
@@ -124,6 +127,8 @@ def detect_kind(settings):
     """
     checkpoint = next(iter(settings.model_files.places.values()))
     if settings.task or settings.model_files.task_metadata or not settings.task_without_card:
+        return settings
+    if settings.config.is_causal:  # Its head predicts the next token.
         return settings
     if not any(name.startswith(MaskedLM.head_scope) for name in open_checkpoint(checkpoint).tensors):
         return settings

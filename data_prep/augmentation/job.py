@@ -105,6 +105,10 @@ class Proposer:
 
     def __init__(self, settings):
         config, vocabulary, lower_case, strip_accents = checkpoint_files.read(settings)
+        if settings.masked_lm and config.is_causal:
+            raise InputError(f"`init_checkpoint`={settings.init_checkpoint}: has no masked LM, since attention is "
+                             "causal in its config; set `masked_lm`=False to replace words with their nearest word "
+                             "embeddings")
         tokenizer = PlainTokenizer(vocabulary, lower_case, strip_accents)
         model = models.BertPretrainer(FastEncoder(config, Fast(remove_padding=True, last_where_read=True)))
         report = load_pretrained(model, settings.init_checkpoint)

@@ -158,7 +158,7 @@ def write_instances(corpus, instances, settings, vocabulary, writers, on_progres
 def compute_counts(corpus, instances, settings, unk_id):
     """Computes the Counts of a shard."""
     num_dropped = 0
-    if settings.masking == "static":
+    if settings.has_masks:
         required = np.maximum(1, np.rint(instances.lengths * settings.masked_lm_prob))
         num_dropped = np.maximum(0, required - settings.max_predictions_per_seq).sum()
     return Counts(

@@ -114,6 +114,9 @@ class GeneralSettings(PretrainingSettings):
         super().check_files()
         config, teacher = self.model.config, self.teacher_config
         check_sizes(self.losses, config, teacher, self.longest_sequence)
+        if config.attention != teacher.attention:
+            raise InputError(f"has {teacher.attention} attention, but the student has {config.attention} attention; "
+                             "both must have the same", "teacher", self.student.teacher)
         if config.vocab_size != teacher.vocab_size:
             raise InputError(f"has {teacher.vocab_size} vocabulary entries, but the student has {config.vocab_size}; "
                              "both must have the same vocabulary", "teacher", self.student.teacher)
@@ -190,6 +193,10 @@ def check_sizes(losses, config, teacher, max_seq_length=1):
             counts = ["/".join(map(str, sorted(each))) for each in heads]
             raise InputError(f"`attention_weight`={weights['attention']}: the student has {counts[0]} heads and the "
                              f"teacher {counts[1]}, so their attention cannot be compared; set it to 0")
+    for name in {"attention", "cls"} & set(weights):
+        if config.is_causal or teacher.is_causal:
+            raise InputError(f"`{name}_weight`={weights[name]}: compares tokens that causal attention excludes, but "
+                             "attention is causal in the config of the student or the teacher; set it to 0")
     if "cls" in weights and config.num_hidden_layers < 2:
         raise InputError(f"`cls_weight`={weights['cls']}: compares layers before the last, but the student has only "
                          "one layer; set it to 0")

@@ -64,6 +64,8 @@ def run_task(task_class, settings, techniques, metadata=None):
       InputError: If settings or data are incompatible with each other, the devices, or the run in output_dir; if a loss
         is not finite; or if there is no training and no checkpoint.
     """
+    if settings.tuning.bilstm_head:
+        settings = settings.replace_values({"config": dataclasses.replace(settings.model.config, bilstm_head=True)})
     config = settings.model.config
     settings.trained_weights.check_model(config)
     task = task_class(settings, metadata or _read_model_metadata(settings, task_class.kind))

@@ -8,6 +8,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder, open_bytes
 from run.arrays import prediction
@@ -57,10 +58,13 @@ class Extractor:
       truncation: TruncationCounter of all texts so far.
 
     Raises:
-      InputError: If a vocabulary or checkpoint does not match the config, or if devices do not exist.
+      InputError: If a vocabulary, a checkpoint, or the pooling does not match the config, or if devices do not exist.
     """
 
     def __init__(self, settings, config, layers, compute="float32", use_one_hot_embeddings=False):
+        if config.is_causal and settings.pooling == "cls":
+            raise InputError("with causal attention, [CLS] attends only to itself; set `pooling`=mean", "pooling",
+                             "cls")
         strategy = strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
         strategies.check_batch_size("batch_size", settings.batch_size, strategy)
         for note in settings.devices.notes():

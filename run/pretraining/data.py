@@ -7,7 +7,7 @@ from bert_tf.cli.model_settings import read_tokenizer
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.run_state import fingerprint
 from data_prep.pretraining.instances import masking
-from run.pretraining import dynamic_masking, inputs, record_checks
+from run.pretraining import dynamic_masking, inputs, next_tokens, record_checks
 
 
 class PretrainingData:
@@ -34,7 +34,8 @@ class PretrainingData:
             self._eval_files = paths.expand_globs("eval_input_file", settings.records.eval_input_file, folders=True)
         self._features, self._transform = _record_features(settings, config)
         self._limits = record_checks.pretraining_limits(config, settings.records.instances)
-        record_checks.check_pretraining_records(self._all_files, self._features, self._limits)
+        record_checks.check_pretraining_records(self._all_files, self._features, self._limits,
+                                                settings.records.instances.objective_spec.predicts_next)
 
     def training_batches(self, skip_steps, share):
         """Creates an endless dataset of a host's rows of batches, starting at step `skip_steps`. See `inputs`."""
@@ -73,7 +74,9 @@ class PretrainingData:
 def _record_features(settings, config):
     """Returns the records' features, and the function that converts them to the model's, or None."""
     records_settings, instances = settings.records, settings.records.instances
-    if records_settings.masking == "static":
+    if instances.objective_spec.predicts_next:
+        return instances.features, next_tokens.add_next_tokens
+    if instances.has_masks:
         return instances.features, None
     tokenizer = read_tokenizer(records_settings.vocab_file, True, None, config)  # Casing is irrelevant here.
     return instances.features, dynamic_masking.make_masker(

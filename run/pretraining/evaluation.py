@@ -16,13 +16,15 @@ class PretrainingEvaluator:
       strategy: tf.distribute.Strategy under whose scope the model was created.
       model: BertPretrainer.
       sentence_label: `sentence_label` of the model.
+      token_loss: str. See `losses.create_pretraining_loss`.
     """
 
-    def __init__(self, strategy, model, sentence_label):
+    def __init__(self, strategy, model, sentence_label, token_loss="masked_lm"):
         self._strategy = strategy
         self._model = model
         self._sentence_label = sentence_label
-        self._loss = losses.create_pretraining_loss(sentence_label)
+        self._token_loss = token_loss
+        self._loss = losses.create_pretraining_loss(sentence_label, token_loss)
         self._score_all = tf.function(lambda features: strategy.run(self._score, args=(features,)),
                                       autograph=False, reduce_retracing=True)
         with strategy.scope():
@@ -38,9 +40,9 @@ class PretrainingEvaluator:
           max_steps: int. Maximum number of batches.
 
         Returns:
-          Dict of name to float: masked_lm_accuracy and masked_lm_loss over predictions, next_sentence_accuracy and
-          next_sentence_loss (or those of another label) over sequences, and loss, the mean training loss of the
-          batches.
+          Dict of name to float: masked_lm_accuracy and masked_lm_loss (or those of next_token) over predictions,
+          next_sentence_accuracy and next_sentence_loss (or those of another label) over sequences, and loss, the mean
+          training loss of the batches.
 
         Raises:
           InputError: If there is no batch.
@@ -64,7 +66,7 @@ class PretrainingEvaluator:
         normalizers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalizers(features))
         loss = self._loss.partial_losses(outputs, features, normalizers)["loss"]
         self._means["loss"].update_state(replica.all_reduce(tf.distribute.ReduceOp.SUM, loss))
-        self._update("masked_lm", outputs["masked_lm_logits"], features["masked_lm_ids"],
+        self._update(self._token_loss, outputs["masked_lm_logits"], features["masked_lm_ids"],
                      features["masked_lm_weights"])
         if self._sentence_label:
             logits, labels = losses.sentence_scores(self._sentence_label, outputs, features)

@@ -64,7 +64,8 @@ def _train_and_evaluate(settings, strategy, data, training_run, model):
     """Trains and evaluates after all checks, when the files next to the checkpoints and the weights exist."""
     schedule = settings.schedule
     parts = phases.get_phases(settings)
-    evaluator = evaluation.PretrainingEvaluator(strategy, model, sentence_label(settings))
+    evaluator = evaluation.PretrainingEvaluator(
+        strategy, model, sentence_label(settings), get_objective(settings).token_loss)
     drop_remainder = not strategies.allows_dynamic_shapes(strategy)
 
     def evaluate():
@@ -119,13 +120,19 @@ def choose_fast(settings, strategy, config, **options):
 
 def sentence_label(settings):
     """Returns the name of the sentence-level label of PretrainingSettings, or None."""
-    return settings.records.instances.objective_spec.sentence_label
+    return get_objective(settings).sentence_label
+
+
+def get_objective(settings):
+    """Returns the Objective of PretrainingSettings."""
+    return settings.records.instances.objective_spec
 
 
 def count_flops(settings, encoder):
     """Returns a function from non-padding tokens per example to the FLOPs of training on it."""
+    predicts_next, predictions = get_objective(settings).predicts_next, settings.records.max_predictions_per_seq
     return lambda tokens: utilization.pretraining_flops(
-        encoder.config, tokens, settings.records.max_predictions_per_seq, encoder.last_where_read)
+        encoder.config, tokens, tokens - 1 if predicts_next else predictions, encoder.last_where_read)
 
 
 def start(settings, strategy, config, techniques=()):
@@ -144,8 +151,9 @@ def start(settings, strategy, config, techniques=()):
         model = models.BertPretrainer(encoder, sentence_label=sentence_label(settings))
         optimizer = make_optimizer(
             settings.optimizer, settings.step, schedule.num_train_steps, schedule.num_warmup_steps)
-        build = Build(model, optimizer, losses.create_pretraining_loss(sentence_label(settings)),
-                      settings.training.random_seed, schedule.num_train_steps if schedule.do_train else None)
+        loss = losses.create_pretraining_loss(sentence_label(settings), get_objective(settings).token_loss)
+        build = Build(model, optimizer, loss, settings.training.random_seed,
+                      schedule.num_train_steps if schedule.do_train else None)
         for technique in techniques:
             technique.build(build)
     training_run = loop.TrainingRun(

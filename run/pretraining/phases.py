@@ -65,6 +65,8 @@ def _parse_phase(text, settings):
     if not 0 < fraction <= 1:
         raise InputError(f"`phases`: {text!r}: the fraction must be greater than 0 and at most 1")
     batch_size, predictions, *_ = *sizes, *(settings.training.train_batch_size, None)[len(sizes):]
+    if predictions is None and settings.records.instances.objective_spec.predicts_next:
+        predictions = settings.records.max_predictions_per_seq
     if predictions is None:
         predictions = math.ceil(settings.records.masked_lm_prob * length)
     named = {name: (getattr(settings.records, name) or "").replace(PLACEHOLDER, str(length)) or None

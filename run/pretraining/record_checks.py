@@ -31,6 +31,7 @@ UNEXPECTED_FEATURES = {
     "sentence_order_labels": "contain sentence order labels; set `objective`=sentence_order, or create records with "
                              "this `objective`",
 }
+MASKED = "contain masks; create records with `objective`=left_to_right"
 MISSING_FEATURES = {
     "positions": "contain one sequence each; omit `pack_sequences`, or create records with it",
     "next_sentence_labels": "lack next sentence labels; set the `objective` that they were created with",
@@ -51,7 +52,7 @@ def pretraining_limits(config, instances):
             "masked_lm_ids": config.vocab_size, f"{label}_labels": 2, f"{label}_positions": length}
 
 
-def check_pretraining_records(paths, features, limits):
+def check_pretraining_records(paths, features, limits, predicts_next=False):
     """Raises InputError, naming the file, unless the first records of each file match the model.
 
     Args:
@@ -59,10 +60,12 @@ def check_pretraining_records(paths, features, limits):
       features: Features from data_prep.records.pretraining_features, or from unmasked_pretraining_features for records
         without masks.
       limits: Result of `pretraining_limits`.
+      predicts_next: bool. See Objective.
     """
     def check(path):
         present = _first_features(path)
-        for advice, is_wrong in ((UNEXPECTED_FEATURES, lambda name: name in present and name not in names),
+        unexpected = UNEXPECTED_FEATURES | ({"masked_lm_positions": MASKED} if predicts_next else {})
+        for advice, is_wrong in ((unexpected, lambda name: name in present and name not in names),
                                  (MISSING_FEATURES, lambda name: name in names and name not in present)):
             wrong = next((advice[name] for name in advice if present and is_wrong(name)), None)
             if wrong:

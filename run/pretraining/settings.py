@@ -10,6 +10,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES, masking
+from data_prep.pretraining.instances.settings import NO_MASKS
 from run.pretraining import phases
 from run.pretraining.recipes import RECIPES
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
@@ -28,14 +29,15 @@ class RecordSettings(Settings):
                                   lower=4, most=MAX_POSITIONS, resume=FIXED)
     max_predictions_per_seq: int = setting(
         20, "Maximum number of masked tokens per record. Use the value that the records were created with.", lower=1,
-        most=MAX_POSITIONS, resume=FIXED)
+        most=MAX_POSITIONS, not_with=NO_MASKS, resume=FIXED)
     masking: str = setting(
         "static", "static: the records contain masks. dynamic: the records were created with the same flag of "
                   "create_pretraining_data, and each epoch samples new masks.", choices=("static", "dynamic"),
-        resume=FIXED)
+        not_with=NO_MASKS, resume=FIXED)
     objective: str = setting(
         "sentence_pairs", "Objective in addition to masked LM: the next sentence of sentence_pairs, the order of "
-                          "sentence_order, or none. Use the value that the records were created with.",
+                          "sentence_order, or none; left_to_right predicts each next token instead, and requires a "
+                          "config with causal attention. Use the value that the records were created with.",
         choices=tuple(OBJECTIVES), resume=FIXED)
     pack_sequences: bool = setting(
         False, "Each record contains several sequences. Use the value that the records were created with.",
@@ -130,9 +132,11 @@ class PretrainingSettings(Settings):
         return max(phase.settings.records.max_seq_length for phase in phases.get_phases(self))
 
     def check_files(self):
-        """See Settings. Also raises InputError if there is nothing to do."""
+        """See Settings. Also raises InputError if there is nothing to do, or if the objective does not fit the config.
+        """
         if not (self.schedule.do_train or self.schedule.do_eval):
             raise InputError("nothing to do; set `do_train`, `do_eval`, or both")
+        check_config(self.model.config, self.records.objective)
         self.check_apart_from_records()
         for name in ("input_file", "eval_input_file"):
             for phase in phases.get_phases(self):
@@ -156,3 +160,16 @@ class PretrainingSettings(Settings):
                    f"within --num_train_steps={schedule.num_train_steps}")
         for phase in phases.get_phases(self):
             yield from phase.settings.records.notes()
+
+
+def check_config(config, objective):
+    """Raises InputError if a model with a BertConfig cannot be pre-trained with an objective, a key of OBJECTIVES."""
+    if config.is_causal != OBJECTIVES[objective].predicts_next:
+        if config.is_causal:
+            raise InputError("requires bidirectional attention, but attention is causal in the BERT config; set "
+                             "`objective`=left_to_right, or use another config", "objective", objective)
+        raise InputError('requires causal attention; set "attention": "causal" in the BERT config', "objective",
+                         objective)
+    if config.bilstm_head:
+        raise InputError("bilstm_head is true in the BERT config, but only fine-tuned models have a BiLSTM; use the "
+                         "config of a pre-trained model")

@@ -4,7 +4,7 @@ import os
 import re
 
 from bert_tf import files
-from bert_tf.config import BertConfig
+from bert_tf.config import LATER_DEFAULTS, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
 from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_FILE
@@ -78,10 +78,14 @@ def _check_config(output_dir, config):
         return
     existing, current = BertConfig.from_json_file(path).to_dict(), config.to_dict()
     for name in current | existing:
-        if existing.get(name) != current.get(name):
-            raise InputError(f"`output_dir`={output_dir}: contains a run of another model, with {name} "
-                             f"{existing.get(name)}, but `bert_config_file` has {current.get(name)}; choose another "
-                             "directory")
+        old, new = (values.get(name, LATER_DEFAULTS.get(name)) for values in (existing, current))
+        if old != new:
+            if name == "bilstm_head":
+                way = "with" if old else "without"
+                raise InputError(f"`output_dir`={output_dir}: contains a run {way} `bilstm_head`; set it as in that "
+                                 "run, or choose another directory")
+            raise InputError(f"`output_dir`={output_dir}: contains a run of another model, with {name} {old}, but "
+                             f"`bert_config_file` has {new}; choose another directory")
 
 
 def _check_vocabulary(output_dir, vocab_file):

@@ -115,6 +115,8 @@ CASES = {
                       lambda layer, features, training: layer(features["x"], axis=1)),
     "BiLSTM": Case(lambda dtype: layers.BiLSTM(H, 4, (1, 2), name="lstm"),
                    lambda layer, features, training: layer(features["x"], features["input_mask"] > 0)),
+    "BiLSTMHead": Case(lambda dtype: layers.BiLSTMHead(H, 3),
+                       lambda layer, features, training: layer(features["x"], features["input_mask"])[0]),
     "BertEncoder": Case(encoder),
     "FastEncoder": Case(fast_encoder),
     "BertPretrainer": Case(lambda dtype: models.BertPretrainer(encoder(dtype))),

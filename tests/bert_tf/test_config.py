@@ -20,15 +20,17 @@ def test_defaults_are_the_originals():
         "intermediate_size": 3072, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
         "attention_probs_dropout_prob": 0.1, "max_position_embeddings": 512, "type_vocab_size": 16,
         "initializer_range": 0.02}
-    assert dataclasses.asdict(config) == config.to_dict() | dict.fromkeys(OPTIONAL)
+    assert dataclasses.asdict(config) == config.to_dict() | dict.fromkeys(OPTIONAL) | {
+        "attention": "bidirectional", "bilstm_head": False}
 
 
+CAUSAL = BertConfig(**SIZES, attention="causal", bilstm_head=True)
 PRUNED = BertConfig(**SIZES, attention_heads_per_layer=(1, 2, 1), intermediate_size_per_layer=(7, 4, 8),
                     embedding_size=3)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-@pytest.mark.parametrize("config", [BertConfig(**SIZES, hidden_act="gelu_exact"), PRUNED])
+@pytest.mark.parametrize("config", [BertConfig(**SIZES, hidden_act="gelu_exact"), PRUNED, CAUSAL])
 def test_files(tmp_path, config, encoding):
     path = tmp_path / "bert_config.json"
     path.write_text(config.to_json(), encoding=encoding)
@@ -72,6 +74,10 @@ def test_sizes_per_layer():
     ({"attention_heads_per_layer": [2, 3, 1]}, r"is \[2, 3, 1\]: must be at most num_attention_heads .2., which"),
     ({"intermediate_size_per_layer": 4}, "intermediate_size_per_layer is 4: must be a list"),
     ({"embedding_size": 7}, "embedding_size is 7: must be at most hidden_size \\(6\\)"),
+    ({"attention": "left"}, "attention is 'left': must be one of bidirectional, causal$"),
+    ({"attention": ["causal"]}, r"attention is \['causal'\]: must be one of bidirectional, causal$"),
+    ({"bilstm_head": 1}, "bilstm_head is 1: must be true or false"),
+    ({"hidden_size": 9, "num_attention_heads": 3, "bilstm_head": True}, "hidden_size is 9: must be even with bilstm_"),
     ({"num_hidden_groups": 2}, "num_hidden_groups is 2: must divide num_hidden_layers .3."),
     ({"num_hidden_groups": 1, "attention_heads_per_layer": [1, 1, 2]}, "num_hidden_groups is 1: cannot be combined"),
 ])

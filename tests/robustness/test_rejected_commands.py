@@ -80,6 +80,8 @@ REJECTED = (  # command, flags, part of the message
       for name, value in (("text_a_column", "a"), ("regression", True), ("label_separator", ","), ("strict", True))),
     ("run_classifier", {"label_separator": ",", "regression": True}, "`label_separator`=,: cannot be combined"),
     ("run_classifier", {"no_weight_decay": "("}, "`no_weight_decay`"),
+    ("run_pretraining", {"objective": "left_to_right", "max_predictions_per_seq": None},
+     "`objective`=left_to_right: requires causal attention; set"),
     ("run_pretraining", {"masked_lm_prob": 0.3}, "`masked_lm_prob`=0.3: requires `masking`=dynamic"),
     ("run_pretraining", {"do_whole_word_mask": True}, "`do_whole_word_mask`=True: requires"),
     ("run_pretraining", {"mask_fraction": 0.5}, "`mask_fraction`=0.5: requires `masking`=dynamic"),

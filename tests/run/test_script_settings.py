@@ -60,6 +60,7 @@ EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
     (classifier.Settings(), {"task_name": "mnli", "xnli_language": "de"}, "`xnli_language`=de: requires `task_name`="),
     (classifier.Settings(), {"task_name": "xnli", "xnli_train_language": "it"},
      "`xnli_train_language`=it: must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
+    (TuningSettings(), {"bilstm_head": True, "pack_sequences": True}, "`bilstm_head`=True: cannot be combined with"),
     (FineTuningSettings(), {"freeze_layers": 0, **EVALUATE}, "`freeze_layers`=0: requires `do_train`"),
     (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.5, **EVALUATE}, "`layerwise_learning_rate_decay`=0.5: "),
     (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.0, **TRAIN}, "`layerwise_learning_rate_decay`=0.0: mu"),

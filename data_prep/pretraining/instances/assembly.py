@@ -22,7 +22,7 @@ def assemble(corpus, instances, records, settings, vocabulary):
       Dict of int32 arrays: "input_ids"; "input_mask", 1 for tokens, 0 for padding (in packs, the 1-based number of the
       sequence); "segment_ids" [B, S], 1 in the second part of a pair. For sequence labels, "..._labels" [B, 1]; in
       packs, "..._labels" [B, K], "..._positions" [B, K], "..._weights" float32 [B, K]. For packs, "positions" [B, S].
-      If `settings.masking` is "static", also "masked_lm_positions", "masked_lm_ids" [B, P] in ascending order of
+      If `settings.has_masks`, also "masked_lm_positions", "masked_lm_ids" [B, P] in ascending order of
       position, padded with 0, and "masked_lm_weights" float32 [B, P], 1 for a prediction, 0 for padding.
     """
     features = {feature.name: np.zeros((len(records), feature.length), np.float32 if feature.is_float else np.int32)
@@ -35,7 +35,7 @@ def assemble(corpus, instances, records, settings, vocabulary):
         features.get("positions", NO_NUMBERS),
         *(features.get(f"{label}_{name}", nothing) for name, nothing in (
             ("labels", NO_NUMBERS), ("positions", NO_NUMBERS), ("weights", NO_NUMBERS.astype(np.float32)))))
-    if settings.masking == "static":
+    if settings.has_masks:
         compile_function(fill_masks)(
             instances.mask_starts, instances.mask_positions, instances.mask_replacements, sampling.KEEP,
             instances.order, instances.record_starts, records, features["input_ids"], features["input_mask"],

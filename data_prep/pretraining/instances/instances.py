@@ -106,7 +106,7 @@ def check_documents(num_documents, settings, source="the text"):
 def create_text(corpus, settings, vocabulary):
     """Creates Text, with its documents in their original order."""
     continues = np.zeros(0, bool)
-    if settings.do_whole_word_mask and settings.masking == "static":
+    if settings.do_whole_word_mask and settings.has_masks:
         continues = vocabulary.is_continuation[corpus.tokens]
     return Text(corpus.sentence_starts, corpus.document_starts, np.arange(corpus.num_documents, dtype=np.uint32),
                 continues)
@@ -115,7 +115,7 @@ def create_text(corpus, settings, vocabulary):
 def create_rules(settings, vocabulary):
     """Creates Rules."""
     numbers = np.zeros(settings.max_seq_length + 1, np.int64)
-    if settings.masking == "static":
+    if settings.has_masks:
         numbers[:] = masking.numbers_to_predict(settings)
     return Rules(settings.max_seq_length - NUM_SPECIAL, float(settings.short_seq_prob),
                  settings.objective_spec.pairs == "swapped", numbers, settings.do_whole_word_mask, vocabulary.mask_id,

@@ -1,7 +1,7 @@
-"""The pre-training objectives: the sequences of a corpus, and their labels in addition to masked tokens.
+"""The pre-training objectives: the sequences of a corpus, the tokens to predict, and labels of the sequences.
 
-An objective defines the instances of a corpus (`pairs`, `crosses_documents`), and the label features of a record and
-the label loss and metrics (`sentence_label`).
+An objective defines the instances of a corpus (`pairs`, `crosses_documents`), the predicted tokens (`predicts_next`),
+and the label features of a record and the label loss and metrics (`sentence_label`).
 """
 
 import dataclasses
@@ -9,7 +9,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """A pre-training objective in addition to the masked LM, and its rules for extracting sequences from a corpus.
+    """A pre-training objective, and its rules for extracting sequences from a corpus.
 
     Attributes:
       name: str. Name in settings.
@@ -19,6 +19,7 @@ class Objective:
       sentence_label: str or None. Label of a sequence, and prefix of its features and losses: "next_sentence",
         "sentence_order", or None for no label.
       label_names: Tuple of str. Meanings of the labels 0 and 1, for messages.
+      predicts_next: bool. Whether each token predicts the next one, without masks, instead of the masked LM.
     """
 
     name: str
@@ -26,6 +27,12 @@ class Objective:
     crosses_documents: bool = False
     sentence_label: str | None = None
     label_names: tuple[str, str] = ("", "")
+    predicts_next: bool = False
+
+    @property
+    def token_loss(self):
+        """Name prefix of the loss and the accuracy of the predicted tokens."""
+        return "next_token" if self.predicts_next else "masked_lm"
 
     @property
     def fewest_documents(self):
@@ -36,6 +43,7 @@ class Objective:
 OBJECTIVES = {objective.name: objective for objective in (
     Objective("sentence_pairs", "random", sentence_label="next_sentence", label_names=("actual next", "random next")),
     Objective("segment_pairs", "random"),
+    Objective("left_to_right", "random", predicts_next=True),
     Objective("sentence_order", "swapped", sentence_label="sentence_order", label_names=("in order", "swapped")),
     Objective("full_sentences", crosses_documents=True),
     Objective("doc_sentences"),

@@ -30,7 +30,8 @@ def pack(instances, settings, sampler):
     lengths = instances.lengths[in_order]
     by_length = np.argsort(lengths, kind="stable")
     counts = np.bincount(lengths, minlength=settings.max_seq_length + 1)
-    kinds = compute_packs(counts, masking.numbers_to_predict(settings), settings.max_seq_length,
+    numbers = [0] * len(counts) if settings.objective_spec.predicts_next else masking.numbers_to_predict(settings)
+    kinds = compute_packs(counts, numbers, settings.max_seq_length,
                           settings.max_predictions_per_seq, settings.max_sequences_per_pack)
     next_of_length = np.concatenate([[0], np.cumsum(counts)])[:-1]
     records = []

@@ -11,6 +11,7 @@ from data_prep.pretraining.instances.objectives import OBJECTIVES
 NUM_SPECIAL = 3  # [CLS], [SEP], [SEP].
 MAX_SEQ_LENGTH = (1 << 16) - 1  # Mask positions are stored as uint16.
 MASKINGS = ("static", "dynamic")
+NO_MASKS = "objective=left_to_right"  # Condition with which the settings of masks have no effect.
 # Settings that manifests of earlier versions lack. New manifests omit them too, if they have these values.
 SHORT_SEQ_PROB = 0.1
 LATER_DEFAULTS = {"objective": "sentence_pairs", "pack_sequences": False, "max_sequences_per_pack": 12,
@@ -29,29 +30,31 @@ class InstanceSettings(Settings):
         128, "Sequence length in tokens, including [CLS] and [SEP]. Use the same value for training.")
     max_predictions_per_seq: int = setting(
         20, "Maximum number of masked tokens per record, about max_seq_length * masked_lm_prob. Use the same value "
-            "for training.")
+            "for training.", not_with=NO_MASKS)
     dupe_factor: int | None = setting(
         None, "Number of times to use each document, each time with other pairs and masks. Defaults to 10, or to 1 "
-              "with dynamic `masking`.")
-    masked_lm_prob: float = setting(0.15, "Fraction of the tokens of a record to mask, at least one token.")
+              "if records contain no masks.")
+    masked_lm_prob: float = setting(0.15, "Fraction of the tokens of a record to mask, at least one token.",
+                                    not_with=NO_MASKS)
     short_seq_prob: float = setting(
         SHORT_SEQ_PROB, "Probability of splitting a document into records of a random length below max_seq_length; "
                         "for an `objective` with pairs.")
-    do_whole_word_mask: bool = setting(False, "Mask whole words instead of single tokens.")
+    do_whole_word_mask: bool = setting(False, "Mask whole words instead of single tokens.", not_with=NO_MASKS)
     mask_fraction: float = setting(masking.MASK_FRACTION, "Fraction of the masked tokens that become [MASK].", lower=0,
-                                   upper=1)
+                                   upper=1, not_with=NO_MASKS)
     random_fraction: float = setting(
         masking.RANDOM_FRACTION, "Fraction of the masked tokens that become a random token. The rest stays unchanged.",
-        lower=0, upper=1)
+        lower=0, upper=1, not_with=NO_MASKS)
     masking: str = setting(
         "static", "static: records contain their masks, as in the original BERT. dynamic: records contain only "
                   "sequences, and training samples new masks in each epoch; set dynamic `masking`, "
                   "`max_predictions_per_seq`, `masked_lm_prob`, `do_whole_word_mask`, `mask_fraction`, and "
                   "`random_fraction` for training.",
-        choices=MASKINGS)
+        choices=MASKINGS, not_with=NO_MASKS)
     objective: str = setting(
         "sentence_pairs", "sentence_pairs: two segments of one document or of two, for next sentence prediction as in "
-                          "the original BERT. segment_pairs: the same without a label. sentence_order: two "
+                          "the original BERT. segment_pairs: the same without a label. left_to_right: the "
+                          "same without masks, to predict each next token. sentence_order: two "
                           "consecutive segments, swapped half of the time, as in ALBERT. full_sentences: as many "
                           "sentences as fit, with [SEP] between documents. doc_sentences: the same within one "
                           "document. Use the same value for training.", choices=tuple(OBJECTIVES))
@@ -86,10 +89,15 @@ class InstanceSettings(Settings):
 
     @property
     def num_passes(self):
-        """Number of times that each document is used: `dupe_factor`, or its default for `masking`."""
+        """Number of times that each document is used: `dupe_factor`, or its default."""
         if self.dupe_factor is not None:
             return self.dupe_factor
-        return 1 if self.masking == "dynamic" else 10
+        return 10 if self.has_masks else 1
+
+    @property
+    def has_masks(self):
+        """True if records contain their masks."""
+        return self.masking == "static" and not self.objective_spec.predicts_next
 
     @property
     def objective_spec(self):
@@ -105,9 +113,9 @@ class InstanceSettings(Settings):
     def features(self):
         """Features of the records, a tuple of records.Feature."""
         label_options = {"sentence_label": self.objective_spec.sentence_label, "most_packed": self.most_packed}
-        if self.masking == "dynamic":
-            return records.unmasked_pretraining_features(self.max_seq_length, **label_options)
-        return records.pretraining_features(self.max_seq_length, self.max_predictions_per_seq, **label_options)
+        if self.has_masks:
+            return records.pretraining_features(self.max_seq_length, self.max_predictions_per_seq, **label_options)
+        return records.unmasked_pretraining_features(self.max_seq_length, **label_options)
 
     def describe(self):
         """Returns dict of setting to value, for all settings that affect the records, for a manifest."""

@@ -1,5 +1,6 @@
 """The original's checkpoints: reading, writing, and conversion to each other format."""
 
+import dataclasses
 import os
 import resource
 import shutil
@@ -93,6 +94,25 @@ def test_the_error_for_a_full_disk_names_the_file(tf1_checkpoint, reference_conf
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("setting", "value"), [("attention", "causal"), ("bilstm_head", True)])
+@pytest.mark.parametrize(("output_format", "project"), [
+    ("huggingface", "Hugging Face's BERT"), ("model_garden", "the Model Garden's encoder")])
+def test_models_that_other_projects_do_not_support(tf1_checkpoint, reference_config, tmp_path, output_format, project,
+                                                   setting, value):
+    config = dataclasses.replace(reference_config, **{setting: value})
+    with pytest.raises(InputError, match=f"^{setting} is {value}: not supported by {project}$"):
+        convert(tf1_checkpoint, str(tmp_path / "out"), output_format, config)
+    assert not os.listdir(tmp_path)
+
+
+def test_causal_attention_stays_in_the_format_of_the_original(tf1_checkpoint, reference_config, tmp_path):
+    config = dataclasses.replace(reference_config, attention="causal")
+    lines = convert(tf1_checkpoint, str(tmp_path / "out"), "tf1", config)
+    assert lines[1:] == ["  attention is causal: programs that read bert_config.json like the original BERT compute "
+                         "bidirectional attention"]
+    assert open_checkpoint(str(tmp_path / "out")).config == config
 
 
 @pytest.mark.parametrize(("output_format", "task", "message"), [

@@ -1,6 +1,7 @@
 """LiteRTModel gives the same responses as the served model in a graph."""
 
 import concurrent.futures
+import dataclasses
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from bert_tf.export import litert
 from bert_tf.litert import LiteRTModel, Metadata
 from bert_tf.litert import metadata as metadata_file
 from bert_tf.tasks import graphs
+from tests import toy_servables
 from tests.toy_servables import LONG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, make_model, make_servable
 
 pytestmark = pytest.mark.timeout(180)  # the first test converts seven models
@@ -71,6 +73,17 @@ def test_several_labels_and_numbers(toy_tokenizer, tmp_path, labels):
     for name, value in respond(servable, {"text": TEXTS}).items():
         np.testing.assert_array_equal(value, expected[name])
     assert servable.model.encoder.arithmetic is arithmetic
+
+
+@pytest.mark.parametrize("name", ["classifier", "squad"])
+def test_causal_attention_and_a_bilstm(toy_tokenizer, tmp_path, name, monkeypatch):
+    """The last token of a row is at another position in a longer graph."""
+    monkeypatch.setattr(toy_servables, "CONFIG", dataclasses.replace(
+        toy_servables.CONFIG, attention="causal", bilstm_head=name == "squad"))
+    expected = respond(make_servable(name, toy_tokenizer), REQUESTS[name])
+    servable = make_servable(name, toy_tokenizer, remove_padding=False, static_length=True)
+    (tmp_path / "m.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(2,)))
+    assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(**REQUESTS[name]), expected)
 
 
 @pytest.mark.parametrize("options", [{"allow_no_answer": True, "null_score_diff_threshold": -3.0},

@@ -75,6 +75,9 @@ def test_values_that_cannot_be_combined(make, values, message):
     ({"cls_weight": 1}, {}, "`cls_weight`=1: compares layers before the last"),
     ({"attention_weight": 1}, {"num_attention_heads": 4}, "`attention_weight`=1: the student has 4 heads and the "
      "teacher 2"),
+    ({"attention_weight": 1}, {"attention": "causal"}, "`attention_weight`=1: compares tokens that causal attention "
+     "excludes"),
+    ({"cls_weight": 1}, {"attention": "causal"}, "`cls_weight`=1: compares tokens that causal attention excludes"),
     ({"replacing_rate": 0.3}, {"hidden_size": 16}, "`replacing_rate`=0.3: requires equal hidden sizes, but the student "
      "has 16 and the teacher 8"),
     ({"replacing_rate": 0.3}, {"num_hidden_groups": 1, "num_hidden_layers": 3},
@@ -100,6 +103,7 @@ def variants(teachers, tmp_path_factory):
     config = json.loads((folder / "sharing" / "bert_config.json").read_text())
     (folder / "sharing" / "bert_config.json").write_text(json.dumps({**config, "num_hidden_groups": 1}))
     (folder / "few.json").write_text(json.dumps({**config, "vocab_size": 100}))
+    (folder / "causal.json").write_text(json.dumps({**config, "attention": "causal"}))
     shutil.copytree(teachers / "headless", folder / "headless")
     shutil.copy(teachers / "sst" / "task.json", folder / "headless")
     return folder
@@ -130,6 +134,8 @@ def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, mess
     ({"student_layers": "0,3"}, "`student_layers`=0,3: layer 3 does not exist"),
     ({"student_config_file": "{variants}/few.json"}, "`teacher`=pretrained: has 21558 vocabulary entries, but the "
      "student has 100"),
+    ({"student_config_file": "{variants}/causal.json", "objective": "left_to_right"},
+     "`teacher`=pretrained: has bidirectional attention, but the student has causal attention; both must"),
     ({"teacher": "headless", "student_layers": "0"}, "`teacher`=headless: has no masked LM head"),
     ({"student_layers": "0", "pack_sequences": True, "hidden_weight": 1}, "`hidden_weight`=1.0: cannot be combined "
      "with `pack_sequences`"),

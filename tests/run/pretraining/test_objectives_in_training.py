@@ -28,6 +28,7 @@ KINDS = {
     "sentence_order": {"masking": "dynamic", "pack_sequences": True, "max_sequences_per_pack": 3,
                        "do_whole_word_mask": True},
     "full_sentences": {"masking": "dynamic"},
+    "left_to_right": {"pack_sequences": True, "max_sequences_per_pack": 4},
 }
 PHASES = "32:0.75:3,64:0.25:2:9"  # Three steps, then one.
 
@@ -36,6 +37,14 @@ PHASES = "32:0.75:3,64:0.25:2:9"  # Three steps, then one.
 def config():
     return BertConfig(len(pathlib.Path(VOCAB_FILE).read_text(encoding="utf-8").splitlines()), 12, 1, 3, 28,
                       max_position_embeddings=S, type_vocab_size=2)
+
+
+def choose_config(config, objective):
+    return dataclasses.replace(config, attention="causal") if objective == "left_to_right" else config
+
+
+def get_predictions(objective):
+    return {} if objective == "left_to_right" else {"max_predictions_per_seq": P}
 
 
 def write_records(path, **settings):
@@ -48,7 +57,7 @@ def make_settings(folder, objective, **schedule):
     return PretrainingSettings(
         model=ModelSettings(bert_config_file="not read"),
         records=RecordSettings(input_file=str(folder / f"{objective}.tfrecord"), max_seq_length=S,
-                               max_predictions_per_seq=P, objective=objective, vocab_file=VOCAB_FILE,
+                               objective=objective, vocab_file=VOCAB_FILE, **get_predictions(objective),
                                **KINDS[objective]),
         schedule=ScheduleSettings(do_train=True, do_eval=True, num_train_steps=STEPS, num_warmup_steps=1,
                                   max_eval_steps=2, **schedule),
@@ -62,8 +71,8 @@ def trained(tmp_path_factory, config):
     for objective, kind in KINDS.items():
         short = {"short_seq_prob": 0.95} if kind.get("pack_sequences") else {}  # Packs of several sequences.
         write_records(folder / f"{objective}.tfrecord", objective=objective, max_seq_length=S,
-                      max_predictions_per_seq=P, **kind, **short)
-        job.run(make_settings(folder, objective).replace_values({"config": config}))
+                      **get_predictions(objective), **kind, **short)
+        job.run(make_settings(folder, objective).replace_values({"config": choose_config(config, objective)}))
     return folder
 
 
@@ -88,14 +97,15 @@ def test_results_of_the_evaluation(trained, objective):
     lines = (trained / objective / "eval_results.txt").read_text(encoding="utf-8").splitlines()
     results = {key: float(value) for key, value in (line.split(" = ") for line in lines)}
     label = {"sentence_order": ["sentence_order_accuracy", "sentence_order_loss"]}.get(objective, [])
-    assert sorted(results) == sorted(["global_step", "loss", "masked_lm_accuracy", "masked_lm_loss", *label])
+    tokens = "next_token" if objective == "left_to_right" else "masked_lm"
+    assert sorted(results) == sorted(["global_step", "loss", f"{tokens}_accuracy", f"{tokens}_loss", *label])
     assert results["loss"] == pytest.approx(  # Their means are over batches, and over predictions or sequences.
-        results["masked_lm_loss"] + results.get("sentence_order_loss", 0), rel=0.2)
+        results[f"{tokens}_loss"] + results.get("sentence_order_loss", 0), rel=0.2)
 
 
-@pytest.mark.parametrize("objective", ["sentence_order", "full_sentences"])
+@pytest.mark.parametrize("objective", ["sentence_order", "full_sentences", "left_to_right"])
 def test_a_resumed_run_ends_like_an_uninterrupted_one(trained, config, tmp_path, objective):
-    assert_resumes(make_settings(trained, objective), config, 2, tmp_path / "resumed")
+    assert_resumes(make_settings(trained, objective), choose_config(config, objective), 2, tmp_path / "resumed")
 
 
 @pytest.mark.parametrize("step", [2, 3])

@@ -63,6 +63,13 @@ def test_records_of_another_kind(tmp_path, kind, wanted, message):
         record_checks.check_pretraining_records([path], wanted.features, {})
 
 
+def test_records_with_masks_for_an_objective_without(tmp_path):
+    path = write_records(tmp_path / "a.tfrecord", FEATURES, 1)
+    wanted = InstanceSettings(max_seq_length=S, objective="left_to_right")
+    with pytest.raises(ValueError, match=r"records contain masks; create records with `objective`=left_to_right$"):
+        record_checks.check_pretraining_records([path], wanted.features, {}, wanted.objective_spec.predicts_next)
+
+
 def test_more_sequences_than_a_pack_may_hold(tmp_path):
     settings = InstanceSettings(max_seq_length=S, max_predictions_per_seq=P, max_sequences_per_pack=2, **PACKED)
     path = write_records(tmp_path / "a.tfrecord", settings.features, 1, input_mask=np.full([1, S], 3))

@@ -89,6 +89,28 @@ def test_segment_pairs_are_sentence_pairs_without_a_label():
         np.testing.assert_array_equal(values, with_label[name])
 
 
+@pytest.mark.parametrize("packing", [{}, {"pack_sequences": True, "max_seq_length": 48}], ids=["unpacked", "packed"])
+def test_left_to_right_records_are_unmasked_segment_pairs(packing):
+    instances, expected = create(DOCUMENTS, objective="segment_pairs", masking="dynamic", **packing)
+    found_instances, found = create(DOCUMENTS, objective="left_to_right", max_predictions_per_seq=20, **packing)
+    assert not any(name.startswith("masked_lm") for name in found)
+    assert len(found_instances) == len(instances)
+    assert found_instances.num_records <= instances.num_records  # No number of masks limits a pack.
+    if not packing:
+        assert found.keys() == expected.keys()
+        for name, values in expected.items():
+            np.testing.assert_array_equal(found[name], values)
+    assert InstanceSettings(objective="left_to_right").num_passes == 1
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("masking", "dynamic"), ("masked_lm_prob", 0.2), ("max_predictions_per_seq", 9), ("do_whole_word_mask", True),
+    ("mask_fraction", 0.5), ("random_fraction", 0.2)])
+def test_left_to_right_has_no_settings_of_masks(name, value):
+    with pytest.raises(InputError, match=f"^`{name}`={value}: cannot be combined with `objective`=left_to_right$"):
+        InstanceSettings(objective="left_to_right", **{name: value})
+
+
 def test_sentence_order_swaps_two_consecutive_parts():
     instances, features = create(DOCUMENTS * 30, objective="sentence_order", short_seq_prob=0.0, max_seq_length=60)
     spans, swapped = instances.parts.reshape(-1, 4), instances.labels
