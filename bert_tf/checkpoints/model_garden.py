@@ -52,7 +52,7 @@ HEAD_PARTS = {
 }
 OUTPUT_BIAS = "cls/predictions/output_bias"
 UNSUPPORTED_SETTINGS = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size",
-                        "num_hidden_groups")
+                        "num_hidden_groups", "pooler_act")
 NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"
 
 OPTIMIZER = "optimizer/"  # The item under which its training loop saves it.
@@ -140,6 +140,8 @@ def write(folder, tensors, config):
     for name in UNSUPPORTED_SETTINGS:
         if getattr(config, name) is not None:
             raise InputError(f"{name} is {getattr(config, name)}: not supported by the Model Garden's encoder")
+    if not config.type_vocab_size:
+        raise InputError("type_vocab_size is 0: not supported by the Model Garden's encoder")
     variables = _Variables(tensors, config.num_attention_heads)
     encoder = _encoder(variables, config.num_hidden_layers)
     items = {"encoder": encoder, "model": encoder}

@@ -20,7 +20,7 @@ GARDEN_SUFFIXES = (".yaml", ".yml")
 # Sizes that the shapes of the weights show.
 SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size", "max_position_embeddings",
          "type_vocab_size", "num_attention_heads", "attention_heads_per_layer", "intermediate_size_per_layer",
-         "embedding_size", "num_hidden_groups")
+         "embedding_size", "num_hidden_groups", "project_embedding_sum")
 
 # Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig, and its defaults if they differ.
 GARDEN_KEYS = {"vocab_size": "vocab_size", "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",

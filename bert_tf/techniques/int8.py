@@ -130,6 +130,8 @@ def _norms_before(encoder):
         raise InputError(f"num_hidden_groups is {encoder.config.num_hidden_groups}; layers that share weights "
                          "cannot be trained for int8")
     norms, before = {}, encoder.embeddings.layer_norm
+    if encoder.config.project_embedding_sum:
+        norms, before = {encoder.embeddings: before}, None
     for layer in encoder.encoder_layers:
         if layer.arithmetic.needs_kernels:
             raise InputError("attention in its form for TPUs cannot be trained for int8")

@@ -1,6 +1,7 @@
 """Fine-tuned models in Hugging Face's format, written by transformers: evaluated, served, and exported unchanged.
 
-`hf_tasks` has a directory per task, with random weights. `expected.npz` contains the outputs of transformers for them.
+`hf_tasks` has a directory per task, with random weights; `hf_relatives` has the same for DistilBERT and ELECTRA.
+`expected.npz` contains the outputs of transformers for them.
 """
 
 import json
@@ -24,9 +25,10 @@ TEXTS = ["the quick brown fox", "a lazy dog jumps over the film", "what a good f
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, reference):
-    """A copy of hf_tasks. Directories without tokenizer files have those of the classifier."""
+    """Copies of hf_tasks and hf_relatives. Directories without tokenizer files have those of the classifier."""
     folder = tmp_path_factory.mktemp("hf") / "models"
-    shutil.copytree(reference / "hf_tasks", folder)
+    for name in ("hf_relatives", "hf_tasks"):
+        shutil.copytree(reference / name, folder, dirs_exist_ok=True)
     for each in folder.iterdir():
         if each.is_dir() and not (each / "tokenizer.json").exists():
             for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -41,8 +43,11 @@ def current_directory(folder, monkeypatch):
 
 @pytest.fixture(scope="module")
 def expected(reference):
-    with np.load(reference / "hf_tasks" / "expected.npz") as arrays:
-        return dict(arrays)
+    arrays = {}
+    for name in ("hf_relatives", "hf_tasks"):  # with the same inputs
+        with np.load(reference / name / "expected.npz") as file:
+            arrays |= file
+    return arrays
 
 
 @pytest.mark.parametrize(("name", "kind", "labels"), [
@@ -54,6 +59,12 @@ def expected(reference):
     ("squad", "span_labeler", ()),
     ("swag", "multiple_choice", ()),
     ("masked", "masked_lm", ()),
+    ("distilbert_classifier", "classifier", ("ENTAILMENT", "NEUTRAL", "CONTRADICTION")),
+    ("distilbert_squad", "span_labeler", ()),
+    ("distilbert_masked", "masked_lm", ()),
+    ("electra_classifier", "classifier", ("ENTAILMENT", "NEUTRAL", "CONTRADICTION")),
+    ("electra_tagger", "token_classifier", ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")),
+    ("electra_swag", "multiple_choice", ()),
 ])
 def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels):
     servable, card = checkpoint.load(resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4))
