@@ -23,7 +23,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import exists, local_copy, new_files, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME, from_bert
-from bert_tf.model_folder import Task, check_no_pickle
+from bert_tf.model_folder import Task, check_loadable
 from bert_tf.model_folder.tasks import generic_labels, get_task_settings
 from bert_tf.model_folder.tokenizers import TOKENIZER_CONFIG_NAME
 from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
@@ -75,7 +75,7 @@ def read(path):
         missing, or the output kernel is not tied to it; or if this project does not support the config.
     """
     path = os.fspath(path)
-    check_no_pickle(path)
+    check_loadable(path)
     config, settings, tensors = None, {}, {}
     if exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
         config = read_config(os.path.dirname(path))

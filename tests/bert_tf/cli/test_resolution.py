@@ -41,7 +41,7 @@ def flags(monkeypatch):
 def resolve(settings, given):
     """Returns settings with the values that files next to their checkpoint contain."""
     found = ModelFiles(resolution.find_checkpoints(settings))
-    found.check_no_pickle()
+    found.check_loadable()
     sources = resolution.get_value_sources(settings)
     return settings.replace_values(resolution.resolve_values(sources, given, found, script.warn))
 
