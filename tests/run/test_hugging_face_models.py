@@ -18,6 +18,7 @@ from bert_tf.checkpoints import huggingface, load_pretrained
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.litert import LiteRTModel
 from bert_tf.serving import checkpoint
+from bert_tf.serving.exports import is_export
 from bert_tf.serving.settings import resolve_checkpoint
 from tests import scripts
 from tests.gradients import compute_gradients
@@ -183,6 +184,8 @@ def test_exports_equal_transformers(folder, expected, name, tmp_path):
     served = signatures["serving_default"](text=tf.constant(TEXTS))
     np.testing.assert_allclose(answer["probabilities"], served["probabilities"], rtol=0, atol=5e-5)
     assert np.ptp(answer["probabilities"], axis=0).max() > 0.1
+    assert is_export(str(tmp_path))
+    assert model_folder.find_config(str(tmp_path / "1")) is None  # unlike a SavedModel of TF Hub
 
 
 @pytest.mark.parametrize(("name", "loaded"), [("distilbert_masked", 28), ("electra_discriminator", 31)])
@@ -199,11 +202,13 @@ def test_relatives_from_fine_tuning_to_both_exports(folder, name, loaded, tmp_pa
             "text_a\ttext_b\tlabel\n" + "".join(f"{text}\t{text}\t{'ab'[number % 2]}\n"
                                                 for number, text in enumerate(TEXTS)))
     scripts.run_here(CLASSIFY, init_checkpoint="model", task_name="own", data_dir=".", output_dir="out", do_train=True,
-                     do_eval=True, num_train_epochs=1, train_batch_size=4, **LENGTH)
+                     do_eval=True, num_train_epochs=1, train_batch_size=4, text_a_column="text_a",
+                     text_b_column="text_b", **LENGTH)
     assert (f"model/model.safetensors: {loaded} variables loaded; not in the checkpoint, initial values kept: "
             "bert/pooler/dense/kernel, bert/pooler/dense/bias, output_weights, output_bias") in capsys.readouterr().err
     assert json.loads((tmp_path / "out" / "task.json").read_text())["do_lower_case"] is False
-    scripts.run_here(EXPORT, init_checkpoint="out", export_dir="served", with_litert="float32", **LENGTH)
+    scripts.run_here(EXPORT, init_checkpoint="out", export_dir="served", with_litert="float32", lengths=32, batch_sizes=8,
+                     **LENGTH)
     texts = {"text_a": TEXTS, "text_b": TEXTS[::-1]}
     served = tf.saved_model.load("served/1").signatures["serving_default"](
         **{key: tf.constant(value) for key, value in texts.items()})["probabilities"]

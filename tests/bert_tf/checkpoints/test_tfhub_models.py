@@ -85,6 +85,7 @@ def test_files_of_the_directory(exported):
     assert not is_export(folder)
 
 
+@pytest.mark.parametrize("exported", [False], ids=["encoder"], indirect=True)
 def test_fine_tuning_from_the_directory(exported, tmp_path, capsys):
     folder, with_mlm = exported
     for split in ("train", "dev"):
@@ -97,6 +98,7 @@ def test_fine_tuning_from_the_directory(exported, tmp_path, capsys):
     assert f'"do_lower_case": {str(not with_mlm).lower()}' in (tmp_path / "out" / "task.json").read_text()
 
 
+@pytest.mark.parametrize("exported", [False], ids=["encoder"], indirect=True)
 @pytest.mark.parametrize("name", ["variables/variables.index", "variables/variables.data-00000-of-00001"])
 def test_a_damaged_file(exported, tmp_path, name):
     folder = str(tmp_path / "damaged")
