@@ -19,9 +19,9 @@ class ServedMaskedLM(Servable):
     """A BertPretrainer that takes "text" string [B], or "text_a" and "text_b" for pairs, with any number of [MASK].
 
     In addition to "was_cut", it returns the tokens `pieces` string [B, M, k], "piece_ids" int32, and "probabilities"
-    float32 of the same shape, most likely first, where M is the maximum number of [MASK] per row, at least 1; "", [PAD],
-    and 0 for missing masks; "num_masks" int32 [B], the number of masks after truncation. The masks of a pair are in the
-    order of its tokens. With static lengths, M is MOST_MASKS_OF_STATIC, and further masks are ignored.
+    float32 of the same shape, most likely first, where M is the maximum number of [MASK] per row, at least 1. Missing
+    masks have "", [PAD], and 0. "num_masks" int32 [B] is the number of masks after truncation. The masks of a pair are
+    in the order of its tokens. With static lengths, M is MOST_MASKS_OF_STATIC, and further masks are ignored.
 
     For pairs, if the model predicts the next sentence, it also returns "is_next" float32 [B], the probability that the
     second text follows the first. This number has no meaning for an empty second text.
