@@ -52,8 +52,8 @@ class BertConfig:
         (section 3.1 of ALBERT, Lan et al. 2019). None for H columns.
       num_hidden_groups: Number of sets of weights, each shared by consecutive layers (ALBERT); a divisor of
         `num_hidden_layers`. None if each layer has its own.
-      pooler_act: Activation of the pooler, one of HIDDEN_ACTIVATIONS: "relu" in DistilBERT's classifiers, "gelu_exact" in
-        ELECTRA's. None for "tanh".
+      pooler_act: Activation of the pooler, one of HIDDEN_ACTIVATIONS: "relu" in DistilBERT's classifiers,
+        "gelu_exact" in ELECTRA's. None for "tanh".
       project_embedding_sum: Whether the sum of word, segment, and position embeddings, normalized, has `embedding_size`
         columns and is then projected to H, with a bias (ELECTRA). None if only the words are projected.
 

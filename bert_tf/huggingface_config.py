@@ -33,8 +33,8 @@ RELATIVES = {
 }
 # Values of model_type with another tokenizer, for error messages.
 OTHER_TOKENIZERS = {
-    **dict.fromkeys(("albert", "big_bird", "camembert", "deberta-v2", "fnet", "rembert", "xlm-roberta", "xlm-roberta-xl",
-                     "xlnet"), "a SentencePiece model"),
+    **dict.fromkeys(("albert", "big_bird", "camembert", "deberta-v2", "fnet", "rembert", "xlm-roberta",
+                     "xlm-roberta-xl", "xlnet"), "a SentencePiece model"),
     **dict.fromkeys(("deberta", "longformer", "modernbert", "roberta"), "a byte-level BPE"),
 }
 

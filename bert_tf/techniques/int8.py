@@ -112,7 +112,8 @@ def quantize(model, quantization, only=None):
       only: Names of `quantizable` layers; None for all.
 
     Raises:
-      InputError: If layers of the model share their weights, if its embeddings are projected after LayerNorm, or if attention is computed for TPUs.
+      InputError: If layers of the model share their weights, if its embeddings are projected after LayerNorm, or if
+        attention is computed for TPUs.
     """
     norms = _norms_before(getattr(model, "encoder", model))
     for name, layer in quantizable(model).items():

@@ -207,8 +207,8 @@ def test_relatives_from_fine_tuning_to_both_exports(folder, name, loaded, tmp_pa
     assert (f"model/model.safetensors: {loaded} variables loaded; not in the checkpoint, initial values kept: "
             "bert/pooler/dense/kernel, bert/pooler/dense/bias, output_weights, output_bias") in capsys.readouterr().err
     assert json.loads((tmp_path / "out" / "task.json").read_text())["do_lower_case"] is False
-    scripts.run_here(EXPORT, init_checkpoint="out", export_dir="served", with_litert="float32", lengths=32, batch_sizes=8,
-                     **LENGTH)
+    scripts.run_here(EXPORT, init_checkpoint="out", export_dir="served", with_litert="float32", lengths=32,
+                     batch_sizes=8, **LENGTH)
     texts = {"text_a": TEXTS, "text_b": TEXTS[::-1]}
     served = tf.saved_model.load("served/1").signatures["serving_default"](
         **{key: tf.constant(value) for key, value in texts.items()})["probabilities"]
