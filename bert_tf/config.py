@@ -42,7 +42,8 @@ class BertConfig:
       hidden_dropout_prob: Dropout rate after embeddings and after each sublayer's projection.
       attention_probs_dropout_prob: Dropout rate of the attention probabilities.
       max_position_embeddings: Number of position embeddings, the maximum sequence length.
-      type_vocab_size: Number of token-type (segment) embeddings.
+      type_vocab_size: Number of token-type (segment) embeddings; 0 for a model without them (DistilBERT), which ignores
+        segment IDs.
       initializer_range: Standard deviation of the truncated normal that initializes kernels and embeddings.
       attention_heads_per_layer: Number of heads of each layer of a pruned model, at most N; their width remains H / N.
         None if each layer has N.
@@ -56,8 +57,12 @@ class BertConfig:
         reads the last token (the left-to-right models of section 5.1 of the paper).
       bilstm_head: If True, a fine-tuned model has a bidirectional LSTM between the encoder and the task head, as in
         table 5 of the paper. Each direction has H / 2 outputs.
+      pooler_act: Activation of the pooler, one of HIDDEN_ACTIVATIONS: "relu" in DistilBERT's classifiers,
+        "gelu_exact" in ELECTRA's. None for "tanh".
+      project_embedding_sum: Whether the sum of word, segment, and position embeddings, normalized, has `embedding_size`
+        columns and is then projected to H, with a bias (ELECTRA). None if only the words are projected.
 
-    The last six are written only if they differ from their default. A size that None implies becomes None.
+    The last eight are written only if they differ from their default. A value that None implies becomes None.
 
     Raises:
       InputError: If a field is invalid, with its name, its value, and the valid values.
@@ -80,11 +85,14 @@ class BertConfig:
     num_hidden_groups: int | None = None
     attention: str = BIDIRECTIONAL
     bilstm_head: bool = False
+    pooler_act: str | None = None
+    project_embedding_sum: bool | None = None
 
     def __post_init__(self):
         for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
-                     "intermediate_size", "max_position_embeddings", "type_vocab_size"):
+                     "intermediate_size", "max_position_embeddings"):
             _check_size(name, getattr(self, name))
+        _check_size("type_vocab_size", self.type_vocab_size, least=0)
         if self.num_hidden_layers > MOST_LAYERS:
             raise InputError(f"num_hidden_layers is {self.num_hidden_layers}: must be at most {MOST_LAYERS}")
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
@@ -107,6 +115,7 @@ class BertConfig:
             raise InputError(f"hidden_size is {self.hidden_size}: must be even with bilstm_head")
         self._check_sizes_per_layer()
         self._check_shared()
+        self._check_relatives()
         if self.num_parameters > MOST_PARAMETERS:
             raise InputError(f"the encoder has {self.num_parameters:,} weights: must be at most {MOST_PARAMETERS:,}")
 
@@ -145,6 +154,16 @@ class BertConfig:
                 raise InputError(f"num_hidden_groups is {self.num_hidden_groups}: cannot be combined with "
                                  "attention_heads_per_layer or intermediate_size_per_layer")
 
+    def _check_relatives(self):
+        if self.pooler_act not in (None, *HIDDEN_ACTIVATIONS):
+            raise InputError(f"pooler_act is {self.pooler_act!r}: must be one of {', '.join(HIDDEN_ACTIVATIONS)}")
+        if self.pooler_act == "tanh":
+            object.__setattr__(self, "pooler_act", None)
+        if not isinstance(self.project_embedding_sum, bool | None):
+            raise InputError(f"project_embedding_sum is {self.project_embedding_sum!r}: must be true or false")
+        if not (self.project_embedding_sum and self.embedding_size):
+            object.__setattr__(self, "project_embedding_sum", None)
+
     @property
     def is_causal(self):
         """True if no token attends to a later one."""
@@ -154,6 +173,16 @@ class BertConfig:
     def head_width(self):
         """Width of one attention head, D = H / N."""
         return self.hidden_size // self.num_attention_heads
+
+    @property
+    def embedding_width(self):
+        """Number of columns of the segment and position embeddings and of their LayerNorm: H, or E before H."""
+        return self.embedding_size if self.project_embedding_sum else self.hidden_size
+
+    @property
+    def num_segments(self):
+        """Number of valid segment IDs."""
+        return self.type_vocab_size or 2
 
     @property
     def layer_sizes(self):
@@ -176,7 +205,9 @@ class BertConfig:
         words = self.vocab_size * width
         if self.embedding_size:
             words = (self.vocab_size + width) * self.embedding_size
-        tables = words + (self.max_position_embeddings + self.type_vocab_size) * width + layer_norm
+        tables = words + (self.max_position_embeddings + self.type_vocab_size + 2) * self.embedding_width
+        if self.project_embedding_sum:
+            tables += width  # bias
         pooler = width * width + width
         layers = 0
         for heads, inner in self.layer_sizes[: self.num_hidden_groups]:
@@ -265,9 +296,9 @@ ORIGINAL_POOLER_KEYS = frozenset({
     "pooler_size_per_head", "pooler_type"})
 
 
-def _check_size(name, value):
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST_SIZE:
-        raise InputError(f"{name} is {value!r}: must be a positive integer" + (
+def _check_size(name, value, least=1):
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST_SIZE:
+        raise InputError(f"{name} is {value!r}: must be a {'positive' if least else 'non-negative'} integer" + (
             f", at most {LARGEST_SIZE}" if isinstance(value, int) and value > LARGEST_SIZE else ""))
 
 

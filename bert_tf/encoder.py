@@ -73,7 +73,7 @@ class BertEncoder(SavedLayer, tf_keras.Model):
                 self.encoder_layers = [groups[i] for i in config.layer_groups]
             with tf.name_scope("pooler"):
                 self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,
-                                         activation="tanh", name="dense", dtype=dtype)
+                                         activation=config.pooler_act or "tanh", name="dense", dtype=dtype)
 
     def get_config(self):
         """Returns the arguments of the constructor and the arithmetic as a dict of plain values."""

@@ -1,5 +1,7 @@
 """Hugging Face's `config.json`: the keys for the config of a BERT, and settings that this project does not support.
 
+DistilBERT and the discriminators of ELECTRA are encoders of the same kind; other models are rejected.
+
 Keys that do not affect the computation, such as `use_cache` or `torch_dtype`, are ignored. Its "gelu" is the exact erf
 form, called "gelu_exact" here; its "gelu_new" is the tanh approximation of the original.
 """
@@ -16,15 +18,35 @@ OUR_ACTIVATIONS = {"gelu": "gelu_new", "gelu_exact": "gelu", "relu": "relu", "ta
 DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2, "hidden_act": "gelu"}
 DEFAULT_LAYERS, DEFAULT_HEADS = 12, 12
 
+BERT, DISTILBERT, ELECTRA = "bert", "distilbert", "electra"  # Values of model_type.
+# Keys of DistilBERT -> keys of BERT.
+DISTILBERT_KEYS = {"dim": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
+                   "hidden_dim": "intermediate_size", "activation": "hidden_act", "dropout": "hidden_dropout_prob",
+                   "attention_dropout": "attention_probs_dropout_prob"}
+# For each model_type, the defaults that differ from those of "bert", and the properties that no key states. The pooler
+# is the first layer of the classification heads; pre-trained models have none.
+RELATIVES = {
+    BERT: ({}, {}),
+    DISTILBERT: ({"num_hidden_layers": 6}, {"type_vocab_size": 0, "pooler_act": "relu"}),
+    ELECTRA: ({"embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024},
+              {"pooler_act": "gelu_exact", "project_embedding_sum": True}),
+}
+# Values of model_type with another tokenizer, for error messages.
+OTHER_TOKENIZERS = {
+    **dict.fromkeys(("albert", "big_bird", "camembert", "deberta-v2", "fnet", "rembert", "xlm-roberta",
+                     "xlm-roberta-xl", "xlnet"), "a SentencePiece model"),
+    **dict.fromkeys(("deberta", "longformer", "modernbert", "roberta"), "a byte-level BPE"),
+}
+
 # Settings that affect the computation, and the only value that this project supports.
-FIXED_SETTINGS = {"model_type": "bert", "layer_norm_eps": 1e-12, "position_embedding_type": "absolute",
+FIXED_SETTINGS = {"layer_norm_eps": 1e-12, "position_embedding_type": "absolute",
                   "is_decoder": False, "is_encoder_decoder": False, "add_cross_attention": False,
                   "quantization_config": None}
 NOT_WRITTEN = ("is_encoder_decoder", "quantization_config")  # transformers omits these default values
 
 # Settings of BertConfig that transformers does not support.
 UNSUPPORTED_SETTINGS = ("intermediate_size_per_layer", "embedding_size", "num_hidden_groups", "attention",
-                        "bilstm_head")
+                        "bilstm_head", "pooler_act")
 PRUNED = "pruned_heads"
 
 MARKS = ("model_type", "architectures", "transformers_version")  # Keys that only its configs have, not the original's.
@@ -35,22 +57,38 @@ def is_hugging_face(values):
     return any(key in values for key in MARKS)
 
 
+def check_model_type(values):
+    """Returns the key of RELATIVES for the dict of a config.json; raises InputError for any other model."""
+    name = BERT if values.get("model_type") is None else values["model_type"]
+    if name in tuple(RELATIVES):  # JSON can contain a list, which is not hashable
+        return name
+    lacks = ""
+    if isinstance(name, str) and name in OTHER_TOKENIZERS:
+        lacks = f"it has no WordPiece vocabulary, but {OTHER_TOKENIZERS[name]}; "
+    *others, last = map(repr, RELATIVES)
+    raise InputError(f"model_type is {name!r}: {lacks}only {', '.join(others)}, and {last} are supported")
+
+
 def to_bert(values):
     """Returns the dict of a config.json with the values of BertConfig for its keys; other keys are unchanged.
 
     Raises:
       InputError: If this project does not support the model, with the key.
     """
+    model_type = check_model_type(values)
     for name, only in FIXED_SETTINGS.items():
         value = values.get(name)
         if value is not None and value != only:
             raise InputError(f"{name} is {value!r}: " + ("not supported" if only is None
                                                          else f"only {only!r} is supported"))
+    if model_type == DISTILBERT:
+        values = {DISTILBERT_KEYS.get(name, name): value for name, value in values.items()}
+    defaults, properties = RELATIVES[model_type]
+    values = DEFAULTS | defaults | values | properties
     width = values.get("embedding_size")
-    if width is not None and width != values.get("hidden_size", width):
+    if model_type != ELECTRA and width is not None and width != values.get("hidden_size", width):
         raise InputError(f"embedding_size is {width!r}: must be equal to hidden_size "
                          f"({values['hidden_size']!r})")
-    values = DEFAULTS | values
     if values["hidden_act"] not in tuple(ACTIVATIONS):  # JSON can contain a list, which is not hashable
         raise InputError(f"hidden_act is {values['hidden_act']!r}: must be one of {', '.join(ACTIVATIONS)}")
     values |= {"hidden_act": ACTIVATIONS[values["hidden_act"]]}
@@ -69,13 +107,15 @@ def from_bert(values):
     for name in UNSUPPORTED_SETTINGS:
         if name in values:
             raise InputError(f"{name} is {values[name]}: not supported by Hugging Face's BERT")
+    if not values["type_vocab_size"]:
+        raise InputError("type_vocab_size is 0: not supported by Hugging Face's BERT")
     values = dict(values)
     heads_of_layers = values.pop("attention_heads_per_layer", ())
     pruned = {str(layer): list(range(heads, values["num_attention_heads"]))
               for layer, heads in enumerate(heads_of_layers) if heads < values["num_attention_heads"]}
     values |= {PRUNED: pruned} if pruned else {}
     fixed = {name: value for name, value in FIXED_SETTINGS.items() if name not in NOT_WRITTEN}
-    return values | fixed | {"hidden_act": OUR_ACTIVATIONS[values["hidden_act"]], "pad_token_id": 0,
+    return values | fixed | {"model_type": BERT, "hidden_act": OUR_ACTIVATIONS[values["hidden_act"]], "pad_token_id": 0,
                              "tie_word_embeddings": True}
 
 

@@ -36,6 +36,8 @@ TIERS = {
     "bert_tf/analysis/test_probes.py": "large",
     "bert_tf/checkpoints/test_model_garden.py": "large",
     "bert_tf/checkpoints/test_model_garden.py::test_their_encoder_is_read": "extra_large",
+    "bert_tf/checkpoints/test_tfhub_models.py": "extra_large",
+    "bert_tf/checkpoints/test_tfhub_models.py::test_outputs_equal_those_of_the_saved_model": "large",
     "bert_tf/cli/test_script_processes.py": "large",
     "bert_tf/compression/test_pruning.py::test_importance_is_the_mean_absolute_derivative_over_examples": "large",
     "bert_tf/compression/test_word_embeddings.py::test_a_litert_file_with_shared_layers": "extra_large",

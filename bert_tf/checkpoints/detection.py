@@ -9,7 +9,7 @@ from bert_tf import files
 from bert_tf.checkpoints import huggingface, model_garden, object_graph, tensorflow_file, tf1, training
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import weights_in
+from bert_tf.model_folder import saved_models, weights_in
 from bert_tf.model_folder.weights import PICKLE_SUFFIXES, WEIGHTS_SUFFIXES
 
 
@@ -19,7 +19,8 @@ def open_checkpoint(path):
     Args:
       path: Prefix of a TensorFlow checkpoint (`bert_model.ckpt`, `ckpt-1000`) of the original, this project's training
         loop, or tf-models-official; a .safetensors file of Hugging Face, or the .safetensors.index.json of several; or
-        a directory that contains one of these. For a training run, this is the latest checkpoint.
+        a directory that contains one of these, or a SavedModel of an encoder of tf-models-official. For a training run,
+        this is the latest checkpoint.
 
     Returns:
       bert_tf.checkpoints.tensors.Checkpoint, which reads its tensors lazily.
@@ -70,6 +71,8 @@ def find_checkpoint(path):
         if files.is_dir(path):
             prefix = tf.train.latest_checkpoint(path) or os.path.join(path, tensorflow_file.CHECKPOINT_NAME)
             weights = weights_in(path)
+            if not files.exists(prefix + ".index") and not weights and saved_models.is_encoder(path):
+                prefix = os.path.join(path, saved_models.VARIABLES_NAME)
         prefix = prefix.removesuffix(".index")
         has_index = files.exists(prefix + ".index")
     except UnicodeDecodeError as error:

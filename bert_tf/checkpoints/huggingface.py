@@ -4,6 +4,8 @@ Its linear kernels are [out, in], so they are transposed. Its "gelu" is the exac
 its "gelu_new" is the tanh approximation of the original. The masked LM's output kernel is the word embedding matrix
 itself (tied) and is not stored. `pytorch_model.bin` is a pickle, which can run any code when it is loaded, so it is
 rejected.
+
+DistilBERT and ELECTRA are read, but not written. The first layer of their classification heads is the pooler.
 """
 
 import functools
@@ -16,12 +18,12 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint, StoredTensor
+from bert_tf.checkpoints.tensors import EMBEDDING_PROJECTION, NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint, StoredTensor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import exists, local_copy, new_files, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME, from_bert
-from bert_tf.model_folder import Task, check_no_pickle
+from bert_tf.model_folder import Task, check_loadable
 from bert_tf.model_folder.tasks import generic_labels, get_task_settings
 from bert_tf.model_folder.tokenizers import TOKENIZER_CONFIG_NAME
 from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
@@ -42,6 +44,26 @@ CANONICAL_NAMES = {key: name for name, key in WHOLE_NAMES.items()}
 TIED_KERNEL = "cls.predictions.decoder.weight"
 NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")  # an alias of the bias; 0, 1, 2, ...
 
+# Starts of keys in DistilBERT and ELECTRA -> those of the same tensors in BERT.
+RELATIVE_KEYS = {
+    "electra.": "bert.", "distilbert.": "bert.", "transformer.": "bert.transformer.",
+    "pre_classifier.": "bert.pooler.dense.", "classifier.dense.": "bert.pooler.dense.",
+    "classifier.out_proj.": "classifier.", "sequence_summary.summary.": "bert.pooler.dense.",
+    "vocab_transform.": "cls.predictions.transform.dense.", "vocab_layer_norm.": "cls.predictions.transform.LayerNorm.",
+    "vocab_projector.bias": "cls.predictions.bias", "vocab_projector.weight": TIED_KERNEL,
+}
+# Parts of a layer in DistilBERT -> those in BERT.
+DISTILBERT_PARTS = {
+    "attention.q_lin": "attention.self.query", "attention.k_lin": "attention.self.key",
+    "attention.v_lin": "attention.self.value", "attention.out_lin": "attention.output.dense",
+    "sa_layer_norm": "attention.output.LayerNorm", "ffn.lin1": "intermediate.dense", "ffn.lin2": "output.dense",
+    "output_layer_norm": "output.LayerNorm",
+}
+DISTILBERT_LAYER = re.compile(r"bert\.transformer\.(layer\.\d+)\.(.+)\.(weight|bias)")
+PROJECTION_KEYS = {f"bert.embeddings_project.{leaf}": name for leaf, name in (
+    ("weight", EMBEDDING_PROJECTION), ("bias", f"{EMBEDDING_PROJECTION}_bias"))}
+TRANSPOSED = ("/kernel", EMBEDDING_PROJECTION)  # Ends of the names of matrices that are [out, in] in the files.
+
 SCOPES = ("bert/", "cls/predictions/transform/")  # Scopes of the other canonical names.
 
 
@@ -53,23 +75,22 @@ def read(path):
         missing, or the output kernel is not tied to it; or if this project does not support the config.
     """
     path = os.fspath(path)
-    check_no_pickle(path)
-    tensors = {}
+    check_loadable(path)
+    config, settings, tensors = None, {}, {}
+    if exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
+        config = read_config(os.path.dirname(path))
+        settings = {name: getattr(config, name) for name in ("hidden_act", "num_attention_heads", "pooler_act")}
     for file, keys in _open_all(path):
         for key in keys:
             name = canonical_name(key)
             if name is not None:
-                tensors[name] = _to_stored_tensor(file, key, transposed=name.endswith("/kernel"))
+                tensors[name] = _to_stored_tensor(file, key, transposed=name.endswith(TRANSPOSED))
     if WORD_EMBEDDINGS not in tensors:
         raise InputError(f"{path}: is not a BERT model; it has no bert.embeddings.word_embeddings.weight")
     tied = tensors.pop(TIED_KERNEL, None)
     if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
         raise InputError(f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models with an "
                          "untied output kernel are not supported")
-    config, settings = None, {}
-    if exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
-        config = read_config(os.path.dirname(path))
-        settings = {name: getattr(config, name) for name in ("hidden_act", "num_attention_heads")}
     return Checkpoint(path, KIND, tensors, config, settings)
 
 
@@ -133,10 +154,11 @@ def canonical_name(key):
 
     A plain BertModel has the same names without the prefix "bert.". Keys that no BERT model has are unchanged.
     """
+    key = _to_bert_key(key)
     if key in CANONICAL_NAMES:
         return CANONICAL_NAMES[key]
-    if key.startswith(("embeddings.", "encoder.", "pooler.")):
-        key = f"bert.{key}"
+    if key in PROJECTION_KEYS:
+        return PROJECTION_KEYS[key]
     if key == TIED_KERNEL or not key.startswith(("bert.", "cls.")):
         return key
     if key in NO_WEIGHTS:
@@ -148,6 +170,18 @@ def canonical_name(key):
     if scope.endswith("/LayerNorm"):  # gamma and beta: files from before 2020
         return f"{scope}/{ {'weight': 'gamma', 'bias': 'beta'}.get(leaf, leaf) }"
     return f"{scope}/kernel" if leaf == "weight" else name
+
+
+def _to_bert_key(key):
+    """Returns the key in BERT of the same tensor of a BERT, a DistilBERT, or an ELECTRA."""
+    start = next((start for start in RELATIVE_KEYS if key.startswith(start)), "")
+    key = RELATIVE_KEYS.get(start, "") + key.removeprefix(start)
+    if key.startswith(("embeddings.", "embeddings_project.", "encoder.", "pooler.")):
+        key = f"bert.{key}"
+    match = DISTILBERT_LAYER.fullmatch(key)
+    if match and match[2] in DISTILBERT_PARTS:
+        return f"bert.encoder.{match[1]}.{DISTILBERT_PARTS[match[2]]}.{match[3]}"
+    return key
 
 
 def to_huggingface_key(name):

@@ -1,4 +1,4 @@
-"""Checkpoints of tf-models-official: tf.train.Checkpoint of its BertEncoder and BertPretrainerV2.
+"""Checkpoints of tf-models-official: tf.train.Checkpoint of its BertEncoder and BertPretrainerV2, and SavedModels.
 
 They are read by variable name. These names are the same for `networks.BertEncoder` and `BertEncoderV2` and for all
 objects that contain them. They are written as the objects that the Model Garden's restoring code expects:
@@ -22,6 +22,7 @@ from bert_tf.checkpoints import tensorflow_file
 from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint
 from bert_tf.errors import InputError
 from bert_tf.files import new_files
+from bert_tf.model_folder.saved_models import CASING
 
 KIND = "Model Garden checkpoint"
 
@@ -52,11 +53,12 @@ HEAD_PARTS = {
 }
 OUTPUT_BIAS = "cls/predictions/output_bias"
 UNSUPPORTED_SETTINGS = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size",
-                        "num_hidden_groups", "attention", "bilstm_head")
+                        "num_hidden_groups", "attention", "bilstm_head", "pooler_act")
 NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"
 
 OPTIMIZER = "optimizer/"  # The item under which its training loop saves it.
 COUNTERS = ("save_counter", "global_step")
+NOT_WEIGHTS = (OPTIMIZER, CASING)  # Starts of keys.
 
 LAYER_VARIABLE = re.compile(r"transformer/layer_(\d+)/(.+)/(kernel|bias|gamma|beta)$")
 LAYER_SCOPES = {scope: part for part, (_, scope) in LAYER_PARTS.items()}
@@ -81,7 +83,7 @@ def read(file, names):
     """
     tensors, settings = {}, {}
     for key, name in sorted(names.items()):
-        if key.startswith(OPTIMIZER) or name in COUNTERS:
+        if key.startswith(NOT_WEIGHTS) or name in COUNTERS:
             continue
         canonical, stored = canonical_name(name) or name, file.tensor(key)
         if canonical in tensors:
@@ -141,6 +143,8 @@ def write(folder, tensors, config):
     for name in UNSUPPORTED_SETTINGS:
         if name in values:
             raise InputError(f"{name} is {values[name]}: not supported by the Model Garden's encoder")
+    if not config.type_vocab_size:
+        raise InputError("type_vocab_size is 0: not supported by the Model Garden's encoder")
     variables = _Variables(tensors, config.num_attention_heads)
     encoder = _encoder(variables, config.num_hidden_layers)
     items = {"encoder": encoder, "model": encoder}

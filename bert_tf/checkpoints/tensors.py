@@ -15,7 +15,9 @@ from bert_tf.errors import InputError
 
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
+TOKEN_TYPE_EMBEDDINGS = "bert/embeddings/token_type_embeddings"
 EMBEDDING_PROJECTION = "bert/embeddings/embedding_projection"  # For factorized word embeddings.
+EMBEDDING_PROJECTION_BIAS = "bert/embeddings/embedding_projection_bias"  # For the projection of the sum.
 NEXT_SENTENCE = "cls/seq_relationship/"
 
 
@@ -64,12 +66,15 @@ def encoder_shapes(config):
     width = config.hidden_size
     shapes = {
         WORD_EMBEDDINGS: [config.vocab_size, config.embedding_size or width],
-        "bert/embeddings/token_type_embeddings": [config.type_vocab_size, width],
-        POSITION_EMBEDDINGS: [config.max_position_embeddings, width],
-        **_layer_norm("bert/embeddings", width),
+        POSITION_EMBEDDINGS: [config.max_position_embeddings, config.embedding_width],
+        **_layer_norm("bert/embeddings", config.embedding_width),
     }
+    if config.type_vocab_size:
+        shapes[TOKEN_TYPE_EMBEDDINGS] = [config.type_vocab_size, config.embedding_width]
     if config.embedding_size:
         shapes[EMBEDDING_PROJECTION] = [config.embedding_size, width]
+    if config.project_embedding_sum:
+        shapes[EMBEDDING_PROJECTION_BIAS] = [width]
     for number, (heads, inner) in enumerate(config.layer_sizes[: config.num_hidden_groups]):
         layer = f"bert/encoder/layer_{number}"
         context = heads * config.head_width
@@ -100,9 +105,10 @@ def check_config(checkpoint, config):
     if further:
         raise InputError(f"{checkpoint.path}: the checkpoint contains {further[0]}, but the BERT config has "
                          f"num_hidden_layers {config.num_hidden_layers}")
-    if EMBEDDING_PROJECTION in checkpoint.tensors and EMBEDDING_PROJECTION not in shapes:
-        raise InputError(f"{checkpoint.path}: the checkpoint contains {EMBEDDING_PROJECTION}, but the BERT config has "
-                         "no embedding_size")
+    for name, setting in ((EMBEDDING_PROJECTION, "embedding_size"), (TOKEN_TYPE_EMBEDDINGS, "type_vocab_size"),
+                          (EMBEDDING_PROJECTION_BIAS, "project_embedding_sum")):
+        if name in checkpoint.tensors and name not in shapes:
+            raise InputError(f"{checkpoint.path}: the checkpoint contains {name}, but the BERT config has no {setting}")
 
 
 def _dense(name, inputs, outputs):

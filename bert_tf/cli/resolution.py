@@ -71,7 +71,7 @@ def resolve(settings, explicit, model_files, announce):
     places.check_required(settings, without={*sources, *ignored})
     for name in {*model_files.places} - {RUN}:
         with paths.convert_remote_errors(name):  # the first access to it
-            model_files.check_no_pickle()
+            model_files.check_loadable()
     card = resolve_task_metadata(settings, explicit, model_files) if settings.serves and model_files.places else None
     if card:
         check_run_vocabulary(explicit, model_files)

@@ -21,7 +21,7 @@ def check_features(features, config):
     errors or, on some devices, wrong predictions.
     """
     ids = features["input_ids"]
-    limits = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.type_vocab_size}
+    limits = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.num_segments}
     checks = [check(tf.shape(ids)[-1] > 0, "input_ids have no columns"),
               check(tf.shape(ids)[-1] <= config.max_position_embeddings,
                     f"input_ids have more columns than max_position_embeddings, {config.max_position_embeddings}")]

@@ -15,7 +15,8 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
 
     Weights: `word_embeddings` [V, H], `token_type_embeddings` [segment types, H], `position_embeddings`
     [longest sequence, H], and LayerNorm's. If factorized, `word_embeddings` [V, E] and `embedding_projection` [E, H],
-    whose product replaces it. All are float32 under any dtype policy.
+    whose product replaces it. With `project_embedding_sum`, all tables and LayerNorm have E columns, and the projection
+    of their output has a bias, `embedding_projection_bias` [H]. All are float32 under any dtype policy.
 
     Args:
       config: BertConfig.
@@ -31,16 +32,20 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
     def __init__(self, config, initializer, *, name="embeddings"):
         super().__init__(name=name, dtype="float32")
         self._config = config
-        width = config.hidden_size
+        width = config.embedding_width
         with tf.name_scope(name):
             self.word_embeddings = self.add_weight(
                 "word_embeddings", [config.vocab_size, config.embedding_size or width], initializer=initializer)
-            self.embedding_projection = None
+            self.embedding_projection = self.embedding_projection_bias = self.token_type_embeddings = None
             if config.embedding_size:
                 self.embedding_projection = self.add_weight(
-                    "embedding_projection", [config.embedding_size, width], initializer=initializer)
-            self.token_type_embeddings = self.add_weight(
-                "token_type_embeddings", [config.type_vocab_size, width], initializer=initializer)
+                    "embedding_projection", [config.embedding_size, config.hidden_size], initializer=initializer)
+            if config.project_embedding_sum:
+                self.embedding_projection_bias = self.add_weight(
+                    "embedding_projection_bias", [config.hidden_size], initializer="zeros")
+            if config.type_vocab_size:
+                self.token_type_embeddings = self.add_weight(
+                    "token_type_embeddings", [config.type_vocab_size, width], initializer=initializer)
             self.position_embeddings = self.add_weight(
                 "position_embeddings", [config.max_position_embeddings, width], initializer=initializer)
             self.layer_norm = LayerNorm(width)
@@ -51,7 +56,7 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
 
         Args:
           input_ids: int32 [B, S], each in [0, V).
-          segment_ids: int32 [B, S], each in [0, segment types).
+          segment_ids: int32 [B, S], each in [0, segment types); unused if there are no segment types.
           layout: Layout of the batch.
           dropout_seed: int [2], or None when not training.
           positions: int32 [B, S]. 0-based position of each token in its sequence; None for 0, 1, ..., S - 1.
@@ -59,21 +64,25 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
         Returns:
           float32 [T, H].
         """
-        # A one-hot matmul instead of a gather, since the table is small: its gradient is dense, and the original's
-        # clipping by global norm depends on that.
-        segments = tf.matmul(
-            tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)  # [B, S, H]
+        x = self._embed_words(input_ids)  # [B, S, H]; [B, S, E] with project_embedding_sum, up to the last line
+        if self.token_type_embeddings is not None:
+            # A one-hot matmul instead of a gather, since the table is small: its gradient is dense, and the original's
+            # clipping by global norm depends on that.
+            x += tf.matmul(tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)
         places = self.position_embeddings[:layout.sequence_length]  # [S, H]
         if positions is not None:
             places = tf.gather(places, positions)  # [B, S, H]; the gradient is dense, like that of a slice
-        x = self.layer_norm(layout.tokens(self._embed_words(input_ids) + segments + places))  # [T, H]
+        x = self.layer_norm(layout.tokens(x + places))  # [T, H]
         drop = layout.drop(self.dropout, x, dropout_seed)
-        return x if drop is None else drop(x)
+        x = x if drop is None else drop(x)
+        if self.embedding_projection_bias is None:
+            return x
+        return tf.nn.bias_add(hooks.multiply(self, x, self.embedding_projection), self.embedding_projection_bias)
 
     def _embed_words(self, input_ids):
-        """int32 [B, S] -> [B, S, H]."""
+        """int32 [B, S] -> [B, S, H]; [B, S, E] if the sum is projected instead."""
         words = hooks.replace_rows(self, self.arithmetic.look_up(input_ids, self.word_embeddings), self.word_embeddings)
-        if self.embedding_projection is None:
+        if self.embedding_projection is None or self.embedding_projection_bias is not None:
             return words
         rows = tf.reshape(words, [-1, self._config.embedding_size])
         shape = tf.concat([tf.shape(input_ids), [self._config.hidden_size]], axis=0)

@@ -12,14 +12,14 @@ from bert_tf.model_folder.configs import check_vocabulary, find_config, read_con
 from bert_tf.model_folder.places import BEST_FOLDER, TASK_FILE, find_file, list_directories
 from bert_tf.model_folder.tasks import Task, read_task
 from bert_tf.model_folder.tokenizers import TokenizerFiles, find_tokenizer, read_tokenizer_json_vocabulary
-from bert_tf.model_folder.weights import check_no_pickle, weights_in
+from bert_tf.model_folder.weights import check_loadable, weights_in
 
 __all__ = [
            "BEST_FOLDER",
            "TASK_FILE",
            "Task",
            "TokenizerFiles",
-           "check_no_pickle",
+           "check_loadable",
            "check_vocabulary",
            "find_config",
            "find_file",

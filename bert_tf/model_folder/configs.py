@@ -1,4 +1,7 @@
-"""The config next to a checkpoint, in the format of the original, Hugging Face, or the Model Garden."""
+"""The config next to a checkpoint, in the format of the original, Hugging Face, or the Model Garden.
+
+A SavedModel of the Model Garden has no config; its variables show the sizes.
+"""
 
 import contextlib
 import os
@@ -9,7 +12,8 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object, read_text
 from bert_tf.huggingface_config import CONFIG_NAME as HUGGING_FACE_NAME
-from bert_tf.model_folder.places import list_files
+from bert_tf.model_folder import saved_models
+from bert_tf.model_folder.places import find_file, list_files
 from bert_tf.model_folder.weights import is_hugging_face, weights_in
 from bert_tf.tokenization.vocabulary import read_vocabulary
 
@@ -20,7 +24,7 @@ GARDEN_SUFFIXES = (".yaml", ".yml")
 # Sizes that the shapes of the weights show.
 SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size", "max_position_embeddings",
          "type_vocab_size", "num_attention_heads", "attention_heads_per_layer", "intermediate_size_per_layer",
-         "embedding_size", "num_hidden_groups")
+         "embedding_size", "num_hidden_groups", "project_embedding_sum")
 
 # Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig, and its defaults if they differ.
 GARDEN_KEYS = {"vocab_size": "vocab_size", "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
@@ -46,11 +50,16 @@ def find_config(checkpoint):
     found = list_files(checkpoint, names)
     for other in found[1:]:
         _check_same_sizes(found[0], other)
-    return found[0] if found else None
+    if found:
+        return found[0]
+    path = find_file(checkpoint, saved_models.SAVED_MODEL_NAME)
+    return path if path and saved_models.is_encoder(os.path.dirname(path)) else None
 
 
 def read_config(path):
     """Reads the BertConfig of a bert_config.json, Hugging Face's config.json, or the Model Garden's params.yaml.
+
+    The saved_model.pb of a SavedModel of the Model Garden is accepted too. Its activation is assumed to be "gelu".
 
     Raises:
       InputError: If the file is not a config, or if this project does not support the model, with the path.
@@ -58,6 +67,8 @@ def read_config(path):
     path = os.fsdecode(path)
     if path.endswith(GARDEN_SUFFIXES):
         return _read_garden_config(path)
+    if os.path.basename(path) == saved_models.SAVED_MODEL_NAME:
+        return BertConfig.from_dict(saved_models.read_sizes(path))
     folder, name = os.path.split(path)
     if name != HUGGING_FACE_NAME or weights_in(folder or os.curdir) is None:  # then, the keys determine the format
         return BertConfig.from_json_file(path)

@@ -23,7 +23,7 @@ from bert_tf.model_folder.tokenizers import (
     find_vocabulary,
     read_tokenizer_json_vocabulary,
 )
-from bert_tf.model_folder.weights import check_no_pickle
+from bert_tf.model_folder.weights import check_loadable
 from bert_tf.tokenization.vocabulary import read_vocabulary
 
 
@@ -37,10 +37,10 @@ class ModelFiles:
 
     places: dict
 
-    def check_no_pickle(self):
-        """Raises InputError if a checkpoint is a pickle."""
+    def check_loadable(self):
+        """Raises InputError if a checkpoint of Hugging Face is of another model than BERT, or a pickle."""
         for path in self.places.values():
-            check_no_pickle(path)
+            check_loadable(path)
 
     @functools.cached_property
     def configs(self):

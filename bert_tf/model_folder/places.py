@@ -3,6 +3,7 @@
 import os
 
 from bert_tf.files import exists, is_dir, is_remote
+from bert_tf.model_folder.saved_models import VARIABLES_FOLDER, is_encoder
 
 BEST_FOLDER = "best"  # The directory in which a fine-tuning run keeps only its best weights.
 TASK_FILE = "task.json"  # The description of a model by a fine-tuning run of this project.
@@ -11,11 +12,14 @@ TASK_FILE = "task.json"  # The description of a model by a fine-tuning run of th
 def list_directories(checkpoint):
     """Returns the directories that can contain the files of a checkpoint, a directory or a prefix.
 
-    These are its own, and the run's directory for the checkpoint in best/ or for a symbolic link to best/.
+    These are its own, and the run's directory for the checkpoint in best/ or for a symbolic link to best/. For the
+    variables of a SavedModel, it is the directory of the SavedModel.
     """
     checkpoint = os.fsdecode(checkpoint)
     folder = checkpoint if is_dir(checkpoint) else os.path.dirname(checkpoint) or os.curdir
     folder = folder.rstrip("/") or folder
+    if os.path.basename(folder) == VARIABLES_FOLDER and is_encoder(os.path.dirname(folder) or os.curdir):
+        folder = os.path.dirname(folder) or os.curdir
     ways = [folder] if is_remote(folder) else [os.path.abspath(folder), os.path.realpath(folder)]
     best = next((way for way in ways if os.path.basename(way) == BEST_FOLDER), None)
     return [folder, os.path.dirname(best)] if best else [folder]

@@ -7,6 +7,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.model_folder.configs import GARDEN_NAME, read_garden_casing
 from bert_tf.model_folder.places import TASK_FILE, find_file
+from bert_tf.model_folder.saved_models import SAVED_MODEL_NAME, VOCABULARY_PATH, read_casing
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, find_published_casing
 
 VOCABULARY_NAME = "vocab.txt"
@@ -48,7 +49,7 @@ def find_tokenizer(checkpoint):
     """Finds the TokenizerFiles next to a checkpoint.
 
     The casing is from the first of these that has it: task.json of this project, tokenizer_config.json, the normalizer
-    of tokenizer.json, the directory name of a published model, or params.yaml.
+    of tokenizer.json, do_lower_case of a SavedModel, the directory name of a published model, or params.yaml.
 
     Raises:
       InputError: If a file is corrupted, or if this project does not support the tokenizer, with the path.
@@ -70,8 +71,11 @@ def find_tokenizer(checkpoint):
 
 
 def find_vocabulary(checkpoint):
-    """Returns the path of the vocab.txt next to a checkpoint, or else of the tokenizer.json; None without either."""
-    return find_file(checkpoint, VOCABULARY_NAME, TOKENIZER_NAME)
+    """Returns the path of the vocab.txt next to a checkpoint, or else of the tokenizer.json; None without either.
+
+    In a SavedModel, the vocab.txt is in assets/.
+    """
+    return find_file(checkpoint, VOCABULARY_NAME, TOKENIZER_NAME, VOCABULARY_PATH)
 
 
 def read_tokenizer_json_vocabulary(path):
@@ -117,7 +121,7 @@ def _read_tokenizer_json_casing(path):
 
 # Files in a directory that contain the casing; the first ones take precedence.
 _CASINGS = {TASK_FILE: _read_task_casing, TOKENIZER_CONFIG_NAME: _read_tokenizer_config_casing,
-            TOKENIZER_NAME: _read_tokenizer_json_casing}
+            TOKENIZER_NAME: _read_tokenizer_json_casing, SAVED_MODEL_NAME: lambda path: (read_casing(path), None)}
 
 
 def _check_fixed(path, scope, values, fixed):

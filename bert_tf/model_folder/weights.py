@@ -1,9 +1,11 @@
 """Detects which of Hugging Face's weights a directory contains, by the names of its files."""
 
+import contextlib
 import os
 
+from bert_tf import huggingface_config
 from bert_tf.errors import InputError
-from bert_tf.files import exists, is_dir, is_file
+from bert_tf.files import exists, is_dir, is_file, read_json_object
 
 WEIGHTS_NAME = "model.safetensors"
 SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # Maps tensors to one of several files.
@@ -28,11 +30,20 @@ def is_hugging_face(checkpoint):
         exists(os.path.join(checkpoint, name)) for name in TENSORFLOW_NAMES)
 
 
-def check_no_pickle(checkpoint):
-    """Raises InputError, with instructions for conversion, if the weights of a checkpoint are a pickle."""
+def check_loadable(checkpoint):
+    """Raises InputError if Hugging Face's config.json is of another model than BERT, or if the weights are a pickle."""
     path = checkpoint
     if not path.endswith(WEIGHTS_SUFFIXES) and is_hugging_face(checkpoint):
         path = weights_in(checkpoint)
+    if not path.endswith(WEIGHTS_SUFFIXES):
+        return
+    config_path, values = os.path.join(os.path.dirname(path), huggingface_config.CONFIG_NAME), {}
+    with contextlib.suppress(InputError, OSError):  # its reader reports a missing or corrupted file
+        values = read_json_object(config_path)
+    try:
+        huggingface_config.check_model_type(values)
+    except InputError as error:
+        raise InputError(f"{config_path}: {error}") from error
     if path.endswith(PICKLE_SUFFIXES):
         raise InputError(f"{path}: is a pickle, which can run arbitrary code when it is loaded; convert it to "
                          f"{WEIGHTS_NAME} with transformers: AutoModelForPreTraining.from_pretrained(OLD_DIR)"

@@ -4,16 +4,16 @@ import os
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.model_folder import find_config
-from bert_tf.serving import saved_model_file
+from bert_tf.model_folder import find_config, saved_models
 from bert_tf.tasks import KINDS
 
 LITERT_SUFFIX = ".tflite"
-SAVED_MODEL_FILE = "saved_model.pb"
 
 
 def is_export(path):
     """Returns whether a path is an export rather than a checkpoint; False if it does not exist."""
+    if saved_models.is_encoder(path):
+        return False
     return path.endswith(LITERT_SUFFIX) or bool(
         _find_version(path) or (_litert_in(path) and not find_config(path)))  # rejected when it is opened
 
@@ -23,7 +23,7 @@ def find_latest_version(folder, argument="saved_model"):
     path = _find_version(folder)
     if path is None:
         litert = _litert_in(folder)
-        raise InputError(f"contains no SavedModel (expected {SAVED_MODEL_FILE})"
+        raise InputError(f"contains no SavedModel (expected {saved_models.SAVED_MODEL_NAME})"
                          + f"; for the LiteRT model, set the file {litert}" * bool(litert), argument, folder)
     return path
 
@@ -42,7 +42,8 @@ def read_inputs(path, argument):
     """
     if path.endswith(LITERT_SUFFIX) or files.is_remote(path):  # a LiteRT file loads fast; TensorFlow reads remote files
         return None
-    signature = saved_model_file.read_signature(os.path.join(find_latest_version(path, argument), SAVED_MODEL_FILE))
+    folder = find_latest_version(path, argument)
+    signature = saved_models.read_signature(os.path.join(folder, saved_models.SAVED_MODEL_NAME))
     inputs, outputs = signature or ((), ())
     kind = find_kind(outputs)
     return tuple(KINDS[kind].inputs("text_b" in inputs)) if kind else None
@@ -52,7 +53,7 @@ def _find_version(folder):
     names = files.names_in(folder) if files.is_dir(folder) else ()
     versions = sorted((int(name) for name in names if name.isdecimal()), reverse=True)
     for path in (folder, *(os.path.join(folder, str(version)) for version in versions)):
-        if files.is_file(os.path.join(path, SAVED_MODEL_FILE)):
+        if files.is_file(os.path.join(path, saved_models.SAVED_MODEL_NAME)):
             return path
     return None
 

@@ -11,7 +11,8 @@ class Classifier(Kind):
     """Sentence and sentence pair classification and regression (section 4.1 of the paper)."""
 
     name = "classifier"
-    hugging_face = ("BertForSequenceClassification",)
+    hugging_face = ("BertForSequenceClassification", "DistilBertForSequenceClassification",
+                    "ElectraForSequenceClassification")
     card_fields = frozenset({"labels", "pairs", "multi_label", "window_pooling", "window_stride", "max_windows"})
     may_give_number = True
     signature = frozenset({"label", "has_label", "value"})

@@ -19,7 +19,7 @@ class MaskedLM(Kind):
 
     name = "masked_lm"
     is_fine_tuned = False
-    hugging_face = ("BertForMaskedLM", "BertForPreTraining")
+    hugging_face = ("BertForMaskedLM", "BertForPreTraining", "DistilBertForMaskedLM")
     card_fields = frozenset({"pairs"})
     head_scope = "cls/predictions/"
     unused_variables = ("bert/pooler/", "cls/seq_relationship/")

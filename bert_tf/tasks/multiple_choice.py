@@ -12,7 +12,7 @@ class MultipleChoice(Kind):
     """Multiple choice (section 4.4 of the paper: SWAG)."""
 
     name = "multiple_choice"
-    hugging_face = ("BertForMultipleChoice",)
+    hugging_face = ("BertForMultipleChoice", "DistilBertForMultipleChoice", "ElectraForMultipleChoice")
     signature = frozenset({"choice"})
     has_several_rows = True
 

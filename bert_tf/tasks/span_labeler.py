@@ -65,7 +65,7 @@ class SpanLabeler(Kind):
     """Extractive question answering (sections 4.2 and 4.3 of the paper: SQuAD)."""
 
     name = "span_labeler"
-    hugging_face = ("BertForQuestionAnswering",)
+    hugging_face = ("BertForQuestionAnswering", "DistilBertForQuestionAnswering", "ElectraForQuestionAnswering")
     card_fields = frozenset({"doc_stride", "max_query_length"})
     head_scope = "cls/squad/"
     unused_variables = ("bert/pooler/",)

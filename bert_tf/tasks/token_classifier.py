@@ -14,7 +14,7 @@ class TokenClassifier(Kind):
     """Token classification (section 5.3 of the paper: NER)."""
 
     name = "token_classifier"
-    hugging_face = ("BertForTokenClassification",)
+    hugging_face = ("BertForTokenClassification", "DistilBertForTokenClassification", "ElectraForTokenClassification")
     card_fields = frozenset({"labels"})
     unused_variables = ("bert/pooler/",)
     per_position: ClassVar = {"logits": -2}

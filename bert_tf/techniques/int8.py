@@ -112,7 +112,8 @@ def quantize(model, quantization, only=None):
       only: Names of `quantizable` layers; None for all.
 
     Raises:
-      InputError: If layers of the model share their weights, or if attention is computed for TPUs.
+      InputError: If layers of the model share their weights, if its embeddings are projected after LayerNorm, or if
+        attention is computed for TPUs.
     """
     norms = _norms_before(getattr(model, "encoder", model))
     for name, layer in quantizable(model).items():
@@ -129,6 +130,8 @@ def _norms_before(encoder):
     if encoder.config.num_hidden_groups:
         raise InputError(f"num_hidden_groups is {encoder.config.num_hidden_groups}; layers that share weights "
                          "cannot be trained for int8")
+    if encoder.config.project_embedding_sum:
+        raise InputError("project_embedding_sum is True; a model with this projection cannot be trained for int8")
     norms, before = {}, encoder.embeddings.layer_norm
     for layer in encoder.encoder_layers:
         if layer.arithmetic.needs_kernels:

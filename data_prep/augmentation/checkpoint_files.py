@@ -19,7 +19,7 @@ def read(settings):
     """
     checkpoint = settings.init_checkpoint
     with paths.convert_remote_errors("init_checkpoint"):
-        model_folder.check_no_pickle(checkpoint)
+        model_folder.check_loadable(checkpoint)
         config_file = settings.bert_config_file or model_folder.find_config(checkpoint)
         tokenizer = model_folder.find_tokenizer(checkpoint)
     vocab_file = settings.vocab_file or tokenizer.vocab_file

@@ -159,7 +159,7 @@ def build_student_settings(student, teacher, vocab_file=None):
             return ModelSettings(student.student_config_file, config=read_config(student.student_config_file, 1))
     path = student.student_checkpoint
     student_files = ModelFiles({"student_checkpoint": path})
-    student_files.check_no_pickle()
+    student_files.check_loadable()
     names = {"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}
     existing = resolve_values(names, {}, student_files, warn)
     if vocab_file and files.read_bytes(existing["vocab_file"]) != files.read_bytes(vocab_file):

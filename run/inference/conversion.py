@@ -11,7 +11,7 @@ from bert_tf.model_folder.model_files import to_vocab_txt
 def run(settings):
     """Converts a checkpoint and prints what it wrote. `settings`: ConversionSettings, resolved."""
     config = model_folder.read_config(settings.bert_config_file) if settings.bert_config_file else None
-    model_folder.check_no_pickle(settings.input)
+    model_folder.check_loadable(settings.input)
     tokenizer = _find_tokenizer(settings.input)
     vocab = settings.vocab_file or tokenizer.vocab_file
     metadata = task_metadata.read(settings.adapter or settings.input)

@@ -48,7 +48,7 @@ def pretraining_limits(config, instances):
     """
     length, label = instances.max_seq_length, instances.objective_spec.sentence_label
     return {"input_ids": config.vocab_size, "input_mask": instances.most_packed + 1 if instances.most_packed else 2,
-            "segment_ids": config.type_vocab_size, "positions": length, "masked_lm_positions": length,
+            "segment_ids": config.num_segments, "positions": length, "masked_lm_positions": length,
             "masked_lm_ids": config.vocab_size, f"{label}_labels": 2, f"{label}_positions": length}
 
 

@@ -10,7 +10,8 @@ from bert_tf.config import BertConfig
 
 SIZES = {"vocab_size": 11, "hidden_size": 6, "num_hidden_layers": 3, "num_attention_heads": 2,
          "intermediate_size": 7, "max_position_embeddings": 13, "type_vocab_size": 5}
-OPTIONAL = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size", "num_hidden_groups")
+OPTIONAL = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size", "num_hidden_groups",
+            "pooler_act", "project_embedding_sum")
 
 
 def test_defaults_are_the_originals():

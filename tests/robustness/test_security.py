@@ -45,7 +45,7 @@ def test_pickles_are_never_opened(tmp_path, trap):
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Hostile(trap)))
     for path in (folder, folder / "pytorch_model.bin"):
         with pytest.raises(InputError, match="is a pickle, which can run arbitrary code"):
-            model_folder.check_no_pickle(str(path))
+            model_folder.check_loadable(str(path))
     (folder / "answers.json").write_text('{"entries": {}}')
     np.save(folder / "lengths.npy", np.array([Hostile(trap)], object), allow_pickle=True)
     with pytest.raises(InputError, match="is corrupted"):

@@ -1,8 +1,10 @@
 """Fine-tuned models in Hugging Face's format, written by transformers: evaluated, served, and exported unchanged.
 
-`hf_tasks` has a directory per task, with random weights. `expected.npz` contains the outputs of transformers for them.
+`hf_tasks` has a directory per task, with random weights; `hf_relatives` has the same for DistilBERT and ELECTRA.
+`expected.npz` contains the outputs of transformers for them.
 """
 
+import dataclasses
 import json
 import shutil
 
@@ -11,10 +13,15 @@ import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
-from bert_tf import model_folder
+from bert_tf import losses, model_folder, models
+from bert_tf.checkpoints import huggingface, load_pretrained
+from bert_tf.fast import Fast, FastEncoder
+from bert_tf.litert import LiteRTModel
 from bert_tf.serving import checkpoint
+from bert_tf.serving.exports import is_export
 from bert_tf.serving.settings import resolve_checkpoint
 from tests import scripts
+from tests.gradients import compute_gradients
 
 CLASSIFY, EXPORT = "run.run_classifier", "run.export_saved_model"
 LENGTH = {"max_seq_length": 32}
@@ -24,9 +31,10 @@ TEXTS = ["the quick brown fox", "a lazy dog jumps over the film", "what a good f
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, reference):
-    """A copy of hf_tasks. Directories without tokenizer files have those of the classifier."""
+    """Copies of hf_tasks and hf_relatives. Directories without tokenizer files have those of the classifier."""
     folder = tmp_path_factory.mktemp("hf") / "models"
-    shutil.copytree(reference / "hf_tasks", folder)
+    for name in ("hf_relatives", "hf_tasks"):
+        shutil.copytree(reference / name, folder, dirs_exist_ok=True)
     for each in folder.iterdir():
         if each.is_dir() and not (each / "tokenizer.json").exists():
             for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -41,8 +49,11 @@ def current_directory(folder, monkeypatch):
 
 @pytest.fixture(scope="module")
 def expected(reference):
-    with np.load(reference / "hf_tasks" / "expected.npz") as arrays:
-        return dict(arrays)
+    arrays = {}
+    for name in ("hf_relatives", "hf_tasks"):  # with the same inputs
+        with np.load(reference / name / "expected.npz") as file:
+            arrays |= file
+    return arrays
 
 
 @pytest.mark.parametrize(("name", "kind", "labels"), [
@@ -54,6 +65,12 @@ def expected(reference):
     ("squad", "span_labeler", ()),
     ("swag", "multiple_choice", ()),
     ("masked", "masked_lm", ()),
+    ("distilbert_classifier", "classifier", ("ENTAILMENT", "NEUTRAL", "CONTRADICTION")),
+    ("distilbert_squad", "span_labeler", ()),
+    ("distilbert_masked", "masked_lm", ()),
+    ("electra_classifier", "classifier", ("ENTAILMENT", "NEUTRAL", "CONTRADICTION")),
+    ("electra_tagger", "token_classifier", ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")),
+    ("electra_swag", "multiple_choice", ()),
 ])
 def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels):
     servable, card = checkpoint.load(resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4))
@@ -133,3 +150,67 @@ def test_a_directory_is_enough_from_training_to_export(folder, tmp_path, monkeyp
     scripts.run_here("run.convert_checkpoint", input="out/best", output="hf", format="huggingface")
     assert model_folder.read_task("hf") == model_folder.Task("classifier", ("a", "b"))
     assert model_folder.find_tokenizer("hf").strip_accents is False
+
+
+@pytest.mark.parametrize("name", ["distilbert_classifier", "electra_classifier"])
+def test_gradients_equal_those_of_transformers(folder, expected, name):
+    config = dataclasses.replace(huggingface.read_config(folder / name), hidden_dropout_prob=0.0,
+                                 attention_probs_dropout_prob=0.0)
+    model = models.BertClassifier(FastEncoder(config, Fast(remove_padding=True, last_where_read=True)), 3)
+    load_pretrained(model, str(folder / name))
+    batch = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
+    gradients = compute_gradients(model, batch | {"label_ids": tf.constant([1, 0, 2])}, losses.classification_loss)
+    np.testing.assert_allclose(gradients["loss"], expected[f"{name}_loss"], rtol=0, atol=5e-5)
+    keys = [key for key in expected if key.startswith(f"{name}_gradient/")]
+    assert len(keys) >= 9
+    for key in keys:
+        canonical = huggingface.canonical_name(key.partition("/")[2])
+        wanted = expected[key].T if canonical.endswith(("kernel", "projection")) else expected[key]
+        part = canonical.replace("/query/", "/qkv/")
+        found = gradients[f"{part}:0"] if part == canonical else gradients[f"{part}:0"][..., :12]
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-5, err_msg=key)
+
+
+@pytest.mark.usefixtures("current_directory")
+@pytest.mark.parametrize("name", ["distilbert_classifier", "electra_classifier"])
+def test_exports_equal_transformers(folder, expected, name, tmp_path):
+    scripts.run_here(EXPORT, init_checkpoint=name, export_dir=tmp_path, with_litert="float32", lengths=11,
+                     batch_sizes=2, max_seq_length=11)
+    wanted = tf.nn.softmax(expected[f"{name}_logits"])
+    signatures = tf.saved_model.load(str(tmp_path / "1")).signatures
+    features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
+    np.testing.assert_allclose(signatures["ids"](**features)["probabilities"], wanted, rtol=0, atol=5e-5)
+    answer = LiteRTModel(next(str(path) for path in tmp_path.rglob("*.tflite")))(text=TEXTS)
+    served = signatures["serving_default"](text=tf.constant(TEXTS))
+    np.testing.assert_allclose(answer["probabilities"], served["probabilities"], rtol=0, atol=5e-5)
+    assert np.ptp(answer["probabilities"], axis=0).max() > 0.1
+    assert is_export(str(tmp_path))
+    assert model_folder.find_config(str(tmp_path / "1")) is None  # unlike a SavedModel of TF Hub
+
+
+@pytest.mark.parametrize(("name", "loaded"), [("distilbert_masked", 28), ("electra_discriminator", 31)])
+def test_relatives_from_fine_tuning_to_both_exports(folder, name, loaded, tmp_path, monkeypatch, capsys):
+    """With the vocabulary in vocab.txt, as KoELECTRA has it. The pooler is new, and it is trained."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(folder / name, "model")
+    pieces = json.loads((tmp_path / "model" / "tokenizer.json").read_text())["model"]["vocab"]
+    (tmp_path / "model" / "vocab.txt").write_text("".join(f"{piece}\n" for piece in sorted(pieces, key=pieces.get)))
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    (tmp_path / "model" / "tokenizer_config.json").write_text('{"do_lower_case": false, "model_max_length": 40}')
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.tsv").write_text(
+            "text_a\ttext_b\tlabel\n" + "".join(f"{text}\t{text}\t{'ab'[number % 2]}\n"
+                                                for number, text in enumerate(TEXTS)))
+    scripts.run_here(CLASSIFY, init_checkpoint="model", task_name="own", data_dir=".", output_dir="out", do_train=True,
+                     do_eval=True, num_train_epochs=1, train_batch_size=4, text_a_column="text_a",
+                     text_b_column="text_b", **LENGTH)
+    assert (f"model/model.safetensors: {loaded} variables loaded; not in the checkpoint, initial values kept: "
+            "bert/pooler/dense/kernel, bert/pooler/dense/bias, output_weights, output_bias") in capsys.readouterr().err
+    assert json.loads((tmp_path / "out" / "task.json").read_text())["do_lower_case"] is False
+    scripts.run_here(EXPORT, init_checkpoint="out", export_dir="served", with_litert="float32", lengths=32,
+                     batch_sizes=8, **LENGTH)
+    texts = {"text_a": TEXTS, "text_b": TEXTS[::-1]}
+    served = tf.saved_model.load("served/1").signatures["serving_default"](
+        **{key: tf.constant(value) for key, value in texts.items()})["probabilities"]
+    litert = LiteRTModel(next(str(path) for path in (tmp_path / "served").rglob("*.tflite")))(**texts)
+    np.testing.assert_allclose(litert["probabilities"], served, rtol=0, atol=5e-5)

@@ -41,7 +41,7 @@ def flags(monkeypatch):
 def resolve(settings, given):
     """Returns settings with the values that files next to their checkpoint contain."""
     found = ModelFiles(resolution.find_checkpoints(settings))
-    found.check_no_pickle()
+    found.check_loadable()
     sources = resolution.get_value_sources(settings)
     return settings.replace_values(resolution.resolve_values(sources, given, found, script.warn))
 
@@ -106,7 +106,7 @@ def test_explicit_files_take_precedence(bert, capsys):
 
 def test_unsupported_files_are_ignored_if_all_values_are_explicit(bert, capsys):
     (bert.parent / "mine.json").write_text(SMALL.to_json())
-    (bert / "config.json").write_text('{"model_type": "electra"}')
+    (bert / "config.json").write_text('{"model_type": "roberta"}')
     (bert / "tokenizer_config.json").write_text('{"tokenize_chinese_chars": false}')
     resolve_fine_tuning({"bert_config_file": "mine.json", "vocab_file": "bert/vocab.txt", "do_lower_case": True})
     assert capsys.readouterr().err == ""

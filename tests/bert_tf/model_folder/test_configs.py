@@ -33,7 +33,7 @@ def test_hugging_face_settings_without_effect_are_ignored(written):
 
 
 @pytest.mark.parametrize(("key", "value", "message"), [
-    ("model_type", "electra", "model_type is 'electra': only 'bert' is supported"),
+    ("model_type", "roberta", "model_type is 'roberta': it has no WordPiece vocabulary, but a byte-level BPE; only"),
     ("layer_norm_eps", 1e-5, "layer_norm_eps is 1e-05: only 1e-12 is supported"),
     ("position_embedding_type", "relative_key", "position_embedding_type is 'relative_key': only 'absolute' is"),
     ("is_decoder", True, "is_decoder is True: only False is supported"),

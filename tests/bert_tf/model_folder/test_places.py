@@ -3,7 +3,7 @@
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.model_folder import check_no_pickle, find_file, list_directories, weights_in
+from bert_tf.model_folder import check_loadable, find_file, list_directories, weights_in
 from bert_tf.model_folder.weights import is_hugging_face
 from tests.remote_folders import new_folder, put
 
@@ -74,6 +74,6 @@ def test_a_pickle_is_rejected_with_instructions_for_conversion(tmp_path, name):
     (tmp_path / name).touch()
     for path in (str(tmp_path), f"{tmp_path}/{name}"):
         with pytest.raises(InputError, match=rf"{name}: is a pickle, .* with transformers: AutoModelForPreTraining"):
-            check_no_pickle(path)
+            check_loadable(path)
     (tmp_path / "model.safetensors").touch()
-    check_no_pickle(str(tmp_path))
+    check_loadable(str(tmp_path))

@@ -70,6 +70,12 @@ def test_gradients_ignore_rounding(features, options, monkeypatch):
     assert_close(compute_gradients(model, batch, losses.classification_loss), expected, 1e-5)
 
 
+def test_a_projection_after_the_embeddings_is_rejected():
+    model = models.BertClassifier(dataclasses.replace(CONFIG, embedding_size=24, project_embedding_sum=True), 3)
+    with pytest.raises(InputError, match="project_embedding_sum is True; a model with this projection cannot be"):
+        quantize(model, FakeQuantization())
+
+
 def test_turning_it_on_in_a_traced_function(features):
     model, step = make_model(CONFIG), tf.Variable(0)
     expected = tf.function(model)(features)["logits"]

@@ -1,0 +1,123 @@
+"""SavedModels as on TF Hub and Kaggle Models, written by tf-models-official's own export; outputs equal within 2e-5."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from official.legacy.bert import configs
+from official.nlp.configs import encoders
+from official.nlp.tools import export_tfhub_lib
+
+from bert_tf import models
+from bert_tf.checkpoints import find_checkpoint, load_pretrained
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.model_folder import find_config, find_tokenizer, read_config
+from bert_tf.serving.exports import is_export
+from tests import scripts
+
+pytestmark = pytest.mark.filterwarnings("ignore:Input dict contained keys")
+
+SIZES = {"vocab_size": 19, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7,
+         "max_position_embeddings": 13, "type_vocab_size": 5}
+PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmn")
+
+
+@pytest.fixture(scope="module")
+def vocab_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("source") / "vocab.txt"
+    path.write_text("".join(f"{piece}\n" for piece in PIECES))
+    return str(path)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["mlm", "encoder"])
+def exported(request, tmp_path_factory, vocab_file):
+    """(directory of a SavedModel with random weights, with or without the masked LM; whether it has one)."""
+    folder, with_mlm = str(tmp_path_factory.mktemp("hub") / "bert_en_uncased_L-2_H-12_A-3_4"), request.param
+    config = configs.BertConfig(**SIZES, hidden_act="gelu")
+    _, model = export_tfhub_lib._create_model(bert_config=config, with_mlm=with_mlm)
+    random = np.random.default_rng(5)
+    for variable in model.variables:
+        variable.assign(random.normal(0.4, 0.3, variable.shape))
+    items = model.checkpoint_items if with_mlm else {"model": model, "encoder": model}
+    path = tf.train.Checkpoint(**items).save(str(tmp_path_factory.mktemp("checkpoint") / "ckpt"))
+    export_tfhub_lib.export_model(folder, bert_config=config, model_checkpoint_path=path, with_mlm=with_mlm,
+                                  vocab_file=vocab_file, do_lower_case=not with_mlm)
+    return folder, with_mlm
+
+
+def test_outputs_equal_those_of_the_saved_model(exported):
+    folder, with_mlm = exported
+    config = read_config(find_config(folder))
+    assert config == BertConfig(**SIZES)
+    model = models.BertPretrainer(config, None)
+    report = load_pretrained(model, folder)
+    assert report.unused == ()
+    assert len(report.missing) == (0 if with_mlm else 5)
+
+    random = np.random.default_rng(8)
+    mask = (np.arange(11) < np.array([[11], [4], [7]])).astype(np.int32)
+    ids, segments = (random.integers(0, most, (3, 11), dtype=np.int32) * mask for most in (19, 5))
+    inputs = {"input_word_ids": tf.constant(ids), "input_mask": tf.constant(mask), "input_type_ids": segments}
+    positions = np.array([[3, 1], [0, 2], [6, 5]], np.int32)
+    features = {"input_ids": ids, "input_mask": mask, "segment_ids": segments, "masked_lm_positions": positions}
+    features = {name: tf.constant(value) for name, value in features.items()}
+    theirs, ours = tf.saved_model.load(folder), model.encoder(features)
+    expected = theirs(inputs)
+    np.testing.assert_allclose(ours["pooled_output"], expected["pooled_output"], rtol=0, atol=2e-5)
+    np.testing.assert_allclose(ours["sequence_output"][mask > 0], expected["sequence_output"][mask > 0],
+                               rtol=0, atol=2e-5)
+    if with_mlm:
+        logits = theirs.mlm(inputs | {"masked_lm_positions": positions})["mlm_logits"]
+        np.testing.assert_allclose(model(features)["masked_lm_logits"], logits, rtol=0, atol=2e-5)
+
+
+def test_files_of_the_directory(exported):
+    folder, with_mlm = exported
+    prefix = find_checkpoint(folder)
+    assert prefix == f"{folder}/variables/variables"
+    for place in (folder, prefix):
+        assert find_config(place) == f"{folder}/saved_model.pb"
+        tokenizer = find_tokenizer(place)
+        assert (tokenizer.vocab_file, tokenizer.do_lower_case) == (f"{folder}/assets/vocab.txt", not with_mlm)
+    assert not is_export(folder)
+
+
+@pytest.mark.parametrize("exported", [False], ids=["encoder"], indirect=True)
+def test_fine_tuning_from_the_directory(exported, tmp_path, capsys):
+    folder, with_mlm = exported
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.tsv").write_text("text\tlabel\n" + "a B c\tx\nd E f\ty\n" * 4)
+    scripts.run_here("run.run_classifier", task_name="own", data_dir=tmp_path, init_checkpoint=folder, do_train=True,
+                     do_eval=True, output_dir=tmp_path / "out", max_seq_length=8, num_train_epochs=1,
+                     train_batch_size=4)
+    assert (f"{folder}/variables/variables: 31 variables loaded; not in the checkpoint, initial values kept: "
+            "output_weights, output_bias") in capsys.readouterr().err
+    assert f'"do_lower_case": {str(not with_mlm).lower()}' in (tmp_path / "out" / "task.json").read_text()
+
+
+@pytest.mark.parametrize("exported", [False], ids=["encoder"], indirect=True)
+@pytest.mark.parametrize("name", ["variables/variables.index", "variables/variables.data-00000-of-00001"])
+def test_a_damaged_file(exported, tmp_path, name):
+    folder = str(tmp_path / "damaged")
+    shutil.copytree(exported[0], folder)
+    with open(os.path.join(folder, name), "r+b") as file:
+        file.truncate(os.path.getsize(os.path.join(folder, name)) // 2)
+    with pytest.raises(InputError, match="variables/variables: the checkpoint cannot be read"):
+        load_pretrained(models.BertEncoder(BertConfig(**SIZES)), folder)
+
+
+def test_albert_is_rejected(tmp_path, vocab_file):
+    """ALBERT's SavedModel has one set of weights for all layers, and a SentencePiece model instead of a vocabulary."""
+    config = encoders.EncoderConfig(type="albert", albert=encoders.AlbertEncoderConfig(
+        vocab_size=19, hidden_size=12, embedding_width=6, num_layers=2, num_attention_heads=3, intermediate_size=7,
+        max_position_embeddings=13))
+    _, model = export_tfhub_lib._create_model(encoder_config=config, with_mlm=False)
+    path = tf.train.Checkpoint(model=model, encoder=model).save(str(tmp_path / "ckpt"))
+    export_tfhub_lib.export_model(str(tmp_path / "albert"), encoder_config=config, model_checkpoint_path=path,
+                                  with_mlm=False, sp_model_file=vocab_file)
+    with pytest.raises(InputError, match=r"albert/saved_model\.pb: has no variable transformer/layer_0/"
+                                         "self_attention/query/kernel; only SavedModels of BERT encoders"):
+        read_config(find_config(str(tmp_path / "albert")))
