@@ -179,7 +179,7 @@ class Summary:
         lines = list(self.lines)
         if self.num_made:
             suffix = f" for {self.num_made} of {self.num_shards} shards" if self.num_made < self.num_shards else ""
-            lines.insert(2, f"took     {self.seconds:.1f} s{suffix}, "
+            lines.insert(2, f"took     {self.seconds:.1f} s{suffix} after startup, "
                             f"{self.num_bytes_made / 1e6 / self.seconds:.2f} MB of text per second")
         return "\n".join(lines)
 
