@@ -21,6 +21,7 @@ import io
 import os
 import re
 import sys
+import threading
 
 from absl import app, flags, logging
 
@@ -39,6 +40,8 @@ CLOSED_PIPE = 141  # Status in a shell of a process that wrote to a closed pipe.
 # TensorFlow's messages: location in the graph, and tensors for which memory was insufficient.
 IN_GRAPH = re.compile(r"\{\{.*?\}\}\s*|\s*\[Op:\w+\].*")
 ALLOCATION = re.compile(r"OOM when allocating tensor with shape(\[[\d,]*\]) and type (\w+)")
+
+SLOW_SECONDS = 2.0  # An import of TensorFlow that takes longer is announced.
 
 LONGEST_LINE = 300  # Maximum number of characters of an error message, including the script's name.
 
@@ -86,7 +89,7 @@ class Command:
         """Resolves the settings, then imports and runs the job; argv: arguments that are not flags, after argv[0]."""
         settings = self.resolve(argv[1:])
         with places.lock_outputs(settings):
-            with exempt_from_collection():
+            with exempt_from_collection(), _announce_slow_import():
                 job = importlib.import_module(self.job)
             job.run(settings)
 
@@ -116,6 +119,19 @@ def exempt_from_collection():
     finally:
         gc.freeze()
         gc.enable()
+
+
+@contextlib.contextmanager
+def _announce_slow_import():
+    """Prints a line to the terminal if a block, which imports TensorFlow, takes longer than SLOW_SECONDS."""
+    timer = threading.Timer(SLOW_SECONDS, print, [f"{_script_name()}: loading TensorFlow"], {"file": sys.stderr})
+    timer.daemon = True  # An interrupted process does not wait for it.
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def announce(text):

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import gc
 import io
 import os
 import signal
@@ -13,6 +14,7 @@ import tensorflow as tf
 from absl import flags
 
 from bert_tf.cli import script
+from bert_tf.cli.settings import Settings
 from bert_tf.errors import InputError
 
 REPORT = "internal error in bert_tf; please report it"
@@ -190,3 +192,42 @@ def test_backquoted_names_of_flags(run):
     assert script.to_flag_names("`max_seq_length`=3: `max_seq_lengths`, `max seq_length`, max_seq_length") == (
         "--max_seq_length=3: `max_seq_lengths`, `max seq_length`, max_seq_length")
     assert script.to_flag_names("`notraceback` or `nontraceback`") == "--notraceback or `nontraceback`"
+
+
+class Terminal(io.StringIO):
+    """Standard error that is a terminal, or not."""
+
+    def __init__(self, is_terminal):
+        super().__init__()
+        self.isatty = lambda: is_terminal
+
+
+@pytest.mark.parametrize(("is_terminal", "slow_seconds", "message"), [
+    (True, 0.01, "toy.py: loading TensorFlow\n"), (True, 60, ""), (False, 0.01, "")])
+def test_a_slow_import_is_announced_in_a_terminal(is_terminal, slow_seconds, message, monkeypatch, tmp_path):
+    (tmp_path / "slow_job.py").write_text("import time\ntime.sleep(0.3)\ndef run(settings): raise InterruptedError\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "slow_job", raising=False)
+    monkeypatch.setattr(sys, "argv", ["scripts/toy.py"])
+    monkeypatch.setattr(sys, "stderr", Terminal(is_terminal))
+    monkeypatch.setattr(script, "SLOW_SECONDS", slow_seconds)
+    command = script.Command(Settings(), "slow_job")
+    monkeypatch.setattr(command, "resolve", lambda arguments: command.settings)
+    with pytest.raises(InterruptedError):
+        command.main(["scripts/toy.py"])
+    assert sys.stderr.getvalue() == message
+
+
+def test_imported_objects_are_exempt_from_garbage_collection():
+    def fail_without_collection():
+        assert not gc.isenabled()
+        raise KeyError
+
+    gc.unfreeze()
+    try:
+        with pytest.raises(KeyError), script.exempt_from_collection():
+            fail_without_collection()
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
