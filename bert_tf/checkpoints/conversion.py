@@ -90,3 +90,7 @@ def _notes(output_format, config, left_out):
     if config.is_causal:
         yield ("attention is causal: programs that read bert_config.json like the original BERT compute bidirectional "
                "attention")
+    others = [name for name in ("bilstm_head", "pooler_act", "project_embedding_sum") if getattr(config, name)]
+    others += ["type_vocab_size=0"] * (not config.type_vocab_size)
+    if others:
+        yield f"the config has {', '.join(others)}: programs other than this project do not read this model correctly"

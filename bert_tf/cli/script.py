@@ -113,12 +113,14 @@ def exempt_from_collection():
     Python otherwise searches TensorFlow's modules again and again, for a third of the time of importing them and ending
     the process.
     """
+    is_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
-    finally:
         gc.freeze()
-        gc.enable()
+    finally:
+        if is_enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager

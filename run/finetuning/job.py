@@ -67,6 +67,9 @@ def run_task(task_class, settings, techniques, metadata=None):
     if settings.tuning.bilstm_head:
         settings = settings.replace_values({"config": dataclasses.replace(settings.model.config, bilstm_head=True)})
     config = settings.model.config
+    if config.bilstm_head and settings.tuning.pack_sequences:
+        raise InputError("`pack_sequences`: cannot be combined with a BiLSTM, which would read across sequences; the "
+                         "BERT config has bilstm_head")
     settings.trained_weights.check_model(config)
     task = task_class(settings, metadata or _read_model_metadata(settings, task_class.kind))
     strategy = make_strategy(settings, task)  # Must precede all TensorFlow computation, such as tokenization.

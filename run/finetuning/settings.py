@@ -59,7 +59,8 @@ class TuningSettings(Settings):
               "was trained for the same labels.", needs=("do_train", "init_checkpoint"))
     bilstm_head: bool = setting(
         False, "Add a bidirectional LSTM with new weights between the encoder and the task head, as in table 5 of the "
-               "paper. The model keeps it: the setting is stored in its config.", not_with="pack_sequences")
+               "paper. The model keeps it, without the flag: the setting is stored in its config.",
+        not_with="pack_sequences")
     group_by_length: bool = setting(
         True, "Batch texts of similar length, pad them to the longest text of the batch, and skip the computation of "
               "padding. Several times faster for short texts. Has no effect on TPUs.", resume=FIXED)

@@ -108,10 +108,12 @@ def test_models_that_other_projects_do_not_support(tf1_checkpoint, reference_con
 
 
 def test_causal_attention_stays_in_the_format_of_the_original(tf1_checkpoint, reference_config, tmp_path):
-    config = dataclasses.replace(reference_config, attention="causal")
+    config = dataclasses.replace(reference_config, attention="causal", bilstm_head=True)
     lines = convert(tf1_checkpoint, str(tmp_path / "out"), "tf1", config)
     assert lines[1:] == ["  attention is causal: programs that read bert_config.json like the original BERT compute "
-                         "bidirectional attention"]
+                         "bidirectional attention",
+                         "  the config has bilstm_head: programs other than this project do not read this model "
+                         "correctly"]
     assert open_checkpoint(str(tmp_path / "out")).config == config
 
 

@@ -228,6 +228,9 @@ def test_imported_objects_are_exempt_from_garbage_collection():
         with pytest.raises(KeyError), script.exempt_from_collection():
             fail_without_collection()
         assert gc.isenabled()
+        assert gc.get_freeze_count() == 0
+        with script.exempt_from_collection():
+            pass
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()
