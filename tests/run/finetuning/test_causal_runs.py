@@ -99,8 +99,8 @@ def test_frozen_features_have_their_own_bilstm(here):
 def test_packed_rows_of_a_checkpoint_with_a_bilstm(here):
     config = json.loads((here / "bert" / "bert_config.json").read_text())
     (here / "bilstm.json").write_text(json.dumps({**config, "bilstm_head": True}))
-    with pytest.raises(InputError, match=r"^`pack_sequences`: cannot be combined with a BiLSTM, which would read across "
-                                         r"sequences; the BERT config has bilstm_head$"):
+    with pytest.raises(InputError, match=r"^`pack_sequences`: cannot be combined with a BiLSTM, which would read "
+                                         r"across sequences; the BERT config has bilstm_head$"):
         tune("sst", "packed", bilstm_head=False, pack_sequences=True, bert_config_file="bilstm.json")
 
 
