@@ -108,10 +108,9 @@ class Command:
 
 @contextlib.contextmanager
 def exempt_from_collection():
-    """Exempts the objects that exist at the end of a block from garbage collection, also at the end of the process.
+    """Exempts the objects that exist at the end of a block from garbage collection.
 
-    Python otherwise searches TensorFlow's modules again and again, for a third of the time of importing them and ending
-    the process.
+    Python otherwise searches TensorFlow's modules again and again while it imports them and afterwards.
     """
     is_enabled = gc.isenabled()
     gc.disable()
@@ -176,6 +175,7 @@ def run(main, define_flags, takes_arguments=False):
             with interrupts.raise_on_signals(), use_temporary_directory():
                 main(argv)
                 sys.stdout.flush()  # here, so that its errors become one line too
+                gc.freeze()  # At its end, Python would search TensorFlow's modules again.
         except tuple(interrupts.ENDINGS) as ending:
             streams.find_output_error()
             status, message = interrupts.ENDINGS[type(ending)]
