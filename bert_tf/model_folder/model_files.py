@@ -38,7 +38,7 @@ class ModelFiles:
     places: dict
 
     def check_loadable(self):
-        """Raises InputError if a checkpoint of Hugging Face is of another model than BERT, or a pickle."""
+        """Raises InputError if a checkpoint of Hugging Face contains an unsupported model, or is a pickle."""
         for path in self.places.values():
             check_loadable(path)
 
