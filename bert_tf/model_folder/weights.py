@@ -31,7 +31,7 @@ def is_hugging_face(checkpoint):
 
 
 def check_loadable(checkpoint):
-    """Raises InputError if Hugging Face's config.json describes an unsupported model, or if the weights are a pickle."""
+    """Raises InputError if Hugging Face's config.json describes an unsupported model, or if weights are a pickle."""
     path = checkpoint
     if not path.endswith(WEIGHTS_SUFFIXES) and is_hugging_face(checkpoint):
         path = weights_in(checkpoint)
