@@ -4,7 +4,10 @@ import numpy as np
 
 
 def confusion_counts(labels, predictions, num_labels):
-    """Counts int64 [num_labels, num_labels]: rows are labels, columns are predictions; both int [n] of label IDs."""
+    """Counts int64 [num_labels, num_labels]: rows are labels, columns are predictions.
+
+    Both are int [n], each in [0, num_labels).
+    """
     counts = np.zeros([num_labels, num_labels], np.int64)
     np.add.at(counts, (labels, predictions), 1)
     return counts

@@ -63,6 +63,7 @@ def check_pretraining_records(paths, features, limits, predicts_next=False):
       predicts_next: bool. See Objective.
     """
     def check(path):
+        """Raises InputError for a file."""
         present = _first_features(path)
         unexpected = UNEXPECTED_FEATURES | ({"masked_lm_positions": MASKED} if predicts_next else {})
         for advice, is_wrong in ((unexpected, lambda name: name in present and name not in names),
