@@ -9,13 +9,12 @@ import tf_keras
 
 from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
-from bert_tf.layers import BiLSTMHead, LinearHead, MaskedLMHead, SeededDropout
+from bert_tf.layers import LSTM_SEEDS, BiLSTMHead, LinearHead, MaskedLMHead, SeededDropout
 from bert_tf.saved_objects import SavedLayer
 
 __all__ = ["BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMultipleChoice", "BertPretrainer",
            "BertSpanLabeler", "BertTokenClassifier"]
 
-MOST_LSTM_SEEDS = 2**24  # Keras accepts seeds of 31 bits.
 POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segment_max}
 
 
@@ -65,7 +64,7 @@ class _TaskModel(SavedLayer, tf_keras.Model):
         config = self.encoder.config
         if not config.bilstm_head:
             return None
-        return BiLSTMHead(config.hidden_size, self.encoder.initializer.seed % MOST_LSTM_SEEDS)
+        return BiLSTMHead(config.hidden_size, self.encoder.initializer.seed % LSTM_SEEDS)
 
     def _read(self, texts, encoded):
         """Returns the outputs of the encoder for texts, with those of the BiLSTM for tokens and the whole sequence."""

@@ -8,6 +8,8 @@ import tf_keras
 
 from bert_tf.saved_objects import SavedLayer
 
+LSTM_SEEDS = 2**24  # Keras accepts 31 bits, and several seeds are derived from one.
+
 
 class BiLSTM(SavedLayer, tf_keras.layers.Layer):
     """Two LSTMs, one per direction, with concatenated outputs.

@@ -8,12 +8,11 @@ import itertools
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.layers import BiLSTM, ScalarMix, SeededDropout
+from bert_tf.layers import LSTM_SEEDS, BiLSTM, ScalarMix, SeededDropout
 from run.finetuning.frozen_settings import CONCATENATION, MIX, SUM
 
 NUM_LAYERS = 2
 SEEDS = 2 * NUM_LAYERS + 1  # Seeds of initial weights: one per direction of each layer, one for the last layer.
-LARGEST_SEED = 2**24  # Keras accepts 31-bit seeds.
 
 
 class FrozenFeatureModel(tf_keras.Model):
@@ -34,7 +33,7 @@ class FrozenFeatureModel(tf_keras.Model):
     def __init__(self, combination, num_layers, input_width, num_outputs, *, pools=False, width, dropout_rate, seed):
         super().__init__(name="frozen_features", dtype="float32")
         self._combination, self._pools = combination, pools
-        initial = itertools.count(seed % LARGEST_SEED * SEEDS)
+        initial = itertools.count(seed % LSTM_SEEDS * SEEDS)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
         self.dropout = SeededDropout(dropout_rate, dtype="float32")
         self.mix = ScalarMix(num_layers) if combination == MIX else None
