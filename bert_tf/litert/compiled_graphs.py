@@ -31,7 +31,7 @@ class CompiledGraphs:
           RuntimeError: If LiteRT cannot read the file.
         """
         options = Options(cpu_options=CpuOptions(num_threads=num_threads, xnnpack_weight_cache_path=CACHE_IN_MEMORY))
-        with _quiet():
+        with _quiet(), _off_first_core():
             self._model = CompiledModel.from_file(path, environment=_environment(), options=options)
         self._signatures = self._model.get_signature_list()
         self._buffers = {}
@@ -75,6 +75,22 @@ def _environment():
     """Returns the environment that all models of the process share."""
     atexit.register(_silence)  # LiteRT prints a message when it is freed at exit
     return Environment.create()
+
+
+@contextlib.contextmanager
+def _off_first_core():
+    """Keeps threads that are created within a context off the first core, which remains for the thread that calls them.
+
+    A thread that is woken after a pause often starts on its caller's core, where both take turns: a request then takes
+    as long as with one thread.
+    """
+    cores = os.sched_getaffinity(0)
+    if len(cores) > 1:
+        os.sched_setaffinity(0, cores - {min(cores)})  # Of this thread. New threads inherit it.
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 @contextlib.contextmanager

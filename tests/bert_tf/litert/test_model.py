@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -53,6 +54,16 @@ def test_responses_equal_those_of_the_servable(loaded, toy_tokenizer, name):
         assert_same_responses(model(**request), respond(servable, request))
     assert all(value.shape[0] == 0 for value in model(**{key: [] for key in unusual}).values())
     assert (model.kind, model.text_inputs) == (servable.kind, servable.text_inputs)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_threads_leave_the_first_core_to_their_caller(toy_litert_files):
+    cores, before = os.sched_getaffinity(0), set(os.listdir("/proc/self/task"))
+    model = LiteRTModel(str(toy_litert_files / "tagger.tflite"), num_threads=2)
+    created = set(os.listdir("/proc/self/task")) - before
+    assert created and model  # the threads end with the model
+    assert {frozenset(os.sched_getaffinity(int(thread))) for thread in created} == {cores - {min(cores)}}
+    assert os.sched_getaffinity(0) == cores
 
 
 def test_outputs_of_the_graphs(toy_litert_files, toy_tokenizer):
