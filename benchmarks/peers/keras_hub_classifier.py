@@ -54,7 +54,9 @@ class Peer:
         model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
         batches = load(training).shuffle(count, options["seed"]).batch(batch_size).repeat()
         model.fit(batches, epochs=1, steps_per_epoch=steps, verbose=0)
-        logits = model.predict(load(development).batch(batch_size).map(lambda texts, labels: texts), verbose=0)
+        # A tuple of one element, because Keras would read a pair as inputs and labels.
+        texts = load(development).batch(batch_size).map(lambda texts, labels: (texts,))
+        logits = model.predict(texts, verbose=0)
         return logits.argmax(-1).tolist()
 
 
