@@ -86,7 +86,7 @@ def _off_first_core():
     """
     cores = os.sched_getaffinity(0)
     if len(cores) > 1:
-        os.sched_setaffinity(0, cores - {min(cores)})  # Of this thread. New threads inherit it.
+        os.sched_setaffinity(0, cores - {min(cores)})  # Only this thread and threads that it creates.
     try:
         yield
     finally:
