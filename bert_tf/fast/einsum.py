@@ -34,13 +34,13 @@ class EinsumArithmetic(FastArithmetic):
         self._activation = activation
 
     def heads(self, attention, x, layout):
-        """See Arithmetic."""
+        """See Arithmetic. x: [B, S, H]."""
+        del layout
         heads = [attention.num_heads, attention.head_width]
-        x = tf.reshape(layout.spread(x), [layout.batch_size, layout.sequence_length, x.shape[-1]])
         kernel = merge_kernel(attention.qkv, attention.qkv.kernel)
         kernels = tf.unstack(tf.reshape(kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
         biases = tf.unstack(tf.reshape(attention.qkv.bias, [3, *heads]))
-        return [tf.einsum("bsh,hnd->bsnd", x, tf.cast(kernel, x.dtype)) + tf.cast(bias, x.dtype)
+        return [project_to_heads(x, tf.cast(kernel, x.dtype)) + tf.cast(bias, x.dtype)
                 for kernel, bias in zip(kernels, biases, strict=True)]
 
     def join_heads(self, projection, context, tokens):
@@ -71,6 +71,12 @@ class EinsumArithmetic(FastArithmetic):
         selected = tf.one_hot(positions, tf.shape(x)[1], dtype=x.dtype)  # [B, P, S]
         return tf.einsum("bps,bs...->bp...", selected, x)
 
+    def draw(self, dropout, shape, seed):
+        """See Arithmetic. Drawn with queries last, as XLA lays scores out on a TPU."""
+        batch_size, heads, queries, keys = tf.unstack(shape)
+        drop = dropout.draw(tf.stack([batch_size, heads, keys, queries]), seed, halves=False)
+        return drop._replace(keep=tf.transpose(drop.keep, [0, 1, 3, 2])) if drop.keep.shape.rank else drop
+
     def attend(self, query, key, value, bias, drop):
         """See Arithmetic. In 16 bits, the forward and backward pass keep one tensor of the scores' size."""
         query = query * query.shape[-1]**-0.5
@@ -80,6 +86,23 @@ class EinsumArithmetic(FastArithmetic):
             dropped = maps.probabilities if drop is None else drop(maps.probabilities)
             return tf.einsum(CONTEXT, dropped, value), maps  # context [B, S, N, D]
         return attention_core(query, key, value, bias, drop), maps
+
+
+@tf.custom_gradient
+def project_to_heads(x, kernel):
+    """Multiplies with tokens in one axis, and has a gradient with tokens in two: XLA then copies no operand.
+
+    Args:
+      x: [B, S, H].
+      kernel: [H, N, D] of x's dtype.
+
+    Returns:
+      [B, S, N, D].
+    """
+    def gradient(upstream):
+        return tf.einsum("bsnd,hnd->bsh", upstream, kernel), tf.einsum("bsh,bsnd->hnd", x, upstream)
+    y = tf.einsum("th,hnd->tnd", tf.reshape(x, [-1, x.shape[-1]]), kernel)
+    return tf.reshape(y, tf.concat([tf.shape(x)[:2], kernel.shape[1:]], axis=0)), gradient
 
 
 def attention_core(query, key, value, bias, drop):

@@ -10,7 +10,7 @@ from bert_tf.fast.arithmetic import FastArithmetic
 from bert_tf.fast.compiled import TOKENS_MULTIPLE, CompiledArithmetic
 from bert_tf.fast.einsum import EinsumArithmetic
 from bert_tf.fast.last_layer import LastLayerRun
-from bert_tf.fast.layout import PaddedLayout, UnpaddedLayout
+from bert_tf.fast.layout import PaddedLayout, SequenceLayout, UnpaddedLayout
 from bert_tf.layers import attach
 from bert_tf.saved_objects import SavedObject
 
@@ -28,7 +28,7 @@ class Fast(SavedObject):
       compiled: In training, have XLA compile the element-wise work of a layer and of its gradient, which is faster on a
         CPU; see bert_tf.fast.compiled. With remove_padding, outputs at padding are then not all zero.
       einsum: Compute layers as XLA compiles them best for TPUs and GPUs; slower on a CPU. Cannot be combined with
-        `compiled`.
+        `compiled` or `remove_padding`.
       one_hot, vocabulary_multiple, float32_scores: See FastArithmetic.
     """
 
@@ -62,8 +62,8 @@ class FastEncoder(BertEncoder):
         super().__init__(config, seed=seed, dtype=dtype, name=name)
         self._fast, self.last_where_read = fast, fast.last_where_read
         self.has_static_shapes = not fast.remove_padding
-        if fast.compiled and fast.einsum:
-            raise ValueError("`compiled` cannot be combined with `einsum`")
+        if fast.einsum and (fast.compiled or fast.remove_padding):
+            raise ValueError("`einsum` cannot be combined with `compiled` or `remove_padding`")
         options = (fast.one_hot, fast.vocabulary_multiple, fast.float32_scores)
         if fast.compiled:
             self.compute_with(CompiledArithmetic(config.hidden_act, *options))
@@ -88,6 +88,8 @@ class FastEncoder(BertEncoder):
         return None if positions is None else output[:, num_pooled:], self.pooler(pooled)
 
     def _layout(self, features, training):
+        if self._fast.einsum:
+            return SequenceLayout(features["input_mask"])
         if not self._fast.remove_padding:
             return PaddedLayout(features["input_mask"])
         return UnpaddedLayout(features["input_mask"], TOKENS_MULTIPLE if self._fast.compiled and training else 1)

@@ -6,6 +6,8 @@ wasted. With UnpaddedLayout they see a matrix of the T non-padding tokens. Only 
 Shape legend: B batch, S sequence, T tokens, W width of any kind.
 """
 
+import math
+
 import tensorflow as tf
 
 from bert_tf.layers import Drop, Layout
@@ -16,6 +18,22 @@ class PaddedLayout(Layout):
 
     def spread(self, x):
         """[T, W] -> [B * S, W] for attention."""
+        return x
+
+
+class SequenceLayout(PaddedLayout):
+    """A layout whose T is two axes, B and S: where others have [T, W], it has [B, S, W].
+
+    XLA merges a matrix multiplication with what follows it only if no reshape is between them, and attention needs both
+    axes.
+    """
+
+    def tokens(self, x):
+        """[B, S, ...] -> [B, S, W], with the axes after S flattened."""
+        return tf.reshape(x, [self.batch_size, self.sequence_length, math.prod(x.shape[2:])])
+
+    def sequences(self, x):
+        """[B, S, W] -> the same."""
         return x
 
 

@@ -79,6 +79,10 @@ class Arithmetic(SavedObject):
         """
         return attention.split_heads(layout.sequences(attention.qkv(x)), layout)
 
+    def draw(self, dropout, shape, seed):
+        """Draws the Drop for probabilities of `shape`, int [4], from a SeededDropout and seed int [2]."""
+        return dropout.draw(shape, seed)
+
     def attend(self, query, key, value, bias, drop):
         """Computes scaled dot-product attention.
 

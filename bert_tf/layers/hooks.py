@@ -61,10 +61,16 @@ def attach_hooks(pairs):
 
 def multiply(layer, x, kernel):
     """Returns x [T, K] times kernel [K, M], through the hooks of a layer."""
-    product = tf.matmul
+    product = matmul
     for hook in layer.hooks:
         product = functools.partial(hook.product, multiply=product)
     return product(x, kernel)
+
+
+def matmul(x, kernel):
+    """Returns x [T, K] or [B, S, K] times kernel [K, M]."""
+    # XLA would copy the kernel for each sequence in a tf.matmul.
+    return tf.matmul(x, kernel) if x.shape.rank == 2 else tf.einsum("bsk,km->bsm", x, kernel)
 
 
 def merge_kernel(layer, kernel):

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.fast.einsum import attention_core, gelu_from_input, normalize_in_one_pass
+from bert_tf.fast.einsum import attention_core, gelu_from_input, normalize_in_one_pass, project_to_heads
 from bert_tf.layers import Drop, attention_bias, packed_attention_bias
 from bert_tf.layers.basic import normalize
 from tests.encoders import make_encoder
@@ -60,6 +60,14 @@ def test_attention_core_equals_automatic_differentiation(bias, rate, dtype, tole
     found = differentiate(lambda *each: attention_core(*each, bias, drop), inputs, upstream)
     expected = differentiate(plain, [tf.cast(each, tf.float64) for each in inputs], upstream)
     check(found, expected, tolerance)
+
+
+def test_projection_to_heads_equals_automatic_differentiation():
+    random = np.random.default_rng(9)
+    x, kernel, upstream = (tf.constant(random.normal(size=shape)) for shape in (
+        [BATCH, KEYS, 8], [8, HEADS, WIDTH], [BATCH, KEYS, HEADS, WIDTH]))
+    found = differentiate(project_to_heads, [x, kernel], upstream)
+    check(found, differentiate(lambda x, kernel: tf.einsum("bsh,hnd->bsnd", x, kernel), [x, kernel], upstream), 1e-10)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-6), ("bfloat16", 2**-7), ("float16", 2**-10)])

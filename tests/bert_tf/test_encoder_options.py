@@ -82,9 +82,10 @@ def test_dropout_masks_depend_on_the_seed_alone(reference_config, pretrainer, ba
                    for each in (options, baseline)), CLOSE)
 
 
-def test_compiled_is_incompatible_with_einsum(reference_config):
-    with pytest.raises(ValueError, match="`compiled` cannot be combined with `einsum`"):
-        make_encoder(reference_config, compiled=True, einsum=True)
+@pytest.mark.parametrize("other", ["compiled", "remove_padding"])
+def test_einsum_is_incompatible(reference_config, other):
+    with pytest.raises(ValueError, match="`einsum` cannot be combined with `compiled` or `remove_padding`"):
+        make_encoder(reference_config, einsum=True, **{other: True})
 
 
 def test_a_compiled_block_in_a_branch_has_a_gradient():
