@@ -24,8 +24,8 @@ class PaddedLayout(Layout):
 class SequenceLayout(PaddedLayout):
     """A layout whose T is two axes, B and S: where others have [T, W], it has [B, S, W].
 
-    XLA merges a matrix multiplication with what follows it only if no reshape is between them, and attention needs both
-    axes.
+    XLA merges a matrix multiplication with the next operations only if no reshape is between them, and attention needs
+    both axes.
     """
 
     def tokens(self, x):

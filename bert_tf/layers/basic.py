@@ -150,7 +150,7 @@ class SeededDropout(SavedLayer, tf_keras.layers.Layer):
     def draw(self, shape, seed, halves=True):
         """Draws the Drop for a tensor of `shape`, int [rank], with seed int [2].
 
-        Without `halves`, an element takes the upper half of a word of its own: more random bits, but one pass less.
+        Without `halves`, each element uses a separate word: more random bits, but one pass less.
         """
         if not self._dropped_values:
             return Drop(tf.constant(True), self.scale)
