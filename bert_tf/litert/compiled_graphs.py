@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import functools
 import os
+import threading
 
 import numpy as np
 from ai_edge_litert.compiled_model import CompiledModel
@@ -15,6 +16,7 @@ from ai_edge_litert.environment import Environment
 from ai_edge_litert.options import CpuOptions, Options
 
 CACHE_IN_MEMORY = ":memory"  # XNNPACK's name for a cache of packed weights that is not a file.
+CREATION = threading.Lock()  # standard error and the environment belong to the process
 
 
 class CompiledGraphs:
@@ -31,7 +33,7 @@ class CompiledGraphs:
           RuntimeError: If LiteRT cannot read the file.
         """
         options = Options(cpu_options=CpuOptions(num_threads=num_threads, xnnpack_weight_cache_path=CACHE_IN_MEMORY))
-        with _quiet(), _off_first_core():
+        with CREATION, _quiet(), _off_first_core():
             self._model = CompiledModel.from_file(path, environment=_environment(), options=options)
         self._signatures = self._model.get_signature_list()
         self._buffers = {}

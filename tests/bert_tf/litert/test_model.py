@@ -67,6 +67,14 @@ def test_threads_leave_the_first_core_to_their_caller(toy_litert_files):
     assert model.text_inputs  # so that it is not deleted before, and its threads with it
 
 
+def test_models_opened_in_several_threads_leave_standard_error_open(toy_litert_files):
+    before = os.fstat(2)
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        for _ in threads.map(LiteRTModel, [str(toy_litert_files / "tagger.tflite")] * 32):
+            pass
+    assert os.path.samestat(os.fstat(2), before)
+
+
 def test_outputs_of_the_graphs(toy_litert_files, toy_tokenizer):
     servable, path = make_servable("tagger", toy_tokenizer, static_length=True), toy_litert_files / "tagger.tflite"
     assert 0 < max(litert.largest_differences(servable, str(path)).values()) < 1e-5
