@@ -16,8 +16,9 @@ def batch_sizes(most):
 def find(try_batch, first, available, most=8192, tries=None):
     """Returns the largest of `batch_sizes` that fits, or None; after `tries`, the largest one tried that fits.
 
-    Memory grows almost linearly with the batch, so each try is at the predicted limit: where a line through the two
-    nearest results reaches the available memory. The result is certain only if the next larger size was tried too.
+    Memory grows almost linearly with the batch, so each try is at the predicted limit: where a line through two results
+    reaches the available memory. These are the largest size that fits and the smallest one that does not, or the two
+    nearest results. The result is certain only if the next larger size was tried too.
 
     Args:
       try_batch: Callable of a batch size that returns (bytes required, whether it fits).
@@ -36,7 +37,9 @@ def find(try_batch, first, available, most=8192, tries=None):
             fitting = position
         else:
             too_large = position
-        guess = bisect.bisect_right(sizes, predict(needed, available)) - 1
+        is_between = fitting >= 0 and too_large < len(sizes)
+        known = {sizes[each]: needed[sizes[each]] for each in (fitting, too_large)} if is_between else needed
+        guess = bisect.bisect_right(sizes, predict(known, available)) - 1
         position = min(max(guess, fitting + 1), too_large - 1)
     return sizes[fitting] if fitting >= 0 else None
 

@@ -326,6 +326,17 @@ def test_largest_batch_with_other_memory(first, tries, memory, largest, expected
     assert largest_batch.find(lambda batch: (memory(batch), batch <= largest), first, 16.0, tries=tries) == expected
 
 
+def test_largest_batch_with_memory_that_hardly_grows_below_the_limit():
+    tried = []
+
+    def try_batch(batch):
+        tried.append(batch)
+        return (14.5 + batch / 10000, True) if batch <= 230 else (4 + batch / 20, False)
+
+    assert largest_batch.find(try_batch, 160, 15.75) == 224
+    assert len(tried) <= 7, tried
+
+
 # The table.
 
 CHIP = Chip("chip", memory=2**34, reserved=2**28, peak=1e12, clock=1e9, topology="chip:1x1")
