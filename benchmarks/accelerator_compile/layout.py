@@ -71,7 +71,7 @@ def peer_lines(rows, chip):
             continue
         ours = next((other for other_plan, other in rows if is_counterpart(other_plan, plan)), {})
         for batch in sorted({*stored} & {*ours}):
-            name = describe(plan).removesuffix(", tf-models-official")
+            name = describe(plan).replace(", tf-models-official", "")
             for whose, measurement in (("this project", ours[batch]), ("tf-models-official", stored[batch])):
                 lines.append((name, str(batch), whose, *figures(measurement, batch, chip)))
     return lines
@@ -80,8 +80,8 @@ def peer_lines(rows, chip):
 def is_counterpart(plan, peer):
     """Returns whether a plan is this project's pre-training with the same settings as the peer's plan."""
     return (plan.workload == PRETRAINING and plan.micro_batches == 1 and not plan.recompute and not plan.packed
-            and (plan.model, plan.length, plan.optimizer, plan.precision)
-            == (peer.model, peer.length, peer.optimizer, peer.precision))
+            and (plan.model, plan.length, plan.optimizer, plan.precision, plan.options)
+            == (peer.model, peer.length, peer.optimizer, peer.precision, peer.options))
 
 
 def describe(plan):
@@ -97,6 +97,7 @@ def describe(plan):
         parts.append(FLOAT16)
     if plan.micro_batches > 1:
         parts.append(f"{plan.micro_batches} micro-batches")
+    parts += plan.options
     return ", ".join(parts)
 
 

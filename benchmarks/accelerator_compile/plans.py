@@ -16,6 +16,7 @@ class Plan:
       chips: Tuple of str. Chips to compile for.
       workload, model, length, optimizer, recompute, packed, micro_batches, precision: The step to compile.
       batch_sizes: Tuple of int. Examples per step, or per micro-batch if there are several.
+      options: Tuple of str, NAME=VALUE. Options for the compiler, in addition to those of the settings.
       search: bool. Whether to search for the largest batch that fits.
     """
 
@@ -29,6 +30,7 @@ class Plan:
     packed: bool = False
     micro_batches: int = 1
     precision: str = BFLOAT16
+    options: tuple[str, ...] = ()
     search: bool = False
 
     @property
@@ -37,7 +39,7 @@ class Plan:
         optimizer = [] if self.workload == SERVED else [self.optimizer]
         return "_".join([self.workload, self.model, str(self.length), *optimizer, *["recompute"] * self.recompute,
                          *["packed"] * self.packed, *[f"micro{self.micro_batches}"] * (self.micro_batches > 1),
-                         *[FLOAT16] * (self.precision == FLOAT16)])
+                         *[FLOAT16] * (self.precision == FLOAT16), *self.options])
 
     def settings(self, base, batch_size):
         """Creates the CompileSettings of one row; `base` defines the chip and the compiler's options."""
@@ -45,10 +47,12 @@ class Plan:
             base, workload=self.workload, bert_config_file=self.model, batch_size=batch_size * self.micro_batches,
             max_seq_length=self.length, max_predictions_per_seq=PREDICTIONS.get(self.length, self.length // 6),
             max_sequences_per_pack=PACK * self.packed, optimizer=self.optimizer, accumulate_steps=self.micro_batches,
-            recompute_activations=self.recompute, precision=self.precision, lookup=(GATHER,))
+            recompute_activations=self.recompute, precision=self.precision, lookup=(GATHER,),
+            compiler_options=(*base.compiler_options, *self.options))
 
 
 V5E, V6E, GPUS = ("v5e",), ("v6e",), ("h100", "a100")
+DEPTH_FIRST = ("xla_memory_scheduler=dfs",)
 PLANS = (
     Plan(V5E + GPUS, PRETRAINING, "base", 128, (32,), search=True),
     Plan(V6E, PRETRAINING, "base", 128, (32,)),
@@ -56,6 +60,10 @@ PLANS = (
     Plan(V5E + GPUS, PRETRAINING, "base", 512, (8,), search=True),
     Plan(V6E, PRETRAINING, "base", 512, (8,)),
     Plan(V5E + V6E + GPUS, PEER, "base", 512, (8,)),
+    Plan(V5E, PRETRAINING, "base", 128, (32,), options=DEPTH_FIRST),
+    Plan(V5E, PEER, "base", 128, (32,), options=DEPTH_FIRST),
+    Plan(V5E, PRETRAINING, "base", 512, (8,), options=DEPTH_FIRST),
+    Plan(V5E, PEER, "base", 512, (8,), options=DEPTH_FIRST),
     Plan(V5E + V6E, PRETRAINING, "base", 512, (8,), packed=True),
     Plan(V5E + GPUS, PRETRAINING, "large", 128, (16,), search=True),
     Plan(V6E, PRETRAINING, "large", 128, (16,)),

@@ -71,12 +71,6 @@ class EinsumArithmetic(FastArithmetic):
         selected = tf.one_hot(positions, tf.shape(x)[1], dtype=x.dtype)  # [B, P, S]
         return tf.einsum("bps,bs...->bp...", selected, x)
 
-    def draw(self, dropout, shape, seed):
-        """See Arithmetic. Drawn with queries last, as XLA lays scores out on a TPU."""
-        batch_size, heads, queries, keys = tf.unstack(shape)
-        drop = dropout.draw(tf.stack([batch_size, heads, keys, queries]), seed, halves=False)
-        return drop._replace(keep=tf.transpose(drop.keep, [0, 1, 3, 2])) if drop.keep.shape.rank else drop
-
     def attend(self, query, key, value, bias, drop):
         """See Arithmetic. In 16 bits, the forward and backward pass keep one tensor of the scores' size."""
         query = query * query.shape[-1]**-0.5
@@ -197,13 +191,14 @@ def normalize_in_one_pass(x, gamma, beta):
         rate = tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
 
         def gradient(upstream):
-            upstream = tf.cast(upstream, tf.float32)
-            normalized = (tf.cast(x, tf.float32) - mean) * rate
-            scaled = upstream * gamma
+            upstream, wide = tf.cast(upstream, tf.float32), tf.cast(x, tf.float32)
+            scaled, normalized = upstream * gamma, (wide - mean) * rate
             mean_upstream = tf.reduce_mean(scaled, axis=-1, keepdims=True)
             mean_product = tf.reduce_mean(scaled * normalized, axis=-1, keepdims=True)
+            # rate * (scaled - mean_upstream - normalized * mean_product), with fewer operations per element.
+            slope = rate * rate * mean_product
+            dx = scaled * rate - wide * slope - (rate * mean_upstream - mean * slope)
             axes = list(range(x.shape.rank - 1))
-            return (tf.cast(rate * (scaled - mean_upstream - normalized * mean_product), x.dtype),
-                    tf.reduce_sum(upstream * normalized, axes), tf.reduce_sum(upstream, axes))
+            return tf.cast(dx, x.dtype), tf.reduce_sum(upstream * normalized, axes), tf.reduce_sum(upstream, axes)
         return tf.cast((wide - mean) * (rate * gamma) + beta, x.dtype), gradient
     return compute(x, gamma, beta)

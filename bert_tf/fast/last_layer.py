@@ -42,8 +42,8 @@ class LastLayerRun(LayerRun):
             read = Layout(self.positions)
             probabilities = [layout.batch_size, attention.num_heads, read.sequence_length, layout.sequence_length]
             sums = [layout.batch_size * read.sequence_length, x.shape[-1]]
-            return [layer.arithmetic.draw(attention.dropout, tf.stack(probabilities), probability_seed),
-                    *(layer.dropout.draw(tf.stack(sums), seed) for seed in sum_seeds)]
+            return [layout.draw(attention.dropout, tf.stack(probabilities), probability_seed),
+                    *(layout.draw(layer.dropout, tf.stack(sums), seed) for seed in sum_seeds)]
         drop = self._at_positions(attention.draw(layout, probability_seed), lambda keep: tf.gather(
             keep, self.positions, axis=2, batch_dims=1))
         return [drop, *(self._at_positions(layout.drop(layer.dropout, x, seed), lambda keep: Layout.tokens(

@@ -10,6 +10,7 @@ import math
 
 import tensorflow as tf
 
+from bert_tf.fast.random_words import hash_words
 from bert_tf.layers import Drop, Layout
 
 
@@ -35,6 +36,10 @@ class SequenceLayout(PaddedLayout):
     def sequences(self, x):
         """[B, S, W] -> the same."""
         return x
+
+    def draw(self, dropout, shape, seed):
+        """See Layout. XLA fuses the hash into the operation that uses it: no random bits are written."""
+        return dropout.draw(shape, seed, draw_words=hash_words)
 
 
 class UnpaddedLayout(Layout):

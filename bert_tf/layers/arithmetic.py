@@ -44,7 +44,11 @@ class Layout:
 
     def drop(self, dropout, x, seed):
         """Draws a Drop from a SeededDropout for x [T, W] and seed int [2]; returns None without a seed."""
-        return None if seed is None else dropout.draw(tf.shape(x), seed)
+        return None if seed is None else self.draw(dropout, tf.shape(x), seed)
+
+    def draw(self, dropout, shape, seed):
+        """Draws a Drop from a SeededDropout for a tensor of `shape`, int [rank], with seed int [2]."""
+        return dropout.draw(shape, seed)
 
 
 def _size(known, size):
@@ -78,10 +82,6 @@ class Arithmetic(SavedObject):
           Three tensors [B, N, S, D].
         """
         return attention.split_heads(layout.sequences(attention.qkv(x)), layout)
-
-    def draw(self, dropout, shape, seed):
-        """Draws the Drop for probabilities of `shape`, int [4], from a SeededDropout and seed int [2]."""
-        return dropout.draw(shape, seed)
 
     def attend(self, query, key, value, bias, drop):
         """Computes scaled dot-product attention.

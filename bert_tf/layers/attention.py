@@ -80,8 +80,7 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
         if seed is None:
             return None
         length = layout.sequence_length
-        return self.arithmetic.draw(
-            self.dropout, tf.stack([layout.batch_size, self.num_heads, length, length]), seed)
+        return layout.draw(self.dropout, tf.stack([layout.batch_size, self.num_heads, length, length]), seed)
 
     def split_heads(self, qkv, layout):
         """qkv [B, S, 3 N D] or [B * S, 3 N D] -> query, key, and value, [B, N, S, D] each."""

@@ -147,16 +147,23 @@ class SeededDropout(SavedLayer, tf_keras.layers.Layer):
         """x of rank 1 or more; seed int [2], a new one for each use, or None when not training -> the same shape."""
         return x if seed is None or not self._dropped_values else self.draw(tf.shape(x), seed)(x)
 
-    def draw(self, shape, seed, halves=True):
-        """Draws the Drop for a tensor of `shape`, int [rank], with seed int [2].
+    def draw(self, shape, seed, draw_words=None):
+        """Draws the Drop for a tensor.
 
-        Without `halves`, each element uses a separate word: more random bits, but one pass less.
+        Args:
+          shape: int [rank].
+          seed: int [2].
+          draw_words: Callable (shape, seed) that returns 32 random bits for each element, uint32. If None, each word
+            decides about two elements.
+
+        Returns:
+          Drop.
         """
         if not self._dropped_values:
             return Drop(tf.constant(True), self.scale)
         least = tf.constant(self._dropped_values << 16, tf.uint32)  # of the words whose upper half keeps an element
-        if not halves:
-            return Drop(_draw_words(shape, seed) >= least, self.scale)
+        if draw_words:
+            return Drop(draw_words(shape, seed) >= least, self.scale)
         # The upper halves of the words drawn decide on the first half of the first axis, the lower ones on the second.
         # Two neighbors that share a word would have to be moved apart.
         first_axis = [1] + [0] * (shape.shape[0] - 1)

@@ -64,17 +64,14 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
         Returns:
           float32 [T, H].
         """
-        segments = None
+        x = self._embed_words(input_ids)  # [B, S, H]; [B, S, E] with project_embedding_sum, up to the last line
         if self.token_type_embeddings is not None:
             # A one-hot matmul instead of a gather, since the table is small: its gradient is dense, and the original's
             # clipping by global norm depends on that.
-            segments = tf.matmul(
-                tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)  # [B, S, H]
+            x += tf.matmul(tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)
         places = self.position_embeddings[:layout.sequence_length]  # [S, H]
         if positions is not None:
             places = tf.gather(places, positions)  # [B, S, H]; the gradient is dense, like that of a slice
-        x = self._embed_words(input_ids)  # [B, S, H]; [B, S, E] with project_embedding_sum, up to the last line
-        x = x if segments is None else x + segments
         x = self.layer_norm(layout.tokens(x + places))  # [T, H]
         drop = layout.drop(self.dropout, x, dropout_seed)
         x = x if drop is None else drop(x)

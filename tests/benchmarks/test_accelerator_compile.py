@@ -403,6 +403,21 @@ def test_table_is_stored_and_updated(settings, tmp_path, capsys):
         "v5e_pretraining_base_128_adamw_batch8.json", "v5e_peer_base_128_adamw_batch8.json"}
 
 
+def test_plans_with_compiler_options_have_their_own_rows(settings, capsys):
+    plans = [Plan(("v5e",), workload, "base", 128, (8,), options=options)
+             for workload in ("pretraining", "peer") for options in ((), ("a=b",))]
+    base = dataclasses.replace(settings, compiler_options=("c=d",))
+    assert [plan.settings(base, 8).compiler_options for plan in plans] == 2 * [("c=d",), ("c=d", "a=b")]
+    compile_row = Compiler()
+    table.run(settings, plans, compile_row)
+    assert len(compile_row.calls) == len(plans)
+    table.run(dataclasses.replace(settings, table="print", format="markdown"), plans, fail_to_compile)
+    compared = capsys.readouterr().out.split("## Comparison")[-1]
+    assert re.findall(r"^\| (Base.*?) \| 8 \| (.*?) \|", compared, re.MULTILINE) == [
+        (f"Base, 128: pre-training{added}", project) for added in ("", ", a=b")
+        for project in ("this project", "tf-models-official")]
+
+
 def test_check_of_the_programs(settings, capsys):
     plans = Plan(("v5e",), "pretraining", "base", 128, (8,)),
     compile_row = Compiler()

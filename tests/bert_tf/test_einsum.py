@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.fast.einsum import attention_core, gelu_from_input, normalize_in_one_pass, project_to_heads
+from bert_tf.fast.layout import SequenceLayout
 from bert_tf.layers import Drop, attention_bias, packed_attention_bias
-from bert_tf.layers.basic import normalize
+from bert_tf.layers.basic import SeededDropout, normalize
 from tests.encoders import make_encoder
 from tests.gradients import compute_gradients
 
@@ -89,6 +91,45 @@ def test_layer_normalization_in_one_pass(dtype, tolerance):
     found = differentiate(normalize_in_one_pass, [x, *parameters], upstream)
     exact = differentiate(normalize, [tf.cast(each, tf.float64) for each in (x, *parameters)], upstream)
     check(found, exact, tolerance)
+
+
+def drop(shape, rate, seed):
+    """Returns the Drop of a SequenceLayout."""
+    layout = SequenceLayout(tf.ones([2, 3], tf.int32))
+    return layout.draw(SeededDropout(rate), tf.constant(shape), tf.constant(seed))
+
+
+@pytest.mark.parametrize("shape", [[701, 768], [2, 12, 67, 131]], ids=str)
+def test_hashed_dropout_keeps_elements_independently(shape):
+    """Compares frequencies with those of independent elements. The tolerance is five standard deviations."""
+    keep, same, other = (drop(shape, 0.1, seed).keep.numpy() for seed in ([3, 4], [3, 4], [3, 5]))
+    np.testing.assert_array_equal(keep, same)
+    assert drop(shape, 0.1, [3, 4]).scale == SeededDropout(0.1).scale
+    assert keep.shape == tuple(shape)
+    rows = keep.reshape([-1, shape[-1]])
+    groups = {
+        "rate": [rows], "seeds": [keep, other], "next column": [rows[:, 1:], rows[:, :-1]],
+        "next row": [rows[1:], rows[:-1]], "far row": [rows[500:], rows[:-500]],
+        "corners of a rectangle": [rows[9:, 13:], rows[:-9, 13:], rows[9:, :-13], rows[:-9, :-13]]}
+    for name, group in groups.items():
+        expected = (1 - round(0.1 * 2**16) / 2**16)**len(group)
+        frequency = np.logical_and.reduce(group)
+        tolerance = 5 * (expected * (1 - expected) / frequency.size) ** 0.5
+        assert frequency.mean() == pytest.approx(expected, abs=tolerance), name
+    for axis in (0, 1):
+        counts = rows.sum(axis)
+        assert counts.var() == pytest.approx(rows.shape[axis] * 0.09, rel=5 * (2 / counts.size) ** 0.5), axis
+
+
+def test_hashed_dropout_draws_words_for_rows_and_columns_only():
+    rows, columns = 701, 768
+
+    @tf.function(jit_compile=True)
+    def compute(x):
+        return drop([rows, columns], 0.1, [3, 4])(x)
+
+    program = compute.experimental_get_compiler_ir(tf.ones([rows, columns]))(stage="hlo")
+    assert re.findall(r"u32\[(\d+)\]\S* rng-bit-generator", program) == [str(2 * rows + columns)]
 
 
 @pytest.mark.parametrize("options", [{"einsum": True}, {"einsum": True, "last_where_read": True}], ids=str)

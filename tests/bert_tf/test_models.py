@@ -118,15 +118,6 @@ def test_dropout_samples_each_half_of_the_rows_independently(rows):
         assert both == pytest.approx(0.49, abs=4 * (0.49 * 0.51 / second.size) ** 0.5)
 
 
-def test_dropout_with_a_word_for_each_element_has_the_same_rate_and_scale():
-    shape = [2, 3, 41, 1000]
-    plain, found = (SeededDropout(0.3).draw(tf.constant(shape), tf.constant([3, 4]), halves=halves)
-                    for halves in (True, False))
-    assert found.scale == plain.scale
-    assert found.keep.shape == shape
-    assert found.keep.numpy().mean() == pytest.approx(0.7, abs=4 * (0.3 * 0.7 / np.prod(shape)) ** 0.5)
-
-
 def test_dropout_and_its_gradient_have_the_same_mask():
     x = tf.constant([[1.0, -2.0, 3.0, 4.0], [5.0, 6.0, -7.0, 8.0], [9.0, 1.0, 2.0, 3.0]])
     with tf.GradientTape() as tape:
