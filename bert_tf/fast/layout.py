@@ -38,7 +38,7 @@ class SequenceLayout(PaddedLayout):
         return x
 
     def draw(self, dropout, shape, seed):
-        """See Layout. XLA fuses the hash into the operation that uses it: no random bits are written."""
+        """See Layout. XLA fuses the hash into its users, and writes random bits only for rows and columns."""
         return dropout.draw(shape, seed, draw_words=hash_words)
 
 
@@ -88,7 +88,7 @@ class UnpaddedLayout(Layout):
         if self.num_tokens is None or seed is None:
             return super().drop(dropout, x, seed)
         shape = tf.shape(x)
-        drop = dropout.draw(tf.concat([[self.num_tokens], shape[1:]], axis=0), seed)
+        drop = self.draw(dropout, tf.concat([[self.num_tokens], shape[1:]], axis=0), seed)
         if not drop.keep.shape.rank:
             return drop
         padding = [[0, shape[0] - self.num_tokens]] + [[0, 0]] * (shape.shape[0] - 1)

@@ -168,12 +168,7 @@ class SeededDropout(SavedLayer, tf_keras.layers.Layer):
         # Two neighbors that share a word would have to be moved apart.
         first_axis = [1] + [0] * (shape.shape[0] - 1)
         half = (shape + first_axis) // [1 + axis for axis in first_axis]  # of the first axis, rounded up
-        words = _draw_words(half, seed)
+        words = tf.random.stateless_uniform(half, seed, minval=None, maxval=None, dtype=tf.uint32)
         lower = tf.bitwise.left_shift(words, tf.constant(16, tf.uint32))
         keep = tf.slice(tf.concat([words >= least, lower >= least], axis=0), [0] * len(first_axis), shape)
         return Drop(keep, self.scale)
-
-
-def _draw_words(shape, seed):
-    """Draws 32 random bits for each element, uint32 of `shape`, with seed int [2]."""
-    return tf.random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=tf.uint32)

@@ -404,8 +404,8 @@ def test_table_is_stored_and_updated(settings, tmp_path, capsys):
 
 
 def test_plans_with_compiler_options_have_their_own_rows(settings, capsys):
-    plans = [Plan(("v5e",), workload, "base", 128, (8,), options=options)
-             for workload in ("pretraining", "peer") for options in ((), ("a=b",))]
+    plans = [Plan(("v5e",), workload, "base", 128, (batch,), options=options)
+             for workload in ("pretraining", "peer") for batch, options in ((8, ()), (10, ("a=b",)))]
     base = dataclasses.replace(settings, compiler_options=("c=d",))
     assert [plan.settings(base, 8).compiler_options for plan in plans] == 2 * [("c=d",), ("c=d", "a=b")]
     compile_row = Compiler()
@@ -413,8 +413,8 @@ def test_plans_with_compiler_options_have_their_own_rows(settings, capsys):
     assert len(compile_row.calls) == len(plans)
     table.run(dataclasses.replace(settings, table="print", format="markdown"), plans, fail_to_compile)
     compared = capsys.readouterr().out.split("## Comparison")[-1]
-    assert re.findall(r"^\| (Base.*?) \| 8 \| (.*?) \|", compared, re.MULTILINE) == [
-        (f"Base, 128: pre-training{added}", project) for added in ("", ", a=b")
+    assert re.findall(r"^\| (Base.*?) \| (\d+) \| (.*?) \|", compared, re.MULTILINE) == [
+        (f"Base, 128: pre-training{options}", batch, project) for options, batch in (("", "8"), (", a=b", "10"))
         for project in ("this project", "tf-models-official")]
 
 

@@ -12,6 +12,7 @@ from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.fast.einsum import attention_core, gelu_from_input, normalize_in_one_pass, project_to_heads
 from bert_tf.fast.layout import SequenceLayout
+from bert_tf.fast.random_words import hash_words
 from bert_tf.layers import Drop, attention_bias, packed_attention_bias
 from bert_tf.layers.basic import SeededDropout, normalize
 from tests.encoders import make_encoder
@@ -93,18 +94,26 @@ def test_layer_normalization_in_one_pass(dtype, tolerance):
     check(found, exact, tolerance)
 
 
-def drop(shape, rate, seed):
-    """Returns the Drop of a SequenceLayout."""
+def draw_drop(shape, seed):
+    """Draws a Drop at a rate of 0.1 with a SequenceLayout."""
     layout = SequenceLayout(tf.ones([2, 3], tf.int32))
-    return layout.draw(SeededDropout(rate), tf.constant(shape), tf.constant(seed))
+    return layout.draw(SeededDropout(0.1), tf.constant(shape), tf.constant(seed))
+
+
+def test_hashed_words_follow_their_formula():
+    factors, addends, columns = np.split(tf.random.stateless_uniform(
+        [17], [3, 4], minval=None, maxval=None, dtype=tf.uint32).numpy().astype(np.uint64), [6, 12])
+    expected = ((factors | 1)[:, np.newaxis] * columns + addends[:, np.newaxis]) % 2**32
+    words = hash_words(tf.constant([2, 3, 5]), tf.constant([3, 4]))
+    np.testing.assert_array_equal(words, expected.reshape([2, 3, 5]))
 
 
 @pytest.mark.parametrize("shape", [[701, 768], [2, 12, 67, 131]], ids=str)
 def test_hashed_dropout_keeps_elements_independently(shape):
     """Compares frequencies with those of independent elements. The tolerance is five standard deviations."""
-    keep, same, other = (drop(shape, 0.1, seed).keep.numpy() for seed in ([3, 4], [3, 4], [3, 5]))
+    keep, same, other = (draw_drop(shape, seed).keep.numpy() for seed in ([3, 4], [3, 4], [3, 5]))
     np.testing.assert_array_equal(keep, same)
-    assert drop(shape, 0.1, [3, 4]).scale == SeededDropout(0.1).scale
+    assert draw_drop(shape, [3, 4]).scale == SeededDropout(0.1).scale
     assert keep.shape == tuple(shape)
     rows = keep.reshape([-1, shape[-1]])
     groups = {
@@ -126,7 +135,7 @@ def test_hashed_dropout_draws_words_for_rows_and_columns_only():
 
     @tf.function(jit_compile=True)
     def compute(x):
-        return drop([rows, columns], 0.1, [3, 4])(x)
+        return draw_drop([rows, columns], [3, 4])(x)
 
     program = compute.experimental_get_compiler_ir(tf.ones([rows, columns]))(stage="hlo")
     assert re.findall(r"u32\[(\d+)\]\S* rng-bit-generator", program) == [str(2 * rows + columns)]
