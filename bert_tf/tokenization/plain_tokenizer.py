@@ -7,9 +7,15 @@ caches the tokens of the strings between spaces.
 import bisect
 import functools
 import itertools
-import unicodedata
 
-from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation, is_whitespace
+from bert_tf.tokenization.unicode_rules import (
+    is_cjk,
+    is_dropped,
+    is_punctuation,
+    is_whitespace,
+    lower,
+    remove_accents,
+)
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
 from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, split_chunk
 
@@ -128,9 +134,9 @@ class PlainTokenizer:
 
     def _lower(self, token):
         if not self._strip_accents:  # As in Hugging Face: Σ is an ordinary letter.
-            return [(lower, position) for character, position in token for lower in character.lower()]
+            return [(part, position) for character, position in token for part in character.lower()]
         # The lowercase of Σ depends on its neighbors, but is always one character.
-        lower_characters = iter("".join(character for character, _ in token).lower())
+        lower_characters = iter(lower("".join(character for character, _ in token)))
         return [(next(lower_characters), position) for character, position in token for _ in character.lower()]
 
 
@@ -140,10 +146,8 @@ def _remove_accents(token):
     NFD sorts neighboring marks by combining class. The graph sorts the UTF-8 bytes of the remaining ones, and does not
     reorder the positions of these bytes: a mark of three bytes moves before one of four, which then has two positions.
     """
-    parts = [(part, position) for character, position in token for part in unicodedata.normalize("NFD", character)
-             if unicodedata.category(part) != "Mn"]
-    decomposed = unicodedata.normalize("NFD", "".join(character for character, _ in token))
-    characters = [character for character in decomposed if unicodedata.category(character) != "Mn"]
+    parts = [(part, position) for character, position in token for part in remove_accents(character)]
+    characters = list(remove_accents("".join(character for character, _ in token)))
     if characters == [part for part, _ in parts]:
         return [(part, position, position) for part, position in parts]
     positions = [position for part, position in parts for _ in part.encode()]

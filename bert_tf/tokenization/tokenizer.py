@@ -1,7 +1,7 @@
 """The tokenizer: texts to WordPiece IDs and back, with the same IDs as the original, in C++ and inside a SavedModel.
 
 Follows `FullTokenizer` of google-research/bert's tokenization.py and the packing of its `convert_single_example`.
-It uses the Unicode tables of the Python that builds the tokenizer, `UNICODE_VERSION`; a SavedModel contains them.
+It uses the tables of Unicode 14.0 on every Python.
 
 Legend: B texts, S sequence, (tokens) a ragged dimension.
 """

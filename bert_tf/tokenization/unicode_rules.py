@@ -1,12 +1,28 @@
-"""The rules of the original's `BasicTokenizer` for single characters, from Python's own Unicode tables.
+"""The rules of the original's `BasicTokenizer` for characters, from the tables of Unicode 14.0 on every Python.
 
-All functions here are about one code point at a time. The few rules that depend on neighbors (final sigma, canonical
-order of marks, words over 200 characters) are in `wordpiece.py`, which takes its character classes from here.
+Newer tables only assign more characters: those that 14.0 assigns keep their classes, case, and decomposition.
+Therefore, the rules are those of Python's `unicodedata`, except that `LATER_CHARACTERS` count as unassigned.
+
+The few rules that depend on neighbors (final sigma, canonical order of marks, words over 200 characters) are in
+`wordpiece.py` for graphs, which takes its character classes from here.
 """
 
+import re
 import unicodedata
 
-UNICODE_VERSION = unicodedata.unidata_version
+UNICODE_VERSION = "14.0.0"
+
+# Code points that Unicode 15.0 and 15.1 assign, the versions of Python 3.12 and 3.13.
+_LATER_RANGES = (
+    (0xCF3, 0xCF3), (0xECE, 0xECE), (0x2FFC, 0x2FFF), (0x31EF, 0x31EF), (0x10EFD, 0x10EFF), (0x1123F, 0x11241),
+    (0x11B00, 0x11B09), (0x11F00, 0x11F10), (0x11F12, 0x11F3A), (0x11F3E, 0x11F59), (0x1342F, 0x1342F),
+    (0x13439, 0x13455), (0x1B132, 0x1B132), (0x1B155, 0x1B155), (0x1D2C0, 0x1D2D3), (0x1DF25, 0x1DF2A),
+    (0x1E030, 0x1E06D), (0x1E08F, 0x1E08F), (0x1E4D0, 0x1E4F9), (0x1F6DC, 0x1F6DC), (0x1F774, 0x1F776),
+    (0x1F77B, 0x1F77F), (0x1F7D9, 0x1F7D9), (0x1FA75, 0x1FA77), (0x1FA87, 0x1FA88), (0x1FAAD, 0x1FAAF),
+    (0x1FABB, 0x1FABD), (0x1FABF, 0x1FABF), (0x1FACE, 0x1FACF), (0x1FADA, 0x1FADB), (0x1FAE8, 0x1FAE8),
+    (0x1FAF7, 0x1FAF8), (0x2B739, 0x2B739), (0x2EBF0, 0x2EE5D), (0x31350, 0x323AF))
+LATER_CHARACTERS = frozenset(chr(code) for first, last in _LATER_RANGES for code in range(first, last + 1))
+_LATER = re.compile("([" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _LATER_RANGES) + "])")
 
 # The original's `_is_chinese_char`, bounds included.
 CJK_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
@@ -16,7 +32,7 @@ CJK_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x
 # spacing, which does not use these bounds, no rule changes a character outside of them.
 _CHANGEABLE = ((0x0, 0xD7FF), (0xE000, 0x1FFFF), (0x2F800, 0x2FA1F), (0xE0000, 0xE0FFF))
 
-# Punctuation of Unicode 16, by which TensorFlow Text splits words, and which older tables do not assign.
+# Punctuation by which TensorFlow Text, with Unicode 16, splits words, and which Unicode 14.0 does not assign.
 _PUNCTUATION_ADDED_BY_UNICODE_16 = (
     (0x1B4E, 0x1B4F), (0x1B7F, 0x1B7F), (0x10D6E, 0x10D6E), (0x113D4, 0x113D5), (0x113D7, 0x113D8),
     (0x11B00, 0x11B09), (0x11BE1, 0x11BE1), (0x11F43, 0x11F4F), (0x16D6D, 0x16D6F), (0x1E5FF, 0x1E5FF))
@@ -25,29 +41,56 @@ _PUNCTUATION_ADDED_BY_UNICODE_16 = (
 _FIRST_STAND_IN = 0xE0020
 
 
+def category(character):
+    """Returns the general category of a character, such as "Mn"."""
+    return "Cn" if character in LATER_CHARACTERS else unicodedata.category(character)
+
+
+def lower(text):
+    """Returns the lowercase of a text, with final sigmas, as `str.lower`."""
+    return _apply_between_later_characters(str.lower, text)
+
+
+def decompose(text):
+    """Returns the canonical decomposition (NFD) of a text."""
+    return _apply_between_later_characters(lambda part: unicodedata.normalize("NFD", part), text)
+
+
+def remove_accents(text):
+    """Decomposes (NFD) a text and drops the marks of category Mn, as the original's `_run_strip_accents`."""
+    return "".join(character for character in decompose(text) if category(character) != "Mn")
+
+
+def _apply_between_later_characters(function, text):
+    """Applies a function to the parts of a text between LATER_CHARACTERS: an unassigned character is a boundary."""
+    parts = _LATER.split(text)
+    parts[::2] = map(function, parts[::2])
+    return "".join(parts)
+
+
 def changeable_characters():
     """Yields every character that a rule could drop, replace, or split, in the order of code points."""
     for first, last in _CHANGEABLE:
-        yield from map(chr, range(first, last + 1))
+        yield from (character for character in map(chr, range(first, last + 1)) if character not in LATER_CHARACTERS)
 
 
 def is_whitespace(character):
     """Returns whether the original treats a character as white space: `_is_whitespace`, then `str.split`."""
-    return character in " \t\n\r" or unicodedata.category(character) in ("Zs", "Zl", "Zp")
+    return character in " \t\n\r" or category(character) in ("Zs", "Zl", "Zp")
 
 
 def is_dropped(character):
     """Returns whether `_clean_text` removes a character: U+0000, U+FFFD, control and format characters."""
     if character in "\t\n\r":
         return False
-    return character == "\ufffd" or unicodedata.category(character) in ("Cc", "Cf")
+    return character == "\ufffd" or category(character) in ("Cc", "Cf")
 
 
 def is_punctuation(character):
     """Returns whether `_run_split_on_punc` makes a character a separate word."""
     if character.isascii():
         return character.isprintable() and not character.isalnum() and character != " "
-    return unicodedata.category(character).startswith("P")
+    return category(character).startswith("P")
 
 
 def is_cjk(character):
@@ -66,8 +109,7 @@ def stand_ins():
     """
     characters = [chr(code_point) for first, last in _PUNCTUATION_ADDED_BY_UNICODE_16
                   for code_point in range(first, last + 1)]
-    return {character: chr(_FIRST_STAND_IN + index) for index, character in enumerate(characters)
-            if not is_punctuation(character)}
+    return {character: chr(_FIRST_STAND_IN + index) for index, character in enumerate(characters)}
 
 
 def normalization(lower_case, strip_accents):
@@ -85,7 +127,6 @@ def normalization(lower_case, strip_accents):
       Dict of character to str; dropped characters have the empty string.
     """
     replaced = dict(stand_ins())
-    category, normalize = unicodedata.category, unicodedata.normalize
     for character in changeable_characters():
         kind = category(character)
         if kind in ("Lo", "Cn", "Co", "So", "Sm", "No") and not _decomposes(character):
@@ -99,7 +140,7 @@ def normalization(lower_case, strip_accents):
             keeps_case = not lower_case or (strip_accents and character == "Σ")
             result = character if keeps_case else character.lower()
             if strip_accents:
-                result = "".join(part for part in normalize("NFD", result) if category(part) != "Mn")
+                result = remove_accents(result)
             if result != character:
                 replaced[character] = result
     return replaced
@@ -147,7 +188,7 @@ def group_sorted_marks():
     marks = {}
     for character in changeable_characters():
         combining_class = unicodedata.combining(character)
-        if combining_class and unicodedata.category(character) != "Mn":
+        if combining_class and category(character) != "Mn":
             marks.setdefault(combining_class, []).append(character)
     return dict(sorted(marks.items()))
 

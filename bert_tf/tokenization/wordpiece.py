@@ -20,6 +20,7 @@ import tensorflow_text as tf_text
 
 from bert_tf.tokenization import normalizer_model, ragged, unicode_rules
 from bert_tf.tokenization.offsets import across_rows, characters_before, source_spans, whole_characters
+from bert_tf.tokenization.unicode_rules import LATER_CHARACTERS
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
 
 MAX_CHARACTERS_PER_WORD = 200  # The original's max_input_chars_per_word.
@@ -196,7 +197,8 @@ def _mark_model():
 
 def _normalize_piece(piece, id_):
     """Converts a token to the form in which FastWordpieceTokenizer finds it in normalized text."""
-    if not piece.isprintable() or " " in piece or "\ufffd" in piece:
+    # Later characters are not printable in Unicode 14.0.
+    if not piece.isprintable() or " " in piece or "\ufffd" in piece or not LATER_CHARACTERS.isdisjoint(piece):
         if any(map(unicode_rules.is_dropped, piece)) or any(map(unicode_rules.is_whitespace, piece)):
             # Cleaned text never contains such a token. The kernel would find it across words, but skips tokens with
             # punctuation inside.

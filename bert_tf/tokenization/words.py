@@ -5,9 +5,8 @@ spaces, and texts have few of these; tests compare the results with the graph.
 """
 
 import functools
-import unicodedata
 
-from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation
+from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation, lower, remove_accents
 
 # max_input_chars_per_word of the original's WordpieceTokenizer: longer words are [UNK] in any vocabulary.
 MAX_WORD_CHARACTERS = 200
@@ -43,10 +42,9 @@ def split_chunk(chunk, lower_case, strip_accents):
     words = []
     for token in "".join(map(_clean_character, chunk)).split():
         if lower_case:  # If accents stay, BertTokenizer lowercases each character separately.
-            token = token.lower() if strip_accents else "".join(map(str.lower, token))
+            token = lower(token) if strip_accents else "".join(map(str.lower, token))
         if strip_accents:
-            decomposed = unicodedata.normalize("NFD", token)
-            token = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
+            token = remove_accents(token)
         words += "".join(f" {character} " if is_punctuation(character) else character
                          for character in token).split()
     return tuple(words)

@@ -40,6 +40,8 @@ def test_the_trie_contains_its_keys_and_no_others():
 
 def normalize(character, lower_case, strip_accents):
     """Applies the rules to one character, except those for Σ and for spaces around Chinese and punctuation."""
+    if character in unicode_rules.LATER_CHARACTERS:
+        return character
     result = spaced_and_cleaned(character).strip(" ") if character not in "\t\n\r" else " "
     if unicodedata.category(character) in ("Zs", "Zl", "Zp"):
         return " "
@@ -69,7 +71,8 @@ def test_words_are_split_only_at_punctuation_and_chinese():
     normalized = [f"a{stand_ins.get(character, character)}b" for character in CHARACTERS]
     counts = words.tokenize(tf.constant(normalized)).row_lengths().numpy()
     for character, count in zip(CHARACTERS, counts, strict=True):
-        alone = is_punctuation(character) or unicode_rules.is_cjk(character)
+        is_later = character in unicode_rules.LATER_CHARACTERS
+        alone = (is_punctuation(character) and not is_later) or unicode_rules.is_cjk(character)
         if not unicode_rules.is_dropped(character) and not unicode_rules.is_whitespace(character):
             assert count == (3 if alone else 1), hex(ord(character))
 
