@@ -58,6 +58,7 @@ TIERS = {
     "bert_tf/test_encoder_options.py::test_last_where_read_computes_fewer_rows": "large",
     "bert_tf/test_encoder_options.py::test_layers_share_the_compiled_blocks_of_training": "large",
     "bert_tf/test_encoder_options.py::test_outputs_loss_and_gradients_are_unchanged": "large",
+    "bert_tf/test_global_state.py": "large",
     "bert_tf/test_import_cost.py": "extra_large",
     "bert_tf/test_keras_files.py": "extra_large",
     "bert_tf/test_keras_harness.py::test_layers_from_configs_and_a_training_step": "large",

@@ -1,7 +1,4 @@
-"""Ctrl-C and SIGTERM of a script, from its first import to its end.
-
-Scripts import this module before all others, since Ctrl-C during an import would print a traceback.
-"""
+"""Ctrl-C and SIGTERM of a script. Importing this module changes nothing; `raise_on_signals` sets the handlers."""
 
 import contextlib
 import os
@@ -79,6 +76,7 @@ def _watch_signals(handler, received):
         os.close(reader)
 
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # Python writes there when a signal arrives
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))  # A forked process has no such thread.
     threading.Thread(target=watch, daemon=True).start()
     try:
         yield
@@ -86,22 +84,3 @@ def _watch_signals(handler, received):
         signal.set_wakeup_fd(before)
         os.write(writer, b"\0")  # ends the thread
         os.close(writer)
-
-
-def _forget_parent():
-    """Prevents a forked process from reporting its signals to the thread of its parent."""
-    signal.set_wakeup_fd(-1)
-
-
-os.register_at_fork(after_in_child=_forget_parent)
-
-
-def _hook(kind, error, traceback, before=sys.excepthook):
-    """Prints the traceback of an exception that ends Python; for Ctrl-C, one line. A shell then reports INTERRUPTED."""
-    if issubclass(kind, KeyboardInterrupt):
-        print(f"\n{os.path.basename(sys.argv[0])}: {ENDINGS[kind][1]}", file=sys.stderr)
-    else:
-        before(kind, error, traceback)
-
-
-sys.excepthook = _hook

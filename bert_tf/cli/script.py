@@ -11,9 +11,6 @@ TensorFlow takes seconds to import, so the job is imported after the settings ar
 are immediate.
 """
 
-from bert_tf.cli import interrupts, streams  # before the libraries, whose imports Ctrl-C may interrupt
-
-# isort: split
 import contextlib
 import gc
 import importlib
@@ -26,7 +23,7 @@ import threading
 from absl import app, flags, logging
 
 from bert_tf.cli import flags as setting_flags
-from bert_tf.cli import places, processor, resolution
+from bert_tf.cli import interrupts, places, processor, resolution, streams
 from bert_tf.errors import InputError
 from bert_tf.files import use_temporary_directory
 from bert_tf.model_folder.model_files import ModelFiles
@@ -163,9 +160,6 @@ def run(main, define_flags, takes_arguments=False):
     """
     if not streams.open_closed():
         _fail("standard output is closed; redirect it to a file or to /dev/null")
-    define_flags()
-    flags.DEFINE_bool("traceback", False, "Also print the Python traceback of an error.")
-    prepare_tensorflow()
 
     def run_guarded(argv):
         """Runs `main`, and ends the process as described above."""
@@ -177,17 +171,25 @@ def run(main, define_flags, takes_arguments=False):
                 sys.stdout.flush()  # here, so that its errors become one line too
                 gc.freeze()  # At its end, Python would search TensorFlow's modules again.
         except tuple(interrupts.ENDINGS) as ending:
-            streams.find_output_error()
-            status, message = interrupts.ENDINGS[type(ending)]
-            print(f"\n{_script_name()}: {message}", file=sys.stderr)
-            sys.exit(status)
+            _end_after_signal(ending)
         except Exception as error:
             _end_after(error)
 
     try:
+        define_flags()
+        flags.DEFINE_bool("traceback", False, "Also print the Python traceback of an error.")
+        prepare_tensorflow()
         app.run(run_guarded, flags_parser=_parse_flags)
-    except KeyboardInterrupt:  # before `main` began, or after it ended
-        sys.exit(interrupts.INTERRUPTED)
+    except KeyboardInterrupt as ending:  # before `main` began, or after it ended
+        _end_after_signal(ending)
+
+
+def _end_after_signal(ending):
+    """Prints which signal ended the script, and exits with its status."""
+    streams.find_output_error()
+    status, message = interrupts.ENDINGS[type(ending)]
+    print(f"\n{_script_name()}: {message}", file=sys.stderr)
+    sys.exit(status)
 
 
 def _end_after(error):

@@ -2,10 +2,11 @@
 
 import dataclasses
 import functools
+import warnings
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, places, resolution, script
+from bert_tf.cli import paths, places, resolution
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
@@ -159,13 +160,14 @@ class CheckpointSettings(ServingSettings):
         return self.label.read_labels()
 
 
-def resolve_checkpoint(path, place="init_checkpoint", **given):
+def resolve_checkpoint(path, place="init_checkpoint", warn=warnings.warn, **given):
     """Returns the resolved CheckpointSettings of a checkpoint that is not specified by a flag.
 
     Args:
       path: str. Path of the checkpoint.
       place: str. Name of the argument with the path, for error messages.
+      warn: Callable that prints a message.
       **given: Settings that take precedence over the files next to the checkpoint.
     """
     settings = CheckpointSettings(model=ModelSettings(init_checkpoint=path)).replace_values(given)
-    return resolution.resolve(settings, given, ModelFiles({place: path}), script.warn)
+    return resolution.resolve(settings, given, ModelFiles({place: path}), warn)

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import export, files
+from bert_tf.cli import script
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
@@ -63,7 +64,7 @@ def run(settings):
     """
     exports = []
     options = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
-    models = [resolve_checkpoint(path, "models", **options) for path in settings.models]
+    models = [resolve_checkpoint(path, "models", script.warn, **options) for path in settings.models]
     _check_kinds(settings.models, [each.card.kind for each in models])
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):

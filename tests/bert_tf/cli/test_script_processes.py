@@ -47,14 +47,15 @@ def test_output_to_a_pipe_that_is_closed(tmp_path, arguments):
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_ctrl_c_during_imports(tmp_path):
-    """As early as the first library that the module of scripts imports."""
-    (tmp_path / "absl").mkdir()
-    (tmp_path / "absl" / "__init__.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
-    (tmp_path / "toy.py").write_text(TOY)
+@pytest.mark.parametrize("toy", [
+    TOY.replace("lambda: None", "lambda: signal.raise_signal(signal.SIGINT)"),  # before the flags are read
+    TOY.replace("open(", "signal.raise_signal(signal.SIGINT); open(")])
+def test_ctrl_c(tmp_path, toy):
+    (tmp_path / "toy.py").write_text(f"import signal\n{toy}")
     done = subprocess.run([sys.executable, "toy.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
                           env=ENVIRONMENT)
-    assert (done.returncode, done.stderr) == (-signal.SIGINT, "\ntoy.py: interrupted\n")
+    assert (done.returncode, done.stderr) == (130, "\ntoy.py: interrupted\n")
+    assert not (tmp_path / "result").exists()
 
 
 @pytest.mark.parametrize(("number", "status", "message"), [
