@@ -8,32 +8,44 @@
 #                  an hour on two cores; make bench PART="serving litert" runs only these
 # make clean       deletes everything that make created
 
-PYTHON ?= python3.11
-BIN := .venv/bin
-PIP := $(BIN)/pip install -qq --disable-pip-version-check
-SETUP_DONE := .venv/setup-done
+# The first of these that runs creates the environment; PYTHON=/path/to/python names another one.
+PYTHON ?= python3.13 python3.12 python3.11 python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Without --no-compile, pip compiles all modules of TensorFlow; Python compiles those that are imported.
+PIP := $(BIN)/pip install -qq --disable-pip-version-check --no-compile -c constraints.txt
+SETUP_DONE := $(VENV)/setup-done
+TEST_SETUP_DONE := $(VENV)/test-setup-done
 
-.PHONY: setup demo test test-quick test-all soak lint bench clean
+.PHONY: setup demo test-setup test test-quick test-all soak lint bench clean
 
 setup: $(SETUP_DONE)
 
 $(SETUP_DONE): pyproject.toml requirements.txt constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || { \
-	  echo "Python 3.11 is needed, and '$(PYTHON)' is" \
-	    "$$($(PYTHON) --version 2>/dev/null || echo not there): try make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@set -e; start=$$(date +%s); \
-	echo "setup 1/3: creating .venv"; \
-	$(PYTHON) -m venv --clear .venv; \
-	echo "setup 2/3: installing the packages of requirements.txt, which takes a minute or two"; \
-	$(PIP) -r requirements.txt -c constraints.txt; \
+	check='import ensurepip, sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'; \
+	for python in $(PYTHON) none; do $$python -c "$$check" 2>/dev/null && break || true; done; \
+	if [ $$python = none ]; then \
+	  found=$$(for name in $(PYTHON); do $$name --version 2>/dev/null | sed "s|^|$$name is |"; done); \
+	  echo "Python 3.11, 3.12, or 3.13 with its module ensurepip is required; found:" $${found:-no $(PYTHON)} >&2; \
+	  echo "  Debian 12, Ubuntu 24.04, or later: sudo apt install python3 python3-venv" >&2; \
+	  echo "  macOS: brew install python@3.13" >&2; \
+	  echo "  any other location: make PYTHON=/path/to/python3.12" >&2; \
+	  exit 1; \
+	fi; \
+	echo "setup: creating $(VENV) with $$($$python --version)"; \
+	$$python -m venv --clear $(VENV); \
+	echo "setup: installing the packages of requirements.txt, which takes a minute or two"; \
+	$(PIP) -r requirements.txt; \
 	$(PIP) --no-deps --no-build-isolation -e .; \
-	echo "setup 3/3: compiling the functions of data_prep"; \
-	directory=$$(mktemp -d); \
-	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m data_prep.create_pretraining_data \
-	  --input_file=tests/reference/text/corpus.txt --vocab_file=tests/reference/text/vocab.txt \
-	  --output_file=$$directory/first.tfrecord > $$directory/log 2>&1 || { cat $$directory/log >&2; exit 1; }; \
-	rm -r $$directory; \
-	echo "setup finished after $$(($$(date +%s) - start)) seconds"
+	echo "setup: finished after $$(($$(date +%s) - start)) seconds"
+	@touch $@
+
+test-setup: $(TEST_SETUP_DONE)
+
+$(TEST_SETUP_DONE): $(SETUP_DONE)
+	@echo "setup: installing what the tests need, such as pytest and Apache Beam"
+	@$(PIP) -c requirements.txt --no-build-isolation -e '.[dev]'
 	@touch $@
 
 demo: setup
@@ -41,21 +53,21 @@ demo: setup
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist=loadscope --no-loadscope-reorder
 
-test: setup
+test: test-setup
 	$(PYTEST) -m "not extra_large"
 
-test-quick: setup
+test-quick: test-setup
 	$(PYTEST) -m "not large and not extra_large"
 
-test-all: setup
+test-all: test-setup
 	$(PYTEST)
 
 SHARE := 1
 
-soak: setup
+soak: test-setup
 	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m tests.robustness.soak --share=$(SHARE)
 
-lint: setup
+lint: test-setup
 	$(BIN)/ruff check .
 
 BENCHMARKS := bfloat16 encoder litert packing pretraining_data sentence_splitting serving tokenization training_step \
@@ -73,5 +85,5 @@ bench: setup
 	$(BIN)/python -m benchmarks.page
 
 clean:
-	rm -rf .venv demo_output build *.egg-info .pytest_cache .ruff_cache
+	rm -rf .venv* demo_output build dist *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

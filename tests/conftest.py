@@ -38,6 +38,8 @@ TIERS = {
     "bert_tf/checkpoints/test_model_garden.py::test_their_encoder_is_read": "extra_large",
     "bert_tf/checkpoints/test_tfhub_models.py": "extra_large",
     "bert_tf/checkpoints/test_tfhub_models.py::test_outputs_equal_those_of_the_saved_model": "large",
+    "bert_tf/cli/test_commands.py::test_a_package_of_another_project_with_the_same_name": "large",
+    "bert_tf/cli/test_commands.py::test_a_script_runs_with_its_flags": "large",
     "bert_tf/cli/test_script_processes.py": "large",
     "bert_tf/compression/test_pruning.py::test_importance_is_the_mean_absolute_derivative_over_examples": "large",
     "bert_tf/compression/test_word_embeddings.py::test_a_litert_file_with_shared_layers": "extra_large",
@@ -181,6 +183,7 @@ TIERS = {
     "test_gpu_kernels.py": "extra_large",
     "test_library_page.py::test_first_section": "large",
     "test_library_page.py::test_other_sections": "extra_large",
+    "test_installation.py": "large",
 }
 PROCESS_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen", "tests.start_process"}
 
