@@ -86,8 +86,7 @@ def topic_paragraphs():
 
 def create_splitter(language):
     """Returns a function that splits a list of paragraphs with sentencex: list of the sentences of each."""
-    segment = splitting.load_segmenter()
-    return lambda paragraphs: [splitting.split_paragraph(each, language, segment) for each in paragraphs]
+    return lambda paragraphs: [splitting.split_paragraph(each, language) for each in paragraphs]
 
 
 def split_with_tensorflow_text(paragraphs):

@@ -1,6 +1,7 @@
-"""Reads Linux's description of the processor. Does not import TensorFlow."""
+"""The processor and its cores. Does not import TensorFlow."""
 
 import itertools
+import os
 
 CPU_INFO = "/proc/cpuinfo"
 
@@ -18,3 +19,8 @@ def read():
         return "", frozenset()
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first)}
     return fields.get("model name", ""), frozenset(fields.get("flags", fields.get("Features", "")).split())
+
+
+def count_cores():
+    """Returns the number of cores that this process may use; on macOS, of all cores."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

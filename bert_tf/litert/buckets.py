@@ -4,7 +4,6 @@ Rows are sorted by length and split into batches with the minimum cost. A batch 
 and a constant for the call.
 """
 
-import os
 import threading
 
 import numpy as np
@@ -28,7 +27,7 @@ class Buckets:
     def __init__(self, path, num_threads=None):
         """Args: path: local .tflite file; num_threads: int, threads per matrix multiplication, None for all cores."""
         try:
-            self._graphs = compiled_graphs.CompiledGraphs(path, num_threads or len(os.sched_getaffinity(0)))
+            self._graphs = compiled_graphs.CompiledGraphs(path, num_threads or compiled_graphs.count_cores())
         except (ValueError, RuntimeError) as error:
             raise InputError(f"{path}: is not a LiteRT model: {str(error).splitlines()[0]}") from error
         names = self._graphs.names

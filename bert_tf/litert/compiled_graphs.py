@@ -86,6 +86,9 @@ def _off_first_core():
     A thread that is woken after a pause often starts on its caller's core, where both take turns: a request then takes
     as long as with one thread.
     """
+    if not hasattr(os, "sched_setaffinity"):  # macOS
+        yield
+        return
     cores = os.sched_getaffinity(0)
     if len(cores) > 1:
         os.sched_setaffinity(0, cores - {min(cores)})  # Only this thread and threads that it creates.
@@ -93,6 +96,11 @@ def _off_first_core():
         yield
     finally:
         os.sched_setaffinity(0, cores)
+
+
+def count_cores():
+    """Returns the number of cores that this process may use; on macOS, of all cores."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 @contextlib.contextmanager

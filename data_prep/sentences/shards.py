@@ -37,11 +37,10 @@ def split_sentences(input_files, output_file, language="en", text_format="auto",
       shard_plan.Summary.
 
     Raises:
-      InputError: If the text of a shard contains no sentence, if a file is not in its format, if sentencex is not
-        installed, or if an existing output was created from other inputs or with other settings.
+      InputError: If the text of a shard contains no sentence, if a file is not in its format, or if
+        an existing output was created from other inputs or with other settings.
       OSError: If a file cannot be read or written.
     """
-    splitting.load_segmenter()
     start = time.perf_counter()
     text_formats = {path: formats.detect_format(path) if text_format == "auto" else text_format
                     for path in input_files}
@@ -176,14 +175,14 @@ def create_shard(task, progress=no_progress):
       InputError: If the text contains no sentence, or a file is not in its format.
       OSError: If the file cannot be written. No partial file remains.
     """
-    segment, digest, decoder = splitting.load_segmenter(), hashlib.sha256(), LineDecoder()
+    digest, decoder = hashlib.sha256(), LineDecoder()
     num_documents = num_sentences = num_written = 0
     num_bytes = sum(len(block) for passage in task.passages for block in passage.blocks)
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(new_file(task.output_file, "wb"))
         advance = stack.enter_context(progress("splitting", num_bytes, "B"))
         for passage in task.passages:
-            for sentences in _read_documents(passage.read_paragraphs(decoder, advance), task.language, segment):
+            for sentences in _read_documents(passage.read_paragraphs(decoder, advance), task.language):
                 data = "".join(f"{sentence}\n" for sentence in [*sentences, ""]).encode()
                 file.write(data)
                 digest.update(data)
@@ -197,12 +196,12 @@ def create_shard(task, progress=no_progress):
     return Shard(task.index, [entry], counts)
 
 
-def _read_documents(paragraphs, language, segment):
+def _read_documents(paragraphs, language):
     """Yields the list of sentences of each document that contains one."""
     sentences = []
     for paragraph in paragraphs:
         if paragraph:
-            sentences += splitting.split_paragraph(paragraph, language, segment)
+            sentences += splitting.split_paragraph(paragraph, language)
         elif sentences:
             yield sentences
             sentences = []

@@ -23,6 +23,7 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import create_runner
 from apache_beam.utils.shared import Shared
 
+from bert_tf.cli import processor
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, lock_output
 from data_prep.sharding import text_units
@@ -61,7 +62,7 @@ def create_options(runner, beam_options="", num_workers=None):
     except ValueError as error:  # An unclosed quote.
         raise InputError(f"`beam_options`={beam_options}: {error}") from error
     if runner == "direct":
-        num_workers = num_workers or len(os.sched_getaffinity(0))
+        num_workers = num_workers or processor.count_cores()
         arguments = [f"--direct_num_workers={num_workers}", *DIRECT_OPTIONS, *arguments]
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     elif runner == "dask" and "--dask_npartitions" not in beam_options:

@@ -1,11 +1,11 @@
 """Local runner: creates shards in processes of this machine."""
 
 import contextlib
-import os
 import sys
 
 import tqdm
 
+from bert_tf.cli import processor
 from data_prep.machine import processes
 from data_prep.sharding import text_units
 
@@ -36,7 +36,7 @@ def create_shards(plan, manifest, num_workers=None):
 
 def _create_shards(plan, missing, num_workers):
     """Yields the Shard of each number in `missing` as it finishes; a generator, to be closed."""
-    num_cores = len(os.sched_getaffinity(0))
+    num_cores = processor.count_cores()
     if len(plan.units) == 1:
         return _create_only_shard(plan, missing, min(num_workers or num_cores, MAX_THREADS))
     num_bytes = sum(plan.units[i].num_bytes for i in missing) * plan.num_passes

@@ -29,6 +29,9 @@ def run(code):
 @pytest.mark.parametrize(("modules", "unwanted"), [
     (FREE_OF_TENSORFLOW, {"tensorflow", "tf_keras", "keras", "numba"}),
     (FREE_OF_FLAGS_TOO, {"tensorflow", "tf_keras", "keras", "absl"}),
+    # docs/installation.md: an environment for LiteRT files has none of these.
+    (("bert_tf.serving", "bert_tf.litert"), {"tensorflow", "absl", "matplotlib", "numba", "safetensors", "scipy",
+                                             "sentencex", "sklearn", "seqeval", "tf_keras", "tokenizers"}),
     (("bert_tf",), {"tensorflow", "numpy", "absl", "json"}),
 ])
 def test_modules_without_tensorflow(modules, unwanted):

@@ -145,7 +145,7 @@ def test_small_texts_start_no_process(tmp_path, shards_and_summary, create, monk
     assert contents(tmp_path) == contents(shards_and_summary[0])
 
     monkeypatch.setattr(local_runner, "BYTES_PER_WORKER", 1)
-    monkeypatch.setattr(local_runner.os, "sched_getaffinity", lambda process: {0, 1})
+    monkeypatch.setattr(local_runner.processor, "count_cores", lambda: 2)
     with pytest.raises(AttributeError, match="map_in_processes"):
         create(tmp_path / "new", num_output_shards=NUM_SHARDS, num_workers=None)
 

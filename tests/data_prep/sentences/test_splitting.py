@@ -1,16 +1,14 @@
 """Division of paragraphs into sentences."""
 
 import random
-import sys
 
 import pytest
 
-from bert_tf.errors import InputError
 from data_prep.sentences import splitting
 
 
 def split(text, language="en"):
-    return splitting.split_paragraph(text, language, splitting.load_segmenter())
+    return splitting.split_paragraph(text, language)
 
 
 @pytest.mark.parametrize(("language", "sentences"), [
@@ -60,9 +58,3 @@ def test_no_character_is_lost(monkeypatch):
             sentences = split(text, language)
             assert "".join(sentences).replace(" ", "") == text.replace(" ", "")
             assert all(sentence == sentence.strip() != "" for sentence in sentences)
-
-
-def test_without_sentencex(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sentencex", None)
-    with pytest.raises(InputError, match=r"^splitting sentences requires sentencex; run pip install -e "):
-        splitting.load_segmenter()
