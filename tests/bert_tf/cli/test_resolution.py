@@ -13,7 +13,6 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization import read_vocabulary
 from run.finetuning.settings import FineTuningSettings
-from run.pretraining.settings import PretrainingSettings, RecordSettings
 from run.settings import TrainingSettings
 
 SMALL = BertConfig(8, 6, 2, 3, 7, max_position_embeddings=13, type_vocab_size=5)
@@ -190,14 +189,3 @@ def test_several_runs_share_the_files_of_their_directory(bert):
     model, tokenizer = resolve_fine_tuning({"init_checkpoint": None}, **runs)
     assert (model.bert_config_file, tokenizer.vocab_file) == ("bert/config.json", "bert/vocab.txt")
     assert tokenizer.do_lower_case is False
-
-
-def test_pre_training_requires_a_vocabulary_only_for_dynamic_masking(bert):
-    def resolve_pretraining(masking):
-        return resolve(PretrainingSettings(model=ModelSettings(init_checkpoint="bert"),
-                                           records=RecordSettings(masking=masking)), {"init_checkpoint": "bert"})
-
-    assert resolve_pretraining("dynamic").records.vocab_file == "bert/vocab.txt"
-    (bert / "vocab.txt").unlink()
-    assert resolve_pretraining("static").model.bert_config_file == "bert/config.json"
-    assert resolve_pretraining("static").records.vocab_file is None
