@@ -12,8 +12,11 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization import read_vocabulary
+from data_prep.pretraining import JobSettings
+from data_prep.vocabulary import VocabularySettings
 from run.finetuning.settings import FineTuningSettings
 from run.settings import TrainingSettings
+from tests.settings import resolved
 
 SMALL = BertConfig(8, 6, 2, 3, 7, max_position_embeddings=13, type_vocab_size=5)
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "größe", "##n", "a"]
@@ -131,6 +134,21 @@ def test_a_vocabulary_in_tokenizer_json(bert, capsys):
         assert read_vocabulary(path) == PIECES
     resolve_fine_tuning({"vocab_file": "vocab.txt"})
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("bert")
+def test_notes_on_lines_of_a_vocabulary(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(["a", *PIECES]) + "\n\n")
+    (tmp_path / "text.txt").touch()
+    notes = []
+    resolved(JobSettings("text.txt", "a.tfrecord", "vocab.txt"), announce=notes.append)
+    resolved(VocabularySettings("text.txt", "new.txt", initial_vocab="bert/vocab.txt"), announce=notes.append)
+    resolved(VocabularySettings("text.txt", "vocab.txt"), announce=notes.append)  # It is written.
+    assert notes == [
+        "note: `vocab_file`=vocab.txt: contains duplicates; the ID is that of the last line, as in the original BERT: "
+        "'a' is on line 1, and has the ID 8, of line 9",
+        "note: `vocab_file`=vocab.txt: contains blank lines, which count as IDs, as in the original BERT: line 10 is "
+        "blank"]
 
 
 @pytest.mark.parametrize(("pieces", "message"), [
