@@ -71,7 +71,7 @@ def describe_lines(vocabulary, vocab_size=None):
     first = next((id_ for id_, token in enumerate(vocabulary) if token and ids[token] != id_), None)
     if first is not None:
         token = vocabulary[first]
-        messages.append(f"contains duplicates; the ID is that of the last line, as in the original BERT: {token!r} is "
+        messages.append(f"contains duplicates; their last lines count, as in the original BERT: {token!r} is "
                         f"on line {first + 1}, and has the ID {ids[token]}, of line {ids[token] + 1}")
     if "" in ids:
         messages.append(f"contains blank lines, which count as IDs, as in the original BERT: line "

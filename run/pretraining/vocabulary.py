@@ -69,8 +69,7 @@ def _find_unchanged(known, near):
 def _find_near_checkpoint(model_files):
     """Returns the setting of the first checkpoint of ModelFiles with a vocabulary, and its TokenizerFiles.
 
-    The path of the vocabulary is that of a vocab.txt. Without a checkpoint, or if its tokenizer is unsupported, there
-    are no values.
+    The vocabulary is a vocab.txt. Without a checkpoint, or if its tokenizer is unsupported, all values are None.
     """
     try:
         for place, tokenizer in (model_files.tokenizers if model_files else {}).items():

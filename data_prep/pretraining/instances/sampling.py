@@ -282,14 +282,12 @@ def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
             for j in range(first, stop):
                 buffers.mask_positions[start + count] = find_position(j, first_part, buffers.parts)
                 count += 1
+    random_ids = rules.random_ids
     for i in range(start, start + count):
         replacement = rules.mask_id
         if random_fraction(state) >= rules.mask_fraction:
             is_kept = random_fraction(state) < rules.keep_probability
-            if is_kept:
-                replacement = KEEP
-            else:
-                replacement = rules.random_ids[random_integer(state, 0, len(rules.random_ids) - 1)]
+            replacement = KEEP if is_kept else random_ids[random_integer(state, 0, len(random_ids) - 1)]
         buffers.mask_replacements[i] = replacement
     return count
 

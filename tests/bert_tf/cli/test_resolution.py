@@ -145,7 +145,7 @@ def test_notes_on_lines_of_a_vocabulary(tmp_path):
     resolved(VocabularySettings("text.txt", "new.txt", initial_vocab="bert/vocab.txt"), announce=notes.append)
     resolved(VocabularySettings("text.txt", "vocab.txt"), announce=notes.append)  # It is written.
     assert notes == [
-        "note: `vocab_file`=vocab.txt: contains duplicates; the ID is that of the last line, as in the original BERT: "
+        "note: `vocab_file`=vocab.txt: contains duplicates; their last lines count, as in the original BERT: "
         "'a' is on line 1, and has the ID 8, of line 9",
         "note: `vocab_file`=vocab.txt: contains blank lines, which count as IDs, as in the original BERT: line 10 is "
         "blank"]

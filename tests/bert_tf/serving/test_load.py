@@ -156,7 +156,7 @@ def test_a_vocabulary_with_duplicate_and_blank_lines(get_path, tmp_path):
     export.save(make_servable("masked_lm", tokenizer), str(tmp_path / "served"))
     (tmp_path / "lite.tflite").write_bytes(litert.convert(make_servable(
         "masked_lm", tokenizer, remove_padding=False, static_length=True), lengths=(16,), batch_sizes=(1,)))
-    with pytest.warns(UserWarning) as notes:
+    with pytest.warns(UserWarning, match="contains duplicates") as notes:
         loaded = bert_tf.load(path, **LOAD_OPTIONS["masked_lm"])
     assert [str(note.message) for note in notes if "vocab.txt" in str(note.message)] == [
         f"note: `vocab_file`={path}/vocab.txt: {message}" for message in describe_lines(tokenizer.vocabulary)]

@@ -38,12 +38,12 @@ def test_rejected_vocabularies(tmp_path, content, message):
 
 @pytest.mark.parametrize(("lines", "size", "expected", "messages"), [
     (["the", "cat", "mat", "mat", "dog", "##s", "##s"], 12, [5, 8, 9, 11],
-     ["contains duplicates; the ID is that of the last line, as in the original BERT: 'mat' is on line 8, and has the "
+     ["contains duplicates; their last lines count, as in the original BERT: 'mat' is on line 8, and has the "
       "ID 8, of line 9"]),
     (["the", "cat", "", " \t", "mat", "dog", "##s"], 12, [5, 9, 10, 11],
      ["contains blank lines, which count as IDs, as in the original BERT: line 8 is blank"]),
     (["[SEP]", "[UNK]", "the", "cat", "mat", "dog", "##s", ""], 12, [7, 9, 10, 11],
-     ["contains duplicates; the ID is that of the last line, as in the original BERT: '[UNK]' is on line 2, and has "
+     ["contains duplicates; their last lines count, as in the original BERT: '[UNK]' is on line 2, and has "
       "the ID 6, of line 7", "contains blank lines, which count as IDs, as in the original BERT: line 13 is blank"]),
     (["the", "cat", "mat", "dog", "##s"], 10, [5, 7, 8, 9],
      ["has 10 entries, fewer than vocab_size of the model (12); the model's other IDs are unused"]),

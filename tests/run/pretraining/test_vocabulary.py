@@ -86,8 +86,8 @@ def test_a_vocabulary_that_is_not_found_unchanged(folder, capsys, change):
         (folder / "vocab.txt").write_text(f"{SPECIALS}a\n##c\n")
     settings, notes = resolve(capsys)
     assert settings.tokenizer == TokenizerFiles(None, False)
-    assert notes == (f"note: the vocabulary of the records, {folder}/vocab.txt, is missing or was changed, so it is not "
-                     "saved with the model; set `vocab_file`\n")
+    assert notes == (f"note: the vocabulary of the records, {folder}/vocab.txt, is missing or was changed, so it is "
+                     "not saved with the model; set `vocab_file`\n")
     settings, notes = resolve(capsys, vocab_file="copy.txt")
     assert settings.tokenizer == TokenizerFiles("copy.txt", False)
     shutil.copy("copy.txt", "bert/vocab.txt")
