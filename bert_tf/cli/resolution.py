@@ -94,19 +94,21 @@ def resolve(settings, explicit, model_files, announce):
             "config": read_config(settings.values()[config_name], settings.longest_sequence)})
     for group in settings.groups():
         group.check_files()
-    _announce_vocabulary(settings, ignored, announce)
+    _announce_vocabulary(settings, ignored, model_files, announce)
     return settings
 
 
-def _announce_vocabulary(settings, ignored, announce):
+def _announce_vocabulary(settings, ignored, model_files, announce):
     """Announces unusual lines of the vocabulary that a job reads, and IDs of its model without a token."""
     config = next((group.config for group in settings.groups() if getattr(group, "config", None)), None)
     for field, path in settings.fields():
-        if field.metadata["place"] == places.INPUT_FILE and field.name in VOCABULARIES and path and (
-                field.name not in ignored):
-            with contextlib.suppress(InputError, OSError):  # its reader reports a damaged file
-                for message in describe_lines(read_vocabulary(to_vocab_txt(path)), config and config.vocab_size):
-                    announce(f"note: `{field.name}`={path}: {message}")
+        if field.name not in VOCABULARIES or field.name in ignored or field.metadata["place"] != places.INPUT_FILE:
+            continue
+        with contextlib.suppress(InputError, OSError):  # its reader reports a damaged file
+            path = path or (field.name == "vocab_file" and model_files.vocab_file)
+            vocabulary = read_vocabulary(to_vocab_txt(path)) if path else []
+            for message in describe_lines(vocabulary, path and config and config.vocab_size):
+                announce(f"note: `{field.name}`={path}: {message}")
 
 
 def get_value_sources(settings):
