@@ -74,7 +74,8 @@ def take(batches, count):
 def make_pipelines(folder, settings):
     """Returns dict of name to endless iterator of batches; writes the records into `folder`."""
     generator = np.random.default_rng(SEED)
-    vocabulary = masking.Vocabulary(VOCAB_SIZE, CLS_ID, SEP_ID, MASK_ID, generator.random(VOCAB_SIZE) < CONTINUATIONS)
+    vocabulary = masking.Vocabulary(np.arange(VOCAB_SIZE), CLS_ID, SEP_ID, MASK_ID,
+                                    generator.random(VOCAB_SIZE) < CONTINUATIONS)
     pieces, words = (InstanceSettings(settings.max_seq_length, settings.max_predictions_per_seq,
                                       do_whole_word_mask=whole, masking="dynamic") for whole in (False, True))
     masked_path, unmasked_path = (os.path.join(folder, name) for name in ("masked", "unmasked"))

@@ -194,7 +194,7 @@ def vocabulary():
     """Creates a masking.Vocabulary with the size and shape of BERT-Base's."""
     of_base = masking_benchmark
     continues = np.random.default_rng(SEED).random(of_base.VOCAB_SIZE) < of_base.CONTINUATIONS
-    return masking.Vocabulary(of_base.VOCAB_SIZE, of_base.CLS_ID, of_base.SEP_ID, of_base.MASK_ID, continues)
+    return masking.Vocabulary(np.arange(of_base.VOCAB_SIZE), of_base.CLS_ID, of_base.SEP_ID, of_base.MASK_ID, continues)
 
 
 def write_records(folder, settings, draws_masks):

@@ -8,7 +8,7 @@ tf-models-official (Model Garden), or config.json with model.safetensors of Hugg
   tf1, model_garden   bert_model.ckpt.*, bert_config.json
   huggingface         model.safetensors, config.json
 
-It also contains vocab.txt if the input has one, and for Hugging Face tokenizer_config.json. A fine-tuned model becomes
+It also contains vocab.txt, and the casing in tokenizer_config.json, if the input has them. A fine-tuned model becomes
 the model class of transformers for its task, with its labels. Every tensor keeps its exact values; optimizer state is
 omitted. A run with --lora_rank becomes a plain model with merged adapters. Its input is the run's directory, or its
 initial checkpoint and its adapter file (--adapter). --max_position_embeddings extends the position embeddings.

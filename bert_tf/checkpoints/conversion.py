@@ -1,16 +1,15 @@
 """Converts the weights of a checkpoint from any format to another."""
 
+import dataclasses
 import math
-import os
 
 from bert_tf.checkpoints import adapters, huggingface, model_garden, positions, tf1
 from bert_tf.checkpoints.detection import open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, read_bytes
 from bert_tf.model_folder import TokenizerFiles, find_config, read_config
-from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
-from bert_tf.tokenization.vocabulary import read_vocabulary
+from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
+from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
 
 FORMATS = {"tf1": tf1, "model_garden": model_garden, "huggingface": huggingface}
 
@@ -24,9 +23,9 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
       output: Directory. Existing files with the same names are overwritten.
       output_format: Key of FORMATS.
       config: BertConfig; None for the one next to the checkpoint.
-      vocab_file: Path of a vocab.txt to copy to `output`, or None.
+      vocab_file: Path of a vocab.txt or tokenizer.json, whose vocabulary is written to `output`, or None.
       task: bert_tf.model_folder.Task of the fine-tuned model, for Hugging Face's format, or None.
-      tokenizer: bert_tf.model_folder.TokenizerFiles with the casing, for Hugging Face's format; None if unknown.
+      tokenizer: bert_tf.model_folder.TokenizerFiles with the casing to write to `output`; None if unknown.
       adapter: Path of a file of adapters that were trained on this checkpoint, to merge into it, or None.
       max_position_embeddings: int. Larger number of position embeddings; None to keep the checkpoint's.
       position_extension: str. Method to extend them, one of bert_tf.checkpoints.positions.EXTENSIONS.
@@ -55,17 +54,19 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
         _check_vocabulary(vocab_file, config)
 
     writer = FORMATS[output_format]
-    format_options = {}
+    format_options, tokenizer_settings = {}, {}
     if writer is huggingface:
         try:
             huggingface.get_model_settings(checkpoint.tensors, task)
         except InputError as error:
             raise InputError(f"{checkpoint.path}: {error}") from error
-        format_options = {"task": task, "tokenizer": (tokenizer or TokenizerFiles()) if vocab_file else None}
+        format_options = {"task": task}
+        if vocab_file:
+            tokenizer_settings = {"model_max_length": config.max_position_embeddings,
+                                  "tokenizer_class": "BertTokenizer"}
     left_out = writer.write(output, checkpoint.tensors, config, **format_options)
-    if vocab_file:
-        with new_file(os.path.join(output, VOCABULARY_NAME), "wb") as file:
-            file.write(read_bytes(vocab_file))
+    tokenizer = dataclasses.replace(tokenizer or TokenizerFiles(), vocab_file=vocab_file)
+    save_tokenizer(output, tokenizer, **tokenizer_settings)
     shapes = [tensor.shape for name, tensor in checkpoint.tensors.items() if name not in left_out]
     return [f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} tensors, "
             f"{sum(map(math.prod, shapes)):,} parameters",
@@ -74,7 +75,7 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
 
 def _check_vocabulary(vocab_file, config):
     """Raises InputError if a vocabulary has more entries than the model."""
-    entries = len(read_vocabulary(vocab_file))
+    entries = count_ids(read_vocabulary(to_vocab_txt(vocab_file)))
     if entries > config.vocab_size:
         raise InputError(f"`vocab_file`={vocab_file}: has {entries} entries, but the model has {config.vocab_size}; "
                          "set the vocabulary of the model")

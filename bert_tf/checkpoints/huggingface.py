@@ -25,7 +25,6 @@ from bert_tf.files import exists, local_copy, new_files, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME, from_bert
 from bert_tf.model_folder import Task, check_loadable
 from bert_tf.model_folder.tasks import generic_labels, get_task_settings
-from bert_tf.model_folder.tokenizers import TOKENIZER_CONFIG_NAME
 from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
 from bert_tf.tasks import KINDS, Classifier
 
@@ -108,7 +107,7 @@ def read_config(folder):
         raise InputError(f"{path}: {error}") from error
 
 
-def write(folder, tensors, config, task=None, tokenizer=None):
+def write(folder, tensors, config, task=None):
     """Writes model.safetensors and config.json like the save_pretrained method of transformers.
 
     Args:
@@ -118,7 +117,6 @@ def write(folder, tensors, config, task=None, tokenizer=None):
       task: bert_tf.model_folder.Task of a fine-tuned model, which determines the class and the labels in config.json.
         None derives the class from the heads: BertModel without a head; for a classifier's head, which is also that of
         a token classifier, BertForSequenceClassification with generic label names.
-      tokenizer: bert_tf.model_folder.TokenizerFiles with the casing to write to tokenizer_config.json, or None.
 
     Returns:
       Tuple of str. Sorted names of tensors that the format does not support, since no BERT model has them.
@@ -144,8 +142,6 @@ def write(folder, tensors, config, task=None, tokenizer=None):
         except safetensors.SafetensorError as error:  # a full disk, for example
             raise OSError(f"{os.path.join(folder, WEIGHTS_NAME)}: cannot be written: {error}") from error
         shutil.copymode(config_path, weights_path)  # safetensors makes its file readable only by the owner
-        if tokenizer is not None:
-            _write_json(os.path.join(unfinished, TOKENIZER_CONFIG_NAME), _tokenizer_config(tokenizer, config))
     return left_out
 
 
@@ -272,13 +268,6 @@ def get_model_settings(tensors, task):
     if (len(task.labels) or 1) != outputs:
         raise InputError(f"the task has {len(task.labels)} labels, but the model has {outputs} outputs")
     return get_task_settings(task)
-
-
-def _tokenizer_config(tokenizer, config):
-    """Returns the dict of a tokenizer_config.json, without casing if it is unknown."""
-    values = {"model_max_length": config.max_position_embeddings, "tokenizer_class": "BertTokenizer",
-              "strip_accents": tokenizer.strip_accents}
-    return values if tokenizer.do_lower_case is None else values | {"do_lower_case": tokenizer.do_lower_case}
 
 
 def _write_json(path, values):

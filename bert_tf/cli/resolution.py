@@ -21,10 +21,12 @@ from bert_tf.model_folder import read_config as read_config_file
 from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
 from bert_tf.model_folder.model_files import to_vocab_txt
 from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
+from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
 CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
+VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
 RUN = "output_dir"  # the setting of a run to resume or use; other places contain checkpoints
 RUNS = ("checkpoint", "run_1/checkpoint")  # Files that identify the directory of a run, or of several runs of a task.
 # Names of the files that can contain a setting, for error messages.
@@ -92,7 +94,21 @@ def resolve(settings, explicit, model_files, announce):
             "config": read_config(settings.values()[config_name], settings.longest_sequence)})
     for group in settings.groups():
         group.check_files()
+    _announce_vocabulary(settings, ignored, model_files, announce)
     return settings
+
+
+def _announce_vocabulary(settings, ignored, model_files, announce):
+    """Announces unusual lines of the vocabulary that a job reads, and IDs of its model without a token."""
+    config = next((group.config for group in settings.groups() if getattr(group, "config", None)), None)
+    for field, path in settings.fields():
+        if field.name not in VOCABULARIES or field.name in ignored or field.metadata["place"] != places.INPUT_FILE:
+            continue
+        with contextlib.suppress(InputError, OSError):  # its reader reports a damaged file
+            path = path or (field.name == "vocab_file" and model_files.vocab_file)
+            vocabulary = read_vocabulary(to_vocab_txt(path)) if path else []
+            for message in describe_lines(vocabulary, path and config and config.vocab_size):
+                announce(f"note: `{field.name}`={path}: {message}")
 
 
 def get_value_sources(settings):

@@ -15,7 +15,7 @@ from bert_tf.huggingface_config import CONFIG_NAME as HUGGING_FACE_NAME
 from bert_tf.model_folder import saved_models
 from bert_tf.model_folder.places import find_file, list_files
 from bert_tf.model_folder.weights import is_hugging_face, weights_in
-from bert_tf.tokenization.vocabulary import read_vocabulary
+from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
 
 ORIGINAL_NAME = "bert_config.json"
 GARDEN_NAME = "params.yaml"
@@ -78,7 +78,7 @@ def read_config(path):
 
 def check_vocabulary(config_file, vocab_file, name):
     """Raises InputError about a vocabulary if it has more entries than the model of the config next to it."""
-    entries, config = len(read_vocabulary(vocab_file)), read_config(config_file)
+    entries, config = count_ids(read_vocabulary(vocab_file)), read_config(config_file)
     if entries > config.vocab_size:
         raise InputError(f"{name}: has {entries} entries, but {config_file} has vocab_size {config.vocab_size}, so "
                          "they belong to different models; set the correct files explicitly")

@@ -8,14 +8,16 @@ Each is searched on first use, so that damage in an unused file is not an error.
 import atexit
 import dataclasses
 import functools
+import json
 import os
 import shutil
 import tempfile
 
-from bert_tf.files import exists
+from bert_tf.files import exists, new_file, read_bytes
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.configs import find_config
 from bert_tf.model_folder.tokenizers import (
+    TOKENIZER_CONFIG_NAME,
     TOKENIZER_NAME,
     VOCABULARY_NAME,
     TokenizerFiles,
@@ -81,6 +83,32 @@ class ModelFiles:
     def _find_each(self, find_one):
         found = {name: find_one(path) for name, path in self.places.items()}
         return {name: each for name, each in found.items() if each is not None}
+
+
+def save_tokenizer(folder, tokenizer, **settings):
+    """Writes vocab.txt and tokenizer_config.json, so that the next job finds both next to the model.
+
+    Args:
+      folder: Path of an existing directory.
+      tokenizer: TokenizerFiles. Unknown parts of it are not written.
+      **settings: Further settings of tokenizer_config.json.
+    """
+    for name, content in to_saved_files(tokenizer, **settings).items():
+        path = os.path.join(folder, name)
+        if not (exists(path) and read_bytes(path) == content):
+            with new_file(path, "wb") as file:
+                file.write(content)
+
+
+def to_saved_files(tokenizer, **settings):
+    """Returns the files of `save_tokenizer`: dict of name to bytes."""
+    saved = {VOCABULARY_NAME: read_bytes(to_vocab_txt(tokenizer.vocab_file))} if tokenizer.vocab_file else {}
+    if tokenizer.do_lower_case is not None:
+        settings |= {"do_lower_case": tokenizer.do_lower_case}
+    if settings:
+        settings |= {"strip_accents": tokenizer.strip_accents}
+        saved[TOKENIZER_CONFIG_NAME] = f"{json.dumps(settings, indent=2, sort_keys=True)}\n".encode()
+    return saved
 
 
 def to_vocab_txt(path):

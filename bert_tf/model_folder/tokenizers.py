@@ -54,10 +54,11 @@ def find_tokenizer(checkpoint):
     Raises:
       InputError: If a file is corrupted, or if this project does not support the tokenizer, with the path.
     """
-    vocab_file = find_vocabulary(checkpoint)
+    vocab_file, strip_accents = find_vocabulary(checkpoint), None
     for name, read in _CASINGS.items():
         path = find_file(checkpoint, name)
-        do_lower_case, strip_accents = read(path) if path else (None, None)
+        do_lower_case, accents = read(path) if path else (None, None)
+        strip_accents = accents if strip_accents is None else strip_accents  # Can be in another file.
         if do_lower_case is not None:
             break
     else:
@@ -65,6 +66,8 @@ def find_tokenizer(checkpoint):
         garden = find_file(checkpoint, GARDEN_NAME)
         if path is None and garden:
             path, do_lower_case = garden, read_garden_casing(garden)
+    if do_lower_case is None and strip_accents is not None:
+        path, do_lower_case = find_file(checkpoint, TOKENIZER_CONFIG_NAME), True  # The default of transformers.
     if do_lower_case is None:
         return TokenizerFiles(vocab_file)
     return TokenizerFiles(vocab_file, do_lower_case, None if strip_accents == do_lower_case else strip_accents, path)

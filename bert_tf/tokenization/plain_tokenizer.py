@@ -16,7 +16,7 @@ from bert_tf.tokenization.unicode_rules import (
     lower,
     remove_accents,
 )
-from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
+from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR, index_tokens
 from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, split_chunk
 
 CACHED_CHUNKS = 1 << 15  # about 10 MB
@@ -33,9 +33,9 @@ class PlainTokenizer:
     def __init__(self, vocabulary, lower_case=True, strip_accents=None):
         """Args: vocabulary: list of str, from `read_vocabulary`; for the others, see BertTokenizer."""
         self.vocabulary = vocabulary
-        self._ids = {piece: id_ for id_, piece in enumerate(vocabulary)}
+        self._ids = index_tokens(vocabulary)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
-            self._ids.__getitem__, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
+            self._ids.__getitem__, SPECIAL_PIECES)
         self._lower_case = bool(lower_case)
         self._strip_accents = self._lower_case if strip_accents is None else bool(strip_accents)
         self._longest = max(map(len, vocabulary))

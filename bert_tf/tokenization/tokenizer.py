@@ -15,7 +15,14 @@ from bert_tf.errors import InputError
 from bert_tf.tokenization import model_inputs, windows
 from bert_tf.tokenization.offsets import characters_before
 from bert_tf.tokenization.unicode_rules import UNICODE_VERSION
-from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, check_casing, read_vocabulary
+from bert_tf.tokenization.vocabulary import (
+    SPECIAL_PIECES,
+    SUFFIX_INDICATOR,
+    check_casing,
+    count_ids,
+    index_tokens,
+    read_vocabulary,
+)
 from bert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 __all__ = ["UNICODE_VERSION", "BertTokenizer", "TokensWithOffsets", "check_casing"]
@@ -47,8 +54,8 @@ class BertTokenizer(tf.Module):
       vocab_file: str. Path of the vocabulary file.
       lower_case: bool. Whether text is lowercased.
       strip_accents: bool. Whether accents are removed from text.
-      vocabulary: List of str. Token of each ID.
-      vocab_size: int. Number of tokens in the vocabulary.
+      vocabulary: List of str. Token of each ID; see `vocabulary.read_vocabulary`.
+      vocab_size: int. Number of IDs that a model requires; see `vocabulary.count_ids`.
       pad_id, unk_id, cls_id, sep_id, mask_id: int. IDs of the special tokens.
     """
 
@@ -72,9 +79,9 @@ class BertTokenizer(tf.Module):
         self.strip_accents = self.lower_case if strip_accents is None else bool(strip_accents)
         pieces = read_vocabulary(vocab_file)
         self._vocabulary = lambda: pieces  # As an attribute of a tf.Module, a list would be wrapped and tracked.
-        self.vocab_size = len(pieces)
+        self.vocab_size = count_ids(pieces)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
-            pieces.index, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
+            index_tokens(pieces).get, SPECIAL_PIECES)
         self._wordpiece = WordPieceTokenizer(pieces, "[UNK]", self.lower_case, self.strip_accents)
         with tf.init_scope():
             self._piece_table = tf.constant(pieces)

@@ -24,34 +24,62 @@ _CASED_MODELS = ("cased", "multi_cased")
 def read_vocabulary(path, name=None):
     """Reads and checks a vocabulary file.
 
-    White space around a token is removed, as in the original's `load_vocab`.
+    White space around a token is removed, as in the original's `load_vocab`. Blank and duplicate lines count; see
+    `index_tokens`.
 
     Args:
       path: Path of a UTF-8 text file, local or remote.
       name: str. Name of the file in error messages; defaults to `path`.
 
     Returns:
-      List of str. Token of each ID.
+      List of str. Token of each ID, "" for a blank line.
 
     Raises:
-      InputError: If a line is not UTF-8, is blank, is a duplicate, or is over MAX_PIECE_BYTES, with file and line; if
-        the file is empty or lacks one of SPECIAL_PIECES, with the file.
+      InputError: If a line is not UTF-8 or is over MAX_PIECE_BYTES, with file and line; if the file is empty or lacks
+        one of SPECIAL_PIECES, with the file.
       OSError: If the file cannot be read.
     """
     content, path = read_bytes(path), name or path
-    lines = {}
-    for number, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else (), 1):
-        piece = _piece(line, f"{path}, line {number}")
-        if lines.setdefault(piece, number) != number:
-            raise InputError(f"{path}, line {number}: {piece!r} is already on line {lines[piece]}; "
-                             "entries must be unique")
-    if not lines:
+    vocabulary = [_piece(line, f"{path}, line {number}")
+                  for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), 1)]
+    if not any(vocabulary):
         raise InputError(f"{path}: is empty; a vocabulary has one token per line")
-    missing = [piece for piece in SPECIAL_PIECES if piece not in lines]
+    known = set(vocabulary)
+    missing = [piece for piece in SPECIAL_PIECES if piece not in known]
     if missing:
-        raise InputError(f"{path}: has no line {', '.join(missing)} among its {len(lines)} lines; BERT requires all of "
-                         f"{', '.join(SPECIAL_PIECES)}")
-    return list(lines)
+        raise InputError(f"{path}: has no line {', '.join(missing)} among its {len(vocabulary)} lines; BERT requires "
+                         f"all of {', '.join(SPECIAL_PIECES)}")
+    return vocabulary
+
+
+def index_tokens(vocabulary):
+    """Returns the dict of the original's `load_vocab` for a list of tokens: token to ID, the last one of duplicates."""
+    return {token: id_ for id_, token in enumerate(vocabulary)}
+
+
+def count_ids(vocabulary):
+    """Returns the number of IDs that a model requires for a list of tokens, without blank lines at the end."""
+    return max((id_ for id_, token in enumerate(vocabulary) if token), default=-1) + 1
+
+
+def describe_lines(vocabulary, vocab_size=None):
+    """Returns messages about duplicate and blank lines, and about IDs of a model without a token: list of str.
+
+    `vocab_size`: int. Number of IDs of the model, or None.
+    """
+    ids, messages = index_tokens(vocabulary), []
+    first = next((id_ for id_, token in enumerate(vocabulary) if token and ids[token] != id_), None)
+    if first is not None:
+        token = vocabulary[first]
+        messages.append(f"contains duplicates; their last lines count, as in the original BERT: {token!r} is "
+                        f"on line {first + 1}, and has the ID {ids[token]}, of line {ids[token] + 1}")
+    if "" in ids:
+        messages.append(f"contains blank lines, which count as IDs, as in the original BERT: line "
+                        f"{vocabulary.index('') + 1} is blank")
+    if vocab_size and count_ids(vocabulary) < vocab_size:
+        messages.append(f"has {count_ids(vocabulary):,} entries, fewer than vocab_size of the model ({vocab_size:,}); "
+                        "the model's other IDs are unused")
+    return messages
 
 
 def _piece(line, place):
@@ -62,10 +90,7 @@ def _piece(line, place):
                          "save the vocabulary as UTF-8") from error
     if text.startswith(_BYTE_ORDER_MARK) and text != _BYTE_ORDER_MARK:
         raise InputError(f"{place}: begins with a byte-order mark; save the file as UTF-8 without one")
-    # A line with only a space character of another alphabet is an entry that never matches, not a blank line.
-    piece = text.strip() or text.strip(" \t\r")
-    if not piece:
-        raise InputError(f"{place}: is blank; a vocabulary has one token per line")
+    piece = text.strip()
     if len(piece.removeprefix(SUFFIX_INDICATOR).encode()) > MAX_PIECE_BYTES:
         raise InputError(f"{place}: the token has {len(piece.encode())} bytes; the maximum is {MAX_PIECE_BYTES}")
     return piece

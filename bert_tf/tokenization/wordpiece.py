@@ -21,7 +21,7 @@ import tensorflow_text as tf_text
 from bert_tf.tokenization import normalizer_model, ragged, unicode_rules
 from bert_tf.tokenization.offsets import across_rows, characters_before, source_spans, whole_characters
 from bert_tf.tokenization.unicode_rules import LATER_CHARACTERS
-from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
+from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, index_tokens
 
 MAX_CHARACTERS_PER_WORD = 200  # The original's max_input_chars_per_word.
 
@@ -43,21 +43,22 @@ class WordPieceTokenizer(tf.Module):
         """Builds the models of both kernels.
 
         Args:
-          vocabulary: List of str. Token of each ID.
+          vocabulary: List of str. Token of each ID. For duplicates, the last ID is used.
           unknown_piece: str. Token in `vocabulary` for words that cannot be split into tokens.
           lower_case: bool. See BertTokenizer.
           strip_accents: bool. Equal to `lower_case` in the original.
         """
         super().__init__()
+        known = index_tokens(vocabulary)
         self._strip_accents = strip_accents
         self._has_final_sigma = lower_case and strip_accents  # Otherwise, as in Hugging Face, Σ is an ordinary letter.
         with tf.init_scope():
             self._normalizer = _normalizer(_character_model(lower_case, strip_accents))
-            self._pieces = _wordpiece([_normalize_piece(piece, id_) for id_, piece in enumerate(vocabulary)],
-                                      unknown_piece)
+            self._pieces = _wordpiece([_normalize_piece(piece if known[piece] == id_ else "", id_)
+                                       for id_, piece in enumerate(vocabulary)], unknown_piece)
             self._words = _wordpiece([unknown_piece], unknown_piece)
             self._mark_separator = _normalizer(_mark_model()) if strip_accents else None
-        self._unknown_id = vocabulary.index(unknown_piece)
+        self._unknown_id = known[unknown_piece]
         # Graphs call functions that are traced once: tracing takes half a second, and an export has several texts. They
         # are inside lambdas, since a SavedModel would export functions that are attributes of a tf.Module.
         in_graph = {function: tf.function(function, [tf.TensorSpec([None], tf.string)], autograph=False)
@@ -196,10 +197,11 @@ def _mark_model():
 
 
 def _normalize_piece(piece, id_):
-    """Converts a token to the form in which FastWordpieceTokenizer finds it in normalized text."""
+    """Converts a token to the form in which FastWordpieceTokenizer finds it in normalized text; "" is never found."""
     # Later characters are not printable in Unicode 14.0.
-    if not piece.isprintable() or " " in piece or "\ufffd" in piece or not LATER_CHARACTERS.isdisjoint(piece):
-        if any(map(unicode_rules.is_dropped, piece)) or any(map(unicode_rules.is_whitespace, piece)):
+    if not piece or not piece.isprintable() or " " in piece or "\ufffd" in piece or (
+            not LATER_CHARACTERS.isdisjoint(piece)):
+        if not piece or any(map(unicode_rules.is_dropped, piece)) or any(map(unicode_rules.is_whitespace, piece)):
             # Cleaned text never contains such a token. The kernel would find it across words, but skips tokens with
             # punctuation inside.
             return f"\n[{id_}]"

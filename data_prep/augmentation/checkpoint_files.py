@@ -4,7 +4,7 @@ from bert_tf import model_folder
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.model_folder.tokenizers import TOKENIZER_NAME
-from bert_tf.tokenization import read_vocabulary
+from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
 
 
 def read(settings):
@@ -30,10 +30,12 @@ def read(settings):
     config = model_folder.read_config(config_file)
     is_json = vocab_file.endswith(TOKENIZER_NAME)
     vocabulary = model_folder.read_tokenizer_json_vocabulary(vocab_file) if is_json else read_vocabulary(vocab_file)
-    if len(vocabulary) > config.vocab_size:
-        raise InputError(f"`vocab_file`={vocab_file}: has {len(vocabulary)} entries, but the model has "
+    if count_ids(vocabulary) > config.vocab_size:
+        raise InputError(f"`vocab_file`={vocab_file}: has {count_ids(vocabulary)} entries, but the model has "
                          f"{config.vocab_size}")
-    if settings.do_lower_case is not None:
-        return config, vocabulary, settings.do_lower_case, None
-    lower_case = True if tokenizer.do_lower_case is None else tokenizer.do_lower_case
-    return config, vocabulary, lower_case, tokenizer.strip_accents
+    casings = settings.do_lower_case, tokenizer.do_lower_case, True
+    lower_case = next(each for each in casings if each is not None)
+    strip_accents = settings.strip_accents
+    if strip_accents is None and lower_case == casings[1]:  # Otherwise, the directory's belongs to another casing.
+        strip_accents = tokenizer.strip_accents
+    return config, vocabulary, lower_case, strip_accents

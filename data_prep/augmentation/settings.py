@@ -35,6 +35,8 @@ class AugmentationSettings(Settings):
                                      place=places.INPUT_FILE)
     do_lower_case: bool | None = setting(
         None, "Lowercase the text. Defaults to the setting in the checkpoint's directory, otherwise to true.")
+    strip_accents: bool | None = setting(
+        None, "Strip accents. Defaults to the setting in the checkpoint's directory, otherwise to --do_lower_case.")
     copies: int = setting(20, "Copies of each row; duplicates are omitted.", lower=1, upper=1000)
     replace_probability: float = setting(0.4, "Probability of replacing a word in a copy.", lower=1e-6, upper=1.0)
     num_candidates: int = setting(15, "Replacements to propose for each word; all are equally likely.",

@@ -17,6 +17,7 @@ import os
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.files import (
+    absolute,
     exists,
     is_file,
     is_remote,
@@ -24,7 +25,6 @@ from bert_tf.files import (
     modified_ns,
     new_file,
     open_bytes,
-    read_bytes,
     read_json,
     read_json_object,
     remove,
@@ -38,14 +38,18 @@ READ_BYTES = 1 << 22
 
 
 def describe(input_files, flags, vocab_file=None):
-    """Describes the inputs of an output: dict of "flags", "vocabulary" (SHA-256), and "inputs" (path, size, time each).
+    """Describes the inputs of an output as a dict.
+
+    Its keys are "flags", "vocabulary" (SHA-256), "vocab_file" (path), and "inputs" (path, size, time each).
 
     Args:
       input_files: List of paths, in order.
       flags: Dict of flag to value, for all flags that affect the output.
-      vocab_file: Path of the vocabulary. If None, the result has no "vocabulary".
+      vocab_file: Path of the vocabulary. If None, the result has no "vocabulary" and no "vocab_file".
     """
-    vocabulary = {"vocabulary": hashlib.sha256(read_bytes(vocab_file)).hexdigest()} if vocab_file else {}
+    vocabulary = {}
+    if vocab_file:
+        vocabulary = {"vocabulary": compute_digest(vocab_file), "vocab_file": absolute(vocab_file)}
     inputs = []
     for path in input_files:
         inputs.append({"path": path if is_remote(path) else os.path.realpath(path),
@@ -185,7 +189,8 @@ def _is_manifest(content, count_names):
 
     return (has(content, "format", "made_from", "shards") and content["format"] == FORMAT
             and isinstance(content["made_from"], dict)
-            and has({"vocabulary": None, **content["made_from"]}, "flags", "vocabulary", "inputs")
+            and has({"vocabulary": None, "vocab_file": None, **content["made_from"]}, "flags", "vocabulary",
+                    "vocab_file", "inputs")
             and isinstance(content["made_from"]["flags"], dict) and isinstance(content["made_from"]["inputs"], list)
             and all(isinstance(file, dict) and isinstance(file.get("path"), str)
                     for file in content["made_from"]["inputs"])
@@ -228,7 +233,7 @@ def _compute_sample_digest(path):
     return digest.hexdigest()
 
 
-def _compute_digest(path):
+def compute_digest(path):
     """Computes the SHA-256 of a file."""
     digest = hashlib.sha256()
     with open_bytes(path) as file:
@@ -237,7 +242,7 @@ def _compute_digest(path):
     return digest.hexdigest()
 
 
-_DIGESTS = {"sha256": _compute_digest, "sample": _compute_sample_digest}
+_DIGESTS = {"sha256": compute_digest, "sample": _compute_sample_digest}
 
 
 def _find_differences(old, new, later_defaults):

@@ -41,7 +41,8 @@ class WordCounts:
     num_garbled: int = 0
 
 
-def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_000, show_progress=False):
+def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_000, show_progress=False,
+                strip_accents=None):
     """Counts the words and characters of text files.
 
     Memory is bounded by `max_distinct_words` (about 150 bytes each) and by the blocks in flight, not by the size of
@@ -51,10 +52,11 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
 
     Args:
       paths: List of paths of UTF-8 text files. Files whose name ends in .gz are decompressed.
-      lower_case: bool. Whether to lowercase and strip accents, as for an uncased model.
+      lower_case: bool. Whether to lowercase the text, as for an uncased model.
       num_workers: int. Number of processes. Defaults to one per core.
       max_distinct_words: int. Maximum number of distinct words in memory.
       show_progress: bool. Whether to draw a progress bar on standard error.
+      strip_accents: bool. Whether to remove accents. Defaults to `lower_case`.
 
     Returns:
       WordCounts.
@@ -66,7 +68,7 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
     progress = tqdm(total=sum(map(files.size, paths)), desc="counting words", unit="B", unit_scale=True,
                     disable=not show_progress)
     with progress:
-        for block_words, compressed_size, garbled in _count_blocks(paths, lower_case, num_workers):
+        for block_words, compressed_size, garbled in _count_blocks(paths, lower_case, strip_accents, num_workers):
             for word, count in block_words.items():
                 for character in word:
                     characters[character] += count
@@ -88,10 +90,11 @@ def _drop_rarest(words, limit):
     return sum(words.pop(word) for word in by_count[limit // 2:])
 
 
-def _count_blocks(paths, lower_case, num_workers):
+def _count_blocks(paths, lower_case, strip_accents, num_workers):
     """Yields (words of a block, bytes read from the file for it, garbled lines in it) in the order of the text."""
     num_workers = num_workers or os.cpu_count()
-    count = functools.partial(_count_block, lower_case=lower_case)
+    strip_accents = lower_case if strip_accents is None else strip_accents
+    count = functools.partial(_count_block, lower_case=lower_case, strip_accents=strip_accents)
     blocks = _read_blocks(paths)
     if num_workers == 1 or sum(map(files.size, paths)) <= BLOCK_BYTES:
         for block in blocks:
@@ -150,7 +153,7 @@ def _split_stream(stream, file, path):
             return
 
 
-def _count_block(block, lower_case):
+def _count_block(block, lower_case, strip_accents):
     """Returns dict of word to occurrences, in the order of first occurrence; size_in_file; number of garbled lines."""
     decoder = files.LineDecoder()
     text = decoder(block.text)
@@ -159,7 +162,7 @@ def _count_block(block, lower_case):
         text = "\n".join(map(decoder, block.text.split(b"\n")))
     counts = collections.Counter()
     for chunk, count in collections.Counter(chunks(text)).items():
-        for word in split_chunk(chunk, lower_case, lower_case):
+        for word in split_chunk(chunk, lower_case, strip_accents):
             counts[word] += count
     short_words = {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}
     return short_words, block.size_in_file, decoder.num_garbled

@@ -33,7 +33,7 @@ def run(settings):
     if settings.initial_vocab is not None:
         initial = read_initial_vocabulary(settings.initial_vocab, settings.vocab_size)
     counts = count_words(input_files, settings.do_lower_case, settings.num_workers, settings.max_distinct_words,
-                         show_progress=True)
+                         show_progress=True, strip_accents=settings.strip_accents)
     if not counts.words:
         raise InputError(f"`input_file`={settings.input_file}: contains no words")
     if counts.num_garbled:

@@ -4,6 +4,7 @@ import dataclasses
 
 from bert_tf.cli import places
 from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
 
 DEFAULT_VOCAB_SIZE = 30522  # The original BERT-Base, Uncased.
 DEFAULT_NUM_UNUSED = 99  # The original vocabularies have 99 before [UNK], so [UNK] has ID 100.
@@ -27,6 +28,8 @@ class VocabularySettings(Settings):
         None, f"Number of entries, the same as vocab_size of the model. Defaults to {DEFAULT_VOCAB_SIZE}, or with "
               "`initial_vocab` to its size.", lower=1, most=MOST_ENTRIES)
     do_lower_case: bool = setting(True, "Lowercase the text and strip accents. Use the same value in all later steps.")
+    strip_accents: bool | None = setting(
+        None, "Strip accents. Defaults to --do_lower_case. Use the same value in all later steps.")
     min_count: int = setting(2, "Minimum count of words and tokens to learn.", lower=1)
     min_character_count: int | None = setting(
         None, "Minimum count of characters that become entries; words with rarer characters are [UNK]. Defaults to "
@@ -41,3 +44,8 @@ class VocabularySettings(Settings):
     max_distinct_words: int = setting(
         5_000_000, "Maximum number of distinct words in memory, about 150 bytes each; beyond it, the rarest words are "
                    "dropped.", lower=1000)
+
+    def check(self):
+        """See Settings."""
+        if self.initial_vocab == "":
+            raise InputError("is empty; set the path of a vocabulary, or omit it", "initial_vocab", "")

@@ -105,9 +105,10 @@ class GeneralSettings(PretrainingSettings):
             raise InputError("only works with run_distillation", "replacing_rate", self.losses.replacing_rate)
 
     def add_file_values(self):
-        """See Settings. Raises InputError for an invalid student."""
-        teacher = read_config(self.model.bert_config_file, 1)
-        return dataclasses.replace(self, teacher_config=teacher, model=build_student_settings(self.student, teacher))
+        """See Settings. Also raises InputError for an invalid student."""
+        settings, teacher = super().add_file_values(), read_config(self.model.bert_config_file, 1)
+        return dataclasses.replace(settings, teacher_config=teacher,
+                                   model=build_student_settings(self.student, teacher))
 
     def check_files(self):
         """See Settings. Also raises InputError if a student and a teacher cannot be compared."""

@@ -17,7 +17,7 @@ from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
-from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder import TokenizerFiles, task_metadata
 from bert_tf.run_state import RunState, fingerprint
 from run.compression.distillation_settings import check_sizes
 from run.compression.selection import count_encoder_flops, select
@@ -206,7 +206,7 @@ class _Pruning:
         settings = dataclasses.replace(
             task.settings, model=ModelSettings(init_checkpoint=model.path),
             training=dataclasses.replace(task.settings.training, output_dir=folder))
-        model_files.save_run_files(folder, model.config, settings.tokenizer.vocab_file)
+        model_files.save_run_files(folder, model.config, TokenizerFiles(settings.tokenizer.vocab_file))
         task_metadata.keep(folder, task.metadata)
         shared = runs.RunContext(self._strategy, model.config, task, self._techniques)
         trained = runs.run_once(settings, shared)

@@ -43,7 +43,7 @@ def find_used_ids(corpus, tokenizer):
     Raises:
       InputError: If a file does not exist; names `prune_vocabulary` and the file.
     """
-    used = np.zeros(tokenizer.vocab_size, bool)
+    used = np.zeros(len(tokenizer.vocabulary), bool)
     for path in corpus:
         paths.check_file("prune_vocabulary", path)
         decoder = files.LineDecoder()

@@ -78,8 +78,7 @@ def fill_masks(folder):
     """Predicts words of held-out sentences with the pre-trained model."""
     announce("Masked words of held-out sentences")
     texts, hidden_words = zip(*masked_sentences(os.path.join(folder, "held_out.txt")), strict=True)
-    run_script("run.fill_mask", folder, bert_config_file="bert_config.json", vocab_file="vocab.txt",
-               init_checkpoint="pretrained", max_seq_length=MAX_SEQ_LENGTH, text=texts)
+    run_script("run.fill_mask", folder, init_checkpoint="pretrained", max_seq_length=MAX_SEQ_LENGTH, text=texts)
     print(f"masked words: {', '.join(hidden_words)}")
 
 
@@ -97,16 +96,15 @@ def fine_tune(folder, num_train_epochs):
     """Fine-tunes the pre-trained model to classify sentences by chapter, and evaluates it on held-out sentences."""
     announce("Fine-tuning: which chapter is a sentence from?")
     run_script("run.run_classifier", folder, task_name="own", text_a_column="sentence", data_dir="task",
-               vocab_file="vocab.txt", bert_config_file="bert_config.json", init_checkpoint="pretrained",
-               output_dir="classifier", do_train=True, do_eval=True, max_seq_length=MAX_SEQ_LENGTH,
-               learning_rate=3e-4, num_train_epochs=num_train_epochs, eval_batch_size=32)
+               init_checkpoint="pretrained", output_dir="classifier", do_train=True, do_eval=True,
+               max_seq_length=MAX_SEQ_LENGTH, learning_rate=3e-4, num_train_epochs=num_train_epochs,
+               eval_batch_size=32)
 
 
 def serve(folder):
     """Exports the classifier to a SavedModel, and queries it in a process that does not import this project."""
     announce("Export, and a process that imports only TensorFlow and TensorFlow Text")
-    run_script("run.export_saved_model", folder, bert_config_file="bert_config.json", vocab_file="vocab.txt",
-               init_checkpoint="classifier", export_dir="served", max_seq_length=MAX_SEQ_LENGTH)
+    run_script("run.export_saved_model", folder, init_checkpoint="classifier", export_dir="served")
     with open(os.path.join(folder, "task", "dev.tsv"), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file.readlines()[1:]]
     rows = rows[:: len(rows) // SERVED_SENTENCES][:SERVED_SENTENCES]

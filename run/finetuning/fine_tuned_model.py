@@ -13,14 +13,14 @@ from bert_tf.compression.importance import importance
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder import TokenizerFiles, task_metadata
+from bert_tf.model_folder.model_files import save_tokenizer
 from bert_tf.run_state import RUN_FILE
 from run.arrays.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings
 from run.tasks import TASKS
 from run.tasks.base import Task
 from run.training.host_batches import WHOLE
-from run.training.model_files import VOCAB_FILE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,8 +103,7 @@ class FineTunedModel:
         files.make_dirs(folder)
         task_metadata.keep(folder, self.task.metadata)
         write_json(os.path.join(folder, RUN_FILE), self.task.resume_settings)
-        with files.new_file(os.path.join(folder, VOCAB_FILE), "wb") as file:
-            file.write(files.read_bytes(self.task.settings.tokenizer.vocab_file))
+        save_tokenizer(folder, TokenizerFiles(self.task.settings.tokenizer.vocab_file))
         FORMATS["tf1"].write(folder, tensors, config)
         return dataclasses.replace(self, path=folder, config=config)
 

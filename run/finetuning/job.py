@@ -18,7 +18,7 @@ from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.files import absolute, exists, folder_for, lock_output
-from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder import TokenizerFiles, task_metadata
 from bert_tf.run_state import RunState, fingerprint, has_run
 from run.finetuning import ensemble, head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
@@ -116,7 +116,7 @@ def _begin(settings, context, states, folder):
                 print(to_flag_names(f"{settings.training.output_dir}: {changes}"))
         for each, state in states.items():
             state.begin()
-            model_files.save_run_files(each, context.config, settings.tokenizer.vocab_file)
+            model_files.save_run_files(each, context.config, TokenizerFiles(settings.tokenizer.vocab_file))
             task_metadata.keep(each, context.task.metadata)
     context.task.write_training_data(folder)
     for technique in context.techniques:
@@ -147,12 +147,13 @@ def _check(settings, context):
       Tuple of runs.RunContext and dict of output directory to RunState.
     """
     task, does_train = context.task, settings.tuning.do_train
+    tokenizer = TokenizerFiles(settings.tokenizer.vocab_file)
     if does_train:
         for each in settings.runs:
             each.num_train_steps(task.num_train_examples)
         _check_search(settings)
         if not any(model_files.has_started(each.training.output_dir) for each in settings.runs):
-            model_files.check_directory(settings.training.output_dir, context.config, settings.tokenizer.vocab_file)
+            model_files.check_directory(settings.training.output_dir, context.config, tokenizer)
     states = {}
     for folder, values in {settings.training.output_dir: ({},), **dict(_list_run_states(settings, context))}.items():
         if folder in settings.tuning.ensemble:
@@ -161,7 +162,7 @@ def _check(settings, context):
             ensemble.check_model(folder, context.config, settings.tokenizer.vocab_file)
             continue
         check_metadata(folder, task.metadata)
-        model_files.check_run_files(folder, context.config, settings.tokenizer.vocab_file)
+        model_files.check_run_files(folder, context.config, tokenizer)
         states[folder] = RunState(folder, *values)
     if does_train and task.init_checkpoint and not all(
             has_run(each.training.output_dir) for each in settings.runs):

@@ -5,6 +5,7 @@ import functools
 from bert_tf.cli import paths
 from bert_tf.cli.model_settings import read_tokenizer
 from bert_tf.cli.settings import FIXED, collect
+from bert_tf.model_folder.model_files import to_vocab_txt
 from bert_tf.run_state import fingerprint
 from data_prep.pretraining.instances import masking
 from run.pretraining import dynamic_masking, inputs, next_tokens, record_checks
@@ -57,8 +58,10 @@ class PretrainingData:
     def fixed_settings(self):
         """Dict that identifies the training data, which a resumed run must match."""
         values = {"input_file": fingerprint(self.files), **collect(FIXED, self._settings)}
-        if "vocab_file" in values:
-            values["vocab_file"] = fingerprint([values["vocab_file"]])
+        if self._settings.masking == "dynamic":
+            values["vocab_file"] = fingerprint([to_vocab_txt(self._settings.vocab_file)])
+        else:  # It is only saved with the model.
+            values.pop("vocab_file", None)
         return values
 
     @functools.cached_property
@@ -78,6 +81,7 @@ def _record_features(settings, config):
         return instances.features, next_tokens.add_next_tokens
     if instances.has_masks:
         return instances.features, None
-    tokenizer = read_tokenizer(records_settings.vocab_file, True, None, config)  # Casing is irrelevant here.
+    vocab_file = to_vocab_txt(records_settings.vocab_file)
+    tokenizer = read_tokenizer(vocab_file, True, None, config)  # Casing is irrelevant here.
     return instances.features, dynamic_masking.make_masker(
         instances, masking.Vocabulary.from_tokenizer(tokenizer), settings.training.random_seed)

@@ -44,8 +44,8 @@ def run(settings, techniques=()):
     if schedule.do_train:
         for technique in techniques:
             started_with |= technique.resume()
-        model_files.check_directory(output_dir, config)
-    model_files.check_run_files(output_dir, config)
+        model_files.check_directory(output_dir, config, settings.tokenizer)
+    model_files.check_run_files(output_dir, config, settings.tokenizer)
     state = RunState(output_dir, started_with,
                      collect(MAY_CHANGE, settings.optimizer, settings.step, settings.schedule))
     trains_here = schedule.do_train and strategies.is_chief(strategy)
@@ -56,7 +56,7 @@ def run(settings, techniques=()):
             if changes := state.changes:
                 print(to_flag_names(f"{output_dir}: {changes}"))
             state.begin()
-            model_files.save_run_files(output_dir, config)
+            model_files.save_run_files(output_dir, config, settings.tokenizer)
         _train_and_evaluate(settings, strategy, data, training_run, model)
 
 

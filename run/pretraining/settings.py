@@ -4,14 +4,14 @@ import dataclasses
 
 from bert_tf.cli import paths, places
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.resolution import VOCABULARY
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
+from bert_tf.model_folder import TokenizerFiles
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES, masking
 from data_prep.pretraining.instances.settings import NO_MASKS
-from run.pretraining import phases
+from run.pretraining import phases, vocabulary
 from run.pretraining.recipes import RECIPES
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 
@@ -47,9 +47,9 @@ class RecordSettings(Settings):
                                                  "the value that the records were created with.", lower=1, upper=255,
         resume=FIXED)
     vocab_file: str | None = setting(
-        None, "With --masking=dynamic: vocabulary that the records were created with. Required in this case, unless "
-              "the directory of --init_checkpoint contains one.", required="masking=dynamic", place=places.INPUT_FILE,
-        source=VOCABULARY, resume=FIXED_IF_USED)
+        None, "Vocabulary that the records were created with, to save in --output_dir. Defaults to the one in their "
+              "manifest if it still exists unchanged, otherwise to the one in the directory of --init_checkpoint. "
+              "Required if there is none, with --masking=dynamic.", place=places.INPUT_FILE, resume=FIXED_IF_USED)
     masked_lm_prob: float = setting(0.15, "With --masking=dynamic: fraction of the tokens of a sequence to predict.",
                                     lower=0, upper=1, needs="masking=dynamic", resume=FIXED_IF_USED)
     do_whole_word_mask: bool = setting(False, "With --masking=dynamic: mask whole words instead of single tokens.",
@@ -105,7 +105,11 @@ class ScheduleSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingSettings(Settings):
-    """A pre-training run."""
+    """A pre-training run.
+
+    Attributes:
+      tokenizer: TokenizerFiles to save with the model, once resolved.
+    """
 
     recipe: str | None = setting(
         None, "Published pre-training recipe: a set of flags, which the script prints. Explicit flags take "
@@ -118,6 +122,7 @@ class PretrainingSettings(Settings):
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
+    tokenizer: TokenizerFiles = dataclasses.field(default=TokenizerFiles(), compare=False, repr=False)
 
     def check(self):
         if self.schedule.phases:
@@ -131,11 +136,19 @@ class PretrainingSettings(Settings):
         """See Settings."""
         return max(phase.settings.records.max_seq_length for phase in phases.get_phases(self))
 
+    def add_file_values(self):
+        """See Settings. Raises InputError if records belong to another vocabulary; see `vocabulary.find_tokenizer`."""
+        tokenizer = vocabulary.find_tokenizer(self)
+        return dataclasses.replace(self, tokenizer=tokenizer).replace_values({"vocab_file": tokenizer.vocab_file})
+
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do, or if the objective does not fit the config.
         """
         if not (self.schedule.do_train or self.schedule.do_eval):
             raise InputError("nothing to do; set `do_train`, `do_eval`, or both")
+        if self.records.masking == "dynamic" and not self.records.vocab_file:
+            raise InputError("is required with `masking`=dynamic, since neither a manifest of the records nor a "
+                             "directory of a checkpoint names it", "vocab_file")
         check_config(self.model.config, self.records.objective)
         self.check_apart_from_records()
         for name in ("input_file", "eval_input_file"):

@@ -8,7 +8,8 @@ from bert_tf.config import LATER_DEFAULTS, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
 from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_FILE
-from bert_tf.model_folder.tokenizers import VOCABULARY_NAME as VOCAB_FILE
+from bert_tf.model_folder.model_files import save_tokenizer, to_saved_files, to_vocab_txt
+from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
 from bert_tf.run_state import RUN_FILE, has_run
 
 RUN_CHECKPOINT = re.compile(r"ckpt-\d+\.index")  # Left by a run that was killed while it saved its first checkpoint.
@@ -20,12 +21,12 @@ def has_started(output_dir):
     return files.exists(os.path.join(output_dir, RUN_FILE))
 
 
-def check_directory(output_dir, config, vocab_file=None):
+def check_directory(output_dir, config, tokenizer):
     """Raises InputError if training in a directory would damage a model that is not a run of these scripts.
 
     Args:
       output_dir: Path of the run's directory, which need not exist.
-      config, vocab_file: See `check_run_files`.
+      config, tokenizer: See `check_run_files`.
     """
     has_begun = has_started(output_dir)
     if not files.is_dir(output_dir) or (has_begun and has_run(output_dir)):
@@ -36,40 +37,37 @@ def check_directory(output_dir, config, vocab_file=None):
     if weights:
         raise InputError(f"`output_dir`={output_dir}: contains a model, {weights}, that is not from a run of these "
                          "scripts; choose another directory")
-    run_files = {CONFIG_FILE: config.to_json().encode()} | ({VOCAB_FILE: read_bytes(vocab_file)} if vocab_file else {})
+    run_files = {CONFIG_FILE: config.to_json().encode()} | to_saved_files(tokenizer)
     for name, content in () if has_begun else run_files.items():
         if name in names and read_bytes(os.path.join(output_dir, name)) != content:
             raise InputError(f"`output_dir`={output_dir}: would overwrite another {name}; choose another directory")
 
 
-def check_run_files(output_dir, config, vocab_file=None):
+def check_run_files(output_dir, config, tokenizer):
     """Raises InputError if the directory contains a run with a different config or vocabulary.
 
     Args:
       output_dir: Path of the directory.
       config: BertConfig.
-      vocab_file: Path of the vocabulary, or None if none is saved.
+      tokenizer: bert_tf.model_folder.TokenizerFiles to save.
     """
     if has_run(output_dir):
         _check_config(output_dir, config)
-        _check_vocabulary(output_dir, vocab_file)
+        _check_vocabulary(output_dir, tokenizer.vocab_file)
 
 
-def save_run_files(output_dir, config, vocab_file=None):
-    """Writes config and vocabulary to a directory, created if necessary, unless its run has them.
+def save_run_files(output_dir, config, tokenizer):
+    """Writes config, vocabulary, and casing to a directory, created if necessary, unless its run has them.
 
     Args:
-      output_dir, config, vocab_file: See `check_run_files`.
+      output_dir, config, tokenizer: See `check_run_files`.
     """
     files.make_dirs(output_dir)
     path = os.path.join(output_dir, CONFIG_FILE)
     if not (has_run(output_dir) and files.exists(path)):
         with new_file(path) as file:
             file.write(config.to_json())
-    path = os.path.join(output_dir, VOCAB_FILE)
-    if vocab_file and not (files.exists(path) and _same_bytes(path, vocab_file)):
-        with new_file(path, "wb") as file:
-            file.write(read_bytes(vocab_file))
+    save_tokenizer(output_dir, tokenizer)
 
 
 def _check_config(output_dir, config):
@@ -89,11 +87,7 @@ def _check_config(output_dir, config):
 
 
 def _check_vocabulary(output_dir, vocab_file):
-    existing = os.path.join(output_dir, VOCAB_FILE)
-    if vocab_file and files.exists(existing) and not _same_bytes(existing, vocab_file):
+    existing = os.path.join(output_dir, VOCABULARY_NAME)
+    if vocab_file and files.exists(existing) and read_bytes(existing) != read_bytes(to_vocab_txt(vocab_file)):
         raise InputError(f"`vocab_file`={vocab_file}: differs from the vocabulary of the run in `output_dir`, "
                          f"{existing}")
-
-
-def _same_bytes(first, second):
-    return read_bytes(first) == read_bytes(second)

@@ -1,6 +1,7 @@
 """Copies of examples with replaced words: proposals by hand and from a model, and the script."""
 
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
+from data_prep.augmentation import checkpoint_files
 from data_prep.augmentation.job import sample_copies
 from data_prep.augmentation.proposals import EmbeddingProposals, MaskedLMProposals
+from data_prep.augmentation.settings import AugmentationSettings
 from data_prep.augmentation.words import Words, replace
 from tests import scripts, toy_runs
 from tests.encoders import make_encoder
@@ -140,6 +143,16 @@ def test_csv_and_word_embeddings(folder):
         assert line.endswith('",x')
         assert "city" not in line
         assert "people" not in line
+
+
+@pytest.mark.parametrize(("flags", "expected"), [
+    ({}, (True, False)), ({"do_lower_case": True}, (True, False)), ({"do_lower_case": False}, (False, None)),
+    ({"strip_accents": True}, (True, True)), ({"do_lower_case": False, "strip_accents": True}, (False, True))])
+def test_the_casing_of_the_checkpoint(folder, tmp_path, flags, expected):
+    shutil.copytree("encoder", tmp_path / "encoder")
+    (tmp_path / "encoder" / "tokenizer_config.json").write_text('{"do_lower_case": true, "strip_accents": false}')
+    settings = AugmentationSettings(init_checkpoint=str(tmp_path / "encoder"), **flags)
+    assert checkpoint_files.read(settings)[2:] == expected
 
 
 @pytest.mark.parametrize(("flags", "message"), [

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import bert_tf
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
@@ -23,7 +24,7 @@ PRETRAINING = {"bert_config_file": "bert_config.json", "input_file": "train.tfre
                "max_seq_length": MAX_SEQ_LENGTH, "max_predictions_per_seq": MAX_PREDICTIONS, "do_eval": True,
                "train_batch_size": 6, "num_train_steps": 12, "num_warmup_steps": 2, "save_checkpoints_steps": 5,
                "learning_rate": 1e-3}
-MODEL = {"bert_config_file": "bert_config.json", "vocab_file": "vocab.txt", "max_seq_length": MAX_SEQ_LENGTH}
+MODEL = {"max_seq_length": MAX_SEQ_LENGTH}  # Records and directories of models supply the vocabulary and the casing.
 CLASSIFIER = {**MODEL, "task_name": "own", "do_train": True, "train_batch_size": 5}
 
 
@@ -53,6 +54,9 @@ def test_pretraining_writes_checkpoints_results_and_curves(pretrained):
     rows = (folder / "training_log.csv").read_text().splitlines()
     assert rows[0] == "step,loss,masked_lm_loss,next_sentence_loss"
     assert rows[-1].startswith("12,")
+    assert (folder / "vocab.txt").read_bytes() == (pretrained / "vocab.txt").read_bytes()
+    assert json.loads((folder / "tokenizer_config.json").read_text()) == {
+        "do_lower_case": True, "strip_accents": None}
     assert not list(folder.glob("*.partial"))
 
 
@@ -127,6 +131,8 @@ def test_export_is_served_without_this_project(classified):
     assert output.startswith("served/1: SavedModel of a classifier, ")
     assert "with the signatures serving_default (text), ids, and tf_example; labels 0, 1" in output
     texts = ["The debugger stops.", "", "A very long sentence " * 20]
+    loaded, exported = (bert_tf.load(classified / name)(text=texts) for name in ("classifier", "served"))
+    np.testing.assert_allclose(exported["probabilities"], loaded["probabilities"], rtol=0, atol=1e-5)
     # Without the site module, Python finds no editable install: site-packages is only a directory of modules.
     script = """
 import json, sys
@@ -149,5 +155,6 @@ except ImportError:
     expected = tf.nn.softmax(model(tokenizer.encode(texts, max_seq_length=MAX_SEQ_LENGTH))["logits"]).numpy()
     answers = json.loads(done.stdout)
     np.testing.assert_allclose(answers["probabilities"], expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(loaded["probabilities"], expected, rtol=0, atol=1e-5)
     assert answers["labels"] == [["0", "1"]] * 3
     assert answers["label"] == ["01"[number] for number in expected.argmax(axis=1)]

@@ -36,12 +36,11 @@ INPUT = re.compile(r"(?!output|export|answers).*(_file|_dir|checkpoint|models?|t
 CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")  # Jobs check paths.
 OPENED_LATER = {  # Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
     "augment_data": {"bert_config_file", "init_checkpoint"},
-    "run_pretraining": {"init_checkpoint", "vocab_file"},
+    "run_pretraining": {"init_checkpoint"},
     "run_squad": {"predict_file"},
     "run_tagger": {"dev_file", "test_file"},
     "run_multiple_choice": {"dev_file", "test_file"},
     "run_distillation": {"data_dir"},
-    "run_general_distillation": {"vocab_file"},
     "compare_models": {"data_dir", "dev_file", "predict_file"},
     "evaluate_export": {"model"},
     "convert_checkpoint": {"input"},

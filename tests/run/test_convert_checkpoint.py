@@ -13,7 +13,7 @@ from bert_tf import models
 from bert_tf.checkpoints import convert, load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder import find_tokenizer, task_metadata
 from bert_tf.optimization import create_optimizer
 from tests import scripts, toy_runs
 
@@ -126,6 +126,23 @@ def test_the_task_of_a_fine_tuned_model(reference, tmp_path):
     assert task_metadata.read(tmp_path / "tf1") == task_metadata.read(tmp_path / "tagger")
     assert not (tmp_path / "model_garden" / "task.json").exists()
     assert task_metadata.read(tmp_path / "huggingface").labels == task_metadata.read(tmp_path / "tagger").labels
+
+
+@pytest.mark.parametrize("output_format", ["tf1", "model_garden", "huggingface"])
+@pytest.mark.parametrize(("settings", "name"), [
+    ({"do_lower_case": False}, "model"), ({"do_lower_case": True, "strip_accents": False}, "model"),
+    ({}, "cased_L-2_H-32_A-2")])
+def test_vocabulary_casing_and_accents_are_kept(original, vocabulary, tmp_path, settings, name, output_format):
+    source = original.rename(tmp_path / name)
+    (source / "tokenizer_config.json").write_text(json.dumps(settings))
+    shutil.copy(vocabulary, source / "vocab.txt")
+    scripts.run_here(SCRIPT, input=source, output=tmp_path / "new", format=output_format)
+    scripts.run_here(SCRIPT, input=tmp_path / "new", output=tmp_path / "last", format="tf1")
+    expected = (settings.get("do_lower_case", False), settings.get("strip_accents"))
+    for folder in (tmp_path / "new", tmp_path / "last"):
+        found = find_tokenizer(str(folder))
+        assert (found.do_lower_case, found.strip_accents) == expected
+        assert (folder / "vocab.txt").read_bytes() == vocabulary.read_bytes()
 
 
 def test_overwrite(original, reference, tmp_path, capsys):

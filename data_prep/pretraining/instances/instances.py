@@ -75,7 +75,7 @@ def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda s
     check_documents(corpus.num_documents, settings)
     text, rules = create_text(corpus, settings, vocabulary), create_rules(settings, vocabulary)
     dtypes = (np.promote_types(np.int32, _find_dtype(len(corpus.tokens))), np.uint16, bool, np.uint16, np.uint16,
-              _find_dtype(vocabulary.size))
+              _find_dtype(len(vocabulary.is_continuation)))
     columns = [[np.zeros((0, 2) if column == 0 else 0, dtype)] for column, dtype in enumerate(dtypes)]
     sample = sentence_pairs.sample if settings.objective_spec.pairs else sequences.sample
     for batch in sample(sampler, corpus, text, rules, settings, on_progress):
@@ -119,7 +119,7 @@ def create_rules(settings, vocabulary):
         numbers[:] = masking.numbers_to_predict(settings)
     return Rules(settings.max_seq_length - NUM_SPECIAL, float(settings.short_seq_prob),
                  settings.objective_spec.pairs == "swapped", numbers, settings.do_whole_word_mask, vocabulary.mask_id,
-                 vocabulary.size - 1, float(settings.mask_fraction),
+                 vocabulary.random_ids, float(settings.mask_fraction),
                  masking.keep_probability(settings.mask_fraction, settings.random_fraction))
 
 

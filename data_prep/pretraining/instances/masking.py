@@ -15,12 +15,13 @@ class Vocabulary:
     """The properties of a vocabulary for masking and packing.
 
     Attributes:
-      size: int. Number of tokens. A random token is any ID below it, including special tokens, as in the original BERT.
+      random_ids: int [n]. IDs to sample random tokens from: those of all distinct tokens, including special tokens, in
+        the order of the original BERT.
       cls_id, sep_id, mask_id: int. IDs of [CLS], [SEP], and [MASK].
-      is_continuation: bool [size]. True for a token that continues a word, "##...".
+      is_continuation: bool [V], for each ID. True for a token that continues a word, "##...".
     """
 
-    size: int
+    random_ids: np.ndarray
     cls_id: int
     sep_id: int
     mask_id: int
@@ -30,7 +31,8 @@ class Vocabulary:
     def from_tokenizer(cls, tokenizer):
         """Creates a Vocabulary from a BertTokenizer."""
         is_continuation = np.array([token.startswith("##") for token in tokenizer.vocabulary])
-        return cls(tokenizer.vocab_size, tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id,
+        ids = {token: id_ for id_, token in enumerate(tokenizer.vocabulary)}  # As in the original's `load_vocab`.
+        return cls(np.array(list(ids.values())), tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id,
                    is_continuation)
 
 

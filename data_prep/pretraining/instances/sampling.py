@@ -48,7 +48,7 @@ class Rules(NamedTuple):
       numbers_to_predict: int64 array. Number of masked tokens for each sequence length; all 0 for no masks.
       whole_words: bool. Whether to mask whole words.
       mask_id: int. ID of [MASK].
-      last_id: int. Highest ID of a random token.
+      random_ids: int64 array. IDs to sample random tokens from.
       mask_fraction: float. Fraction of the masked tokens that become [MASK].
       keep_probability: float. Probability that one of the others stays unchanged.
     """
@@ -59,7 +59,7 @@ class Rules(NamedTuple):
     numbers_to_predict: np.ndarray
     whole_words: bool
     mask_id: int
-    last_id: int
+    random_ids: np.ndarray
     mask_fraction: float
     keep_probability: float
 
@@ -282,11 +282,12 @@ def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
             for j in range(first, stop):
                 buffers.mask_positions[start + count] = find_position(j, first_part, buffers.parts)
                 count += 1
+    random_ids = rules.random_ids
     for i in range(start, start + count):
         replacement = rules.mask_id
         if random_fraction(state) >= rules.mask_fraction:
             is_kept = random_fraction(state) < rules.keep_probability
-            replacement = KEEP if is_kept else random_integer(state, 0, rules.last_id)
+            replacement = KEEP if is_kept else random_ids[random_integer(state, 0, len(random_ids) - 1)]
         buffers.mask_replacements[i] = replacement
     return count
 

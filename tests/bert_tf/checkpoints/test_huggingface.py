@@ -13,7 +13,7 @@ from bert_tf import huggingface_config, models
 from bert_tf.checkpoints import checkpoint_files, huggingface, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import Task, TokenizerFiles, find_tokenizer, read_task
+from bert_tf.model_folder import Task, read_task
 
 SMALL = BertConfig(vocab_size=19, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
                    max_position_embeddings=13, type_vocab_size=5)
@@ -123,19 +123,6 @@ def test_models_and_their_tasks_are_written_and_read(tmp_path, model_class, outp
     assert report.missing == report.unused == ()
     for name, tensor in model_tensors(model).items():
         np.testing.assert_array_equal(tensor.read(), before[name], err_msg=name)
-
-
-@pytest.mark.parametrize(("tokenizer", "expected"), [
-    (TokenizerFiles(do_lower_case=True), {"do_lower_case": True, "strip_accents": None}),
-    (TokenizerFiles(do_lower_case=True, strip_accents=False), {"do_lower_case": True, "strip_accents": False}),
-    (TokenizerFiles(), {"strip_accents": None}),
-])
-def test_the_casing_is_written(tokenizer, expected, tmp_path):
-    huggingface.write(tmp_path, {}, SMALL, tokenizer=tokenizer)
-    assert json.loads((tmp_path / "tokenizer_config.json").read_text()) == expected | {
-        "model_max_length": 13, "tokenizer_class": "BertTokenizer"}
-    found = find_tokenizer(str(tmp_path))
-    assert (found.do_lower_case, found.strip_accents) == (tokenizer.do_lower_case, tokenizer.strip_accents)
 
 
 def test_old_and_shortened_names_are_read(arrays, write_variant):

@@ -12,9 +12,11 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization import read_vocabulary
+from data_prep.pretraining import JobSettings
+from data_prep.vocabulary import VocabularySettings
 from run.finetuning.settings import FineTuningSettings
-from run.pretraining.settings import PretrainingSettings, RecordSettings
 from run.settings import TrainingSettings
+from tests.settings import resolved
 
 SMALL = BertConfig(8, 6, 2, 3, 7, max_position_embeddings=13, type_vocab_size=5)
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "größe", "##n", "a"]
@@ -134,6 +136,21 @@ def test_a_vocabulary_in_tokenizer_json(bert, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.usefixtures("bert")
+def test_notes_on_lines_of_a_vocabulary(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(["a", *PIECES]) + "\n\n")
+    (tmp_path / "text.txt").touch()
+    notes = []
+    resolved(JobSettings("text.txt", "a.tfrecord", "vocab.txt"), announce=notes.append)
+    resolved(VocabularySettings("text.txt", "new.txt", initial_vocab="bert/vocab.txt"), announce=notes.append)
+    resolved(VocabularySettings("text.txt", "vocab.txt"), announce=notes.append)  # It is written.
+    assert notes == [
+        "note: `vocab_file`=vocab.txt: contains duplicates; their last lines count, as in the original BERT: "
+        "'a' is on line 1, and has the ID 8, of line 9",
+        "note: `vocab_file`=vocab.txt: contains blank lines, which count as IDs, as in the original BERT: line 10 is "
+        "blank"]
+
+
 @pytest.mark.parametrize(("pieces", "message"), [
     (["[PAD]", "a"], r"^bert/tokenizer\.json, as lines: has no line \[UNK\]"),
     ([*PIECES, "more"], "^bert/tokenizer.json: has 9 entries, but bert/config.json has vocab_size 8, so they"),
@@ -190,14 +207,3 @@ def test_several_runs_share_the_files_of_their_directory(bert):
     model, tokenizer = resolve_fine_tuning({"init_checkpoint": None}, **runs)
     assert (model.bert_config_file, tokenizer.vocab_file) == ("bert/config.json", "bert/vocab.txt")
     assert tokenizer.do_lower_case is False
-
-
-def test_pre_training_requires_a_vocabulary_only_for_dynamic_masking(bert):
-    def resolve_pretraining(masking):
-        return resolve(PretrainingSettings(model=ModelSettings(init_checkpoint="bert"),
-                                           records=RecordSettings(masking=masking)), {"init_checkpoint": "bert"})
-
-    assert resolve_pretraining("dynamic").records.vocab_file == "bert/vocab.txt"
-    (bert / "vocab.txt").unlink()
-    assert resolve_pretraining("static").model.bert_config_file == "bert/config.json"
-    assert resolve_pretraining("static").records.vocab_file is None

@@ -1,5 +1,7 @@
 """Vocabulary and casing next to a checkpoint, and tokenizers that are not supported."""
 
+import json
+
 import pytest
 import tokenizers
 import tokenizers.models
@@ -7,6 +9,8 @@ import tokenizers.normalizers
 
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TokenizerFiles, find_tokenizer, read_tokenizer_json_vocabulary
+from bert_tf.model_folder.model_files import save_tokenizer
+from bert_tf.tokenization.vocabulary import read_vocabulary
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "größe", "##n", "a"]
 BERT_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
@@ -33,6 +37,9 @@ WORDPIECE = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_pref
      (False, None, "tokenizer_config.json")),
     ({"tokenizer_config_json": {"strip_accents": True}, "tokenizer_json": {"normalizer": BERT_NORMALIZER}},
      (True, None, "tokenizer.json")),
+    ({"tokenizer_config_json": {"strip_accents": False}, "tokenizer_json": {"normalizer": BERT_NORMALIZER}},
+     (True, False, "tokenizer.json")),
+    ({"tokenizer_config_json": {"strip_accents": False}}, (True, False, "tokenizer_config.json")),
     ({"task_json": {"do_lower_case": False}, "tokenizer_config_json": {"do_lower_case": True}},
      (False, None, "task.json")),
     ({"task_json": {"do_lower_case": True, "strip_accents": False}}, (True, False, "task.json")),
@@ -65,6 +72,22 @@ def test_best_weights_use_the_vocabulary_of_their_run(written, tmp_path):
     written(tmp_path / "best", checkpoint_txt="")
     assert find_tokenizer(str(tmp_path / "best")) == TokenizerFiles(
         str(tmp_path / "vocab.txt"), True, None, str(tmp_path / "task.json"))
+
+
+@pytest.mark.parametrize(("do_lower_case", "strip_accents"), [
+    (True, None), (False, None), (True, False), (False, True), (None, None)])
+@pytest.mark.parametrize("settings", [{}, {"tokenizer_class": "BertTokenizer"}])
+def test_a_saved_tokenizer_is_found_again(written, tmp_path, do_lower_case, strip_accents, settings):
+    source = written(tmp_path / "source", tokenizer_json={"model": WORDPIECE})
+    save_tokenizer(str(tmp_path), TokenizerFiles(f"{source}/tokenizer.json", do_lower_case, strip_accents), **settings)
+    found = find_tokenizer(str(tmp_path))
+    assert (found.do_lower_case, found.strip_accents) == (do_lower_case, strip_accents)
+    assert found.vocab_file == str(tmp_path / "vocab.txt")
+    assert read_vocabulary(found.vocab_file) == PIECES
+    casing = {} if do_lower_case is None else {"do_lower_case": do_lower_case}
+    config = tmp_path / "tokenizer_config.json"
+    assert (json.loads(config.read_text()) if config.exists() else {}) == (
+        settings | casing | {"strip_accents": strip_accents} if settings or casing else {})
 
 
 @pytest.mark.parametrize(("contents", "message"), [

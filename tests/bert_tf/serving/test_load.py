@@ -11,14 +11,27 @@ import pytest
 import tensorflow as tf
 
 import bert_tf
-from bert_tf import models
+from bert_tf import export, models
 from bert_tf.checkpoints import convert
 from bert_tf.errors import InputError
+from bert_tf.export import litert
 from bert_tf.serving import exports
 from bert_tf.tasks import KINDS
+from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.vocabulary import describe_lines
 from tests import scripts
 from tests.encoders import make_encoder
-from tests.toy_servables import CONFIG, LOAD_OPTIONS, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS, make_model
+from tests.toy_servables import (
+    CONFIG,
+    LOAD_OPTIONS,
+    MAX_SEQ_LENGTH,
+    PIECES,
+    REQUESTS,
+    TASKS,
+    TEXTS,
+    make_model,
+    make_servable,
+)
 
 pytestmark = pytest.mark.timeout(180)  # the first test writes seven models in three formats
 
@@ -130,6 +143,31 @@ def test_checkpoints_of_other_projects(load, get_path, tmp_path, file_format):
     expected = load("masked_lm").rows(text=["a [MASK] dog"])[0]["masks"][0][:2]
     (row,) = model.rows(text=["a [MASK] dog"])
     assert [each["piece"] for each in row["masks"][0]] == [each["piece"] for each in expected]
+
+
+def test_a_vocabulary_with_duplicate_and_blank_lines(get_path, tmp_path):
+    """Every format has the original's IDs: the last of duplicates. The checkpoint's note names them."""
+    path = tmp_path / "run"
+    shutil.copytree(get_path("masked_lm"), path)
+    pieces = PIECES.split()
+    (path / "vocab.txt").write_text("\n".join([*pieces[:9], "", *pieces[9:], "dog"]) + "\n")
+    tokenizer = BertTokenizer(str(path / "vocab.txt"))
+    assert tokenizer.tokenize(["a dog jumps"]).to_list() == [[6, CONFIG.vocab_size - 1, 11, 12]]
+    export.save(make_servable("masked_lm", tokenizer), str(tmp_path / "served"))
+    (tmp_path / "lite.tflite").write_bytes(litert.convert(make_servable(
+        "masked_lm", tokenizer, remove_padding=False, static_length=True), lengths=(16,), batch_sizes=(1,)))
+    with pytest.warns(UserWarning, match="contains duplicates") as notes:
+        loaded = bert_tf.load(path, **LOAD_OPTIONS["masked_lm"])
+    assert [str(note.message) for note in notes if "vocab.txt" in str(note.message)] == [
+        f"note: `vocab_file`={path}/vocab.txt: {message}" for message in describe_lines(tokenizer.vocabulary)]
+    request = {"text": ["a dog [MASK]s", "the [MASK] , [MASK]"]}
+    expected = loaded(**request)
+    features = {"input_ids": [[2, 6, CONFIG.vocab_size - 1, 4, 12, 3]], "input_mask": [[1] * 6],
+                "segment_ids": [[0] * 6], "masked_lm_positions": [[3]]}
+    logits = make_model("masked_lm")({name: tf.constant(row) for name, row in features.items()})["masked_lm_logits"]
+    np.testing.assert_array_equal(expected["piece_ids"][0, 0], tf.math.top_k(logits[0, 0], 3).indices)
+    for name in ("served", "lite.tflite"):
+        assert_equal(bert_tf.load(tmp_path / name)(**request), expected)
 
 
 def test_pairs_of_a_masked_lm_equal_a_direct_computation(load, toy_tokenizer):

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from bert_tf.errors import InputError
+from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 from data_prep.vocabulary import VocabularySettings, job
 from tests.settings import resolved
 
@@ -26,6 +27,19 @@ def test_a_vocabulary_is_learned_and_then_extended(tmp_path, write, capsys):
     assert added[100:] == entries[100:]
 
 
+@pytest.mark.parametrize(("strip_accents", "added"), [
+    (None, ["madchen", "große"]), (False, ["mädchen", "große"])])
+def test_words_of_a_lowercase_vocabulary_that_keeps_accents(tmp_path, write, strip_accents, added):
+    text = write("text.txt", "Mädchen mädchen MÄDCHEN Große große")
+    initial = write("initial.txt", "[PAD]\n[unused0]\n[unused1]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
+    job.run(resolved(VocabularySettings(text, str(tmp_path / "v"), initial_vocab=initial,
+                                        strip_accents=strip_accents)))
+    entries = (tmp_path / "v").read_text().splitlines()
+    assert entries[1:3] == added
+    tokenizer = PlainTokenizer(entries, True, strip_accents)
+    assert tokenizer.ids("Mädchen große") == [1, 2]
+
+
 @pytest.mark.parametrize(("settings", "message"), [
     ({"input_file": "no.txt", "vocab_file": "v"}, "`input_file`=no.txt: does not exist"),
     ({"input_file": "t.txt", "vocab_file": "t.txt"}, "`vocab_file`=t.txt: would be read by the next run"),
@@ -34,6 +48,8 @@ def test_a_vocabulary_is_learned_and_then_extended(tmp_path, write, capsys):
     ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": "no"}, "`initial_vocab`=no: does not exist"),
     ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": "vocab.txt", "vocab_size": 7},
      "`vocab_size`=7: must be 6, the size of `initial_vocab`"),
+    ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": ""},
+     "`initial_vocab`=: is empty; set the path of a vocabulary, or omit it"),
 ])
 def test_invalid_settings(tmp_path, write, monkeypatch, settings, message):
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,7 @@
 """run.run_general_distillation: a pre-trained model teaches a smaller one on pre-training records."""
 
 import dataclasses
+import shutil
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
+from bert_tf.model_folder import find_tokenizer
 from data_prep import records
 from tests import scripts
 from tests.run.compression.students import ALL_LOSSES, assert_losses_add_up, read_log
@@ -33,9 +35,12 @@ def record_file(tmp_path_factory):
 @pytest.mark.usefixtures("in_teachers")
 def test_a_narrower_student_of_a_pretrained_model(record_file, tmp_path):
     config = BertConfig.from_json_file("pretrained/bert_config.json")
+    shutil.copytree("pretrained", tmp_path / "teacher")
+    shutil.copy("sst/vocab.txt", tmp_path / "teacher")
+    (tmp_path / "teacher" / "tokenizer_config.json").write_text('{"do_lower_case": false}')
     narrow = tmp_path / "narrow.json"
     narrow.write_text(dataclasses.replace(config, hidden_size=6, num_hidden_layers=2).to_json())
-    scripts.run_here("run.run_general_distillation", teacher="pretrained", input_file=record_file,
+    scripts.run_here("run.run_general_distillation", teacher=tmp_path / "teacher", input_file=record_file,
                      output_dir=tmp_path / "student", student_config_file=narrow, max_seq_length=S,
                      max_predictions_per_seq=P, train_batch_size=8, num_train_steps=6, num_warmup_steps=1,
                      learning_rate=1e-2, iterations_per_loop=2, **ALL_LOSSES)
@@ -45,3 +50,5 @@ def test_a_narrower_student_of_a_pretrained_model(record_file, tmp_path):
     student = models.BertPretrainer(BertConfig.from_json_file(tmp_path / "student" / "bert_config.json"))
     report = load_pretrained(student, str(tmp_path / "student"))
     assert report.missing == report.unused == ()
+    found = find_tokenizer(str(tmp_path / "student"))
+    assert (found.vocab_file, found.do_lower_case) == (str(tmp_path / "student" / "vocab.txt"), False)

@@ -8,6 +8,7 @@ import tensorflow as tf
 from bert_tf import run_state
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.model_folder import TokenizerFiles
 from run.finetuning import runs, search
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
 from run.settings import TrainingSettings
@@ -54,7 +55,7 @@ def searched(tmp_path, monkeypatch):
             search=SearchSettings(search=True, **{"search_batch_sizes": (8,), "search_learning_rates": (0.1, 0.5),
                                                   "search_epochs": (1.0, 2.0), **values}))
         for each in settings.runs:
-            model_files.save_run_files(each.training.output_dir, BertConfig(11, 6, 1, 2, 7))
+            model_files.save_run_files(each.training.output_dir, BertConfig(11, 6, 1, 2, 7), TokenizerFiles())
         return search.run(settings, runs.RunContext(tf.distribute.get_strategy(), None, Task(settings, None)))
 
     run.ran = []

@@ -11,7 +11,7 @@ from run.pretraining.settings import RecordSettings
 
 S, P, V = 64, 12, 31
 CLS, SEP, MASK, CONTINUATIONS = 1, 2, 3, range(24, V)
-VOCABULARY = masking.Vocabulary(V, CLS, SEP, MASK, np.arange(V) >= 24)
+VOCABULARY = masking.Vocabulary(np.arange(V), CLS, SEP, MASK, np.arange(V) >= 24)
 SPLITMIX64 = [6457827717110365317, 3203168211198807973, 9817491932198370423]  # Published output for seed 1234567.
 SEED = 7
 LENGTHS = np.random.default_rng(1).integers(5, S + 1, 500)
@@ -112,7 +112,7 @@ def test_positions_are_those_of_the_record_maker(monkeypatch, lowest, whole_word
     draws = dynamic_masking._RandomNumbers(SEED, tf.zeros([500], tf.int64), tf.range(500, dtype=tf.int64))
     keys = draws.bits(tf.range(1, S)[tf.newaxis], 62).numpy()
     numbers = [masking.number_to_predict(length, probability, most) for length in range(S + 1)]
-    rules = sampling.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, V - 1, 0.8, 0.5)
+    rules = sampling.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, np.arange(V), 0.8, 0.5)
     monkeypatch.setattr(sampling, "random_fraction", lambda state: 0.0)  # [MASK] for all tokens.
     monkeypatch.setattr(sampling, "shuffle", order_words)
     for row, ids in enumerate(pairs["input_ids"]):

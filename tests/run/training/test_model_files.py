@@ -2,6 +2,7 @@ import pytest
 
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.model_folder import TokenizerFiles
 from run.training import model_files
 
 CONFIG = BertConfig(11, 6, 2, 3, 7)
@@ -10,7 +11,7 @@ CONFIG = BertConfig(11, 6, 2, 3, 7)
 def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
     for name in ("first.txt", "second.txt"):
         (tmp_path / name).write_text(name)
-    first, second = (str(tmp_path / name) for name in ("first.txt", "second.txt"))
+    first, second = (TokenizerFiles(str(tmp_path / name)) for name in ("first.txt", "second.txt"))
     folder = str(tmp_path / "run")
     model_files.save_run_files(folder, CONFIG, first)
     assert BertConfig.from_json_file(tmp_path / "run" / "bert_config.json") == CONFIG
@@ -32,26 +33,27 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
     (["run.json", "bert_model.ckpt.index"], "contains a model, bert_model.ckpt.index"),  # a pruned model
     (["bert_config.json"], "would overwrite another bert_config.json; choose another"),
     (["vocab.txt"], "would overwrite another vocab.txt"),
+    (["tokenizer_config.json"], "would overwrite another tokenizer_config.json"),
     (["run.json", "bert_config.json", "vocab.txt", "ckpt-5.index"], None),  # killed at its first checkpoint
     (["run.json", "checkpoint", "bert_config.json", "ckpt-5.index"], None),
     (["notes.txt"], None), ([], None)])
 def test_training_in_a_folder_that_holds_something(tmp_path, names, message):
     folder, vocabulary = tmp_path / "out", tmp_path / "vocab.txt"
     vocabulary.write_text("theirs")
-    model_files.check_directory(str(folder), CONFIG, str(vocabulary))
+    model_files.check_directory(str(folder), CONFIG, TokenizerFiles(str(vocabulary), False))
     folder.mkdir()
     for name in names:
         (folder / name).write_text("ours")
     if message is None:
-        model_files.check_directory(str(folder), CONFIG, str(vocabulary))
+        model_files.check_directory(str(folder), CONFIG, TokenizerFiles(str(vocabulary), False))
         return
     with pytest.raises(InputError, match=f"^`output_dir`={folder}: {message}"):
-        model_files.check_directory(str(folder), CONFIG, str(vocabulary))
+        model_files.check_directory(str(folder), CONFIG, TokenizerFiles(str(vocabulary), False))
     assert {path.name: path.read_text() for path in folder.iterdir()} == dict.fromkeys(names, "ours")
 
 
 def test_files_that_would_not_change_are_in_nobodys_way(tmp_path):
     (tmp_path / "bert_config.json").write_text(CONFIG.to_json())
     (tmp_path / "vocab.txt").write_text("x")
-    model_files.check_directory(str(tmp_path), CONFIG, str(tmp_path / "vocab.txt"))
+    model_files.check_directory(str(tmp_path), CONFIG, TokenizerFiles(str(tmp_path / "vocab.txt")))
     assert not model_files.has_started(str(tmp_path))

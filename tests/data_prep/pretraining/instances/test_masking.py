@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
+from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import InstanceSettings, Sampler, instances, masking, sampling, sentence_pairs
 from run.pretraining.settings import RecordSettings
 
-VOCABULARY = masking.Vocabulary(size=9, cls_id=1, sep_id=2, mask_id=3,
+VOCABULARY = masking.Vocabulary(random_ids=np.arange(9), cls_id=1, sep_id=2, mask_id=3,
                                 is_continuation=np.arange(9) == 8)  # token 8 is "##..."
 
 
@@ -27,7 +28,7 @@ class ScriptedNumbers:
         items[:count] = items[:count][::-1].copy()
 
     def pop_integer(self, state, low, high):
-        assert (low, high) == (0, VOCABULARY.size - 1)
+        assert (low, high) == (0, len(VOCABULARY.random_ids) - 1)
         return self.integers.pop(0)
 
 
@@ -133,7 +134,19 @@ def test_invalid_fractions(settings_class, settings, message):
 def test_vocabulary_of_a_tokenizer(reference_tokenizer):
     vocabulary = masking.Vocabulary.from_tokenizer(reference_tokenizer)
     tokens = reference_tokenizer.vocabulary
-    assert vocabulary.size == len(tokens)
+    assert vocabulary.random_ids.tolist() == [*range(len(tokens))]
     assert [tokens[id_] for id_ in (vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id)] == [
         "[CLS]", "[SEP]", "[MASK]"]
     assert set(np.array(tokens)[vocabulary.is_continuation]) == {token for token in tokens if token.startswith("##")}
+
+
+def test_random_tokens_of_a_vocabulary_with_duplicate_and_blank_lines(tmp_path):
+    """The original samples one of the keys of its dict, in their order, and converts it to an ID."""
+    path = tmp_path / "vocab.txt"
+    path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n\nb\na\n\n##s\n")
+    vocabulary = masking.Vocabulary.from_tokenizer(BertTokenizer(str(path)))
+    assert vocabulary.random_ids.tolist() == [0, 1, 2, 3, 4, 8, 9, 7, 10]
+    settings = InstanceSettings(16, 4, mask_fraction=0, random_fraction=1, dupe_factor=50)
+    corpus = Corpus(np.array([8, 7, 7, 8, 7, 8, 8], np.uint16), np.array([0, 2, 5, 7]), np.arange(4), num_bytes=0)
+    replaced = instances.create_instances(corpus, settings, vocabulary, Sampler(1)).mask_replacements
+    assert set(replaced.tolist()) == {*vocabulary.random_ids.tolist()}

@@ -112,7 +112,7 @@ def test_dynamic_masking_samples_only_pairs():
 
 @pytest.mark.parametrize(("size", "dtype"), [(1300, np.int16), (40_000, np.int32)])
 def test_replacements_have_the_narrowest_dtype_for_the_vocabulary(size, dtype):
-    vocabulary = dataclasses.replace(VOCABULARY, size=size, is_continuation=np.zeros(size, bool))
+    vocabulary = dataclasses.replace(VOCABULARY, random_ids=np.arange(size), is_continuation=np.zeros(size, bool))
     instances = create_instances(make_random_corpus(4), InstanceSettings(max_seq_length=23), vocabulary, Sampler(2))
     assert instances.mask_replacements.dtype == dtype
     assert size - 2000 < instances.mask_replacements.max() < size

@@ -8,7 +8,7 @@ from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import masking
 
 CLS, SEP, MASK = 1, 2, 3
-VOCABULARY = masking.Vocabulary(size=1300, cls_id=CLS, sep_id=SEP, mask_id=MASK,
+VOCABULARY = masking.Vocabulary(random_ids=np.arange(1300), cls_id=CLS, sep_id=SEP, mask_id=MASK,
                                 is_continuation=np.arange(1300) % 3 == 1)
 
 

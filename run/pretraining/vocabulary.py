@@ -1,0 +1,80 @@
+"""The vocabulary and the casing of a pre-training run: from flags, from its records, or from its checkpoint."""
+
+import dataclasses
+
+from bert_tf.cli import paths
+from bert_tf.cli.resolution import RUN
+from bert_tf.cli.script import warn
+from bert_tf.errors import InputError
+from bert_tf.files import exists, read_bytes
+from bert_tf.model_folder import TokenizerFiles
+from bert_tf.model_folder.model_files import to_vocab_txt
+from data_prep.pretraining.vocabularies import read_vocabularies
+from data_prep.sharding.manifest import compute_digest
+from run.pretraining import phases
+
+
+def find_tokenizer(settings):
+    """Finds the TokenizerFiles to save with the model of PretrainingSettings, and prints notes about differences.
+
+    Raises:
+      InputError: If records were created with another vocabulary than other records, or than `vocab_file`.
+    """
+    known = _read_record_vocabulary(settings)
+    place, near = _find_near_checkpoint(settings.model.model_files)
+    vocab_file, casing = near.vocab_file, near
+    if known:
+        vocab_file, casing = _find_unchanged(known, vocab_file), known
+        if near.do_lower_case not in (None, known.do_lower_case):
+            warn(f"note: the records have do_lower_case {known.do_lower_case} ({known.manifest}), which overrides "
+                 f"{near.casing_from} ({near.do_lower_case})")
+    if settings.records.vocab_file:
+        vocab_file = settings.records.vocab_file
+        paths.check_file("vocab_file", vocab_file)
+        if known and compute_digest(to_vocab_txt(vocab_file)) != known.digest:
+            raise InputError(f"differs from the vocabulary of the records, {known.path} (in {known.manifest}); omit "
+                             "`vocab_file`, or create the records again", "vocab_file", vocab_file)
+    if vocab_file and near.vocab_file and place != RUN and (
+            read_bytes(to_vocab_txt(vocab_file)) != read_bytes(near.vocab_file)):
+        warn(f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}, which "
+             "differs")
+    return TokenizerFiles(vocab_file, casing.do_lower_case, casing.strip_accents)
+
+
+def _read_record_vocabulary(settings):
+    """Returns the RecordVocabulary of the records of PretrainingSettings; None without a manifest next to them."""
+    files = set()
+    for phase in phases.get_phases(settings):
+        for name in ("input_file", "eval_input_file"):
+            if pattern := getattr(phase.settings.records, name):
+                files.update(paths.expand_globs(name, pattern, folders=True))
+    first, *others = read_vocabularies(sorted(files)) or (None,)
+    for other in others:
+        if other.digest != first.digest:
+            raise InputError(f"the records of {first.manifest} and {other.manifest} were created with different "
+                             "vocabularies", "input_file", settings.records.input_file)
+    return first
+
+
+def _find_unchanged(known, near):
+    """Returns the path of the vocabulary of a RecordVocabulary; None, after a note, if it is not found unchanged."""
+    for path in filter(None, (known.path, near)):
+        if exists(path) and compute_digest(to_vocab_txt(path)) == known.digest:
+            return path
+    warn(f"note: the vocabulary of the records, {known.path}, is missing or was changed, so it is not saved with the "
+         "model; set `vocab_file`")
+    return None
+
+
+def _find_near_checkpoint(model_files):
+    """Returns the setting of the first checkpoint of ModelFiles with a vocabulary, and its TokenizerFiles.
+
+    The vocabulary is a vocab.txt. Without a checkpoint, or if its tokenizer is unsupported, all values are None.
+    """
+    try:
+        for place, tokenizer in (model_files.tokenizers if model_files else {}).items():
+            if tokenizer.vocab_file:
+                return place, dataclasses.replace(tokenizer, vocab_file=to_vocab_txt(tokenizer.vocab_file))
+    except InputError as error:
+        warn(f"note: {error}; the tokenizer is not saved with the model")
+    return None, TokenizerFiles()

@@ -1,0 +1,139 @@
+"""The vocabulary and the casing of a pre-training run: from flags, from its records, or from its checkpoint."""
+
+import json
+import shutil
+
+import pytest
+
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.model_folder import TokenizerFiles
+from data_prep.sharding import manifest
+from run.pretraining.settings import PretrainingSettings
+from tests.settings import resolved
+
+SPECIALS = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """The current directory, with a config, two vocabularies, and a cased checkpoint with the second one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bert").mkdir()
+    for path in (tmp_path, tmp_path / "bert"):
+        (path / "bert_config.json").write_text(BertConfig(7, 6, 2, 3, 7, type_vocab_size=2).to_json())
+    (tmp_path / "vocab.txt").write_text(f"{SPECIALS}a\n##b\n")
+    (tmp_path / "bert" / "vocab.txt").write_text(f"{SPECIALS}b\n##b\n")
+    (tmp_path / "bert" / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    return tmp_path
+
+
+def write_records(names, shards=1, vocab_file="vocab.txt", **flags):
+    """Writes empty record files and their manifest, as create_pretraining_data does."""
+    names = names.split(",")
+    for name in names:
+        for number in range(shards):
+            open(name if shards == 1 else name.replace(".", f"-{number:05}-of-{shards:05}."), "wb").close()
+    flags = {"do_lower_case": True, "output_file": ",".join(names), "num_output_shards": shards} | flags
+    with open(names[0] + manifest.SUFFIX, "w", encoding="utf-8") as file:
+        json.dump({"format": 1, "made_from": manifest.describe([], flags, vocab_file), "shards": []}, file)
+
+
+def resolve(capsys, **values):
+    """Returns the resolved PretrainingSettings, and the notes."""
+    if "init_checkpoint" not in values:
+        values["bert_config_file"] = "bert_config.json"
+    values = {"input_file": "a.tfrecord", "output_dir": "out", "do_train": True} | values
+    settings = resolved(PretrainingSettings().replace_values(values), values)
+    return settings, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("names", "shards", "patterns"), [
+    ("a.tfrecord", 1, "a.tfrecord"), ("a.tfrecord,b.tfrecord", 1, "b.tfrecord"),
+    ("a.tfrecord,b.tfrecord", 3, "b-0000*,other.tfrecord"), ("a.tfrecord", 2, "a-*")])
+@pytest.mark.parametrize("casing", [{}, {"do_lower_case": False}, {"do_lower_case": True, "strip_accents": False}])
+def test_records_name_their_vocabulary(folder, capsys, names, shards, patterns, casing):
+    (folder / "other.tfrecord").touch()
+    for name, content in (("damaged", "{"), ("shard-0", '{"made_from": "f3"}'), ("text", '{"made_from": {}}')):
+        (folder / f"{name}{manifest.SUFFIX}").write_text(content)
+    write_records(names, shards, **casing)
+    settings, notes = resolve(capsys, input_file=patterns)
+    assert settings.tokenizer == TokenizerFiles(
+        str(folder / "vocab.txt"), casing.get("do_lower_case", True), casing.get("strip_accents"))
+    assert notes == ""
+
+
+@pytest.mark.parametrize(("values", "expected"), [
+    ({}, TokenizerFiles()),
+    ({"vocab_file": "vocab.txt"}, TokenizerFiles("vocab.txt")),
+    ({"init_checkpoint": "bert"}, TokenizerFiles("bert/vocab.txt", False)),
+    ({"init_checkpoint": "bert", "vocab_file": "vocab.txt"}, TokenizerFiles("vocab.txt", False)),
+])
+def test_records_without_a_manifest(folder, capsys, values, expected):
+    (folder / "a.tfrecord").touch()
+    settings, notes = resolve(capsys, **values)
+    assert settings.tokenizer == expected
+    assert notes == ("note: the vocabulary vocab.txt overrides the one of `init_checkpoint`=bert, which differs\n"
+                     if len(values) == 2 else "")
+
+
+@pytest.mark.parametrize("change", ["removed", "changed"])
+def test_a_vocabulary_that_is_not_found_unchanged(folder, capsys, change):
+    write_records("a.tfrecord", do_lower_case=False)
+    shutil.copy("vocab.txt", "copy.txt")
+    (folder / "vocab.txt").unlink()
+    if change == "changed":
+        (folder / "vocab.txt").write_text(f"{SPECIALS}a\n##c\n")
+    settings, notes = resolve(capsys)
+    assert settings.tokenizer == TokenizerFiles(None, False)
+    assert notes == (f"note: the vocabulary of the records, {folder}/vocab.txt, is missing or was changed, so it is "
+                     "not saved with the model; set `vocab_file`\n")
+    settings, notes = resolve(capsys, vocab_file="copy.txt")
+    assert settings.tokenizer == TokenizerFiles("copy.txt", False)
+    shutil.copy("copy.txt", "bert/vocab.txt")
+    settings, notes = resolve(capsys, init_checkpoint="bert")
+    assert (settings.tokenizer, notes) == (TokenizerFiles("bert/vocab.txt", False), "")
+
+
+def test_records_take_precedence_over_a_checkpoint(folder, capsys):
+    write_records("a.tfrecord")
+    settings, notes = resolve(capsys, init_checkpoint="bert")
+    assert settings.tokenizer == TokenizerFiles(str(folder / "vocab.txt"), True)
+    assert notes.splitlines() == [
+        "note: the records have do_lower_case True (a.tfrecord.manifest.json), which overrides "
+        "bert/tokenizer_config.json (False)",
+        f"note: the vocabulary {folder}/vocab.txt overrides the one of `init_checkpoint`=bert, which differs"]
+
+
+def test_contradictions(folder, capsys):
+    write_records("a.tfrecord")
+    write_records("b.tfrecord", vocab_file="bert/vocab.txt")
+    with pytest.raises(InputError) as caught:
+        resolve(capsys, vocab_file="bert/vocab.txt")
+    assert str(caught.value) == (
+        f"`vocab_file`=bert/vocab.txt: differs from the vocabulary of the records, {folder}/vocab.txt (in "
+        "a.tfrecord.manifest.json); omit `vocab_file`, or create the records again")
+    with pytest.raises(InputError) as caught:
+        resolve(capsys, eval_input_file="b.tfrecord")
+    assert str(caught.value) == (
+        "`input_file`=a.tfrecord: the records of a.tfrecord.manifest.json and b.tfrecord.manifest.json were created "
+        "with different vocabularies")
+
+
+def test_dynamic_masking_requires_a_vocabulary(folder, capsys):
+    (folder / "a.tfrecord").touch()
+    message = "`vocab_file` is required with `masking`=dynamic, since neither a manifest of the records nor"
+    with pytest.raises(InputError, match=message):
+        resolve(capsys, masking="dynamic")
+    assert resolve(capsys, masking="dynamic", init_checkpoint="bert")[0].records.vocab_file == "bert/vocab.txt"
+    write_records("a.tfrecord")
+    assert resolve(capsys, masking="dynamic")[0].records.vocab_file == str(folder / "vocab.txt")
+
+
+def test_an_unsupported_tokenizer_next_to_the_checkpoint(folder, capsys):
+    (folder / "a.tfrecord").touch()
+    (folder / "bert" / "tokenizer_config.json").write_text('{"tokenizer_class": "RobertaTokenizer"}')
+    settings, notes = resolve(capsys, init_checkpoint="bert")
+    assert settings.tokenizer == TokenizerFiles()
+    assert notes.startswith("note: bert/tokenizer_config.json: tokenizer_class is 'RobertaTokenizer': only ")
+    assert notes.endswith(" are supported; the tokenizer is not saved with the model\n")
