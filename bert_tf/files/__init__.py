@@ -29,6 +29,7 @@ from bert_tf.files.places import (
 )
 from bert_tf.files.reading import (
     LineDecoder,
+    check_text,
     describe_dropped_bytes,
     local_copy,
     open_bytes,
@@ -56,6 +57,7 @@ __all__ = [
     "LineDecoder",
     "absolute",
     "check_output_name",
+    "check_text",
     "describe_dropped_bytes",
     "discard",
     "exists",

@@ -348,8 +348,8 @@ def _read_rows(path, decoder):
     if not files.is_file(path):
         raise InputError(f"{path}: does not exist or is not a file")
     with files.open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            row = decoder(line, number == 1).rstrip("\r\n")
+        for line in decoder.lines(file, path):
+            row = line.rstrip("\r\n")
             yield row if "\t" in row else row.strip(" ")
 
 

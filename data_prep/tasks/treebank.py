@@ -133,8 +133,8 @@ def write_predictions(path, sentences, labels, column):
 def _read_rows(path, decoder):
     """Yields lines without their ends."""
     with files.open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            yield decoder(line, number == 1).rstrip("\r\n")
+        for line in decoder.lines(file, path):
+            yield line.rstrip("\r\n")
 
 
 def _group_words(path, rows):

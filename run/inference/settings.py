@@ -117,7 +117,9 @@ class AnswerSettings(AnyModelSettings):
         """Reads the text of `context` or `context_file`."""
         if self.context is not None:
             return _drop_invalid_bytes(self.context)
-        return read_bytes(self.context_file).decode("utf-8", "ignore")
+        content = read_bytes(self.context_file)
+        files.check_text(content[:2], self.context_file)
+        return content.decode("utf-8-sig", "ignore")
 
 
 @dataclasses.dataclass(frozen=True)

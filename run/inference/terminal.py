@@ -27,8 +27,8 @@ def run(settings):
 
 
 def lines():
-    """Yields the lines of standard input; drops invalid UTF-8 bytes, as the tokenizer does."""
-    sys.stdin.reconfigure(errors="ignore")
+    """Yields the lines of standard input; drops a byte-order mark and invalid UTF-8 bytes, as the tokenizer does."""
+    sys.stdin.reconfigure(encoding="utf-8-sig", errors="ignore")
     for line in sys.stdin:
         yield line.rstrip("\n")
 

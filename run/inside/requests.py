@@ -34,8 +34,8 @@ def _read_lines(path, most, kind, decoder):
     """Yields the Questions of the first non-empty lines of a file. `decoder`: bert_tf.files.LineDecoder."""
     num_questions = 0
     with files.open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            text = decoder(line, number == 1).strip()
+        for number, line in enumerate(decoder.lines(file, path), start=1):
+            text = line.strip()
             if not text:
                 continue
             first, *others = text.split(SEPARATOR)
