@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 import sys
 from typing import ClassVar
 
@@ -11,6 +12,9 @@ from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
 from data_prep.tasks import conll, treebank
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
+
+# Labels in a format that is not read as entities: B, B_PER, PER-B.
+_OTHER_ENTITY_LABEL = re.compile(r"[BIELSU]([_.:/].+)?|.+[-_.:/][BIELSU]")
 
 WORDS_FILE = ("File with one word per line, columns separated by tabs or spaces, and an empty line after each "
               "sentence, or a treebank in CoNLL-U format (.conllu)")
@@ -76,7 +80,10 @@ class TokenClassifierData(TaskData):
     @functools.cached_property
     def labels(self):
         """Names of the labels, from the model or, for a new one, from the training file: tuple of str."""
-        return self.metadata.labels if self.metadata else conll.find_label_names(self.examples("train"))
+        if self.metadata:
+            return self.metadata.labels
+        setting = "treebank_column" if treebank.is_treebank(self.settings.train_file) else "label_column"
+        return conll.find_label_names(self.examples("train"), setting)
 
     def _read_examples(self, split):
         return self._read_sentences(getattr(self.settings, f"{split}_file"), has_labels=split != "test")
@@ -107,6 +114,10 @@ class TokenClassifierData(TaskData):
         if sentences.num_garbled:
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
         print(notes, file=sys.stderr)
+        names = {*self.labels} - {conll.OUTSIDE}
+        if split == "train" and len(names) < len(self.labels) and all(map(_OTHER_ENTITY_LABEL.fullmatch, names)):
+            print(f"note: labels such as {min(names)} are not read as entities, so the metric is accuracy instead of "
+                  "entity F1; name them B-TYPE and I-TYPE", file=sys.stderr)
         return features
 
     def _read_unlabeled(self, path, tokenizer):

@@ -101,7 +101,7 @@ def read_labels(path, column):
     words = [[columns[1] for _, columns in sentence] for sentence in sentences]
     if column is None:
         return conll.Sentences(path, rows, lines, words, None, decoder.num_garbled)
-    labels = [[columns[LABEL_COLUMNS[column]] for _, columns in sentence] for sentence in sentences]
+    labels = [[columns[LABEL_COLUMNS[column]].strip() for _, columns in sentence] for sentence in sentences]
     for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
         if not label:
             raise InputError(f"{path}:{line}: {column.upper()} is empty; CoNLL-U marks an unspecified value with "
