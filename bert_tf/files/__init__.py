@@ -27,6 +27,7 @@ from bert_tf.files.places import (
     remove_tree,
     size,
 )
+from bert_tf.files.plain_path import PlainPath
 from bert_tf.files.reading import (
     LineDecoder,
     check_text,
@@ -55,6 +56,7 @@ from bert_tf.files.writing import (
 __all__ = [
     "PARTIAL_SUFFIX",
     "LineDecoder",
+    "PlainPath",
     "absolute",
     "check_output_name",
     "check_text",

@@ -138,8 +138,9 @@ def test_pairs(exported, monkeypatch, capsys):
             text.encode() for text in pairs[0]) + b"\n" + pairs[1][0].encode())))
         scripts.run_here("run.fill_mask", **flags)
         printed.append(capsys.readouterr().out)
-        scripts.run_here("run.fill_mask", text=pairs[0][0], text_b=pairs[0][1], **flags)
-        assert printed[-1].startswith(capsys.readouterr().out)
+        for texts in ({"text": pairs[0][0], "text_b": pairs[0][1]}, {"text": " ||| ".join(pairs[0])}):
+            scripts.run_here("run.fill_mask", **texts, **flags)
+            assert capsys.readouterr().out == printed[-1][: printed[-1].index(pairs[1][0])]
         predicted = {"model": flags.get("model", "pretrained")}
         if "model" not in flags:
             predicted |= {"task": "masked_lm", "pairs": True, "max_seq_length": 29}
@@ -190,9 +191,10 @@ def test_a_second_text_for_an_export_of_single_texts(model, monkeypatch, capsys)
         scripts.run_here("run.fill_mask", model=model, text="a [MASK]", text_b="b")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a ||| [MASK]")))
     capsys.readouterr()
-    scripts.run_here("run.fill_mask", model=model)
-    lines = capsys.readouterr().out.splitlines()
-    assert (len(lines), lines[0]) == (2, "a ||| [MASK]")
+    for flags in ({}, {"text": "a ||| [MASK]"}):
+        scripts.run_here("run.fill_mask", model=model, **flags)
+        lines = capsys.readouterr().out.splitlines()
+        assert (len(lines), lines[0]) == (2, "a ||| [MASK]")
 
 
 @pytest.mark.usefixtures("exported")
