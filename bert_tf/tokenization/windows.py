@@ -66,20 +66,20 @@ class WordWindows(NamedTuple):
     ids: tf.RaggedTensor
 
 
-def split_words(words, pieces, room, max_windows):
+def split_words(words, tokens, room, max_windows):
     """Divides texts between words into windows that are as full as possible; see `rows.split_words`.
 
     Args:
       words: RaggedTensor [B, (words)] of any dtype.
-      pieces: RaggedTensor int32 [all words, (tokens)]; each word has at least one.
+      tokens: RaggedTensor int32 [all words, (tokens)]. Each word has at least one.
       room: int. Maximum number of tokens of a window. A word with more tokens has its own window.
       max_windows: int. Maximum number of windows of a text.
 
     Returns:
       WordWindows, in the order of the words; none for texts without words.
     """
-    num_words = pieces.nrows()
-    offsets = tf.concat([[0], tf.cumsum(tf.minimum(pieces.row_lengths(), room))], 0)  # [all words + 1]
+    num_words = tokens.nrows()
+    offsets = tf.concat([[0], tf.cumsum(tf.minimum(tokens.row_lengths(), room))], 0)  # [all words + 1]
     text_ends = tf.gather(words.row_splits, ragged.row_numbers(words) + 1)
     stops = tf.minimum(tf.searchsorted(offsets, offsets[:-1] + room, "right", tf.int64) - 1, text_ends)
     # The start of the next window for a window that starts at a word; `num_words` after the last one of a text.
@@ -97,8 +97,8 @@ def split_words(words, pieces, room, max_windows):
                              (mark(tf.zeros_like(offsets), first), first), maximum_iterations=max_windows - 1)
     starts = tf.where(count[:-1] > 0)[:, 0]
     stops = tf.gather(stops, starts)
-    begins = tf.gather(pieces.row_splits, starts)
-    ids = ragged.take(pieces.values, begins, tf.gather(pieces.row_splits, stops) - begins)
+    begins = tf.gather(tokens.row_splits, starts)
+    ids = ragged.take(tokens.values, begins, tf.gather(tokens.row_splits, stops) - begins)
     return WordWindows(starts, stops, ids)
 
 

@@ -12,7 +12,7 @@ MAX_FIELD_CHARACTERS = (1 << 31) - 1  # Python's maximum. Long documents exceed 
 def read_rows(path, decoder=None):
     """Yields (line number, list of fields) of a table, including its header.
 
-    Skips empty lines, except after the header of a table with one column, where they are empty texts.
+    Skips empty lines. In a table with one column, an empty line after the header is an empty text.
 
     A file named *.csv has commas and double quotes. Any other file has tabs, without quoting or line breaks in fields,
     like the published GLUE files and the original BERT's reader. Invalid UTF-8 bytes are dropped.
@@ -44,7 +44,7 @@ def is_csv(path):
 
 
 def check_width(path, line, fields, width):
-    """Raises InputError with file and line unless a row has `width` fields, as the header: a text could be cut."""
+    """Raises InputError with file and line unless a row has `width` fields, as the header has."""
     if len(fields) != width:
         advice = "enclose texts that contain commas in double quotes" if is_csv(path) else "texts cannot contain tabs"
         raise InputError(f"{path}:{line}: must have {width} columns, but has {len(fields)}"
@@ -52,7 +52,7 @@ def check_width(path, line, fields, width):
 
 
 def list_names(names):
-    """Joins names of columns, or of labels, for a message; quotes those that would be ambiguous without quotes."""
+    """Joins names of columns or labels for a message; quotes a name that would be ambiguous without quotes."""
     return ", ".join(repr(name) if re.search(r"[\s,]", name) or not name else name for name in names)
 
 

@@ -82,7 +82,7 @@ class TokenClassifierData(TaskData):
         """Names of the labels, from the model or, for a new one, from the training file: tuple of str."""
         if self.metadata:
             return self.metadata.labels
-        setting = "treebank_column" if treebank.is_treebank(self.settings.train_file) else "label_column"
+        setting = "treebank_column" if self.settings.treebank_column else "label_column"
         return conll.find_label_names(self.examples("train"), setting)
 
     def _read_examples(self, split):
@@ -114,10 +114,9 @@ class TokenClassifierData(TaskData):
         if sentences.num_garbled:
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
         print(notes, file=sys.stderr)
-        names = {*self.labels} - {conll.OUTSIDE}
-        if split == "train" and len(names) < len(self.labels) and all(map(_OTHER_ENTITY_LABEL.fullmatch, names)):
-            print(f"note: labels such as {min(names)} are not read as entities, so the metric is accuracy instead of "
-                  "entity F1; name them B-TYPE and I-TYPE", file=sys.stderr)
+        if split == "train" and _are_other_entity_labels({*self.labels}):
+            print(f"note: labels such as {min({*self.labels} - {conll.OUTSIDE})} are not read as entities, so the "
+                  "metric is accuracy instead of entity F1; name them B-TYPE and I-TYPE", file=sys.stderr)
         return features
 
     def _read_unlabeled(self, path, tokenizer):
@@ -136,3 +135,9 @@ class TokenClassifierData(TaskData):
     @property
     def card(self):
         return {"labels": self.labels}
+
+
+def _are_other_entity_labels(names):
+    """Returns whether all of a set of labels, which includes O, seem to be entity labels in another format."""
+    return conll.OUTSIDE in names and not conll.are_entity_labels(names) and all(
+        map(_OTHER_ENTITY_LABEL.fullmatch, names - {conll.OUTSIDE}))

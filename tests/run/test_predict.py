@@ -125,7 +125,8 @@ def test_standard_input_and_output(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("name", "content"), [
-    ("rows.txt", "a film\n\nb\n\n"), ("rows.tsv", "text\na film\n\nb\n\n"), ("rows.csv", "text\r\na film\r\n\r\nb\r\n\n"),
+    ("rows.txt", "a film\n\nb\n\n"), ("rows.tsv", "text\na film\n\nb\n\n"),
+    ("rows.csv", "text\r\na film\r\n\r\nb\r\n\n"),
     ("rows.jsonl", '{"text": "a film"}\n{"text": ""}\n{"text": "b"}\n{"text": ""}\n')])
 def test_an_empty_text_is_a_request_in_every_format_and_a_byte_order_mark_is_not_text(tmp_path, name, content):
     (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + content.encode())
@@ -147,7 +148,8 @@ def test_choices_of_a_table_and_of_objects(tmp_path):
     ("a.tsv", "x\ty\n1\ta\tb\n", ("text",), ("y",), "a.tsv:2: must have 2 columns, but has 3; texts cannot contain t"),
     ("a.csv", "x,text\n1,a, b\n", ("text",), (),
      "a.csv:2: must have 2 columns, but has 3; enclose texts that contain commas in double quotes"),
-    ("a.tsv", " text\tb c\n1\t2\n", ("text",), (), "a.tsv:1: has no column 'text'; the columns are ' text', 'b c'; set"),
+    ("a.tsv", " text\tb c\n1\t2\n", ("text",), (),
+     "a.tsv:1: has no column 'text'; the columns are ' text', 'b c'; set `columns`"),
     ("a.txt", "x\ry\r", ("text",), (), r"a.txt: its lines end at \\r; save the file with line ends \\n"),
     ("a.tsv", "x\ty\n", ("text",), ("x", "y"), "`columns`=x,y: the model requires text; set 1 columns"),
     ("a.jsonl", "{}\n", ("text",), (), "a.jsonl:1: has no key 'text'"),

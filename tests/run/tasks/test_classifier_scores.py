@@ -16,7 +16,8 @@ def make_settings(tmp_path):
     """Function that writes labels of training and development data, and returns the settings of their task."""
     def make(train, dev, **settings):
         for split, labels in (("train", train), ("dev", dev)):
-            (tmp_path / f"{split}.tsv").write_text("text\tlabel\n" + "".join(f"it stops\t{label}\n" for label in labels))
+            rows = "".join(f"it stops\t{label}\n" for label in labels)
+            (tmp_path / f"{split}.tsv").write_text(f"text\tlabel\n{rows}")
         return classifier.Settings(task_name="own", data_dir=str(tmp_path), **settings)
     return make
 
