@@ -83,7 +83,7 @@ def test_damaged_gzip_files(write, data):
 
 @pytest.mark.parametrize(("name", "data", "message"), [
     ("a.txt", "ab\n\n".encode("utf-16"), "is UTF-16; save the file as UTF-8"),
-    ("a.txt.gz", gzip.compress("ab\n\n".encode("utf-16")), "is UTF-16; save the file as UTF-8"),
+    ("a.txt.gz", gzip.compress("ab\n\n".encode("utf-16"), mtime=0), "is UTF-16; save the file as UTF-8"),
     ("a.txt", b"ab\rcd\r\r", r"its lines end at \\r; save the file with line ends \\n"),
 ])
 def test_files_that_are_not_text(write, name, data, message):
