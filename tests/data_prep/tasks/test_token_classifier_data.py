@@ -25,7 +25,8 @@ def test_a_note_about_entities_in_another_format(write, make_tokenizer, capsys, 
                      "entity F1; name them B-TYPE and I-TYPE"]
 
 
-@pytest.mark.parametrize("labels", [("B-PER", "O"), ("B-L", "I-L", "O"), ("NOUN", "O", "B"), ("B", "I"), ("NOUN", "VERB")])
+@pytest.mark.parametrize("labels", [
+    ("B-PER", "O"), ("B-L", "I-L", "O"), ("NOUN", "O", "B"), ("B", "I"), ("NOUN", "VERB")])
 def test_no_note_about_other_labels(write, make_tokenizer, capsys, labels):
     read(write, make_tokenizer, labels)
     assert "note" not in capsys.readouterr().err
