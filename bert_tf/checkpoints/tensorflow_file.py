@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.errors import InputError
+from bert_tf.files import PlainPath
 from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_NAME
 
 CHECKPOINT_NAME = "bert_model.ckpt"  # The prefix in the original's published archives.
@@ -34,8 +35,9 @@ class TensorFlowFile:
 
     def __init__(self, prefix):
         self.prefix = prefix
+        self._plain = PlainPath(prefix)  # must exist until the last tensor is read
         with self._explain_errors():
-            self._reader = tf.compat.v1.train.NewCheckpointReader(prefix)
+            self._reader = tf.compat.v1.train.NewCheckpointReader(self._plain.path)
             self._shapes = self._reader.get_variable_to_shape_map()
             self._types = self._reader.get_variable_to_dtype_map()
 

@@ -36,8 +36,7 @@ def check_file(argument, path, or_folder=False):
             raise InputError("does not exist", argument, path)
     if is_folder or files.is_remote(path):
         return
-    if not os.path.isfile(path):
-        raise InputError("is not a regular file", argument, path)
+    _check_regular(argument, path)
     if not os.access(path, os.R_OK):
         raise InputError("cannot be read", argument, path)
 
@@ -226,6 +225,7 @@ def expand_globs(argument, patterns, folders=False):
         for path in matches:
             _check_name(argument, path)
             if path not in are_folders:
+                _check_regular(argument, path)
                 paths.append(path)
                 continue
             if not folders:
@@ -255,6 +255,12 @@ def _check_name(argument, path):
         os.fsencode(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError("is not valid UTF-8; rename it", argument, repr(path)) from error
+
+
+def _check_regular(argument, path):
+    """Raises InputError for a device or a pipe, which cannot be read twice."""
+    if not files.is_remote(path) and os.path.exists(path) and not os.path.isfile(path):
+        raise InputError("is not a regular file; write its content to one first", argument, path)
 
 
 def _is_data(path):

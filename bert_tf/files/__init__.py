@@ -27,8 +27,10 @@ from bert_tf.files.places import (
     remove_tree,
     size,
 )
+from bert_tf.files.plain_path import PlainPath
 from bert_tf.files.reading import (
     LineDecoder,
+    check_text,
     describe_dropped_bytes,
     local_copy,
     open_bytes,
@@ -54,8 +56,10 @@ from bert_tf.files.writing import (
 __all__ = [
     "PARTIAL_SUFFIX",
     "LineDecoder",
+    "PlainPath",
     "absolute",
     "check_output_name",
+    "check_text",
     "describe_dropped_bytes",
     "discard",
     "exists",

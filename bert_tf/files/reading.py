@@ -1,5 +1,7 @@
 """Reads complete files, streams, and JSON, local or remote."""
 
+import codecs
+import io
 import json
 import os
 import re
@@ -54,6 +56,17 @@ class LineDecoder:
             self.num_garbled += 1
             return line.decode(encoding, "ignore")
 
+    def lines(self, file, path):
+        """Yields the decoded lines of an open file, without a byte-order mark, and with their line ends.
+
+        Raises:
+          InputError: See `check_text`.
+        """
+        for number, line in enumerate(file):
+            if not number:
+                check_text(line, path)
+            yield self(line, not number)
+
     def note(self):
         """Returns a message about dropped bytes, "" for none."""
         return describe_dropped_bytes(self.num_garbled)
@@ -64,6 +77,19 @@ class LineDecoder:
             print(f"{path}: {self.note()}", file=sys.stderr)
 
 
+def check_text(start, path):
+    """Raises InputError if a text file is UTF-16, or if its lines end at \\r.
+
+    Args:
+      start: bytes. First line of the file, or the beginning of it.
+      path: Path of the file, for the message.
+    """
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{os.fsdecode(path)}: is UTF-16; save the file as UTF-8")
+    if b"\n" not in start and b"\r" in start.rstrip(b"\r"):
+        raise InputError(f"{os.fsdecode(path)}: its lines end at \\r; save the file with line ends \\n")
+
+
 def describe_dropped_bytes(num_lines):
     """Returns a message about this number of lines with dropped bytes, "" for 0."""
     lines = "1 line contains" if num_lines == 1 else f"{num_lines:,} lines contain"
@@ -72,10 +98,7 @@ def describe_dropped_bytes(num_lines):
 
 def read_lines(path, decoder):
     """Reads the lines of a text file, a list of str without line ends, \\n or \\r\\n; decoder: LineDecoder."""
-    lines = read_bytes(path).split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    return [decoder(line, not number).removesuffix("\r") for number, line in enumerate(lines)]
+    return [line.removesuffix("\n").removesuffix("\r") for line in decoder.lines(io.BytesIO(read_bytes(path)), path)]
 
 
 def read_text(path):

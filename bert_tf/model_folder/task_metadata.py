@@ -14,6 +14,7 @@ from bert_tf.huggingface_config import CONFIG_NAME
 from bert_tf.model_folder.places import TASK_FILE, find_file
 from bert_tf.model_folder.tasks import Task, read_task
 from bert_tf.run_state import RUN_FILE
+from bert_tf.tasks.base import check_unique
 
 # Defaults, which are the original's.
 DEFAULTS = {"max_seq_length": 128, "do_lower_case": True, "doc_stride": 128, "max_query_length": 64}
@@ -41,7 +42,7 @@ class TaskMetadata:
       unknown: Fields that the file does not contain, so that any value is compatible with it.
 
     Raises:
-      InputError: If a value has the wrong type.
+      InputError: If a value has the wrong type, or a label occurs twice.
     """
 
     source: ClassVar[str] = TASK_FILE
@@ -76,6 +77,7 @@ class TaskMetadata:
             if not is_right:
                 raise InputError(f"{name} is {getattr(self, name)!r:.80}: must be {kind}")
         object.__setattr__(self, "labels", tuple(self.labels))  # JSON has lists
+        check_unique(self.labels)
         if self.strip_accents == self.do_lower_case:  # the same tokenizer, even if it was set explicitly
             object.__setattr__(self, "strip_accents", None)
 

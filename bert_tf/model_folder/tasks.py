@@ -8,6 +8,7 @@ from bert_tf.files import read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME
 from bert_tf.model_folder.places import find_file
 from bert_tf.tasks import KINDS
+from bert_tf.tasks.base import check_unique
 
 PROBLEM_TYPES = (None, "regression", "single_label_classification", "multi_label_classification")
 DEFAULT_LABELS = 2  # Number of labels in transformers if config.json does not contain it.
@@ -90,7 +91,8 @@ def _labels(path, values):
     labels = tuple(names[str(number)] for number in range(len(names)))
     if not labels:
         raise InputError(f"{path}: id2label is {{}}: must contain at least one label")
-    if len({*labels}) < len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
-        raise InputError(f"{path}: id2label contains the name {twice!r} twice")
+    try:
+        check_unique(labels)
+    except InputError as error:
+        raise InputError(f"{path}: id2label {error}") from error
     return labels

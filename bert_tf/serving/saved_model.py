@@ -7,6 +7,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf.errors import InputError
+from bert_tf.files import PlainPath
 from bert_tf.serving import exports
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
@@ -59,8 +60,9 @@ class LoadedSavedModel(LoadedModel):
 
 def load_saved_model(path):
     """Calls tf.saved_model.load; raises InputError with the path if the SavedModel is corrupted or incomplete."""
+    plain = PlainPath(path)
     try:
-        return tf.saved_model.load(path)
+        return tf.saved_model.load(plain.path)
     except (tf.errors.OpError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
         reason = " ".join(str(getattr(error, "message", None) or error).split())
         raise InputError(f"{path}: is not a SavedModel, or is corrupted: {reason:.120}") from error

@@ -16,6 +16,7 @@ from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS, Encoder
+from bert_tf.tasks.base import check_unique
 
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
 PLACES = ("model", "saved_model", "init_checkpoint")  # settings for the location of a model in any format
@@ -66,9 +67,13 @@ class LabelSettings(Settings):
         if not self.labels_file:
             return ()
         paths.check_file("labels_file", self.labels_file)
-        labels = tuple(read_text(self.labels_file).splitlines())
+        labels = tuple(map(str.strip, read_text(self.labels_file).splitlines()))
         if not labels:
             raise InputError("is empty; omit it for a model that predicts a number", "labels_file", self.labels_file)
+        try:
+            check_unique(labels)
+        except InputError as error:
+            raise InputError(str(error), "labels_file", self.labels_file) from error
         return labels
 
 

@@ -5,9 +5,18 @@ from typing import ClassVar
 
 import numpy as np
 
+from bert_tf.errors import InputError
+
 TEXT = {"text": 1}
 PAIR = {"text_a": 1, "text_b": 1}
 LEAST_PROBABILITY = 1e-30  # Lower bound before taking a logarithm.
+
+
+def check_unique(labels):
+    """Raises InputError if a label occurs twice: predictions have one probability per name."""
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise InputError(f"contains the label {twice!r} twice; labels must be unique")
 
 
 class Kind(abc.ABC):

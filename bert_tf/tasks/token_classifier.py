@@ -7,7 +7,9 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.tasks import numbers
 from bert_tf.tasks.base import Kind
-from bert_tf.tokenization.rows import encode_strings, pack, were_cut
+from bert_tf.tokenization.rows import encode_strings, pack, split_words
+
+MAX_WINDOWS = 64  # Maximum number of windows of a text, which limits the memory of a request.
 
 
 class TokenClassifier(Kind):
@@ -30,17 +32,22 @@ class TokenClassifier(Kind):
         # Like TensorFlow, bytes.split() only recognizes ASCII white space.
         words = [[word.decode() for word in text.encode().split()] for text in texts[0]]
         pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]
-        rows = [pack(tokenizer, [id_ for word in row for id_ in word], None, card.max_seq_length) for row in pieces]
-        tags, scores = [], np.zeros([len(rows), max([1, *map(len, words)])], np.float32)
-        for place, (row, output) in enumerate(zip(pieces, buckets.run(rows), strict=True)):
-            probabilities = numbers.softmax(output["logits"])  # [S, L]
-            firsts = 1 + np.cumsum([0, *map(len, row)])[:-1]  # 1 for [CLS]
-            firsts = firsts[firsts < card.max_seq_length - 1]
-            tags.append([card.labels[number] for number in probabilities[firsts].argmax(axis=-1)])
-            scores[place, : len(firsts)] = probabilities[firsts].max(axis=-1)
+        windows = [(place, start, stop) for place, row in enumerate(pieces) for start, stop in split_words(
+            list(map(len, row)), card.max_seq_length - 2)[:MAX_WINDOWS]]
+        rows = [pack(tokenizer, [id_ for word in pieces[place][start:stop] for id_ in word], None, card.max_seq_length)
+                for place, start, stop in windows]
+        tags, scores = [[] for _ in words], np.zeros([len(words), max([1, *map(len, words)])], np.float32)
+        was_cut = np.zeros(len(words), bool)
+        for (place, start, stop), row, output in zip(windows, rows, buckets.run(rows), strict=True):
+            firsts = 1 + np.cumsum([0, *map(len, pieces[place][start : stop - 1])])  # 1 for [CLS]
+            probabilities = numbers.softmax(output["logits"][firsts])  # [words, L]
+            tags[place] += [card.labels[number] for number in probabilities.argmax(axis=-1)]
+            scores[place, start:stop] = probabilities.max(axis=-1)
+            was_cut[place] |= row.was_cut
+        was_cut |= np.array([len(row) > len(tagged) for row, tagged in zip(words, tags, strict=True)], bool)
         width = scores.shape[1]
         return {"words": encode_strings(words, width), "tags": encode_strings(tags, width), "scores": scores,
-                "num_words": np.array(list(map(len, words)), np.int32), "was_cut": were_cut(rows)}
+                "num_words": np.array(list(map(len, words)), np.int32), "was_cut": was_cut}
 
     def json_rows(self, outputs):
         """{"words": [...], "tags": [...], "scores": [...]}."""

@@ -1,5 +1,6 @@
 """Texts as Python strings, and rows of IDs, in plain Python: equivalent to `model_inputs.pack` in a graph."""
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,26 @@ def pack_texts(tokenizer, max_seq_length, texts, others=None):
         return [pack(tokenizer, tokenizer.ids(text), None, max_seq_length) for text in texts]
     return [pack(tokenizer, tokenizer.ids(text), tokenizer.ids(other), max_seq_length)
             for text, other in zip(texts, others, strict=True)]
+
+
+def split_words(lengths, room):
+    """Divides the words of a text into windows that are as full as possible, without overlaps.
+
+    Args:
+      lengths: List of int. Number of tokens of each word.
+      room: int. Maximum number of tokens of a window. A word with more tokens has its own window.
+
+    Returns:
+      List of (start, stop). First word of each window, and the word after its last one.
+    """
+    starts, total = [], room
+    for word, length in enumerate(lengths):
+        length = min(length, room)
+        if total + length > room:
+            starts.append(word)
+            total = 0
+        total += length
+    return list(itertools.pairwise([*starts, len(lengths)]))
 
 
 def were_cut(rows):

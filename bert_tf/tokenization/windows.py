@@ -53,6 +53,55 @@ def split_into_windows(ids, room, doc_stride, max_windows):
     return Windows(rows, starts, lengths, ragged.take(ids.values, begin, lengths), required > counts)
 
 
+class WordWindows(NamedTuple):
+    """Windows of words without overlaps.
+
+    Attributes:
+      starts, stops: int64 [W]. First word of each window, counted over all texts, and the word after its last one.
+      ids: RaggedTensor int32 [W, (tokens)].
+    """
+
+    starts: tf.Tensor
+    stops: tf.Tensor
+    ids: tf.RaggedTensor
+
+
+def split_words(words, tokens, room, max_windows):
+    """Divides texts between words into windows that are as full as possible; see `rows.split_words`.
+
+    Args:
+      words: RaggedTensor [B, (words)] of any dtype.
+      tokens: RaggedTensor int32 [all words, (tokens)]. Each word has at least one.
+      room: int. Maximum number of tokens of a window. A word with more tokens has its own window.
+      max_windows: int. Maximum number of windows of a text.
+
+    Returns:
+      WordWindows, in the order of the words; none for texts without words.
+    """
+    num_words = tokens.nrows()
+    offsets = tf.concat([[0], tf.cumsum(tf.minimum(tokens.row_lengths(), room))], 0)  # [all words + 1]
+    text_ends = tf.gather(words.row_splits, ragged.row_numbers(words) + 1)
+    stops = tf.minimum(tf.searchsorted(offsets, offsets[:-1] + room, "right", tf.int64) - 1, text_ends)
+    # The start of the next window for a window that starts at a word; `num_words` after the last one of a text.
+    following = tf.concat([tf.where(stops < text_ends, stops, num_words), [num_words]], 0)
+
+    def mark(count, starts):
+        return count + tf.math.unsorted_segment_sum(tf.ones_like(starts), starts, num_words + 1)
+
+    def add_windows(count, starts):
+        starts = tf.gather(following, starts)
+        return mark(count, starts), starts
+
+    first = words.row_starts()
+    count, _ = tf.while_loop(lambda _, starts: tf.reduce_any(starts < num_words), add_windows,
+                             (mark(tf.zeros_like(offsets), first), first), maximum_iterations=max_windows - 1)
+    starts = tf.where(count[:-1] > 0)[:, 0]
+    stops = tf.gather(stops, starts)
+    begins = tf.gather(tokens.row_splits, starts)
+    ids = ragged.take(tokens.values, begins, tf.gather(tokens.row_splits, stops) - begins)
+    return WordWindows(starts, stops, ids)
+
+
 def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False):
     """Packs rows of tokens of any length as windows, each a model input; see `model_inputs.pack`.
 

@@ -43,7 +43,7 @@ def run(settings):
         raise InputError(f"`input_file`={settings.input_file}: is empty")
     columns = settings.find_text_positions(header)
     decoder = LineDecoder()
-    num_rows = check_rows(settings, columns, decoder)
+    num_rows = check_rows(settings, columns, len(header), decoder)
     if decoder.num_garbled:
         announce(f"{settings.input_file}: {decoder.note()}")
     proposer = Proposer(settings)
@@ -70,12 +70,17 @@ def read_rows(settings, decoder=None):
     return itertools.islice(tables.read_rows(settings.input_file, decoder), int(settings.has_header), None)
 
 
-def check_rows(settings, columns, decoder=None):
-    """Returns the number of examples; raises InputError if there are none or if one lacks a text."""
+def check_rows(settings, columns, width, decoder=None):
+    """Returns the number of examples; raises InputError if there are none or if one lacks a text.
+
+    With named columns, rows must have `width` fields.
+    """
     num_rows = 0
     for number, fields in read_rows(settings, decoder):
         num_rows += 1
-        if len(fields) <= max(columns):
+        if settings.text_columns:
+            tables.check_width(settings.input_file, number, fields, width)
+        elif len(fields) <= max(columns):
             raise InputError(f"{settings.input_file}:{number}: has {len(fields)} columns, but column "
                              f"{max(columns) + 1} is required")
     if not num_rows:

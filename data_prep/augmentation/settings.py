@@ -79,6 +79,7 @@ class AugmentationSettings(Settings):
         if self.text_columns:
             return [tables.find_position(column, header, self.input_file) for column in self.text_columns]
         if not self.task_name:
-            raise InputError(f"`text_columns` or `task_name` is required; the columns are {', '.join(header)}")
+            raise InputError(f"`text_columns` or `task_name` is required; the columns are "
+                             f"{tables.list_names(header)}")
         split = find_task(self.task_name).first_split
         return [column for column in (split.text_a, split.text_b) if column is not None]

@@ -142,11 +142,13 @@ class TextReader:
         `on_progress`: Callable of the number of bytes yielded since the last call.
 
         Raises:
-          InputError: If a line exceeds MAX_LINE_BYTES, or if a .gz file is damaged.
+          InputError: If a line exceeds MAX_LINE_BYTES, if a .gz file is damaged, or see `files.check_text`.
           OSError: If a file cannot be read.
         """
         for file_range in unit.ranges:
-            for block in self._read_blocks(file_range, block_bytes):
+            for number, block in enumerate(self._read_blocks(file_range, block_bytes)):
+                if not (number or file_range.start):
+                    files.check_text(block, file_range.path)
                 yield block
                 if on_progress:
                     on_progress(len(block))

@@ -173,7 +173,7 @@ class ClassifierData(TaskData):
         return glue.convert_examples_to_features(examples, tokenizer, self.max_seq_length, True)
 
     def questions(self):
-        examples = glue.read_examples(self.dataset, self.settings.data_dir, "dev")
+        examples = self.examples("dev")
         for place, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
             text_b = examples.text_b[place] if examples.text_b else None
             names, right = self._find_answer(examples.labels[place])
@@ -185,7 +185,7 @@ class ClassifierData(TaskData):
             return [f"{label:g}"], float(label)
         is_several = bool(self.dataset.label_separator)
         names, right = ([labels[id_] for id_ in (np.flatnonzero(label) if is_several else [label])]
-                        for labels in (self.dataset.labels, self.metadata.labels))
+                        for labels in ((*self.dataset.labels, "unknown label"), (*self.metadata.labels, None)))
         return names, right if is_several else right[0]
 
     @property

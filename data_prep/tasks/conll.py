@@ -15,7 +15,7 @@ import numpy as np
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
-from data_prep.tasks import document_windows
+from data_prep.tasks import document_windows, tables
 
 DOCUMENT_START = "-DOCSTART-"
 OUTSIDE = "O"
@@ -81,7 +81,7 @@ def read_sentences(path, token_column=0, label_column=None):
         lines.append([line for line, _ in sentence])
         words.append([fields[token_column] for _, fields in sentence])
         if label_column is not None:
-            labels.append([fields[label_column] for _, fields in sentence])
+            labels.append([fields[label_column].strip() for _, fields in sentence])
     if not words:
         raise InputError(f"{path}: contains no words")
     if label_column is None:
@@ -132,7 +132,7 @@ def find_scheme(sentences, label_column):
     width = len(labels[0][0])
     if not -width <= label_column < width:
         return IOB2
-    labels = [[fields[label_column] for fields in sentence] for sentence in labels]
+    labels = [[fields[label_column].strip() for fields in sentence] for sentence in labels]
     distinct = set(itertools.chain(*labels)) - {OUTSIDE}
     if not all(map(ENTITY_LABEL.fullmatch, distinct)):
         return IOB2
@@ -149,17 +149,17 @@ def are_entity_labels(names):
     return any(map(ENTITY_LABEL.fullmatch, names))
 
 
-def find_label_names(sentences):
+def find_label_names(sentences, setting="label_column"):
     """Returns the labels defined by a training file, in the order of their IDs, a tuple of str.
 
     For entities: O, then B- and I- of each type, with types sorted. Otherwise: the labels that occur, sorted.
 
     Raises:
-      InputError: If all words have the same label. The message names the file.
+      InputError: If all words have the same label. The message names the file, and the `setting` of the labels.
     """
     names = set(itertools.chain(*sentences.labels))
     if len(names) < 2:
-        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}; check `label_column`")
+        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}; check `{setting}`")
     if not are_entity_labels(names):
         return tuple(sorted(names))
     types = sorted({name.split("-", 1)[1] for name in names - {OUTSIDE}})
@@ -348,8 +348,8 @@ def _read_rows(path, decoder):
     if not files.is_file(path):
         raise InputError(f"{path}: does not exist or is not a file")
     with files.open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            row = decoder(line, number == 1).rstrip("\r\n")
+        for line in decoder.lines(file, path):
+            row = line.rstrip("\r\n")
             yield row if "\t" in row else row.strip(" ")
 
 
@@ -360,7 +360,7 @@ def _check_row(path, line, fields, columns, first_line, width):
         if not -width <= column < width:
             raise InputError(f"{path}:{line}: column {column} does not exist; the row has {width} columns: 0 to "
                              f"{width - 1}, or {-width} to -1")
-        if not fields[column]:
+        if not (fields[column] if column == columns[0] else fields[column].strip()):
             raise InputError(f"{path}:{line}: column {column} is empty")
     if len({column % width for column in columns}) < len(columns):
         raise InputError(f"{path}:{line}: of {width} columns, {columns[0]} and {columns[1]} are the same; set "
@@ -386,7 +386,7 @@ def _check_known(sentences, ids, allow_unknown):
     if unknown and not (allow_unknown and len(unknown) < sentences.num_words):
         line, label = unknown[0]
         raise InputError(f"{sentences.path}:{line}: unknown label {label!r}; the training data has the labels "
-                         f"{', '.join(ids)}")
+                         f"{tables.list_names(ids)}")
 
 
 def _tokenize_words(words, tokenizer):

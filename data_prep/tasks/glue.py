@@ -77,7 +77,7 @@ class Examples:
       text_b: List of str, or None for single-text tasks.
       labels: None if the split has no labels. Otherwise IDs, int32 [n]; for regression, numbers, float32 [n]; if a row
         can have several labels, 0 or 1 for each label, int32 [n, num_labels]. The ID of a label that the task does not
-        have, if allowed, is UNKNOWN.
+        have, if allowed, is UNKNOWN; if a row can have several labels, it is an additional last column.
       num_empty: int. Rows with an empty text. They are kept, as in the original BERT: published files have some.
       num_broken: int. Rows skipped because they have too few columns.
       num_unknown: int. Rows with a label that the task does not have.
@@ -114,7 +114,7 @@ def create_custom_task(data_dir, text_a, text_b=None, label="label", files=Mappi
       data_dir: Directory of the files.
       text_a: str. Column name of the first text.
       text_b: str or None. Column name of the second text.
-      label: str. Column name of the label or number. Optional in the file of the split "test".
+      label: str. Column name of the label or number. It is not read in the file of the split "test".
       files: Dict of split to file name. Defaults to train.tsv, dev.tsv, and test.tsv, or .csv if there is only a .csv.
       labels: Label names in the order of their IDs. Defaults to the labels of the training file, sorted by value if all
         are integers, otherwise by code point.
@@ -126,10 +126,7 @@ def create_custom_task(data_dir, text_a, text_b=None, label="label", files=Mappi
       InputError: If a column or file is missing, or if the training file has no labels.
     """
     files = {**{split: _find_custom_file(data_dir, split) for split in ("train", "dev", "test")}, **files}
-    splits = {split: Split(file, text_a, text_b, label) for split, file in files.items()}
-    test_path = os.path.join(data_dir, files["test"])
-    if is_file(test_path) and label not in tables.read_header(test_path):
-        splits["test"] = dataclasses.replace(splits["test"], label=None)
+    splits = {split: Split(file, text_a, text_b, None if split == "test" else label) for split, file in files.items()}
     if not labels and not regression:
         labels = _read_labels(os.path.join(data_dir, files["train"]), splits["train"], label_separator)
     if not metrics:
@@ -139,14 +136,13 @@ def create_custom_task(data_dir, text_a, text_b=None, label="label", files=Mappi
 
 
 def read_examples(task, data_dir, split, allow_unknown=False):
-    """Reads one split of a task.
+    """Reads one split of a task; without its labels if it is "test", since they can be placeholders.
 
     Args:
       task: Dataset.
       data_dir: Directory of the published files.
       split: str. "train", "dev", or "test".
-      allow_unknown: bool. Whether a row can have an unknown label, if other rows have known labels. Ignored if a row
-        can have several labels.
+      allow_unknown: bool. Whether a row can have an unknown label, if other rows have known labels.
 
     Returns:
       Examples.
@@ -159,10 +155,10 @@ def read_examples(task, data_dir, split, allow_unknown=False):
         raise InputError(f"task {task.name} has no split {split!r}; must be one of {', '.join(task.splits)}")
     layout = task.splits[split]
     path = os.path.join(data_dir, layout.file)
-    parse_label = _create_label_parser(task)
+    parse_label = _create_label_parser(task, allow_unknown)
     guids, text_a, text_b, labels = [], [], [], []
     num_empty = num_broken = num_unknown = 0
-    decoder, allow_unknown = LineDecoder(), allow_unknown and bool(task.labels) and not task.label_separator
+    decoder, has_labels = LineDecoder(), layout.label is not None and split != "test"
     for line, number, row in select_rows(path, layout, task.skip_broken_rows, decoder):
         if row is None:
             num_broken += 1
@@ -171,22 +167,25 @@ def read_examples(task, data_dir, split, allow_unknown=False):
         text_a.append(row.text_a)
         text_b.append(row.text_b)
         num_empty += not row.text_a.strip() or (row.text_b is not None and not row.text_b.strip())
-        if row.label is not None:
+        if has_labels:
             try:
                 labels.append(parse_label(row.label))
             except InputError as error:
-                if not (allow_unknown and row.label.strip()):
-                    raise InputError(f"{path}:{line}: {error}") from error
-                labels.append(UNKNOWN)
-                num_unknown += 1
-    if num_unknown == len(guids) > 0:
-        raise InputError(f"{path}: contains none of the labels {', '.join(task.labels)}; check the label column")
+                raise InputError(f"{path}:{line}: {error}") from error
     if not guids:
         raise InputError(f"{path}: contains no rows{describe_selection(path, layout)}")
-    return Examples(
-        guids, text_a, text_b if layout.text_b is not None else None,
-        np.array(labels, np.float32 if task.regression else np.int32) if layout.label is not None else None,
-        num_empty, num_broken, num_unknown, decoder.num_garbled)
+    labels = np.array(labels, np.float32 if task.regression else np.int32) if has_labels else None
+    if has_labels and task.labels:
+        unknown, known = ((labels[:, -1], labels[:, :-1]) if task.label_separator else
+                          (labels == UNKNOWN, labels != UNKNOWN))
+        num_unknown = np.count_nonzero(unknown)
+        if num_unknown and not known.any():
+            raise InputError(f"{path}: contains none of the labels {tables.list_names(task.labels)}; check the label "
+                             "column")
+        if task.label_separator and not num_unknown:
+            labels = known
+    return Examples(guids, text_a, text_b if layout.text_b is not None else None, labels, num_empty, num_broken,
+                    num_unknown, decoder.num_garbled)
 
 
 def check_length(examples, max_seq_length):
@@ -250,8 +249,11 @@ def count_truncated(examples, tokenizer, max_seq_length):
     return Truncation(int(np.count_nonzero(excess)), int(excess.sum()), int(lengths.sum()))
 
 
-def _create_label_parser(task):
-    """Returns a function from the text of a label to its value in `Examples.labels`; it raises InputError."""
+def _create_label_parser(task, allow_unknown):
+    """Returns a function from the text of a label to its value in `Examples.labels`; it raises InputError.
+
+    If a row can have several labels, the value ends with the column of unknown ones.
+    """
     ids = {label: number for number, label in enumerate(task.labels)}
     ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
 
@@ -265,13 +267,14 @@ def _create_label_parser(task):
         return value
 
     def parse_label_name(text):
-        if text not in ids:
-            raise InputError(f"unknown label {text!r}; must be one of {', '.join(task.labels)}")
-        return ids[text]
+        text = text.strip()
+        if text not in ids and not (allow_unknown and text):
+            raise InputError(f"unknown label {text!r}; must be one of {tables.list_names(task.labels)}")
+        return ids.get(text, UNKNOWN)
 
     def parse_label_names(text):
         present = {parse_label_name(label) for label in _split_labels(text, task.label_separator)}
-        return [int(label in present) for label in range(len(task.labels))]
+        return [int(label in present) for label in (*range(len(task.labels)), UNKNOWN)]
 
     if task.regression:
         return parse_number
@@ -292,7 +295,7 @@ def _read_labels(path, layout, separator):
     for line, _, row in select_rows(path, layout, skip_broken=False):
         if not separator and not row.label.strip():
             raise InputError(f"{path}:{line}: the label is empty")
-        labels.update(_split_labels(row.label, separator) if separator else [row.label])
+        labels.update(_split_labels(row.label, separator) if separator else [row.label.strip()])
     if not labels:
         raise InputError(f"{path}: contains no labels")
     if len(labels) < 2 and not separator:

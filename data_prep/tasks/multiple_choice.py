@@ -40,7 +40,7 @@ class MultipleChoiceData(TaskData):
 
     def _read_examples(self, split):
         path = getattr(self.settings, f"{split}_file")
-        questions = swag.READERS[self.settings.data_format](path)
+        questions = swag.READERS[self.settings.data_format](path, has_labels=split != "test")
         if questions.labels is None and split != "test":
             raise InputError(f"`{split}_file`={path}: contains no answers")
         return questions
@@ -65,7 +65,7 @@ class MultipleChoiceData(TaskData):
         return features
 
     def _read_unlabeled(self, path, tokenizer):
-        questions = swag.READERS[self.settings.data_format](path)
+        questions = swag.READERS[self.settings.data_format](path, has_labels=False)
         return swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length, True)
 
     def questions(self):

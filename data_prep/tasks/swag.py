@@ -51,8 +51,12 @@ class Questions:
             [text for choices in self.text_b for text in choices], None)
 
 
-def read_swag(path):
+def read_swag(path, has_labels=True):
     """Reads a file with columns named sent1, sent2, ending0, ending1, ..., and label if it has answers.
+
+    Args:
+      path: Path of the file.
+      has_labels: bool. Whether to read the answers, if there are any.
 
     Returns:
       Questions.
@@ -69,13 +73,12 @@ def read_swag(path):
     missing = next((f"ending{number}" for number, name in enumerate(names) if _parse_number(name) != number), None)
     if len(names) < 2 or missing:
         required = f"column {missing} is" if missing else "columns ending0, ending1, ... are"
-        raise InputError(f"{path}:1: {required} required; the columns are {', '.join(header)}")
+        raise InputError(f"{path}:1: {required} required; the columns are {tables.list_names(header)}")
     endings = list(map(header.index, names))
-    answers = header.index("label") if "label" in header else None
+    answers = header.index("label") if has_labels and "label" in header else None
     guids, text_a, text_b, labels = [], [], [], []
     for number, (line, fields) in enumerate(rows):
-        if len(fields) != len(header):
-            raise InputError(f"{path}:{line}: must have {len(header)} columns, but has {len(fields)}")
+        tables.check_width(path, line, fields, len(header))
         guids.append(fields[0] if not header[0] else str(number))  # Written by pandas: its index has no name.
         text_a.append(fields[first])
         text_b.append([f"{fields[second]} {fields[ending]}".strip() for ending in endings])
@@ -84,11 +87,12 @@ def read_swag(path):
     return dataclasses.replace(_create_questions(path, guids, text_a, text_b, labels), num_garbled=decoder.num_garbled)
 
 
-def read_race(path):
+def read_race(path, has_labels=True):
     """Reads JSON files of one article each, with the keys article, questions, options, and answers ("A", "B", ...).
 
     Args:
       path: Path of a file, or of a directory to search recursively for .json and .txt files, in order of name.
+      has_labels: bool. Whether to read the answers, if there are any.
 
     Returns:
       Questions.
@@ -100,7 +104,7 @@ def read_race(path):
     guids, text_a, text_b, labels = [], [], [], []
     for file in _find_race_files(path):
         article = _read_article(file)
-        answers = article.get("answers")
+        answers = article.get("answers") if has_labels else None
         if guids and (answers is not None) != bool(labels):
             raise InputError(f"{file}: contains {'no ' if answers is None else ''}answers, unlike the previous files")
         for number, (question, options) in enumerate(zip(article["questions"], article["options"], strict=True)):
@@ -149,7 +153,7 @@ def _parse_number(ending):
 
 
 def _parse_swag_label(text, num_choices, place):
-    if text not in map(str, range(num_choices)):
+    if text.strip() not in map(str, range(num_choices)):
         raise InputError(f"{place}: label {text!r}: must be the number of an ending, 0 to {num_choices - 1}")
     return int(text)
 

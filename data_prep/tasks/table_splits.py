@@ -58,10 +58,11 @@ def select_rows(path, layout, skip_broken, decoder=None):
             width = len(header)  # A tab within a text would shift the named columns after it.
     num_required = max(column for column in columns if column is not None) + 1
     for number, (line, fields) in enumerate(rows, start=first_number):
-        if len(fields) < num_required or (width and len(fields) != width):
+        if width:
+            tables.check_width(path, line, fields, width)
+        elif len(fields) < num_required:
             if not skip_broken:
-                raise InputError(f"{path}:{line}: must have {width or f'at least {num_required}'} columns, but has "
-                                 f"{len(fields)}")
+                raise InputError(f"{path}:{line}: must have at least {num_required} columns, but has {len(fields)}")
             yield line, number, None
             continue
         *values, key = (None if column is None else fields[column] for column in columns)
@@ -76,4 +77,4 @@ def describe_selection(path, layout):
     column, value = layout.only
     others = sorted({fields[column] for _, fields in itertools.islice(tables.read_rows(path), layout.header, None)
                      if len(fields) > column})
-    return f" with {value!r} in column {column + 1}, which contains {', '.join(others) or 'no values'}"
+    return f" with {value!r} in column {column + 1}, which contains {tables.list_names(others) or 'no values'}"

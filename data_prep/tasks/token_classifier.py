@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 import sys
 from typing import ClassVar
 
@@ -11,6 +12,9 @@ from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
 from data_prep.tasks import conll, treebank
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
+
+# Labels in a format that is not read as entities: B, B_PER, PER-B.
+_OTHER_ENTITY_LABEL = re.compile(r"[BIELSU]([_.:/].+)?|.+[-_.:/][BIELSU]")
 
 WORDS_FILE = ("File with one word per line, columns separated by tabs or spaces, and an empty line after each "
               "sentence, or a treebank in CoNLL-U format (.conllu)")
@@ -76,7 +80,10 @@ class TokenClassifierData(TaskData):
     @functools.cached_property
     def labels(self):
         """Names of the labels, from the model or, for a new one, from the training file: tuple of str."""
-        return self.metadata.labels if self.metadata else conll.find_label_names(self.examples("train"))
+        if self.metadata:
+            return self.metadata.labels
+        setting = "treebank_column" if self.settings.treebank_column else "label_column"
+        return conll.find_label_names(self.examples("train"), setting)
 
     def _read_examples(self, split):
         return self._read_sentences(getattr(self.settings, f"{split}_file"), has_labels=split != "test")
@@ -107,6 +114,9 @@ class TokenClassifierData(TaskData):
         if sentences.num_garbled:
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
         print(notes, file=sys.stderr)
+        if split == "train" and _are_other_entity_labels({*self.labels}):
+            print(f"note: labels such as {min({*self.labels} - {conll.OUTSIDE})} are not read as entities, so the "
+                  "metric is accuracy instead of entity F1; name them B-TYPE and I-TYPE", file=sys.stderr)
         return features
 
     def _read_unlabeled(self, path, tokenizer):
@@ -125,3 +135,9 @@ class TokenClassifierData(TaskData):
     @property
     def card(self):
         return {"labels": self.labels}
+
+
+def _are_other_entity_labels(names):
+    """Returns whether all of a set of labels, which includes O, seem to be entity labels in another format."""
+    return conll.OUTSIDE in names and not conll.are_entity_labels(names) and all(
+        map(_OTHER_ENTITY_LABEL.fullmatch, names - {conll.OUTSIDE}))

@@ -101,7 +101,7 @@ def read_labels(path, column):
     words = [[columns[1] for _, columns in sentence] for sentence in sentences]
     if column is None:
         return conll.Sentences(path, rows, lines, words, None, decoder.num_garbled)
-    labels = [[columns[LABEL_COLUMNS[column]] for _, columns in sentence] for sentence in sentences]
+    labels = [[columns[LABEL_COLUMNS[column]].strip() for _, columns in sentence] for sentence in sentences]
     for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
         if not label:
             raise InputError(f"{path}:{line}: {column.upper()} is empty; CoNLL-U marks an unspecified value with "
@@ -133,8 +133,8 @@ def write_predictions(path, sentences, labels, column):
 def _read_rows(path, decoder):
     """Yields lines without their ends."""
     with files.open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            yield decoder(line, number == 1).rstrip("\r\n")
+        for line in decoder.lines(file, path):
+            yield line.rstrip("\r\n")
 
 
 def _group_words(path, rows):

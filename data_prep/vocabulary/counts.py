@@ -62,7 +62,7 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
       WordCounts.
 
     Raises:
-      InputError: If a .gz file is damaged. The message names the file.
+      InputError: If a .gz file is damaged, or a file is UTF-16. The message names the file.
     """
     words, characters, num_dropped, num_garbled = collections.Counter(), collections.Counter(), 0, 0
     progress = tqdm(total=sum(map(files.size, paths)), desc="counting words", unit="B", unit_scale=True,
@@ -138,6 +138,8 @@ def _split_stream(stream, file, path):
             fresh = stream.read(BLOCK_BYTES)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(f"{path}: is corrupted or not a gzip file: {error}") from error
+        if not (position or rest):
+            files.check_text(fresh[:2], path)
         # No word extends across a space or a line end, and neither byte occurs inside a UTF-8 character.
         end = max(fresh.rfind(b"\n"), fresh.rfind(b" ")) + 1 if fresh else 0
         if fresh and not end:

@@ -71,6 +71,8 @@ class TuningSettings(Settings):
 
     def check(self):
         """See Settings."""
+        if "" in self.ensemble:
+            raise InputError("contains an empty name; remove the extra comma", "ensemble", self.ensemble)
         if len(self.ensemble) == 1:
             raise InputError("must contain at least two runs", "ensemble", self.ensemble)
 

@@ -99,8 +99,8 @@ def read_texts(path, decoder=None):
     """
     decoder = decoder or LineDecoder()
     with sys.stdin.buffer if path == "-" else open_bytes(path) as file:
-        for line in file:
-            text = decoder(line).strip()
+        for line in decoder.lines(file, path):
+            text = line.strip()
             pair = PAIR.fullmatch(text)
             yield pair.groups() if pair else (text, "")
 

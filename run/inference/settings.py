@@ -57,7 +57,9 @@ class FillMaskSettings(AnyModelSettings):
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     export: SavedModelSettings = dataclasses.field(default_factory=SavedModelSettings)
-    text: tuple[str, ...] = setting((), "Text with one or more [MASK]; can be repeated.", repeated=True)
+    text: tuple[str, ...] = setting(
+        (), "Text with one or more [MASK], or a pair `text_a ||| text_b`; can be repeated. Defaults to the lines of "
+            "standard input.", repeated=True)
     text_b: tuple[str, ...] = setting((), "Second text of a pair; repeat it as often as --text. Either text can have "
                                           "[MASK].", repeated=True, needs="text")
     top_k: int = setting(5, "Number of candidates to print per [MASK].", lower=1)
@@ -73,16 +75,22 @@ class FillMaskSettings(AnyModelSettings):
 
     @property
     def texts(self):
-        """Texts from the flags, list of (text_a, text_b); text_b is empty for single texts."""
-        return list(itertools.zip_longest(*(map(_drop_invalid_bytes, texts) for texts in (self.text, self.text_b)),
-                                          fillvalue=""))
+        """Texts from the flags: list of str, which can be pairs like the lines of standard input."""
+        return list(map(_drop_invalid_bytes, self.text))
+
+    @property
+    def pairs(self):
+        """Texts from the flags, list of (text_a, text_b); empty without `text_b`."""
+        return list(zip(self.texts, map(_drop_invalid_bytes, self.text_b), strict=False))
 
     def accept_pairs(self):
         """Returns the resolved settings with a checkpoint of pairs if requests can be pairs.
 
-        These are requests with `text_b`, and lines of standard input. A pair without a second text is a single text.
+        These are requests with `text_b` or ` ||| `, and lines of standard input. A pair without a second text is a
+        single text.
         """
-        if self.card is None or (self.text and not self.text_b):
+        if self.card is None or (self.text and not self.text_b and not any(
+                map(request_files.PAIR.fullmatch, self.text))):
             return self
         return self.replace_values({"card": dataclasses.replace(self.card, pairs=True)})
 
@@ -117,7 +125,9 @@ class AnswerSettings(AnyModelSettings):
         """Reads the text of `context` or `context_file`."""
         if self.context is not None:
             return _drop_invalid_bytes(self.context)
-        return read_bytes(self.context_file).decode("utf-8", "ignore")
+        content = read_bytes(self.context_file)
+        files.check_text(content[:2], self.context_file)
+        return content.decode("utf-8-sig", "ignore")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,8 @@ def run(settings):
     """Loads the model once and queries it. `settings`: FillMaskSettings or AnswerSettings, resolved."""
     if settings.task == MaskedLM.name:
         model = open_model(settings.accept_pairs())
-        last = fill_masks(model, settings.texts or read_pairs(model), settings.top_k)
+        pairs = settings.pairs or split_pairs(model, settings.texts or lines())
+        last = fill_masks(model, pairs, settings.top_k)
     else:
         model = open_model(settings)
         last = answer_questions(model, settings.questions or lines(), settings.read_context(), settings.top_k)
@@ -27,15 +28,15 @@ def run(settings):
 
 
 def lines():
-    """Yields the lines of standard input; drops invalid UTF-8 bytes, as the tokenizer does."""
-    sys.stdin.reconfigure(errors="ignore")
+    """Yields the lines of standard input; drops a byte-order mark and invalid UTF-8 bytes, as the tokenizer does."""
+    sys.stdin.reconfigure(encoding="utf-8-sig", errors="ignore")
     for line in sys.stdin:
         yield line.rstrip("\n")
 
 
-def read_pairs(model):
-    """Yields (text_a, text_b) for each of `lines`; text_b is empty for a single text, or if the model is of these."""
-    for line in lines():
+def split_pairs(model, texts):
+    """Yields (text_a, text_b) for each of `texts`; text_b is empty for a single text, or if the model is of these."""
+    for line in texts:
         pair = request_files.PAIR.fullmatch(line) if len(model.inputs) > 1 else None
         yield pair.groups() if pair else (line, "")
 

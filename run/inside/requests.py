@@ -20,6 +20,8 @@ def read_questions(texts, kind):
         decoder.tell(texts.input_file)
         return questions
     first, second = (list(map(_drop_invalid_bytes, column)) for column in (texts.text, texts.text_b))
+    if not second and any(SEPARATOR in text for text in first):
+        return [_parse_line(text, kind, "`text`") for text in first]
     if KINDS[kind].takes_choices:
         if len(first) != 1 or len(second) < 2:
             raise InputError("multiple choice requires one `text` and, as its choices, at least two `text_b`")
@@ -34,27 +36,28 @@ def _read_lines(path, most, kind, decoder):
     """Yields the Questions of the first non-empty lines of a file. `decoder`: bert_tf.files.LineDecoder."""
     num_questions = 0
     with files.open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            text = decoder(line, number == 1).strip()
+        for number, line in enumerate(decoder.lines(file, path), start=1):
+            text = line.strip()
             if not text:
                 continue
-            first, *others = text.split(SEPARATOR)
-            if not KINDS[kind].takes_choices and others:
-                others = [SEPARATOR.join(others)]
-            place = f"line {number}"
-            if KINDS[kind].takes_choices:
-                if len(others) < 2:
-                    raise InputError(f"{path}:{number}: multiple choice requires the text and at least two choices, "
-                                     "separated by ` ||| `")
-                yield Question(first, choices=tuple(others), source=place)
-            else:
-                yield _check(Question(first, others[0] if others else None, source=place), kind,
-                             f"{path}:{number}: a second text, after ` ||| `,")
+            yield _parse_line(text, kind, f"{path}:{number}", f"line {number}")
             num_questions += 1
             if num_questions == most:
                 return
     if not num_questions:
         raise InputError(f"`input_file`={path}: contains no text")
+
+
+def _parse_line(text, kind, place, source=""):
+    """Returns the Question of a text and others after ` ||| `; `place` is for error messages."""
+    first, *others = text.split(SEPARATOR)
+    if KINDS[kind].takes_choices:
+        if len(others) < 2:
+            raise InputError(f"{place}: multiple choice requires the text and at least two choices, separated by "
+                             "` ||| `")
+        return Question(first, choices=tuple(others), source=source)
+    second = SEPARATOR.join(others) if others else None
+    return _check(Question(first, second, source=source), kind, f"{place}: a second text, after ` ||| `,")
 
 
 def _check(question, kind, argument):

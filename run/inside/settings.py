@@ -21,7 +21,8 @@ PROBE_OUTPUTS = r"probes\.(txt|tsv|json|png)"
 class ReportTextSettings(Settings):
     """The texts to show in a report."""
 
-    text: tuple[str, ...] = setting((), "Text; can be repeated. For question answering: the question.", repeated=True)
+    text: tuple[str, ...] = setting((), "Text, or `text_a ||| text_b`; can be repeated. For question answering: the "
+                                        "question.", repeated=True)
     text_b: tuple[str, ...] = setting(
         (), "Second text of a pair, one per --text. For question answering: the context. For multiple choice: a "
             "choice for the only --text; can be repeated.", repeated=True, needs="text")

@@ -32,8 +32,12 @@ class ClassifierTask(Task):
         labels = self.features["dev"]["label_ids"]
         known = self._known_rows
         known_outputs = {name: value[known] for name, value in outputs.items()}
-        loss = float(self.loss(known_outputs, {"label_ids": labels[known]})["loss"])
         predictions = metrics.to_predictions(outputs["logits"], *self._label_kind)
+        known_labels = labels[known]
+        if known_labels.ndim > 1:  # There can be a column of unknown labels, which the model never predicts.
+            known_labels = known_labels[:, : predictions.shape[1]]
+            predictions = np.pad(predictions, [(0, 0), (0, labels.shape[1] - predictions.shape[1])])
+        loss = float(self.loss(known_outputs, {"label_ids": known_labels})["loss"])
         if self._dataset.name != "own" and not any(self._label_kind):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
         return {**metrics.score(self._dataset.metrics, labels, predictions), "eval_loss": loss, "loss": loss}

@@ -159,7 +159,7 @@ def test_the_casing_of_the_checkpoint(folder, tmp_path, flags, expected):
     ({"init_checkpoint": "encoder"}, "`init_checkpoint`=encoder: has no masked LM; it lacks cls/predictions/"),
     ({"text_columns": "nothing", "task_name": None}, "mrpc.tsv:1: column 'nothing' does not exist; must be one of"),
     ({"text_columns": "Quality"}, "`text_columns`=Quality: cannot be combined with `task_name`"),
-    ({"task_name": None}, "`text_columns` or `task_name` is required; the columns are Quality, #1 ID"),
+    ({"task_name": None}, "`text_columns` or `task_name` is required; the columns are Quality, '#1 ID'"),
     ({"task_name": "no"}, "unknown task 'no'; must be one of cola"),
     ({"output_file": "out.csv"}, "`output_file`=out.csv: must have the same format as `input_file`=mrpc.tsv"),
     ({"input_file": "empty.tsv"}, "`input_file`=empty.tsv: contains no examples"),

@@ -16,6 +16,7 @@ from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
+from data_prep.tasks import conll
 from tests import remote_folders, scripts, toy_runs
 
 EXPORT = "run.export_saved_model"
@@ -48,6 +49,25 @@ def test_a_saved_model(folder, capsys):
     assert output.startswith("served/tagger/1: SavedModel of a token_classifier, ")
     assert output.endswith("with the signatures serving_default (text), ids, and tf_example; labels O, B-PER, I-PER\n")
     assert (folder / "served" / "tagger" / "1" / "assets.extra" / "tf_serving_warmup_requests").stat().st_size > 0
+
+
+def test_a_tagger_tags_every_word_as_in_run_tagger(folder):
+    """40 words, in two windows of 23 tokens or more, for a checkpoint and both formats of exports."""
+    words = [("the", "debugger", "stops", "at", "Mary", "Shelley", ".")[number * number % 7] for number in range(40)]
+    (folder / "words.txt").write_text("\n".join(f"{word} O" for word in words) + "\n")
+    (folder / "text.txt").write_text(" ".join(words) + "\n")
+    scripts.run_here("run.run_tagger", init_checkpoint="tagger", output_dir="tagged", do_predict=True,
+                     test_file="words.txt", max_seq_length=23)
+    expected = [line.split()[-1] for line in (folder / "tagged" / "test_predictions.txt").read_text().splitlines()]
+    assert len(expected) == 40
+    assert len({*expected}) > 1
+    scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir="long", with_litert="float32", lengths=23,
+                     batch_sizes=2)
+    for model in ("tagger", "long", "long/1/model.tflite"):
+        scripts.run_here("run.predict", model=model, input_file="text.txt", output_file="tags.jsonl")
+        row = json.loads((folder / "tags.jsonl").read_text())
+        # run_tagger writes valid IOB2.
+        assert (row["words"], conll.to_iob2(row["tags"]), row["was_cut"]) == (words, expected, False)
 
 
 def test_bfloat16(folder):
@@ -138,8 +158,9 @@ def test_pairs(exported, monkeypatch, capsys):
             text.encode() for text in pairs[0]) + b"\n" + pairs[1][0].encode())))
         scripts.run_here("run.fill_mask", **flags)
         printed.append(capsys.readouterr().out)
-        scripts.run_here("run.fill_mask", text=pairs[0][0], text_b=pairs[0][1], **flags)
-        assert printed[-1].startswith(capsys.readouterr().out)
+        for texts in ({"text": pairs[0][0], "text_b": pairs[0][1]}, {"text": " ||| ".join(pairs[0])}):
+            scripts.run_here("run.fill_mask", **texts, **flags)
+            assert capsys.readouterr().out == printed[-1][: printed[-1].index(pairs[1][0])]
         predicted = {"model": flags.get("model", "pretrained")}
         if "model" not in flags:
             predicted |= {"task": "masked_lm", "pairs": True, "max_seq_length": 29}
@@ -190,9 +211,10 @@ def test_a_second_text_for_an_export_of_single_texts(model, monkeypatch, capsys)
         scripts.run_here("run.fill_mask", model=model, text="a [MASK]", text_b="b")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a ||| [MASK]")))
     capsys.readouterr()
-    scripts.run_here("run.fill_mask", model=model)
-    lines = capsys.readouterr().out.splitlines()
-    assert (len(lines), lines[0]) == (2, "a ||| [MASK]")
+    for flags in ({}, {"text": "a ||| [MASK]"}):
+        scripts.run_here("run.fill_mask", model=model, **flags)
+        lines = capsys.readouterr().out.splitlines()
+        assert (len(lines), lines[0]) == (2, "a ||| [MASK]")
 
 
 @pytest.mark.usefixtures("exported")

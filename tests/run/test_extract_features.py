@@ -14,7 +14,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from run.arrays import prediction
-from run.inference import extraction
+from run.inference import extraction, terminal
 from run.inference.formats import vector_files
 from run.inference.settings import ExtractionSettings
 from tests import remote_folders, scripts
@@ -90,6 +90,14 @@ def test_numpy_arrays_from_standard_input(flags, expected, monkeypatch, batches_
         assert arrays["vectors"].dtype == np.float32
         tokens, vectors = (np.split(arrays[name], arrays["row_splits"][1:-1]) for name in ("tokens", "vectors"))
     assert_rows(list(zip(tokens, vectors, strict=True)), expected)
+
+
+def test_a_byte_order_mark_is_not_text(tmp_path, monkeypatch):
+    """Files and standard input; run.nearest, run.answer, and run.fill_mask read the latter."""
+    (tmp_path / "lines.txt").write_bytes(b"\xef\xbb\xbfone\r\n\n\xef\xbb\xbftwo\n")
+    assert list(extraction.read_texts(str(tmp_path / "lines.txt"))) == [("one", ""), ("", ""), ("\ufefftwo", "")]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfone\n\ntwo\xff\n")))
+    assert list(terminal.lines()) == ["one", "", "two"]
 
 
 def test_embeddings_equal_those_of_the_original_bert(reference, reference_config, reference_batches, reference_numbers):

@@ -124,6 +124,15 @@ def test_standard_input_and_output(monkeypatch, capsys):
     assert capsys.readouterr().out == '{"value": 1.5}\n'
 
 
+@pytest.mark.parametrize(("name", "content"), [
+    ("rows.txt", "a film\n\nb\n\n"), ("rows.tsv", "text\na film\n\nb\n\n"),
+    ("rows.csv", "text\r\na film\r\n\r\nb\r\n\n"),
+    ("rows.jsonl", '{"text": "a film"}\n{"text": ""}\n{"text": "b"}\n{"text": ""}\n')])
+def test_an_empty_text_is_a_request_in_every_format_and_a_byte_order_mark_is_not_text(tmp_path, name, content):
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + content.encode())
+    assert [each["text"] for each in request_files.read(str(tmp_path / name), ["text"])] == ["a film", "", "b", ""]
+
+
 def test_choices_of_a_table_and_of_objects(tmp_path):
     (tmp_path / "rows.csv").write_text('text_a,choice0,choice_1\n"a, b",c,d\n')
     (tmp_path / "rows.jsonl").write_text('{"q": "a, b", "c": ["c", "d"]}\n\n')
@@ -135,7 +144,13 @@ def test_choices_of_a_table_and_of_objects(tmp_path):
 
 @pytest.mark.parametrize(("name", "content", "inputs", "columns", "message"), [
     ("a.txt", "one\n", ("text_a", "text_b"), (), "a.txt:1: the model requires text_a and text_b, separated by ` "),
-    ("a.tsv", "x\ty\n1\t2\n3\n", ("text",), ("y",), "a.tsv:3: has 1 columns, but the header has 2"),
+    ("a.tsv", "x\ty\n1\t2\n3\n", ("text",), ("y",), "a.tsv:3: must have 2 columns, but has 1$"),
+    ("a.tsv", "x\ty\n1\ta\tb\n", ("text",), ("y",), "a.tsv:2: must have 2 columns, but has 3; texts cannot contain t"),
+    ("a.csv", "x,text\n1,a, b\n", ("text",), (),
+     "a.csv:2: must have 2 columns, but has 3; enclose texts that contain commas in double quotes"),
+    ("a.tsv", " text\tb c\n1\t2\n", ("text",), (),
+     "a.tsv:1: has no column 'text'; the columns are ' text', 'b c'; set `columns`"),
+    ("a.txt", "x\ry\r", ("text",), (), r"a.txt: its lines end at \\r; save the file with line ends \\n"),
     ("a.tsv", "x\ty\n", ("text",), ("x", "y"), "`columns`=x,y: the model requires text; set 1 columns"),
     ("a.jsonl", "{}\n", ("text",), (), "a.jsonl:1: has no key 'text'"),
     ("a.jsonl", '{"text": 3}\n', ("text",), (), "a.jsonl:1: text is 3; must be a string"),
@@ -155,7 +170,7 @@ def test_special_characters_in_a_table_are_escaped(tmp_path):
     assert (tmp_path / "a.tsv").read_text() == 'label\tvalue\twas_cut\ttags\na\\tb\\\\\\n\t0.5\ttrue\t["x"]\n'
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe\n"])
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\n"])
 def test_tables_without_a_header(tmp_path, content):
     path = tmp_path / "rows.tsv"
     path.write_bytes(content)

@@ -158,6 +158,11 @@ def test_files_and_directories_may_be_remote():
     remote_folders.put(f"{folder}/labels.txt", "bad\ngood\n")
     assert AnswerSettings(context_file=f"{folder}/data/article.txt").read_context() == "Mary Shelley wrote it."
     assert LabelSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
+    remote_folders.put(f"{folder}/data/article.txt", b"\xef\xbb\xbfMary\xff")
+    assert AnswerSettings(context_file=f"{folder}/data/article.txt").read_context() == "Mary"
+    remote_folders.put(f"{folder}/data/article.txt", "Mary".encode("utf-16"))
+    with pytest.raises(InputError, match=r"article\.txt: is UTF-16; save the file as UTF-8"):
+        AnswerSettings(context_file=f"{folder}/data/article.txt").read_context()
     places.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), TuningSettings(**TRAIN))
     for source, message in (("other", "is not empty; choose another"), ("data", "is the directory of `input`")):
         with pytest.raises(InputError, match=message):

@@ -10,6 +10,7 @@ from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.serving import exports
 from bert_tf.serving.settings import CheckpointSettings, resolve_checkpoint
+from bert_tf.tasks.graphs.classifier import check_labels
 from run.finetuning.job import check_metadata
 
 REVIEWS = TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True)
@@ -103,6 +104,20 @@ def test_labels_without_names_accept_some(tmp_path, labels_file):
     assert card(tmp_path, labels_file=labels_file("bad", "good")).labels == ("bad", "good")
     with pytest.raises(InputError, match=r"`labels_file`: the labels x conflict with config.json of .*LABEL_1"):
         card(tmp_path, labels_file=labels_file("x"))
+
+
+def test_labels_are_unique(tmp_path, labels_file):
+    """Otherwise, one of two probabilities with the same name would be lost."""
+    twice = "contains the label 'a' twice; labels must be unique"
+    (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"]}')
+    with pytest.raises(InputError, match=f"^`labels_file`=.*labels.txt: {twice}$"):
+        card(tmp_path, labels_file=labels_file("a", "b", "a "))
+    (tmp_path / "task.json").write_text(
+        '{"kind": "classifier", "max_seq_length": 26, "do_lower_case": true, "labels": ["a", "b", "a"]}')
+    with pytest.raises(InputError, match=f"^.*task.json: is not a valid task file: {twice}$"):
+        card(tmp_path)
+    with pytest.raises(InputError, match=f"^{twice}$"):
+        check_labels(["a", "b", "a"], 3)
 
 
 def test_the_latest_version_of_an_export(tmp_path):

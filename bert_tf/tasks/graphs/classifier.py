@@ -7,6 +7,7 @@ from bert_tf.errors import InputError
 from bert_tf.export.request_checks import check_same_size, trim_padding
 from bert_tf.export.servable import Servable
 from bert_tf.tasks import KINDS
+from bert_tf.tasks.base import check_unique
 from bert_tf.tasks.graphs.base import Graph
 from bert_tf.tokenization.windows import pack_windows
 
@@ -79,7 +80,11 @@ class ServedClassifier(Servable):
 
 
 def check_labels(labels, num_outputs):
-    """Raises InputError unless a model has one output per label, or one output if there are no labels."""
+    """Raises InputError unless a model has one output per label, or one output if there are no labels.
+
+    Also if a label occurs twice.
+    """
+    check_unique(labels)
     if (len(labels) or 1) != num_outputs:
         raise InputError(f"there are {len(labels)} labels, but the model has {num_outputs} outputs")
 

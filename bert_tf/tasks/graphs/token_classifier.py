@@ -9,19 +9,22 @@ from bert_tf.errors import InputError
 from bert_tf.export.servable import Servable
 from bert_tf.tasks.graphs.base import Graph
 from bert_tf.tasks.graphs.classifier import check_labels
+from bert_tf.tasks.token_classifier import MAX_WINDOWS
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
+from bert_tf.tokenization.windows import split_words
 
 
 class ServedTokenClassifier(Servable):
     """A BertTokenClassifier that takes "text" string [B], split into words by white space, as in the training files.
 
-    A word has the label of its first token, as in section 5.3 of the paper.
+    A word has the label of its first token, as in section 5.3 of the paper. Longer texts are divided between words into
+    windows that are as full as possible, as in training.
 
-    In addition to "was_cut", serving_default returns "words" string [B, W] and "tags" string [B, W], padded with "",
-    where
-    W is the maximum number of words per row, at least 1; "scores" float32 [B, W], the probability of each label;
-    "num_words" int32 [B]. A truncated word has the label "" and the score 0.
+    serving_default returns "words" string [B, W] and "tags" string [B, W], padded with "", where W is the maximum
+    number of words per row, at least 1; "scores" float32 [B, W], the probability of each label; "num_words" int32 [B];
+    "was_cut" bool [B], True if a word is longer than a window, or if a text has more than MAX_WINDOWS. Words after
+    these have the label "" and the score 0.
     "ids" and "tf_example" return "tags" string [B, S], "probabilities" float32 [B, S, L], and "labels" string [B, L]:
     they do not know the first token of each word.
     """
@@ -44,16 +47,19 @@ class ServedTokenClassifier(Servable):
         # Words may be returned to a client as JSON, which must be UTF-8.
         words = tf.strings.split(tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore"))  # [B, (W)]
         pieces = self._tokenize_words(words.values)  # [all W, (tokens)]
-        features, was_cut = self.pack(ragged.merge_dimensions(words, pieces))
+        windows = split_words(words, pieces, self.max_seq_length - 2, MAX_WINDOWS)
+        features, was_cut = self.pack(windows.ids)
         answer = self.compute_answer(features)
 
-        row = ragged.row_numbers(words)
-        before = tf.gather(tf.gather(pieces.row_splits, words.row_starts()), row)
-        first = 1 + pieces.row_starts() - before  # 1 for [CLS]
-        is_tagged = first < self.max_seq_length - 1
-        places = tf.stack([row, tf.where(is_tagged, first, 0)], axis=1)
+        number = tf.range(pieces.nrows())
+        window = tf.searchsorted(windows.starts, number, "right", tf.int64) - 1
+        is_tagged = number < tf.gather(windows.stops, window)
+        first = 1 + pieces.row_starts() - tf.gather(pieces.row_starts(), tf.gather(windows.starts, window))  # 1: [CLS]
+        places = tf.stack([window, tf.where(is_tagged, first, 0)], axis=1)
         tags = tf.where(is_tagged, tf.gather_nd(answer["tags"], places), "")
         scores = tf.where(is_tagged, tf.gather_nd(tf.reduce_max(answer["probabilities"], axis=-1), places), 0.0)
+        is_cut = words.with_values(tf.cast(~is_tagged | tf.gather(was_cut, window), tf.int64))
+        was_cut = ragged.sum_rows(is_cut) > 0
         return {"words": to_dense(words, ""), "tags": to_dense(words.with_values(tags), ""),
                 "scores": to_dense(words.with_values(scores), 0.0),
                 "num_words": tf.cast(words.row_lengths(), tf.int32), "was_cut": was_cut}

@@ -87,8 +87,8 @@ def _check_columns(text_inputs, columns):
 
 def _read_lines(path, text_inputs, decoder):
     """Yields one text per line, or two separated by ` ||| `. An empty line is an empty text, to keep line numbers."""
-    for number, line in _enumerate_lines(path):
-        text = decoder(line).rstrip("\r\n")
+    for number, line in _enumerate_lines(path, decoder):
+        text = line.rstrip("\r\n")
         if len(text_inputs) == 1:
             yield {text_inputs[0]: text}
             continue
@@ -104,10 +104,8 @@ def _read_rows(path, text_inputs, columns, decoder):
     header = next(rows, (0, []))[1]
     positions = _find_positions(path, header, text_inputs, columns)
     for number, fields in rows:
-        try:
-            values = {name: [fields[place] for place in places] for name, places in positions.items()}
-        except IndexError:
-            raise InputError(f"{path}:{number}: has {len(fields)} columns, but the header has {len(header)}") from None
+        tables.check_width(path, number, fields, len(header))
+        values = {name: [fields[place] for place in places] for name, places in positions.items()}
         yield {name: texts if name == LIST_INPUT else texts[0] for name, texts in values.items()}
 
 
@@ -125,17 +123,18 @@ def _find_positions(path, header, text_inputs, columns):
         positions[name] = [place for place, column in enumerate(header) if column == name or (
             name == LIST_INPUT and re.fullmatch(r"choice_?\d+", column))]
         if not positions[name]:
-            raise InputError(f"{path}:1: has no column {name!r}; the columns are {', '.join(header)}; set `columns`")
+            raise InputError(f"{path}:1: has no column {name!r}; the columns are {tables.list_names(header)}; set "
+                             "`columns`")
     return positions
 
 
 def _read_objects(path, text_inputs, columns, decoder):
     keys = dict(zip(text_inputs, columns or text_inputs, strict=False))
-    for number, line in _enumerate_lines(path):
+    for number, line in _enumerate_lines(path, decoder):
         if not line.strip():
             continue
         try:
-            values = json.loads(decoder(line, number == 1))
+            values = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}:{number}: is not valid JSON: {error}") from error
         if not isinstance(values, dict):
@@ -145,7 +144,7 @@ def _read_objects(path, text_inputs, columns, decoder):
 
 def _get_value(values, name, key, place):
     if key not in values:
-        raise InputError(f"{place}: has no key {key!r}; the keys are {', '.join(values)}")
+        raise InputError(f"{place}: has no key {key!r}; the keys are {tables.list_names(values)}")
     value = values[key]
     if name == LIST_INPUT:
         if not (isinstance(value, list) and value and all(isinstance(each, str) for each in value)):
@@ -155,6 +154,6 @@ def _get_value(values, name, key, place):
     return value
 
 
-def _enumerate_lines(path):
+def _enumerate_lines(path, decoder):
     with sys.stdin.buffer if path == STANDARD_INPUT else files.open_bytes(path) as file:
-        yield from enumerate(file, start=1)
+        yield from enumerate(decoder.lines(file, path), start=1)

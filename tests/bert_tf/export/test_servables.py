@@ -9,7 +9,7 @@ from bert_tf.errors import InputError
 from bert_tf.export import saved_model
 from bert_tf.tasks import graphs
 from tests.encoders import make_encoder
-from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, REQUESTS, TEXTS, TOP_K, make_model, make_servable
+from tests.toy_servables import CONFIG, LONG, MAX_SEQ_LENGTH, REQUESTS, TEXTS, TOP_K, make_model, make_servable
 
 
 @pytest.fixture(scope="module")
@@ -84,14 +84,35 @@ def test_tagger(servables, toy_tokenizer):
     features = toy_tokenizer.encode(TEXTS, max_seq_length=MAX_SEQ_LENGTH)
     probabilities = tf.nn.softmax(make_model("tagger")(features)["logits"]).numpy()
     assert response["num_words"].tolist() == [3, 0, 40, 5]
-    assert response["was_cut"].tolist() == [False, False, True, False]
+    assert not response["was_cut"].any()
     assert response["words"][0, :4].tolist() == [b"The", b"dog,", b"jumping.", b""]
     first_pieces = [1, 2, 4]  # of [CLS] the dog , jump ##ing . [SEP]
     tags = np.array(list("ABCDE"), "S1")[probabilities[0, first_pieces].argmax(axis=-1)]
     assert response["tags"][0, :4].tolist() == [*tags.tolist(), b""]
     assert_near(response["scores"][0, :4], [*probabilities[0, first_pieces].max(axis=-1), 0])
-    # 22 of the tokens are kept; ten words have eleven: "jumps" and "." are jump ##s and .
-    assert [tag != b"" for tag in response["tags"][2, 18:22]] == [True, True, False, False]
+
+
+def test_tagger_divides_long_texts_between_words(servables):
+    """Ten words of the text have eleven tokens, so a window of 22 tokens has 20 words. The last word is longer."""
+    words = LONG.split()
+    texts = [" ".join([*words, "a", "jump" + "s" * 30]), "the dog", "", " ".join(words[:21])]
+    response = respond(servables["tagger"], {"text": texts})
+    windows = [words[:20], words[20:40], ["a"], ["jump" + "s" * 30], ["the", "dog"], words[:20], words[20:21]]
+    parts = respond(servables["tagger"], {"text": [" ".join(window) for window in windows]})
+    for row, first, stop in ((0, 0, 4), (1, 4, 5), (3, 5, 7)):
+        tags, scores = (np.concatenate([parts[name][part, : len(windows[part])] for part in range(first, stop)])
+                        for name in ("tags", "scores"))
+        assert response["tags"][row, : len(tags)].tolist() == tags.tolist()
+        assert_near(response["scores"][row, : len(scores)], scores)
+    assert response["num_words"].tolist() == [42, 2, 0, 21]
+    assert response["was_cut"].tolist() == [True, False, False, False]
+
+
+def test_tagger_limits_the_number_of_windows(servables):
+    texts = [" ".join(["dog"] * count) for count in (22 * 64, 22 * 64 + 1, 1)]
+    response = respond(servables["tagger"], {"text": texts})
+    assert response["was_cut"].tolist() == [False, True, False]
+    assert (response["tags"] != b"").sum(axis=1).tolist() == [22 * 64, 22 * 64, 1]
 
 
 def test_tagger_uses_unk_for_a_word_without_tokens(servables, toy_tokenizer):

@@ -41,7 +41,7 @@ def test_a_folder_without_a_config(tmp_path):
     ({"id2label": ["a"]}, r"id2label is \['a'\]: must map"),
     ({"id2label": {"0": 3}}, "id2label is {'0': 3}: must map"),
     ({"id2label": {}}, "id2label is {}: must contain at least one label"),
-    ({"id2label": {"0": "a", "1": "b", "2": "a"}}, "id2label contains the name 'a' twice"),
+    ({"id2label": {"0": "a", "1": "b", "2": "a"}}, "id2label contains the label 'a' twice"),
     ({"problem_type": "ranking"}, "problem_type is 'ranking': must be one of regression, single_label_classific"),
     ({"problem_type": "regression", **NAMES}, "problem_type is 'regression' with 3 outputs: only one is supported"),
 ])

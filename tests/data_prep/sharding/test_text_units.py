@@ -81,6 +81,17 @@ def test_damaged_gzip_files(write, data):
         text_units.plan_units([write("a.gz", data)])
 
 
+@pytest.mark.parametrize(("name", "data", "message"), [
+    ("a.txt", "ab\n\n".encode("utf-16"), "is UTF-16; save the file as UTF-8"),
+    ("a.txt.gz", gzip.compress("ab\n\n".encode("utf-16"), mtime=0), "is UTF-16; save the file as UTF-8"),
+    ("a.txt", b"ab\rcd\r\r", r"its lines end at \\r; save the file with line ends \\n"),
+])
+def test_files_that_are_not_text(write, name, data, message):
+    path = write(name, data)
+    with pytest.raises(InputError, match=rf"^{path}: {message}$"):
+        read(text_units.plan_units([path]))
+
+
 def test_a_missing_file(tmp_path):
     with pytest.raises(OSError, match=r"a.txt: cannot be read: .*No such file"):
         text_units.plan_units([str(tmp_path / "a.txt")])

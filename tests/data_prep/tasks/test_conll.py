@@ -78,6 +78,12 @@ def test_tabs_and_invalid_bytes(write):
     assert (latin.words, latin.num_garbled) == ([["a", "caf"]], 1)
 
 
+def test_spaces_around_a_label_are_not_part_of_it(write):
+    sentences = conll.read_sentences(write("words.txt", "a \tB-X \nb\tI-X\nc\tO \n"), 0, 1)
+    assert (sentences.words, sentences.labels) == ([["a ", "b", "c"]], [["B-X", "I-X", "O"]])
+    assert conll.find_scheme(sentences, 1) == conll.IOB2
+
+
 @pytest.mark.parametrize(("labels", "expected"), [
     (IOB1, IOB2), (IOB2, IOB2), (IOBES, IOB2),
     (["E-PER", "I-LOC", "O", "I-LOC", "E-PER"], ["B-PER", "B-LOC", "O", "B-LOC", "B-PER"])])  # invalid in all schemes
@@ -89,6 +95,8 @@ def test_conversion_to_iob2(labels, expected):
     ("a O\nb X O\n", (0, -1), r"words\.txt:2: has 3 columns, but line 1 has 2"),
     ("a O\n", (0, 2), r"words\.txt:1: column 2 does not exist; the row has 2 columns: 0 to 1, or -2 to -1"),
     ("a\tO\nb\t\n", (0, 1), r"words\.txt:2: column 1 is empty"),
+    ("a\tO\nb\t \n", (0, 1), r"words\.txt:2: column 1 is empty"),
+    ("a O\n".encode("utf-16"), (0, 1), r"words\.txt: is UTF-16; save the file as UTF-8"),
     ("a\nb\n", (0, -1), r"words\.txt:1: of 1 columns, 0 and -1 are the same"),
     ("a B-X\nb X\n", (0, 1), r"words\.txt:2: label 'X': must be O, or an entity type with the prefix B-"),
     ("a B-X\nb U-X\n", (0, 1), r"words\.txt:2: label 'U-X': must be O, or"),

@@ -110,9 +110,10 @@ def test_sick_in_one_file(tmp_path, write):
     train = read("sick_e", "train")
     assert (train.text_a, train.text_b, train.guids) == (["a b", "f"], ["c", "a"], ["train-1", "train-9"])
     assert train.labels.tolist() == [2, 0]
-    assert [read("sick_e", split).labels.tolist() for split in ("dev", "test")] == [[1], [0]]
-    numbers = [read("sick_r", split).labels for split in ("train", "dev", "test")]
-    assert [each.tolist() for each in numbers] == [[4.5, 3.0], [2.0], [pytest.approx(1.2)]]
+    assert read("sick_e", "dev").labels.tolist() == [1]
+    numbers = [read("sick_r", split).labels for split in ("train", "dev")]
+    assert [each.tolist() for each in numbers] == [[4.5, 3.0], [2.0]]
+    assert [read("sick_r", "test").text_a, read("sick_r", "test").labels] == [["e"], None]
     assert numbers[0].dtype == np.float32
     write("SICK.txt", header + row("1", "a", "b", "neutral?", "4.5", *"123456", "TRAIN"))
     with pytest.raises(InputError, match=r"SICK\.txt:2: unknown label 'neutral\?'; must be one of contradiction, ent"):
@@ -126,11 +127,12 @@ def test_sick_in_the_files_of_semeval(tmp_path, write):
         write(f"SICK_{part}.txt", row("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
               + row("7", "a", "b", number, "ENTAILMENT"))
     entailment, relatedness = (glue.create_sick_task(name, str(tmp_path)) for name in ("sick_e", "sick_r"))
-    for split, number in (("train", 1.5), ("dev", 2.5), ("test", 3.5)):
+    for split, *numbers in (("train", 1.5), ("dev", 2.5), ("test",)):
         found = glue.read_examples(entailment, str(tmp_path), split)
-        assert (found.text_a, found.text_b, found.labels.tolist()) == (["a"], ["b"], [1])
-        assert found.guids == [f"{split}-7"]
-        assert glue.read_examples(relatedness, str(tmp_path), split).labels.tolist() == [number]
+        assert (found.text_a, found.text_b, found.guids) == (["a"], ["b"], [f"{split}-7"])
+        for task, labels in ((entailment, [1] * len(numbers)), (relatedness, numbers)):
+            found = glue.read_examples(task, str(tmp_path), split)
+            assert labels == ([] if found.labels is None else found.labels.tolist())
     assert (entailment.labels, entailment.metrics) == (glue.NLI_LABELS, ("accuracy",))
     assert (relatedness.num_outputs, relatedness.regression) == (1, True)
     assert relatedness.metrics == ("pearson", "spearman")
@@ -196,11 +198,43 @@ def test_labels_that_the_training_data_lacks(tmp_path, write):
     dev = glue.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
     assert (dev.labels.tolist(), dev.num_unknown) == ([1, glue.UNKNOWN], 1)
     for rows, allow, message in (("a\ty\nb\tz\n", False, "dev.tsv:3: unknown label 'z'; must be one of x, y"),
-                                 ("a\ty\nb\t \n", True, "dev.tsv:3: unknown label ' '"),
+                                 ("a\ty\nb\t \n", True, "dev.tsv:3: unknown label ''"),
                                  ("a\tz\n", True, "dev.tsv: contains none of the labels x, y; check the label column")):
         write("dev.tsv", f"text\tlabel\n{rows}")
         with pytest.raises(InputError, match=message):
             glue.read_examples(task, str(tmp_path), "dev", allow_unknown=allow)
+
+
+def test_several_labels_of_which_the_training_data_lacks_some(tmp_path, write):
+    """They are an additional column, which no prediction has."""
+    write("train.tsv", "text\tlabel\na\tx, y\nb\t\n")
+    write("dev.tsv", "text\tlabel\na\ty, z\nb\t\nc\tx\n")
+    task = glue.create_custom_task(str(tmp_path), "text", label_separator=",")
+    dev = glue.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
+    assert (dev.labels.tolist(), dev.num_unknown) == ([[0, 1, 1], [0, 0, 0], [1, 0, 0]], 1)
+    assert glue.read_examples(task, str(tmp_path), "train", allow_unknown=True).labels.tolist() == [[1, 1], [0, 0]]
+    with pytest.raises(InputError, match=r"dev.tsv:2: unknown label 'z'; must be one of x, y"):
+        glue.read_examples(task, str(tmp_path), "dev")
+    write("dev.tsv", "text\tlabel\na\ty; z\nb\t\n")
+    with pytest.raises(InputError, match=r"dev.tsv: contains none of the labels x, y; check the label column"):
+        glue.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
+
+
+@pytest.mark.parametrize("placeholder", ["-1", "", "?"])
+@pytest.mark.parametrize("arguments", [{}, {"regression": True}, {"label_separator": ","}])
+def test_labels_of_a_test_file_are_not_read(tmp_path, write, placeholder, arguments):
+    write("train.tsv", "text\tlabel\na\t1\nb\t2\n")
+    write("test.tsv", f"text\tlabel\nc\t{placeholder}\n")
+    task = glue.create_custom_task(str(tmp_path), "text", **arguments)
+    test = glue.read_examples(task, str(tmp_path), "test")
+    assert (test.text_a, test.labels) == (["c"], None)
+
+
+def test_spaces_around_a_label_are_not_part_of_it(tmp_path, write):
+    write("train.tsv", "text\tlabel\na\tx \nb\tx\nc\t y\n")
+    task = glue.create_custom_task(str(tmp_path), "text")
+    assert task.labels == ("x", "y")
+    assert glue.read_examples(task, str(tmp_path), "train").labels.tolist() == [0, 0, 1]
 
 
 def test_custom_task_with_named_columns(tmp_path, write):
@@ -241,7 +275,7 @@ def test_labels_of_custom_tasks(tmp_path, write, rows, arguments, labels, metric
 
 
 @pytest.mark.parametrize(("rows", "column", "message"), [
-    (row("a", "1"), "txt", r"train\.tsv:1: column 'txt' does not exist; must be one of text, label"),
+    (row("a", "1"), "txt", r"train\.tsv:1: column 'txt' does not exist; must be one of text, label$"),
     (row("a", "1") + row("a", "tab", "1"), "text", r"train\.tsv:3: must have 2 columns, but has 3"),
     (row("a", "1") + row("b", " "), "text", r"train\.tsv:3: the label is empty"),
     (row("a", "1") * 2, "text", r"train\.tsv: all rows have the label '1'; check the label column"),

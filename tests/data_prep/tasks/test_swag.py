@@ -7,6 +7,7 @@ import pytest
 
 from bert_tf.errors import InputError
 from data_prep.tasks import swag
+from data_prep.tasks.multiple_choice import MultipleChoiceData, Settings
 
 SWAG_HEADER = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3"
 
@@ -35,6 +36,17 @@ def test_swag(write):
     assert questions.labels.tolist() == [2, 0]
     assert (len(questions), questions.num_choices) == (2, 4)
     assert swag.read_swag(write("test.csv", f"{SWAG_HEADER}\n0,v,1,x,a,b,gold,c,d,e,f\n")).labels is None
+
+
+@pytest.mark.parametrize("placeholder", ["-1", "", "?"])
+def test_answers_of_a_test_file_are_not_read(write, placeholder):
+    for name, path in (
+            ("swag", write("test.csv", f"sent1,sent2,ending0,ending1,label\na,b,c,d,{placeholder}\n")),
+            ("race", write("test.json", article(answers=[placeholder, None])))):
+        data = MultipleChoiceData(Settings(test_file=path, dev_file=path, data_format=name), 8)
+        assert data.examples("test").labels is None
+        with pytest.raises(InputError, match=r"(label|answer) "):
+            data.examples("dev")
 
 
 def test_endings_are_in_the_order_of_their_numbers(write):

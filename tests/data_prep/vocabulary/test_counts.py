@@ -24,6 +24,12 @@ def test_counts(write):
     assert (counts.words, counts.num_garbled) == ({"fine": 2, "also": 1, "caf": 1}, 1)
 
 
+def test_a_byte_order_mark_is_not_text(write):
+    assert count(write("a.txt", "\ufeffthe cat\n")).words == {"the": 1, "cat": 1}
+    with pytest.raises(InputError, match=r"a\.txt: is UTF-16; save the file as UTF-8$"):
+        count(write("a.txt", "the cat\n".encode("utf-16")))
+
+
 def test_counts_do_not_depend_on_blocks_or_compression(write, monkeypatch):
     random_state = random.Random(7)
     text = "\n".join(" ".join(random_state.choices(["alpha", "Beta,", "中文", "ğ", "(x)", "w" * 110], k=9))

@@ -157,6 +157,17 @@ def test_texts_that_the_kind_of_model_rejects(kind, text, text_b, message):
         requests.read_questions(ReportTextSettings(text=text, text_b=text_b), kind)
 
 
+def test_several_texts_in_a_flag_are_separated_as_in_a_file():
+    first, second = requests.read_questions(ReportTextSettings(text=("one ||| two ||| three", "four")), "encoder")
+    assert (first.text_a, first.text_b, second.text_a, second.text_b) == ("one", "two ||| three", "four", None)
+    (question,) = requests.read_questions(ReportTextSettings(text=("one ||| two ||| three",)), "multiple_choice")
+    assert (question.text_a, question.choices) == ("one", ("two", "three"))
+    for kind, message in (("token_classifier", "^`text`: a second text, after ` |||.*cannot be used"),
+                          ("multiple_choice", "^`text`: multiple choice requires the text and at least two choices")):
+        with pytest.raises(InputError, match=message.replace("|||", r"\|\|\|")):
+            requests.read_questions(ReportTextSettings(text=("one ||| two",)), kind)
+
+
 def test_lines_of_a_file(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"one ||| two ||| three\n\nfour\nfive\n")
     texts = ReportTextSettings(input_file=str(tmp_path / "a.txt"), max_texts=2)

@@ -1,0 +1,39 @@
+"""Labels of token classification data."""
+
+import pytest
+
+from bert_tf.errors import InputError
+from data_prep.tasks.token_classifier import Settings, TokenClassifierData
+
+
+def read(write, make_tokenizer, labels, name="train.txt", **settings):
+    """Reads training data with a word for each label; returns the names of the labels."""
+    columns = "{0}\tx\t_\tX\t_\t{1}\t_\t_\t_\t_\n" if name.endswith(".conllu") else "x {1}\n"
+    path = write(name, "".join(columns.format(number, label) for number, label in enumerate(labels, 1)))
+    data = TokenClassifierData(Settings(train_file=path, **settings), 8)
+    data.read("train", make_tokenizer("x"))
+    return data.labels
+
+
+@pytest.mark.parametrize("labels", [("B", "I", "O"), ("O", "B_PER", "I_PER"), ("PER-B", "O"), ("O", "U", "L.X", "B:Y")])
+def test_a_note_about_entities_in_another_format(write, make_tokenizer, capsys, labels):
+    assert read(write, make_tokenizer, labels) == tuple(sorted(labels))
+    lines = capsys.readouterr().err.splitlines()
+    first = min({*labels} - {"O"})
+    assert lines == [f"train: 1 sentences, {len(labels)} words",
+                     f"note: labels such as {first} are not read as entities, so the metric is accuracy instead of "
+                     "entity F1; name them B-TYPE and I-TYPE"]
+
+
+@pytest.mark.parametrize("labels", [
+    ("B-PER", "O"), ("B-L", "I-L", "O"), ("NOUN", "O", "B"), ("B", "I"), ("NOUN", "VERB")])
+def test_no_note_about_other_labels(write, make_tokenizer, capsys, labels):
+    read(write, make_tokenizer, labels)
+    assert "note" not in capsys.readouterr().err
+
+
+def test_one_label_names_the_setting_that_selects_labels(write, make_tokenizer):
+    for name, settings, setting in (("train.txt", {}, "label_column"),
+                                    ("train.conllu", {"treebank_column": "feats"}, "treebank_column")):
+        with pytest.raises(InputError, match=rf"/{name}: all words have the label 'A=1'; check `{setting}`$"):
+            read(write, make_tokenizer, ["A=1", "A=1 "] if setting == "label_column" else ["A=1"] * 2, name, **settings)
