@@ -148,7 +148,8 @@ def test_workers_that_never_come_and_that_are_lost(prepared):
     message = re.search(
         rf"lost: lost the connection to worker 1 at {addresses[1]}; the last checkpoint is ckpt-(\d+); run the same "
         "command on every worker to continue\n$", errors)
-    assert survivor.returncode == 75 and message, errors[-2000:]
+    assert survivor.returncode == 75, errors[-2000:]
+    assert message, errors[-2000:]
     output = scripts.succeed("run.run_pretraining", prepared, **{
         **PRETRAINING, "output_dir": "lost", "num_train_steps": int(message[1]) + 4})
     assert f"lost: resuming at step {message[1]} of " in output

@@ -108,15 +108,15 @@ REJECTED = (  # command, flags, part of the message
        f"`{name}`={value}: has no effect with `masking`=dynamic, whose records contain no masks; set it for training")
       for name, value, flags in (("mask_fraction", 0.5, {}), ("random_fraction", 0.2, {}), ("masked_lm_prob", 0.3, {}),
                                  ("do_whole_word_mask", True, {"pack_sequences": True}))),
-    ("create_pretraining_data", {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: requires `pack_sequences`"),
-    ("run_classifier", {"do_train": None, "do_eval": True, "profile_steps": "1:2"}, "`profile_steps`=1:2: requires `do_"),
+    ("create_pretraining_data", {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: requires `pack_seq"),
+    ("run_classifier", {"do_train": None, "do_eval": True, "profile_steps": "1:2"}, "`profile_steps`=1:2: requires `d"),
     ("run_classifier", {"tpu_name": "a"}, "`tpu_name`=a: requires `use_tpu` or `distribution_strategy`=tpu"),
     ("run_classifier", {"connect_timeout": 3}, "`connect_timeout`=3.0: requires `tpu_name`"),
     *(("run_classifier", {"use_tpu": True, name: value}, f"`{name}`={value}: cannot be combined with `use_tpu` or ")
       for name, value in (("num_gpus", 1), ("allow_tf32", True))),
     ("run_classifier", {"use_tpu": True, "distribution_strategy": "mirrored"}, "`use_tpu`=True: cannot be combined wi"),
-    ("run_classifier", {"num_cpu_devices": 2, "num_gpus": 0}, "`num_gpus`=0: cannot be combined with `num_cpu_devices`"),
-    ("run_distillation", {"layer_map": "last"}, "`layer_map`=last: requires `hidden_weight` or `attention_weight` or "),
+    ("run_classifier", {"num_cpu_devices": 2, "num_gpus": 0}, "`num_gpus`=0: cannot be combined with `num_cpu_dev"),
+    ("run_distillation", {"layer_map": "last"}, "`layer_map`=last: requires `hidden_weight` or `attention_weight`"),
     ("run_distillation", {"replacing_proportion": 0.3}, "`replacing_proportion`=0.3: requires `replacing_rate`"),
     ("run_distillation", {"temperature": 2, "logits_weight": 0}, "`temperature`=2.0: cannot be combined with `logits_"),
     *(("analyze_attention", {name: 4}, f"`{name}`=4: requires `importance_examples`")

@@ -64,8 +64,8 @@ def check(path, text_inputs, columns=(), file_format=None):
     if kind == "tsv" and path == STANDARD_INPUT:
         raise InputError("`input_format`=tsv: cannot be read from standard input; set a file")
     if kind == "lines" and columns:
-        raise InputError("has no effect on lines of text; set `input_format`, or use a table (.tsv, .csv) or JSON lines "
-                         "(.jsonl)", "columns", tuple(columns))
+        raise InputError("has no effect on lines of text; set `input_format`, or use a table (.tsv, .csv) or JSON "
+                         "lines (.jsonl)", "columns", tuple(columns))
     if text_inputs:
         _check_columns(text_inputs, columns, takes_list=kind == "tsv" and text_inputs[-1] == LIST_INPUT)
     if kind == "lines" and text_inputs and (len(text_inputs) > 2 or LIST_INPUT in text_inputs):

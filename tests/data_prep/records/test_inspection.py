@@ -103,7 +103,7 @@ def test_other_lengths_than_requested(tmp_path, settings, message):
 
 def test_the_number_of_masks_of_records_without_masks(tmp_path):
     path = write_records(tmp_path / "a", PRETRAINING, records.unmasked_pretraining_features(9))
-    with pytest.raises(InputError, match="`max_predictions_per_seq`=4: has no effect on the records of .*a, which cont"):
+    with pytest.raises(InputError, match=r"`max_predictions_per_seq`=4: has no effect on the records of .*a, which co"):
         inspection.inspect(path, InspectionSettings(max_predictions_per_seq=4))
 
 

@@ -37,7 +37,7 @@ def tune_with_pruned_weights():
 
 
 @pytest.mark.parametrize(("make", "values", "message"), [
-    (LossSettings, {"layer_map": "deep", "hidden_weight": 1}, "`layer_map`=deep: must be one of uniform, last, or comma-"),
+    (LossSettings, {"layer_map": "deep", "hidden_weight": 1}, "`layer_map`=deep: must be one of uniform, last, or "),
     (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: all losses have weight 0"),
     (LossSettings, {"inner_proportion": 0.5}, "`inner_proportion`=0.5: requires `hidden_weight` or"),
     (LossSettings, {"inner_proportion": 0.5, "hidden_weight": 1, "logits_weight": 0, "label_weight": 0},
