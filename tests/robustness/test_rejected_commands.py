@@ -116,7 +116,7 @@ REJECTED = (  # command, flags, part of the message
       for name, value in (("num_gpus", 1), ("allow_tf32", True))),
     ("run_classifier", {"use_tpu": True, "distribution_strategy": "mirrored"}, "`use_tpu`=True: cannot be combined wi"),
     ("run_classifier", {"num_cpu_devices": 2, "num_gpus": 0}, "`num_gpus`=0: cannot be combined with `num_cpu_dev"),
-    ("run_distillation", {"layer_map": "last"}, "`layer_map`=last: requires `hidden_weight` or `attention_weight`"),
+    ("run_distillation", {"layer_map": "last"}, "`layer_map`=last: requires `hidden_weight` or `attention_wei"),
     ("run_distillation", {"replacing_proportion": 0.3}, "`replacing_proportion`=0.3: requires `replacing_rate`"),
     ("run_distillation", {"temperature": 2, "logits_weight": 0}, "`temperature`=2.0: cannot be combined with `logits_"),
     *(("analyze_attention", {name: 4}, f"`{name}`=4: requires `importance_examples`")
