@@ -37,8 +37,8 @@ class PretrainingData:
             self._eval_files = paths.expand_globs("eval_input_file", settings.records.eval_input_file, folders=True)
         self._features, self._transform = _record_features(settings, config)
         self._limits = record_checks.pretraining_limits(config, settings.records.instances)
-        full_files = record_checks.check_pretraining_records(
-            self._all_files, self._features, self._limits, settings.records.instances.objective_spec.predicts_next)
+        full_files = set(record_checks.check_pretraining_records(
+            self._all_files, self._features, self._limits, settings.records.instances.objective_spec.predicts_next))
         if empty := [path for path in self._all_files if path not in full_files]:
             print(f"note: skipping {len(empty):,} file{'s' * (len(empty) > 1)} without records, such as {empty[0]}",
                   file=sys.stderr)

@@ -52,7 +52,7 @@ def make_strategy(devices):
             clusters.wait_for_workers(*cluster)
             starting = clusters.end_on_signals()
         else:
-            print(f"note: {clusters.VARIABLE} has no cluster, so this process trains alone", file=sys.stderr)
+            print(f"note: {clusters.VARIABLE} has no cluster, so this process is the only worker", file=sys.stderr)
     if name == "tpu" and (devices.tpu_name or "").startswith(GRPC):
         _wait_for(devices.tpu_name, devices.connect_timeout)
     with _explain_errors(name, devices.tpu_name), starting:

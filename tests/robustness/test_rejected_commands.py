@@ -116,7 +116,7 @@ REJECTED = (  # command, flags, part of the message
       for name, value in (("num_gpus", 1), ("allow_tf32", True))),
     ("run_classifier", {"use_tpu": True, "distribution_strategy": "mirrored"}, "`use_tpu`=True: cannot be combined wi"),
     ("run_classifier", {"num_cpu_devices": 2, "num_gpus": 0}, "`num_gpus`=0: cannot be combined with `num_cpu_dev"),
-    ("run_distillation", {"layer_map": "last"}, "`layer_map`=last: requires `hidden_weight` or `attention_wei"),
+    ("run_distillation", {"layer_map": "last"}, "`layer_map`=last: requires `hidden_weight` or `attention_we"),
     ("run_distillation", {"replacing_proportion": 0.3}, "`replacing_proportion`=0.3: requires `replacing_rate`"),
     ("run_distillation", {"temperature": 2, "logits_weight": 0}, "`temperature`=2.0: cannot be combined with `logits_"),
     *(("analyze_attention", {name: 4}, f"`{name}`=4: requires `importance_examples`")
@@ -125,7 +125,7 @@ REJECTED = (  # command, flags, part of the message
     *(("augment_data", {"masked_lm": False, name: 9}, f"`{name}`=9: requires `masked_lm`=true")
       for name in ("max_seq_length", "batch_size")),
     ("nearest", {"vectors": "records.tfrecord", "batch_size": 3}, "`batch_size`=3: cannot be combined with `vectors`"),
-    ("predict", {"columns": "text"}, "`columns`=text: has no effect on lines of text; set `input_format`, or use a tab"),
+    ("predict", {"columns": "text"}, "`columns`=text: has no effect on lines of text; set `input_format`, or use a ta"),
     *((command, {name: value}, f"`{name}`={value}: has no effect on models of kind classifier; omit it")
       for command in ("predict", "export_saved_model")
       for name, value in (("doc_stride", 9), ("max_answer_length", 9), ("version_2_with_negative", True),

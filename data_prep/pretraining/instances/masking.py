@@ -38,7 +38,7 @@ class Vocabulary:
 def describe_chinese(settings, tokenizer):
     """Returns a note if whole-word masking cannot have an effect on most of a vocabulary, "" otherwise.
 
-    The tokenizer splits each Chinese character into a word of its own, as in the original.
+    The tokenizer splits Chinese text into single characters, as in the original.
 
     Args:
       settings: Settings with `do_whole_word_mask`.

@@ -48,7 +48,7 @@ def test_a_cluster_of_one(monkeypatch, capsys):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     assert strategies.make_strategy(DeviceSettings(distribution_strategy="multi_worker_mirrored")) == "made"
     assert capsys.readouterr().err == (
-        "note: the environment variable TF_CONFIG has no cluster, so this process trains alone\n")
+        "note: the environment variable TF_CONFIG has no cluster, so this process is the only worker\n")
 
 
 def test_a_cluster_that_cannot_start(monkeypatch):
