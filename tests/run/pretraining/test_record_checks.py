@@ -60,7 +60,7 @@ def test_empty_files_are_skipped(files, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    (gzip.compress(b"records"), "is compressed, but records are only read uncompressed; run gunzip"),
+    (gzip.compress(b"records", mtime=0), "is compressed, but records are only read uncompressed; run gunzip"),
     (b"not a record file", "is not a TFRecord file, or corrupted")])
 def test_files_without_records(tmp_path, content, message):
     (tmp_path / "a.tfrecord").write_bytes(content)
