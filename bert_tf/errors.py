@@ -1,4 +1,4 @@
-"""The exception for invalid user input, as opposed to bugs in this package."""
+"""The exceptions for invalid user input and for lost machines, as opposed to bugs in this package."""
 
 import contextlib
 
@@ -28,6 +28,10 @@ class InputError(ValueError):
     def for_argument(self, argument):
         """Returns the same error for another argument."""
         return InputError(self.problem, argument, self.value)
+
+
+class LostWorkerError(Exception):
+    """Another process of the same training run ended. The message is one line for the user, with how to resume."""
 
 
 @contextlib.contextmanager

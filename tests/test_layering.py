@@ -60,7 +60,8 @@ ALLOWED = {
                           "data_prep.machine"),
     "data_prep.vocabulary": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
                              "data_prep.machine"),
-    "data_prep.pretraining.instances": ("bert_tf.errors", "bert_tf.cli", "data_prep.machine", "data_prep.records"),
+    "data_prep.pretraining.instances": ("bert_tf.errors", "bert_tf.cli", "bert_tf.tokenization", "data_prep.machine",
+                                        "data_prep.records"),
     "data_prep.sharding": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "data_prep.machine"),
     "data_prep.sentences": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "data_prep.sharding"),
     "data_prep.pretraining": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
@@ -105,6 +106,7 @@ LATE_IMPORTS = {
     "data_prep.machine.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.pretraining.job": {"bert_tf.tokenization", "data_prep.pretraining.plan"},
+    "data_prep.sharding.beam_runner": {"dask", "distributed"},  # Optional packages.
     "data_prep.sharding.runners": {"data_prep.sharding.beam_runner"},
     "run.evaluation.metrics": {"scipy"},  # The first step does not wait for it.
     "run.evaluation.plots": {"matplotlib"},

@@ -13,6 +13,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 
 MANIFEST_SUFFIX = ".manifest.json"  # Suffix of the description of records, next to them.
+FINISHED_MARK = "_SUCCESS"  # Name of the file that Hadoop and Spark add to a complete output.
 
 # TensorFlow searches directories for checkpoints with patterns, in which these characters cannot be escaped.
 _PATTERN = re.compile(r"[\[\]\\*?]")
@@ -204,8 +205,8 @@ def _is_part(path, whole):
 def expand_globs(argument, patterns, folders=False):
     """Returns the files that match comma-separated glob patterns, each once, sorted within a pattern.
 
-    The name of an existing file can contain any characters except commas. Files that are being written (.partial) and
-    manifests of records are not data: they match only by their complete names.
+    The name of an existing file can contain any characters except commas. Files that are being written (.partial),
+    manifests of records, and _SUCCESS are not data: they match only by their complete names.
 
     Args:
       argument: Name of the argument, for error messages.
@@ -264,7 +265,7 @@ def _check_regular(argument, path):
 
 
 def _is_data(path):
-    return not path.endswith((files.PARTIAL_SUFFIX, MANIFEST_SUFFIX))
+    return not path.endswith((files.PARTIAL_SUFFIX, MANIFEST_SUFFIX)) and os.path.basename(path) != FINISHED_MARK
 
 
 def _matching(argument, pattern):

@@ -11,7 +11,7 @@ import dataclasses
 import os
 
 from bert_tf.cli import paths, places
-from bert_tf.cli.settings import is_met
+from bert_tf.cli.settings import format_condition, is_met
 from bert_tf.cli.task_resolution import check_run_vocabulary, resolve_task_metadata
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
@@ -69,6 +69,11 @@ def resolve(settings, explicit, model_files, announce):
     if name := next((name for name in explicit if name in ignored), None):
         raise InputError("has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
             *settings.exported_model), name, explicit[name])
+    fields = list(settings.fields())
+    for name, conditions in settings.replaced.items():
+        for condition in conditions.split(" or ") if name in explicit else ():
+            if is_met(condition, fields):
+                raise InputError(f"has no effect with {format_condition(condition)}; omit it", name, explicit[name])
     sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
     places.check_required(settings, without={*sources, *ignored})
     for name in {*model_files.places} - {RUN}:

@@ -24,13 +24,14 @@ from absl import app, flags, logging
 
 from bert_tf.cli import flags as setting_flags
 from bert_tf.cli import interrupts, places, processor, resolution, streams
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.files import use_temporary_directory
 from bert_tf.model_folder.model_files import ModelFiles
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the calling script
 
 INPUT_ERROR = 1  # Exit status for invalid input.
+LOST_WORKER = 75  # Exit status if the same command can succeed: EX_TEMPFAIL of sysexits.h.
 INTERNAL_ERROR = 70  # Exit status for bugs of this project: EX_SOFTWARE of sysexits.h.
 CLOSED_PIPE = 141  # Status in a shell of a process that wrote to a closed pipe.
 
@@ -151,6 +152,7 @@ def run(main, define_flags, takes_arguments=False):
     The exit status of the process is:
       INPUT_ERROR, after one line on standard error: for an unknown or invalid flag, an InputError, a file or standard
         output that cannot be read or written, by Python or TensorFlow, or insufficient memory.
+      LOST_WORKER, after one line on standard error: if another process of the same training run ended.
       INTERNAL_ERROR, after a traceback and a line that asks to report it: for any other exception.
       interrupts.INTERRUPTED: for Ctrl-C.
       interrupts.TERMINATED: for SIGTERM; partial files are removed, as after Ctrl-C. (Training saves a checkpoint
@@ -197,11 +199,11 @@ def _end_after(error):
     output_error = streams.find_output_error(error)
     if output_error is not None and isinstance(error, OSError):
         _end_after_output(output_error)
-    is_input_error = _is_input_error(error)
-    if flags.FLAGS["traceback"].value or not is_input_error:
+    is_lost, is_input_error = isinstance(error, LostWorkerError), _is_input_error(error)
+    if flags.FLAGS["traceback"].value or not (is_lost or is_input_error):
         sys.excepthook(type(error), error, error.__traceback__)
-    if is_input_error:
-        _fail(_one_line(error))
+    if is_lost or is_input_error:
+        _fail(_one_line(error), LOST_WORKER if is_lost else INPUT_ERROR)
     print(f"{_script_name()}: internal error in bert_tf; please report it with the command and the traceback above",
           file=sys.stderr)
     sys.exit(INTERNAL_ERROR)
@@ -286,10 +288,10 @@ def _script_name():
     return os.path.basename(sys.argv[0])
 
 
-def _fail(message):
+def _fail(message, status=INPUT_ERROR):
     line = f"{_script_name()}: {message}".replace("\n", "\\n").replace("\r", "\\r")  # names of files can contain these
     if len(line) > LONGEST_LINE:  # for example, for a list of labels; advice is at the end
         half = (LONGEST_LINE - len(" ... ")) // 2
         line = f"{line[:half]} ... {line[-half:]}"
     print(line, file=sys.stderr)
-    sys.exit(INPUT_ERROR)
+    sys.exit(status)

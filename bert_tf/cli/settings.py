@@ -64,6 +64,7 @@ class Settings:
       always_required: Names of settings of shared groups that this job requires.
       checkpoint_setting: Name of the setting whose checkpoint supplies values that are not set.
       needs_of_groups: Dict of group -> condition without which only the defaults of its settings are allowed.
+      replaced: Dict of setting -> condition with which it has no effect, so that it cannot be set even to its default.
       checkpoint_only: Names of settings that have no effect on an export, which replaces a checkpoint.
       serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies values too.
       task_without_card: Kind of task if it is unknown; None to reject this.
@@ -72,6 +73,7 @@ class Settings:
     always_required: ClassVar[tuple[str, ...]] = ()
     checkpoint_setting: ClassVar[str] = "init_checkpoint"
     needs_of_groups: ClassVar[dict[str, str]] = {}
+    replaced: ClassVar[dict[str, str]] = {}
     checkpoint_only: ClassVar[frozenset[str]] = frozenset()
     serves: ClassVar[bool] = False
     task_without_card: ClassVar[str | None] = None

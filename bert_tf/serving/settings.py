@@ -19,6 +19,11 @@ from bert_tf.tasks import KINDS, UNTRAINED_KINDS, Encoder
 from bert_tf.tasks.base import check_unique
 
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
+KINDS_OF_SETTINGS = {  # setting -> the kinds of models that it affects
+    **dict.fromkeys(("doc_stride", "max_query_length", "max_answer_length", "version_2_with_negative",
+                     "null_score_diff_threshold"), ("span_labeler",)),
+    "top_k": ("masked_lm", "span_labeler"), "labels_file": ("classifier", "token_classifier"),
+    "multi_label": ("classifier",), "pairs": ("classifier", "encoder", "masked_lm")}
 PLACES = ("model", "saved_model", "init_checkpoint")  # settings for the location of a model in any format
 
 
@@ -34,6 +39,12 @@ class ServingSettings(Settings):
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     card: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+
+    def check_kind(self):
+        """Raises InputError for a setting that has no effect on the kind of a checkpoint."""
+        for field, value in self.fields() if self.card else ():
+            if self.card.kind not in KINDS_OF_SETTINGS.get(field.name, (self.card.kind,)) and value != field.default:
+                raise InputError(f"has no effect on models of kind {self.card.kind}; omit it", field.name, value)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -49,8 +49,8 @@ class AugmentationSettings(Settings):
         choices=STOP_WORDS)
     max_seq_length: int = setting(
         128, "Maximum number of tokens in an input of the masked LM; for a longer text, it reads the tokens around the "
-             "word.", lower=8)
-    batch_size: int = setting(64, "Words per batch of the masked LM.", lower=1)
+             "word.", lower=8, needs="masked_lm=true")
+    batch_size: int = setting(64, "Words per batch of the masked LM.", lower=1, needs="masked_lm=true")
     random_seed: int = setting(12345, "Seed of the replacements. The same input, seed, and model create the same file.",
                                most=LARGEST_SEED)
 

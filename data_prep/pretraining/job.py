@@ -10,6 +10,7 @@ from bert_tf.cli import paths
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.files import absolute, is_dir, is_remote
+from data_prep.pretraining.instances import masking
 from data_prep.sharding import runners
 
 
@@ -35,6 +36,8 @@ def run(settings):
     from data_prep.pretraining.plan import create_pretraining_data
 
     tokenizer = BertTokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
+    if note := masking.describe_chinese(settings.instances, tokenizer):
+        announce(note)
     summary = create_pretraining_data(
         input_files, settings.output_files, tokenizer, settings.instances, settings.random_seed,
         num_output_shards=settings.shards.num_output_shards, max_shard_bytes=settings.shards.max_shard_bytes,

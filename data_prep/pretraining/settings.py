@@ -4,6 +4,7 @@ import dataclasses
 
 from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
+from bert_tf.errors import InputError
 from data_prep.pretraining.instances import InstanceSettings
 from data_prep.pretraining.recipes import RECIPES
 from data_prep.sharding import ShardSettings
@@ -41,6 +42,19 @@ class JobSettings(Settings):
                "a single shard, a negative seed creates the same records as its absolute value, as with Python's "
                "random.Random.", most=LARGEST_SEED)
     shards: ShardSettings = dataclasses.field(default_factory=ShardSettings)
+
+    def check(self):
+        """See Settings."""
+        if self.instances.masking != "dynamic":
+            return
+        # The masks of packs limit the number of their sequences.
+        names = ("do_whole_word_mask", "mask_fraction", "random_fraction",
+                 *(() if self.instances.pack_sequences else ("masked_lm_prob",)))
+        for name in names:
+            value = getattr(self.instances, name)
+            if value != getattr(InstanceSettings, name):
+                raise InputError("has no effect with `masking`=dynamic, whose records contain no masks; set it for "
+                                 "training", name, value)
 
     @property
     def output_files(self):

@@ -111,6 +111,9 @@ class _Layout:
             expected_size = getattr(settings, name)
             if expected_size not in (None, size):
                 raise InputError(f"{path}: its records were created with `{name}`={size}, not {expected_size}")
+        if settings.max_predictions_per_seq is not None and "max_predictions_per_seq" not in self._sizes:
+            raise InputError(f"has no effect on the records of {path}, which contain no masks; omit it",
+                             "max_predictions_per_seq", settings.max_predictions_per_seq)
 
     def check(self, values, place, vocabulary):
         """Raises InputError unless a record has the features of the first one, with valid numbers."""

@@ -3,6 +3,9 @@
 from bert_tf.errors import InputError
 from data_prep.records.frames import FOOTER, HEADER, LENGTH_BYTES, compute_checksum
 
+GZIP = b"\x1f\x8b"  # Beginning of a compressed file.
+COMPRESSED = "is compressed, but records are only read uncompressed; run gunzip"
+
 
 def read_records(path, file, size):
     """Yields (offset, record) of a TFRecord file: the byte offset of the record's frame, and the record.
@@ -23,6 +26,8 @@ def read_records(path, file, size):
         is_complete = len(header) == HEADER.size
         length, length_checksum = HEADER.unpack(header) if is_complete else (0, 0)
         if is_complete and compute_checksum(header[:LENGTH_BYTES]) != length_checksum:
+            if header.startswith(GZIP) and not number:
+                raise InputError(f"{path}: {COMPRESSED}")
             problem = f"corrupted after {number:,} records" if number else "not a TFRecord file"
             raise InputError(f"{path}: is {problem}; no record begins at byte {offset:,}")
         stop = offset + HEADER.size + length + FOOTER.size

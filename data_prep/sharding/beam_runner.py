@@ -82,7 +82,33 @@ def create_options(runner, beam_options="", num_workers=None):
     errors = PipelineOptionsValidator(options, pipeline_runner).validate()
     if errors:
         raise InputError(f"`beam_options`={beam_options}: {' '.join(errors)}")
+    if runner == "dask":
+        _check_dask_cluster(beam_options, options.get_all_options())
     return options
+
+
+def _check_dask_cluster(beam_options, options):
+    """Raises InputError unless the options, a dict, or Dask's configuration name a cluster.
+
+    Dask would start one in this process. It waits forever for a scheduler file that does not exist.
+    """
+    import dask
+    from distributed.comm import get_address_host_port
+
+    address, path = options["address"], options["scheduler_file"]
+    if path and not os.path.exists(path):
+        raise InputError(f"`beam_options`={beam_options}: {path}: does not exist")
+    if path or (not address and dask.config.get("scheduler-address", None)):
+        return
+    if not address:
+        raise InputError("`runner`=dask: requires a cluster; set `beam_options`=--dask_client_address=tcp://HOST:PORT, "
+                         "or `runner`=local to use this machine")
+    try:
+        port = get_address_host_port(address)[1]
+        if not 0 < port < 1 << 16:
+            raise ValueError(f"there is no port {port}")
+    except ValueError as error:
+        raise InputError(f"`beam_options`={beam_options}: must be tcp://HOST:PORT: {error}") from error
 
 
 def _parse_options(options, beam_options):

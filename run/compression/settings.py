@@ -12,6 +12,7 @@ from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings, TeacherOutputSettings
 
+UNITS = "keep_heads or keep_neurons or keep_flops"  # Condition: heads or neurons are pruned.
 FORMATS = ("saved_model", "litert_float32", "litert_float16", "litert_int8")  # Formats of a comparison.
 
 
@@ -38,10 +39,11 @@ class PruningSettings(Settings):
             "tokens, and their single characters.")
     prune_across: str = setting(
         "model", "model: prune the least important heads and neurons of the entire model. layer: prune the same "
-                 "fraction of each layer.", choices=("model", "layer"))
+                 "fraction of each layer.", choices=("model", "layer"), needs=UNITS)
     importance_examples: int = setting(2048, "Number of training examples for measuring importance, before each round.",
-                                       lower=1)
-    rounds: int = setting(1, "Number of equal pruning steps, each with a new measurement of importance.", lower=1)
+                                       lower=1, needs=UNITS)
+    rounds: int = setting(1, "Number of equal pruning steps, each with a new measurement of importance.", lower=1,
+                          needs=UNITS)
     num_train_epochs: float = setting(0.0, "Number of epochs of fine-tuning after each round; 0 for none.", lower=0)
     distill: bool = setting(
         False, "With --num_train_epochs: the model before pruning is the teacher, with the losses of "
@@ -49,7 +51,7 @@ class PruningSettings(Settings):
         not_with="prune_vocabulary; prune the vocabulary first, then prune the resulting model")
     warmup_proportion: float = setting(
         0.1, "Fraction of the training steps of a round over which the learning rate increases from 0.", lower=0,
-        upper=1)
+        upper=1, needs="num_train_epochs")
     least_score: float | None = setting(
         None, "Minimum score on the development data, by the task's first metric. Below it, pruning stops, and the "
               "previous model is the result.")
@@ -57,14 +59,16 @@ class PruningSettings(Settings):
     @property
     def prunes_units(self):
         """True if heads or neurons are pruned."""
-        return self.keep_flops is not None or min(self.keep_heads, self.keep_neurons) < 1
+        return self.keep_flops not in (None, 1) or min(self.keep_heads, self.keep_neurons) < 1
 
 
 @dataclasses.dataclass(frozen=True)
 class PruneModelSettings(FineTunedSettings):
     """A pruning: the model, its data, the parts to prune, and the fine-tuning."""
 
-    needs_of_groups: ClassVar = {"losses": "distill", "answers": "distill"}
+    needs_of_groups: ClassVar = {"losses": "distill", "answers": "distill", "step": "num_train_epochs",
+                                 "optimizer": "num_train_epochs"}
+    replaced: ClassVar = dict.fromkeys(("keep_heads", "keep_neurons"), "keep_flops")
 
     pruning: PruningSettings = dataclasses.field(default_factory=PruningSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
@@ -83,7 +87,11 @@ class PruneModelSettings(FineTunedSettings):
                              batch_size)
 
     def check_files(self):
-        """See Settings. Also raises InputError if output_dir is the model's directory, or contains a training run."""
+        """See Settings. Also raises InputError if nothing is pruned, or if output_dir contains a model or a run."""
+        pruning = self.pruning
+        if not (pruning.prunes_units or pruning.drop_layers or pruning.embedding_size or pruning.prune_vocabulary):
+            raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `keep_flops`, `drop_layers`, "
+                             "`embedding_size`, or `prune_vocabulary`")
         output_dir = self.training.output_dir
         paths.check_separate("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
         if files.exists(os.path.join(output_dir, "checkpoint")):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from typing import ClassVar
 
 from bert_tf.cli import places
 from bert_tf.cli.settings import FIXED, Settings, setting
@@ -89,6 +90,9 @@ class FrozenRunSettings(FineTuningSettings):
 @dataclasses.dataclass(frozen=True)
 class TransferSettings(FrozenRunSettings):
     """Settings for scripts that transfer an encoder to a task by fine-tuning or by frozen features."""
+
+    replaced: ClassVar = FineTuningSettings.replaced | dict.fromkeys(
+        ("learning_rate", "num_train_epochs"), "search or frozen_features")
 
     def check(self):
         """See Settings. Raises InputError if frozen features are combined with settings of fine-tuning."""

@@ -18,7 +18,7 @@ from run.evaluation import results as evaluation_results
 from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks.base import Task
 from run.techniques.base import Build, Technique
-from run.training import loop, strategies
+from run.training import clusters, loop, strategies
 from run.training.optimizer import make_optimizer
 
 RESULTS_FILE = "eval_results.txt"
@@ -117,7 +117,14 @@ def run_once(settings, context):
     Raises:
       InputError: If there is nothing to train, and no trained model to use.
       DivergedError: If a loss is not finite.
+      LostWorkerError: If another worker of the cluster ends.
     """
+    with clusters.explain_lost_workers(context.strategy, settings.training.output_dir):
+        return _run_once(settings, context)
+
+
+def _run_once(settings, context):
+    """See `run_once`."""
     strategy, tuning, output_dir = context.strategy, settings.tuning, settings.training.output_dir
     task = context.task.replace_settings(settings)
     is_dynamic = strategies.may_group_by_length(settings, strategy)

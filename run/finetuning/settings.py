@@ -113,6 +113,8 @@ class SearchSettings(Settings):
 class FineTuningSettings(Settings):
     """A fine-tuning run. `task` contains the settings of its task, from data_prep.tasks."""
 
+    replaced: ClassVar = dict.fromkeys(("train_batch_size", "learning_rate", "num_train_epochs"), "search")
+
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)

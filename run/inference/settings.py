@@ -173,10 +173,17 @@ class ExportSettings(CheckpointSettings):
             if value != getattr(ExportSettings, name) and self.format == "saved_model" and not self.with_litert:
                 raise InputError(f"`{name}`={','.join(map(str, value))}: only applies to LiteRT; set `with_litert` "
                                  "or `format`=litert")
+        if self.static_length and self.format != "saved_model":
+            raise InputError(f"has no effect with `format`={self.format}, whose lengths are always fixed; omit it",
+                             "static_length", True)
         if self.version is not None and self.format != "saved_model":
             raise InputError(f"`version`={self.version}: requires `format`=saved_model")
         if self.compute != "float32" and self.format != "saved_model":
             raise InputError(f"`compute`={self.compute}: requires `format`=saved_model")
+
+    def check_files(self):
+        """See Settings."""
+        self.check_kind()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,6 +191,7 @@ class PredictionSettings(LoadSettings):
     """A file of texts to predict."""
 
     task_without_card: ClassVar = None
+    checkpoint_only: ClassVar = LoadSettings.checkpoint_only | {"top_k"}
 
     input_file: str | None = setting(None, "Input file; - for standard input. Required.",
                                      required=True, place=places.INPUT_STREAM)
@@ -201,6 +209,7 @@ class PredictionSettings(LoadSettings):
 
     def check_files(self):
         """See Settings."""
+        self.check_kind()
         if self.exported_model:
             argument, path = self.exported_model
             inputs = exports.read_inputs(path, argument)
@@ -376,7 +385,7 @@ class NearestSettings(Settings):
         "mean", "mean: the mean over the tokens of a line, including [CLS] and [SEP]. cls: the embedding of [CLS].",
         choices=("mean", "cls"))
     top_k: int = setting(5, "Number of lines to print per query.", lower=1)
-    batch_size: int = setting(32, "Batch size in lines.", lower=1)
+    batch_size: int = setting(32, "Batch size in lines.", lower=1, not_with="vectors")
 
     def check(self):
         """See Settings."""

@@ -31,7 +31,7 @@ class ReportTextSettings(Settings):
         place=places.INPUT_FILE)
     wrong_examples: int = setting(
         0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
-    max_texts: int = setting(10, "Maximum number of texts of --input_file to show.", lower=1)
+    max_texts: int = setting(10, "Maximum number of texts of --input_file to show.", lower=1, needs="input_file")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +117,7 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     """A model, and the inputs and outputs of its analysis."""
 
     task_without_card: ClassVar = Encoder.name
-    needs_of_groups: ClassVar = {"data": "importance_examples"}
+    needs_of_groups: ClassVar = {"data": "importance_examples", "importance": "importance_examples"}
 
     corpus: CorpusSettings = dataclasses.field(default_factory=CorpusSettings)
     importance: ImportanceSettings = dataclasses.field(default_factory=ImportanceSettings)
@@ -176,6 +176,10 @@ class ProbeLayersSettings(Settings):
         if self.label == "spans" and self.reads_treebanks:
             raise InputError(f"requires files with a label for each word, but `train_file`={self.train_file} is a "
                              "treebank", "label", self.label)
+        for name in ("token_column", "label_column"):
+            value = getattr(self, name)
+            if self.reads_treebanks and value != getattr(type(self), name):
+                raise InputError(f"does not apply to the treebank `train_file`={self.train_file}", name, value)
         if self.reads_treebanks != treebank.is_treebank(self.dev_file):
             raise InputError(f"has another format than `train_file`={self.train_file}; both must end in "
                              f"{treebank.SUFFIX}, or neither", "dev_file", self.dev_file)

@@ -1,10 +1,13 @@
 """The records of a pre-training run, from settings to batches: files, features, and masks."""
 
 import functools
+import sys
 
 from bert_tf.cli import paths
 from bert_tf.cli.model_settings import read_tokenizer
+from bert_tf.cli.script import warn
 from bert_tf.cli.settings import FIXED, collect
+from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import to_vocab_txt
 from bert_tf.run_state import fingerprint
 from data_prep.pretraining.instances import masking
@@ -22,8 +25,8 @@ class PretrainingData:
       files: List of str. Paths of the record files to train on.
 
     Raises:
-      InputError: If a file does not exist, if a record does not match the model (with file and byte), or if the
-        vocabulary is invalid.
+      InputError: If a file does not exist, if a record does not match the model (with file and byte), if all files
+        are empty, or if the vocabulary is invalid.
     """
 
     def __init__(self, settings, config):
@@ -35,8 +38,21 @@ class PretrainingData:
             self._eval_files = paths.expand_globs("eval_input_file", settings.records.eval_input_file, folders=True)
         self._features, self._transform = _record_features(settings, config)
         self._limits = record_checks.pretraining_limits(config, settings.records.instances)
-        record_checks.check_pretraining_records(self._all_files, self._features, self._limits,
-                                                settings.records.instances.objective_spec.predicts_next)
+        full_files = set(record_checks.check_pretraining_records(
+            self._all_files, self._features, self._limits, settings.records.instances.objective_spec.predicts_next))
+        if empty := [path for path in self._all_files if path not in full_files]:
+            print(f"note: skipping {len(empty):,} file{'s' * (len(empty) > 1)} without records, such as {empty[0]}",
+                  file=sys.stderr)
+        self.files = self._select("input_file", self.files, full_files)
+        self._eval_files = self._select("eval_input_file", self._eval_files, full_files)
+
+    def _select(self, name, paths, full_files):
+        """Returns the paths of `full_files`; raises InputError about a setting if there are none."""
+        selected = [path for path in paths if path in full_files]
+        if not selected:
+            name = name if getattr(self._settings, name) else "input_file"
+            raise InputError("contains no records", name, getattr(self._settings, name))
+        return selected
 
     def training_batches(self, skip_steps, share):
         """Creates an endless dataset of a host's rows of batches, starting at step `skip_steps`. See `inputs`."""
@@ -83,5 +99,7 @@ def _record_features(settings, config):
         return instances.features, None
     vocab_file = to_vocab_txt(records_settings.vocab_file)
     tokenizer = read_tokenizer(vocab_file, True, None, config)  # Casing is irrelevant here.
+    if note := masking.describe_chinese(instances, tokenizer):
+        warn(note)
     return instances.features, dynamic_masking.make_masker(
         instances, masking.Vocabulary.from_tokenizer(tokenizer), settings.training.random_seed)

@@ -15,7 +15,7 @@ from run.evaluation.results import write_results
 from run.pretraining import evaluation, phases
 from run.pretraining.data import PretrainingData
 from run.techniques.base import Build
-from run.training import loop, model_files, strategies, utilization
+from run.training import clusters, loop, model_files, strategies, utilization
 from run.training.optimizer import make_optimizer
 
 RESULTS_FILE = "eval_results.txt"
@@ -75,6 +75,7 @@ def _train_and_evaluate(settings, strategy, data, training_run, model):
 
     results = None
     with contextlib.ExitStack() as stack:
+        stack.enter_context(clusters.explain_lost_workers(strategy, settings.training.output_dir))
         for each in data:
             stack.enter_context(each.locate_bad_records())
         if schedule.do_train:

@@ -12,9 +12,9 @@ import tensorflow as tf
 from google.protobuf import message
 
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote
+from bert_tf.files import is_remote, open_bytes
 from data_prep import records
-from data_prep.records import frames
+from data_prep.records import frames, reader
 from run.pretraining import dynamic_masking
 
 FRAME_BYTES = frames.HEADER.size + frames.FOOTER.size  # Bytes around each record.
@@ -61,9 +61,12 @@ def check_pretraining_records(paths, features, limits, predicts_next=False):
         without masks.
       limits: Result of `pretraining_limits`.
       predicts_next: bool. See Objective.
+
+    Returns:
+      List of the paths of files that contain records; others are empty.
     """
     def check(path):
-        """Raises InputError for a file."""
+        """Returns whether a file contains records."""
         present = _first_features(path)
         unexpected = UNEXPECTED_FEATURES | ({"masked_lm_positions": MASKED} if predicts_next else {})
         for advice, is_wrong in ((unexpected, lambda name: name in present and name not in names),
@@ -74,14 +77,12 @@ def check_pretraining_records(paths, features, limits, predicts_next=False):
         wrong = find_bad_record([path], features, limits, CHECKED_RECORDS)
         if wrong:
             raise InputError(wrong)
-        if present is None:
-            raise InputError(f"{path}: contains no records")
+        return present is not None
 
     names = {feature.name for feature in features}
     # Reading the first record of a remote file takes about as long as reading its first megabytes.
     with concurrent.futures.ThreadPoolExecutor(NUM_THREADS if any(map(is_remote, paths)) else 1) as pool:
-        for _ in pool.map(check, paths):
-            pass
+        return [path for path, has_records in zip(paths, pool.map(check, paths), strict=True) if has_records]
 
 
 def _first_features(path):
@@ -184,7 +185,11 @@ def _locate_bad_record(data, path, offset, features, limits):
         try:
             record = next(records_left).numpy()
         except tf.errors.DataLossError:
-            return f"{where} is corrupted or truncated" if offset else f"{path}: is not a TFRecord file, or corrupted"
+            if offset:
+                return f"{where} is corrupted or truncated"
+            with open_bytes(path) as file:
+                is_compressed = file.read(len(reader.GZIP)) == reader.GZIP
+            return f"{path}: {reader.COMPRESSED if is_compressed else 'is not a TFRecord file, or corrupted'}"
         wrong = _describe_mismatch(record, features, limits)
         if wrong:
             return f"{where} {wrong}"

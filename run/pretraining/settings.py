@@ -1,6 +1,7 @@
 """Settings for pre-training. The script defines its flags from this module, so it does not import TensorFlow."""
 
 import dataclasses
+from typing import ClassVar
 
 from bert_tf.cli import paths, places
 from bert_tf.cli.model_settings import ModelSettings
@@ -45,7 +46,7 @@ class RecordSettings(Settings):
     max_sequences_per_pack: int = setting(
         InstanceSettings.max_sequences_per_pack, "With --pack_sequences: maximum number of sequences per record. Use "
                                                  "the value that the records were created with.", lower=1, upper=255,
-        resume=FIXED)
+        needs="pack_sequences", resume=FIXED)
     vocab_file: str | None = setting(
         None, "Vocabulary that the records were created with, to save in --output_dir. Defaults to the one in their "
               "manifest if it still exists unchanged, otherwise to the one in the directory of --init_checkpoint. "
@@ -69,8 +70,6 @@ class RecordSettings(Settings):
             InstanceSettings) if hasattr(self, field.name)})
 
     def check(self):
-        if self.pack_sequences or self.max_sequences_per_pack != InstanceSettings.max_sequences_per_pack:
-            _ = self.instances  # Checks that the two are compatible.
         masking.check_fractions(self.mask_fraction, self.random_fraction)
 
     def notes(self):
@@ -110,6 +109,8 @@ class PretrainingSettings(Settings):
     Attributes:
       tokenizer: TokenizerFiles to save with the model, once resolved.
     """
+
+    replaced: ClassVar = dict.fromkeys(("max_seq_length", "max_predictions_per_seq"), "phases")
 
     recipe: str | None = setting(
         None, "Published pre-training recipe: a set of flags, which the script prints. Explicit flags take "

@@ -4,6 +4,7 @@ import dataclasses
 
 from bert_tf.cli.settings import Settings, setting
 
+TPU = "use_tpu or distribution_strategy=tpu"
 OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # Obsolete flags of the original BERT.
 
 
@@ -16,17 +17,21 @@ class DeviceSettings(Settings):
                       "machines in the environment variable TF_CONFIG. tpu: the TPU of --tpu_name.",
         choices=("one_device", "mirrored", "multi_worker_mirrored", "tpu"))
     num_gpus: int | None = setting(
-        None, "Number of GPUs to use. Defaults to all visible GPUs, or to one for one_device.", lower=0)
+        None, "Number of GPUs to use. Defaults to all visible GPUs, or to one for one_device.", lower=0,
+        not_with=(TPU, "num_cpu_devices"))
     num_cpu_devices: int | None = setting(
         None, "With --distribution_strategy=mirrored: number of replicas on the CPU, for testing without GPUs; not "
               "faster than one.", lower=1)
     allow_tf32: bool = setting(
         False, "Let GPUs round the inputs of float32 matrix multiplications to 10 bits (TensorFloat-32, NVIDIA Ampere "
-               "and newer), which is much faster. By default, float32 is exact on all devices.")
-    use_tpu: bool = setting(False, "Short for --distribution_strategy=tpu.")
-    tpu_name: str | None = setting(None, "Name or grpc:// address of the TPU; not set on a TPU machine.")
+               "and newer), which is much faster. By default, float32 is exact on all devices.",
+        not_with=(TPU, "num_cpu_devices"))
+    use_tpu: bool = setting(
+        False, "Short for --distribution_strategy=tpu.",
+        not_with="distribution_strategy=mirrored or distribution_strategy=multi_worker_mirrored")
+    tpu_name: str | None = setting(None, "Name or grpc:// address of the TPU; not set on a TPU machine.", needs=TPU)
     connect_timeout: float = setting(120.0, "Maximum time in seconds to wait for the TPU at a grpc:// address.",
-                                     lower=0)
+                                     lower=0, needs="tpu_name")
     tpu_zone: str | None = setting(None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name.")
     gcp_project: str | None = setting(
         None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name.")

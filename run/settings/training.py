@@ -39,7 +39,7 @@ class TrainingSettings(Settings):
              "and SIGTERM are handled at the same steps: set a lower number if steps are slow.", lower=1)
     profile_steps: str | None = setting(
         None, "Steps FROM:TO, 1-based, to record in a TensorBoard profile in --output_dir. For example, 11:12 records "
-              "two steps after the first ten.")
+              "two steps after the first ten.", needs="do_train")
     random_seed: int = setting(12345, "Seed of the initial weights, of dropout, and of the order of the data.",
                                most=LARGEST_SEED)
 

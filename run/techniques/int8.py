@@ -1,5 +1,6 @@
 """Training for int8: from a given step, a model computes with the values of its LiteRT file."""
 
+from bert_tf.errors import InputError
 from bert_tf.techniques.int8 import FakeQuantization, quantize
 from run.techniques.base import Technique
 
@@ -16,5 +17,8 @@ class Int8(Technique):
 
     def build(self, build):
         """See Technique. A model that is not trained always computes in int8."""
+        if build.steps is not None and self._from_step > build.steps:
+            raise InputError(f"training ends at step {build.steps}; set an earlier step", "quantize_from_step",
+                             self._from_step)
         is_on = None if build.steps is None else lambda: build.optimizer.iterations >= self._from_step
         quantize(build.model, FakeQuantization(is_on))

@@ -14,6 +14,7 @@ from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LAYER_MAPS = ("uniform", "last")
 ON_PACKS = "pack_sequences; this loss requires one sequence per row; only `logits_weight` supports packed rows"
+INNER_LOSS = "hidden_weight or attention_weight or cls_weight"  # Condition: inner layers are compared.
 MIXED = "; the student's layers are mixed with the teacher's and cannot be compared"
 
 
@@ -130,15 +131,16 @@ class LossSettings(Settings):
     cls_weight: float = setting(
         0.0, "Weight of the squared distance of normalized [CLS] states of all layers except the last (patient "
              "distillation), sum over layers.", lower=0, not_with=ON_PACKS)
-    temperature: float = setting(1.0, "Temperature T, the divisor of the logits.", lower=1e-3)
+    temperature: float = setting(1.0, "Temperature T, the divisor of the logits.", lower=1e-3,
+                                 not_with="logits_weight=0.0")
     layer_map: str = setting(
         "uniform", "Teacher layer to compare with each student layer. uniform: at the same relative depth. last: the "
-                   "last layers. Or comma-separated 0-based numbers, one per student layer.")
+                   "last layers. Or comma-separated 0-based numbers, one per student layer.", needs=INNER_LOSS)
     inner_proportion: float = setting(
         0.0, "Fraction of the training steps, at the beginning, with only the losses of hidden states, attention "
              "scores, and [CLS] states; the other steps have only the losses of logits and labels (TinyBERT's two "
              "stages). 0 for all losses together.", lower=0, upper=1,
-        needs="hidden_weight or attention_weight or cls_weight",
+        needs=INNER_LOSS,
         not_with="early_stopping_evals; scores rise only after the inner losses")
 
     replacing_rate: float | None = setting(
@@ -148,7 +150,7 @@ class LossSettings(Settings):
         not_with=(*(f"{name}_weight{MIXED}" for name in INNER), "recompute_activations"))
     replacing_proportion: float = setting(
         0.5, "With --replacing_rate: fraction of the training steps after which the probability is 1 and only the "
-             "student is trained.", lower=0, upper=1)
+             "student is trained.", lower=0, upper=1, needs="replacing_rate")
 
     def check(self):
         """See Settings."""

@@ -155,6 +155,9 @@ class TrainingRun:
         self._phases = self._phase = None
         self._is_first_loop = True  # The first loop of a phase includes compilation.
         self._preemption = None
+        if settings.profiled_steps and trains and settings.profiled_steps[0] > num_train_steps:
+            raise InputError(f"training ends at step {num_train_steps}; set earlier steps", "profile_steps",
+                             settings.profile_steps)
         self._profile = Profile(settings.profiled_steps, settings.output_dir, self._writes)
         self._supersedes = False
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import glob
-import json
 import os
 import socket
 import sys
@@ -12,8 +11,9 @@ import tensorflow as tf
 from official.common import distribute_utils
 
 from bert_tf.cli import processor
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
+from run.training import clusters
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.
 LEAST_COMPILED = 256  # Minimum hidden_size: steps of smaller models are so short that compilation takes longer.
@@ -28,7 +28,8 @@ GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver creates one per GPU.
 def make_strategy(devices):
     """Creates the strategy from DeviceSettings. Call it before TensorFlow computes anything.
 
-    Prints a note to standard error if the machine has a GPU that TensorFlow does not see.
+    Prints a note to standard error if the machine has a GPU that TensorFlow does not see. With several workers, waits
+    until all of them have started.
 
     Returns:
       tf.distribute.Strategy.
@@ -45,11 +46,16 @@ def make_strategy(devices):
         return _create_cpu_strategy(devices.num_cpu_devices)
     tf.config.experimental.enable_tensor_float_32_execution(devices.allow_tf32)
     num_gpus = _count_gpus(name, devices.num_gpus)
+    starting = contextlib.nullcontext()
     if name == "multi_worker_mirrored":
-        _check_cluster(os.environ.get("TF_CONFIG"))
+        if cluster := clusters.read_cluster():
+            clusters.wait_for_workers(*cluster)
+            starting = clusters.end_on_signals()
+        else:
+            print(f"note: {clusters.VARIABLE} has no cluster, so this process is the only worker", file=sys.stderr)
     if name == "tpu" and (devices.tpu_name or "").startswith(GRPC):
         _wait_for(devices.tpu_name, devices.connect_timeout)
-    with _explain_errors(name, devices.tpu_name):
+    with _explain_errors(name, devices.tpu_name), starting:
         return distribute_utils.get_distribution_strategy(
             name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
 
@@ -79,6 +85,9 @@ def _explain_errors(name, tpu_name):
         raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine, install "
                          "tensorflow-tpu, otherwise set `tpu_name`") from error
     except tf.errors.OpError as error:
+        if name == "multi_worker_mirrored":
+            raise LostWorkerError(f"a worker of {clusters.VARIABLE} ended while the cluster started; run the same "
+                                  "command on every worker again") from error
         if name != "tpu" or not tpu_name:
             raise
         raise InputError(f"`tpu_name`={tpu_name}: the server at this address is not a TensorFlow TPU: "
@@ -95,9 +104,9 @@ def _wait_for(address, timeout):
 
     TensorFlow itself would wait silently forever, even for a server that listens but never responds.
     """
-    host, _, port = address.removeprefix(GRPC).rpartition(":")
-    if not (host and port.isdecimal() and int(port) < 1 << 16):
+    if not clusters.is_address(address.removeprefix(GRPC)):
         raise InputError(f"`tpu_name`={address}: must be {GRPC}HOST:PORT")
+    host, _, port = address.removeprefix(GRPC).rpartition(":")
     print(f"connecting to the TPU at {address} (timeout {timeout:g} s)", file=sys.stderr)
     until = time.monotonic() + timeout
     while True:
@@ -192,21 +201,6 @@ def choose_fast_with_xla(device, jit_compile, in_16_bits, **options):
     # In 16 bits, the last layer is computed only where it is read, with other dropout masks than in float32.
     return Fast(einsum=einsum, last_where_read=einsum and in_16_bits,
                 vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if device == "GPU" and in_16_bits else 1, **options)
-
-
-def _check_cluster(text):
-    """Raises InputError if the environment variable TF_CONFIG is set and does not describe a cluster."""
-    try:
-        cluster = json.loads(text or "{}")
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"the environment variable TF_CONFIG is not JSON: {error}") from error
-    if not isinstance(cluster, dict):
-        raise InputError("the environment variable TF_CONFIG must be an object with the keys cluster and task, but is "
-                         f"a {type(cluster).__name__}")
-    for name in ("cluster", "task"):
-        if not isinstance(cluster.get(name, {}), dict):
-            raise InputError(f"the environment variable TF_CONFIG must have an object for {name}, but has "
-                             f"{cluster[name]!r:.60}")
 
 
 def allows_dynamic_shapes(strategy):

@@ -1,4 +1,4 @@
-"""Training runs that are killed or preempted, and a run of two processes.
+"""Training runs that are killed or preempted, and runs of two processes.
 
 `make soak` kills other jobs. Tests of the training loop and of each job resume within a process.
 """
@@ -10,6 +10,7 @@ import pathlib
 import re
 import signal
 import socket
+import time
 
 import pytest
 
@@ -81,19 +82,24 @@ def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_fol
         "run.run_classifier", words_folder, **FINE_TUNING, output_dir="searched")
 
 
+def start_workers(stack, folder, command, count=2):
+    """Starts the first `count` workers of a cluster of two; returns the addresses and the processes."""
+    with contextlib.ExitStack() as ports:
+        sockets = [ports.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+    return addresses, [stack.enter_context(scripts.Process(command, folder, environment={
+        "TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}),
+        "TMPDIR": str(folder)})) for index in range(count)]
+
+
 @pytest.mark.timeout(240)  # Two processes must find each other.
 def test_of_two_processes_one_writes(words_folder):
     """Both processes use the weights of the last evaluation, which one of them has just written."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
-        addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
     command = scripts.command("run.run_classifier", **{
         **FINE_TUNING, "output_dir": "two_processes", "do_predict": True, "eval_steps": 1000, "train_batch_size": 8,
         "num_train_epochs": 1.0, "save_checkpoints_steps": None, "distribution_strategy": "multi_worker_mirrored"})
     with contextlib.ExitStack() as stack:
-        processes = [stack.enter_context(scripts.Process(command, words_folder, environment={
-            "TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}),
-            "TMPDIR": str(words_folder)})) for index in range(2)]
+        _, processes = start_workers(stack, words_folder, command)
         answers = [process.communicate(timeout=240) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], answers[0][1][-2000:] + answers[1][1][-2000:]
     assert ["eval_accuracy = " in output for output, _ in answers] == [True, False]
@@ -102,3 +108,48 @@ def test_of_two_processes_one_writes(words_folder):
     assert read_results(written / "eval_results.txt")["global_step"] == best["step"] == 10
     assert len((written / "test_results.tsv").read_text().splitlines()) == 20
     assert not list(words_folder.glob("worker_*"))
+
+
+def wait_until(is_time):
+    deadline = time.monotonic() + 120
+    while not is_time():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def is_listening(address):
+    host, _, port = address.rpartition(":")
+    with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
+        return True
+    return False
+
+
+@pytest.mark.timeout(300)  # Processes must find each other.
+def test_workers_that_never_come_and_that_are_lost(prepared):
+    command = scripts.command("run.run_pretraining", **{
+        **PRETRAINING, "output_dir": "lost", "num_train_steps": 100_000, "log_steps": 1,
+        "distribution_strategy": "multi_worker_mirrored"})
+    for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        with contextlib.ExitStack() as stack:
+            addresses, (alone,) = start_workers(stack, prepared, command, 1)
+            wait_until(lambda address=addresses[0]: is_listening(address))
+            time.sleep(1)
+            alone.send_signal(number)
+            _, errors = alone.communicate(30)
+        assert (alone.returncode, errors.splitlines()[0]) == (
+            status, f"waiting for worker 1 at {addresses[1]} (0 s of at most 600 s)"), errors[-2000:]
+    assert not (prepared / "lost").exists()
+
+    with contextlib.ExitStack() as stack:
+        addresses, (survivor, lost) = start_workers(stack, prepared, command)
+        wait_until((prepared / "lost" / "ckpt-4.index").exists)
+        lost.kill()
+        _, errors = survivor.communicate(90)
+    message = re.search(
+        rf"lost: lost the connection to worker 1 at {addresses[1]}; the last checkpoint is ckpt-(\d+); run the same "
+        "command on every worker to continue\n$", errors)
+    assert survivor.returncode == 75, errors[-2000:]
+    assert message, errors[-2000:]
+    output = scripts.succeed("run.run_pretraining", prepared, **{
+        **PRETRAINING, "output_dir": "lost", "num_train_steps": int(message[1]) + 4})
+    assert f"lost: resuming at step {message[1]} of " in output

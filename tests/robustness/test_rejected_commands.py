@@ -24,7 +24,7 @@ OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another fl
     "run_multiple_choice": {"init_checkpoint", "train_batch_size"},
     "run_distillation": {"train_batch_size"},
     "run_general_distillation": {"max_predictions_per_seq", "train_batch_size", "num_train_steps"},
-    "prune_model": {"keep_heads", "train_batch_size"},
+    "prune_model": {"train_batch_size"},
     "compare_models": {"data_dir"},
     "nearest": {"query"},
     "fill_mask": {"text"},
@@ -85,6 +85,53 @@ REJECTED = (  # command, flags, part of the message
     ("run_pretraining", {"do_whole_word_mask": True}, "`do_whole_word_mask`=True: requires"),
     ("run_pretraining", {"mask_fraction": 0.5}, "`mask_fraction`=0.5: requires `masking`=dynamic"),
     ("create_pretraining_data", {"mask_fraction": 0.95}, "`mask_fraction`=0.95: must be at most 1 together with `rand"),
+    *(("run_pretraining", {"phases": "32:1", "max_seq_length": None, "max_predictions_per_seq": None, name: value},
+       f"`{name}`={value}: has no effect with `phases`; omit it")
+      for name, value in (("max_seq_length", 16), ("max_seq_length", 128), ("max_predictions_per_seq", 20))),
+    ("run_pretraining", {"recipe": "original", "input_file": "{length}", "max_predictions_per_seq": None,
+                         "num_train_steps": 20}, "`max_seq_length`=32: has no effect with `phases`; omit it"),
+    ("run_classifier", {"search": True, "do_eval": True, "train_batch_size": None, "learning_rate": 5e-5},
+     "`learning_rate`=5e-05: has no effect with `search`; omit it"),
+    ("run_tagger", {"frozen_features": "last", "learning_rate": 5e-5},
+     "`learning_rate`=5e-05: has no effect with `frozen_features`; omit it"),
+    ("prune_model", {"keep_heads": 1.0, "keep_flops": 0.5}, "`keep_heads`=1.0: has no effect with `keep_flops`; omit"),
+    *(("prune_model", flags, "nothing to prune; set `keep_heads`, `keep_neurons`, `keep_flops`, `drop_layers`, ")
+      for flags in ({"keep_heads": None}, {"keep_heads": 1.0, "num_train_epochs": 1},
+                    {"keep_heads": None, "keep_flops": 1})),
+    *(("prune_model", {"keep_heads": None, "drop_layers": 0, name: value},
+       f"`{name}`={value}: requires `keep_heads` or `keep_neurons` or `keep_flops`")
+      for name, value in (("rounds", 2), ("importance_examples", 9), ("prune_across", "layer"))),
+    *(("prune_model", {name: value}, f"`{name}`={value}: requires `num_train_epochs`")
+      for name, value in (("warmup_proportion", 0.5), ("learning_rate", 0.5), ("jit_compile", True))),
+    *(("create_pretraining_data", {"masking": "dynamic", **flags, name: value},
+       f"`{name}`={value}: has no effect with `masking`=dynamic, whose records contain no masks; set it for training")
+      for name, value, flags in (("mask_fraction", 0.5, {}), ("random_fraction", 0.2, {}), ("masked_lm_prob", 0.3, {}),
+                                 ("do_whole_word_mask", True, {"pack_sequences": True}))),
+    ("create_pretraining_data", {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: requires `pack_seq"),
+    ("run_classifier", {"do_train": None, "do_eval": True, "profile_steps": "1:2"}, "`profile_steps`=1:2: requires `d"),
+    ("run_classifier", {"tpu_name": "a"}, "`tpu_name`=a: requires `use_tpu` or `distribution_strategy`=tpu"),
+    ("run_classifier", {"connect_timeout": 3}, "`connect_timeout`=3.0: requires `tpu_name`"),
+    *(("run_classifier", {"use_tpu": True, name: value}, f"`{name}`={value}: cannot be combined with `use_tpu` or ")
+      for name, value in (("num_gpus", 1), ("allow_tf32", True))),
+    ("run_classifier", {"use_tpu": True, "distribution_strategy": "mirrored"}, "`use_tpu`=True: cannot be combined wi"),
+    ("run_classifier", {"num_cpu_devices": 2, "num_gpus": 0}, "`num_gpus`=0: cannot be combined with `num_cpu_dev"),
+    ("run_distillation", {"layer_map": "last"}, "`layer_map`=last: requires `hidden_weight` or `attention_we"),
+    ("run_distillation", {"replacing_proportion": 0.3}, "`replacing_proportion`=0.3: requires `replacing_rate`"),
+    ("run_distillation", {"temperature": 2, "logits_weight": 0}, "`temperature`=2.0: cannot be combined with `logits_"),
+    *(("analyze_attention", {name: 4}, f"`{name}`=4: requires `importance_examples`")
+      for name in ("curve_points", "random_orders", "random_seed", "train_batch_size")),
+    ("attention_report", {"max_texts": 3}, "`max_texts`=3: requires `input_file`"),
+    *(("augment_data", {"masked_lm": False, name: 9}, f"`{name}`=9: requires `masked_lm`=true")
+      for name in ("max_seq_length", "batch_size")),
+    ("nearest", {"vectors": "records.tfrecord", "batch_size": 3}, "`batch_size`=3: cannot be combined with `vectors`"),
+    ("predict", {"columns": "text"}, "`columns`=text: has no effect on lines of text; set `input_format`, or use a ta"),
+    *((command, {name: value}, f"`{name}`={value}: has no effect on models of kind classifier; omit it")
+      for command in ("predict", "export_saved_model")
+      for name, value in (("doc_stride", 9), ("max_answer_length", 9), ("version_2_with_negative", True),
+                          ("top_k", 3))),
+    ("export_saved_model", {"task": "encoder", "multi_label": True}, "`multi_label`=True: has no effect on models of "),
+    ("export_saved_model", {"format": "litert", "static_length": True}, "`static_length`=True: has no effect with `fo"),
+    ("predict", {"model": "served", "top_k": 3}, "`top_k`=3: has no effect with `model`=served, whose settings are "),
     ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: only applies to LiteRT"),
     ("learn_vocab", {"initial_vocab": "vocab.txt", "vocab_size": None, "min_character_count": 3},
      "`min_character_count`=3: cannot be combined with `initial_vocab`"),

@@ -152,6 +152,8 @@ def test_choices_of_a_table_and_of_objects(tmp_path):
      "a.tsv:1: has no column 'text'; the columns are ' text', 'b c'; set `columns`"),
     ("a.txt", "x\ry\r", ("text",), (), r"a.txt: its lines end at \\r; save the file with line ends \\n"),
     ("a.tsv", "x\ty\n", ("text",), ("x", "y"), "`columns`=x,y: the model requires text; set 1 columns"),
+    ("a.txt", "one\n", ("text",), ("x",), "`columns`=x: has no effect on lines of text; set `input_format`, or use a "),
+    ("a.jsonl", "{}\n", ("text_a", "choices"), ("x", "y", "z"), "`columns`=x,y,z: the model requires text_a, choices"),
     ("a.jsonl", "{}\n", ("text",), (), "a.jsonl:1: has no key 'text'"),
     ("a.jsonl", '{"text": 3}\n', ("text",), (), "a.jsonl:1: text is 3; must be a string"),
     ("a.jsonl", '{"text_a": "a", "choices": "b"}\n', ("text_a", "choices"), (), "choices is 'b'; must be a list"),

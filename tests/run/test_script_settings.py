@@ -18,6 +18,8 @@ from run.inference.settings import (
     NearestSettings,
 )
 from run.pretraining.settings import PretrainingSettings
+from run.techniques.base import Build
+from run.techniques.int8 import Int8
 from tests import remote_folders, scripts, toy_runs
 
 TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
@@ -86,6 +88,11 @@ def test_settings_that_do_not_go_together(settings, values, message):
     with pytest.raises(InputError) as caught:
         settings.replace_values(values)
     assert str(caught.value).startswith(message)
+
+
+def test_int8_after_the_last_step():
+    with pytest.raises(InputError, match="`quantize_from_step`=4: training ends at step 3; set an earlier step"):
+        Int8(4).build(Build(None, None, None, 1, 3))
 
 
 @pytest.fixture(scope="module")

@@ -63,12 +63,10 @@ class InstanceSettings(Settings):
                "devices that compute it. Use the same value for training.")
     max_sequences_per_pack: int = setting(
         12, "With `pack_sequences`: maximum number of sequences per record. Use the same value for training.", lower=1,
-        upper=255)
+        upper=255, needs="pack_sequences")
 
     def check(self):
         """See Settings."""
-        if not self.pack_sequences and self.max_sequences_per_pack != LATER_DEFAULTS["max_sequences_per_pack"]:
-            raise InputError(f"`max_sequences_per_pack`={self.max_sequences_per_pack}: requires `pack_sequences`")
         if self.short_seq_prob != SHORT_SEQ_PROB and not self.objective_spec.pairs:
             raise InputError(f"`short_seq_prob`={self.short_seq_prob}: cannot be combined with "
                              f"`objective`={self.objective}")

@@ -63,8 +63,11 @@ def check(path, text_inputs, columns=(), file_format=None):
     kind = find_format(path, file_format)
     if kind == "tsv" and path == STANDARD_INPUT:
         raise InputError("`input_format`=tsv: cannot be read from standard input; set a file")
+    if kind == "lines" and columns:
+        raise InputError("has no effect on lines of text; set `input_format`, or use a table (.tsv, .csv) or JSON "
+                         "lines (.jsonl)", "columns", tuple(columns))
     if text_inputs:
-        _check_columns(text_inputs, columns)
+        _check_columns(text_inputs, columns, takes_list=kind == "tsv" and text_inputs[-1] == LIST_INPUT)
     if kind == "lines" and text_inputs and (len(text_inputs) > 2 or LIST_INPUT in text_inputs):
         raise InputError(f"`input_file`={path}: the model requires {' and '.join(text_inputs)}, which do not fit "
                          "on a line; use a table (.tsv, .csv) or JSON lines (.jsonl)")
@@ -75,11 +78,13 @@ def check(path, text_inputs, columns=(), file_format=None):
             tables.find_position(column, tables.read_header(path), path)
 
 
-def _check_columns(text_inputs, columns):
-    """Raises InputError unless there is a column for each input, or `columns` is empty."""
+def _check_columns(text_inputs, columns, takes_list):
+    """Raises InputError unless there is a column for each input, or `columns` is empty.
+
+    With `takes_list`, the last input can have several columns.
+    """
     if not columns:
         return
-    takes_list = text_inputs[-1] == LIST_INPUT
     if len(columns) < len(text_inputs) or (len(columns) > len(text_inputs) and not takes_list):
         raise InputError(f"`columns`={','.join(columns)}: the model requires {', '.join(text_inputs)}; set "
                          f"{'at least ' * takes_list}{len(text_inputs)} columns")

@@ -17,7 +17,7 @@ def root(request, tmp_path_factory):
     """Path, a str, of a directory with files."""
     path = str(tmp_path_factory.mktemp("root")) if request.param == "local" else new_folder()
     for name in ("a.txt", "b.txt", "a[1].txt", "c.gz", "r.tfrecord", "r.tfrecord.manifest.json", "s.tfrecord.partial",
-                 "d/z.txt", "d/b/c.gz", "d/.hidden", "d/.git/x", "d/y.txt.partial", "empty/.x"):
+                 "d/z.txt", "d/_SUCCESS", "d/b/c.gz", "d/.hidden", "d/.git/x", "d/y.txt.partial", "empty/.x"):
         put(f"{path}/{name}", "x")
     return path
 

@@ -15,7 +15,7 @@ from absl import flags
 
 from bert_tf.cli import script
 from bert_tf.cli.settings import Settings
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, LostWorkerError
 
 REPORT = "internal error in bert_tf; please report it"
 
@@ -79,6 +79,10 @@ def test_status_without_an_error(run):
 ])
 def test_invalid_input_is_one_line_and_status_1(run, error, line):
     assert run(fails_with(error)) == (1, f"toy.py: {line}\n")
+
+
+def test_a_lost_worker_is_one_line_and_status_75(run):
+    assert run(fails_with(LostWorkerError("out: lost worker 1"))) == (75, "toy.py: out: lost worker 1\n")
 
 
 @pytest.mark.parametrize("error", [

@@ -104,6 +104,7 @@ def test_errors_of_workers(create, tmp_path, write, monkeypatch):
      {"runner": "FlinkRunner", "flink_master": "host:8081", "parallelism": 8, "environment_type": "LOOPBACK"}),
     ("spark", "--spark_master_url=spark://host:7077 --own='two words'",
      {"runner": "SparkRunner", "spark_master_url": "spark://host:7077", "own": "two words"}),
+    ("dask", "--dask_client_address=tcp://host:8786", {"address": "tcp://host:8786", "partition_size": 1}),
     ("direct", "--direct_num_workers=2 --job_name=records",
      {"runner": "DirectRunner", "job_name": "records", "direct_num_workers": 2,
       "direct_running_mode": "multi_processing"}),
@@ -111,6 +112,12 @@ def test_errors_of_workers(create, tmp_path, write, monkeypatch):
 def test_options(runner, beam_options, expected):
     options = beam_runner.create_options(runner, beam_options).get_all_options(retain_unknown_options=True)
     assert {name: options[name] for name in expected} == expected
+
+
+def test_an_address_from_the_configuration_of_dask():
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"scheduler-address": "tcp://host:8786"}):
+        assert beam_runner.create_options("dask").get_all_options()["address"] is None
 
 
 @pytest.mark.parametrize(("settings", "files", "message"), [
@@ -122,6 +129,12 @@ def test_options(runner, beam_options, expected):
      "`beam_options`=--project=some-project: .*Missing GCS path option: temp_location"),
     ({"runner": "dask", "beam_options": "--dask_npartitions=x"}, [], "argument --dask_npartitions: invalid int value"),
     ({"runner": "dask"}, ["text.txt"], "`runner`=dask: text.txt: must be an absolute path"),
+    ({"runner": "dask"}, [], "`runner`=dask: requires a cluster; set `beam_options`=--dask_client_address=tcp://HOST:PO"),
+    *(({"runner": "dask", "beam_options": f"--dask_client_address={address}"}, [],
+       f"`beam_options`=--dask_client_address={address}: must be tcp://HOST:PORT: {reason}")
+      for address, reason in (("nonsense://x", "unknown address scheme 'nonsense'"), ("x", "missing port number"),
+                              ("tcp://a:port", "invalid literal"), ("a:99999", "there is no port 99999"))),
+    ({"runner": "dask", "beam_options": "--dask_scheduler_file=/none/at/all"}, [], "/none/at/all: does not exist"),
     ({"runner": "dask", "num_workers": 2}, [], "`num_workers`=2: only works with `runner`=local or `runner`=direct"),
     ({"runner": "flink", "num_workers": 2}, [], "`num_workers`=2: only works with `runner`=local or `runner`=direct"),
     ({"runner": "dataflow"}, ["gs://bucket/vocab.txt", "corpus/a.txt"],

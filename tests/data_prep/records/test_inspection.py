@@ -101,6 +101,12 @@ def test_other_lengths_than_requested(tmp_path, settings, message):
         inspection.inspect(write_pretraining(tmp_path / "a"), InspectionSettings(**settings))
 
 
+def test_the_number_of_masks_of_records_without_masks(tmp_path):
+    path = write_records(tmp_path / "a", PRETRAINING, records.unmasked_pretraining_features(9))
+    with pytest.raises(InputError, match=r"`max_predictions_per_seq`=4: has no effect on the records of .*a, which co"):
+        inspection.inspect(path, InspectionSettings(max_predictions_per_seq=4))
+
+
 @pytest.mark.parametrize("name", ["max_seq_length", "max_predictions_per_seq"])
 @pytest.mark.parametrize("length", [-1, 0])
 def test_invalid_lengths(name, length):

@@ -1,5 +1,6 @@
 """Reading TFRecord files without TensorFlow: files that it wrote, and damaged files."""
 
+import gzip
 import random
 
 import pytest
@@ -41,6 +42,13 @@ def test_reads_files_of_tensorflow(tmp_path):
     write_records(path, RECORDS)
     offsets = [sum(16 + len(record) for record in RECORDS[:number]) for number in range(len(RECORDS))]
     assert read(path) == list(zip(offsets, RECORDS, strict=True))
+
+
+def test_a_compressed_file(tmp_path):
+    path = tmp_path / "a.tfrecord.gz"
+    path.write_bytes(gzip.compress(b"record" * 9))
+    with pytest.raises(InputError, match=r"a\.tfrecord\.gz: is compressed, but records are only read uncompressed;"):
+        read(path)
 
 
 @pytest.mark.parametrize(("size", "flipped", "message"), [

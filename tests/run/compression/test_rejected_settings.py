@@ -37,7 +37,7 @@ def tune_with_pruned_weights():
 
 
 @pytest.mark.parametrize(("make", "values", "message"), [
-    (LossSettings, {"layer_map": "deep"}, "`layer_map`=deep: must be one of uniform, last, or comma-"),
+    (LossSettings, {"layer_map": "deep", "hidden_weight": 1}, "`layer_map`=deep: must be one of uniform, last, or "),
     (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: all losses have weight 0"),
     (LossSettings, {"inner_proportion": 0.5}, "`inner_proportion`=0.5: requires `hidden_weight` or"),
     (LossSettings, {"inner_proportion": 0.5, "hidden_weight": 1, "logits_weight": 0, "label_weight": 0},
@@ -165,7 +165,8 @@ def test_labels_of_another_task(tmp_path):
 ])
 @pytest.mark.usefixtures("in_teachers")
 def test_models_that_cannot_be_pruned(tmp_path, flags, message):
-    flags = {"init_checkpoint": "sst", "output_dir": tmp_path / "out", **toy_runs.DATA["sst"], **flags}
+    flags = {"init_checkpoint": "sst", "output_dir": tmp_path / "out", **toy_runs.DATA["sst"], "keep_heads": 0.5,
+             **flags}
     assert_rejected("run.prune_model", "", flags, message)
 
 

@@ -1,13 +1,19 @@
 """Checks of record files, before training and in it."""
 
+import gzip
+import shutil
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 from data_prep import records
 from data_prep.pretraining.instances import InstanceSettings
 from run.pretraining import inputs, record_checks
+from run.pretraining.data import PretrainingData
+from run.pretraining.settings import PretrainingSettings, RecordSettings
 from run.training.host_batches import HostShare
 from tests.run.pretraining.toy_records import FEATURES, P, S, write_records
 
@@ -33,8 +39,29 @@ def test_numbers_and_lengths_that_do_not_match_the_model(files):
         record_checks.check_pretraining_records(files, records.pretraining_features(8, P), {})
 
 
+def test_empty_files_are_skipped(files, tmp_path, capsys):
+    (tmp_path / "empty").touch()
+    (tmp_path / "_SUCCESS").write_text("{}")
+    shutil.copy(files[0], tmp_path / "a.tfrecord")
+    shutil.copy(files[1], tmp_path / "b.tfrecord")
+    config = BertConfig(20)
+
+    def read(**patterns):
+        return PretrainingData(PretrainingSettings(records=RecordSettings(
+            **patterns, max_seq_length=S, max_predictions_per_seq=P)), config)
+
+    data = read(input_file=str(tmp_path))
+    assert data.files == [str(tmp_path / "a.tfrecord"), str(tmp_path / "b.tfrecord")]
+    assert capsys.readouterr().err == f"note: skipping 1 file without records, such as {tmp_path}/empty\n"
+    for name, patterns in (("input_file", {"input_file": f"{tmp_path}/empty"}),
+                           ("eval_input_file", {"input_file": files[0], "eval_input_file": f"{tmp_path}/empty"})):
+        with pytest.raises(InputError, match=f"^`{name}`={tmp_path}/empty: contains no records$"):
+            read(**patterns)
+
+
 @pytest.mark.parametrize(("content", "message"), [
-    (b"", "contains no records"), (b"not a record file", "is not a TFRecord file, or corrupted")])
+    (gzip.compress(b"records", mtime=0), "is compressed, but records are only read uncompressed; run gunzip"),
+    (b"not a record file", "is not a TFRecord file, or corrupted")])
 def test_files_without_records(tmp_path, content, message):
     (tmp_path / "a.tfrecord").write_bytes(content)
     with pytest.raises(ValueError, match=rf"a\.tfrecord: {message}"):

@@ -9,7 +9,7 @@ import tf_keras
 
 from bert_tf.cli import processor
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
 from bert_tf.losses import TotalLoss
 from run.settings import DeviceSettings
@@ -43,14 +43,25 @@ def test_strategies_that_cannot_be_had(monkeypatch):
             strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address))
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("{", "TF_CONFIG is not JSON: Expecting property name"),
-    ('["localhost:1"]', "TF_CONFIG must be an object with the keys cluster and task, but is a list"),
-])
-def test_a_cluster_that_cannot_be_read(monkeypatch, text, message):
-    monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(ValueError, match=message):
-        strategies.make_strategy(DeviceSettings(distribution_strategy="multi_worker_mirrored"))
+def test_a_cluster_of_one(monkeypatch, capsys):
+    monkeypatch.setattr(strategies.distribute_utils, "get_distribution_strategy", lambda *_, **__: "made")
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    assert strategies.make_strategy(DeviceSettings(distribution_strategy="multi_worker_mirrored")) == "made"
+    assert capsys.readouterr().err == (
+        "note: the environment variable TF_CONFIG has no cluster, so this process is the only worker\n")
+
+
+def test_a_cluster_that_cannot_start(monkeypatch):
+    def fail(*arguments, **named):
+        raise tf.errors.InternalError(None, None, "Barrier failed because: task is set to ERROR")
+
+    monkeypatch.setattr(strategies.distribute_utils, "get_distribution_strategy", fail)
+    settings = DeviceSettings(distribution_strategy="multi_worker_mirrored")
+    with pytest.raises(LostWorkerError, match="a worker of the environment variable TF_CONFIG ended while the cluster"):
+        strategies.make_strategy(settings)
+    monkeypatch.setenv("TF_CONFIG", '{"cluster": {"worker": ["localhost"]}, "task": {"type": "worker", "index": 0}}')
+    with pytest.raises(InputError, match="has the address 'localhost' for worker 0; must be HOST:PORT"):
+        strategies.make_strategy(settings)
 
 
 @pytest.mark.parametrize(("cpu_info", "is_slow"), [

@@ -1,6 +1,7 @@
 """Selection of masked tokens and their replacements."""
 
 import functools
+import types
 
 import numpy as np
 import pytest
@@ -129,6 +130,16 @@ def test_invalid_fractions(settings_class, settings, message):
     with pytest.raises(InputError) as error:
         settings_class(**settings)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(("pieces", "share"), [
+    (["猫", "犬", "##猫", "the"], "75%"), (["猫", "the", "##s", "𠀀"], None), (["猫犬", "cat", "##s", "猫"], None)])
+def test_whole_words_of_chinese(pieces, share):
+    tokenizer = types.SimpleNamespace(vocabulary=pieces)
+    note = masking.describe_chinese(InstanceSettings(do_whole_word_mask=True), tokenizer)
+    assert note == (f"note: {share} of the vocabulary are Chinese characters, each of which is a word, so "
+                    "`do_whole_word_mask` has no effect on them" if share else "")
+    assert masking.describe_chinese(InstanceSettings(), tokenizer) == ""
 
 
 def test_vocabulary_of_a_tokenizer(reference_tokenizer):

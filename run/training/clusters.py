@@ -1,0 +1,164 @@
+"""The cluster of several workers in the environment variable TF_CONFIG: its checks, its start, and lost workers."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+
+import tensorflow as tf
+
+from bert_tf.errors import InputError, LostWorkerError
+
+VARIABLE = "the environment variable TF_CONFIG"
+JOBS = ("chief", "worker")  # The tasks that train.
+START_TIMEOUT = 600  # Maximum seconds to wait for the other workers; schedulers start them minutes apart.
+NOTE_INTERVAL = 30  # Seconds between notes about missing workers.
+_TASK = re.compile(r"/job:(\w+)(?:/replica:\d+)?/task:(\d+)")  # A task in TensorFlow's messages.
+
+
+def read_cluster():
+    """Reads TF_CONFIG.
+
+    Returns:
+      Tuple of the name of this process's task, such as "worker 0", and dict of the name of each task -> its address,
+      HOST:PORT; None if TF_CONFIG has no cluster.
+
+    Raises:
+      InputError: If TF_CONFIG is not JSON, or does not describe a cluster in which this task trains.
+    """
+    try:
+        config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{VARIABLE} is not JSON: {error}") from error
+    if not isinstance(config, dict):
+        raise InputError(f"{VARIABLE} must be an object with the keys cluster and task, but is a "
+                         f"{type(config).__name__}")
+    for name in ("cluster", "task"):
+        if not isinstance(config.get(name, {}), dict):
+            raise InputError(f"{VARIABLE} must have an object for {name}, but has {config[name]!r:.60}")
+    if not config.get("cluster"):
+        return None
+    tasks = _read_tasks(config["cluster"])
+    task = config.get("task", {})
+    if task.get("type") not in JOBS:
+        raise InputError(f"{VARIABLE} has the task type {task.get('type')!r:.60}; must be chief or worker")
+    own = f"{task['type']} {task.get('index')}"
+    if own not in tasks:
+        raise InputError(f"{VARIABLE} has the task {own:.60}, but its cluster has only {', '.join(tasks):.60}")
+    return own, tasks
+
+
+def _read_tasks(cluster):
+    """Returns dict of the name of each task of a cluster that trains -> its address; raises InputError if invalid."""
+    tasks = {}
+    for job, addresses in cluster.items():
+        if job == "evaluator":  # It does not train with the others.
+            continue
+        if job not in JOBS:
+            raise InputError(f"{VARIABLE} lists tasks of type {job!r:.60}; must be chief or worker")
+        if not isinstance(addresses, list):
+            raise InputError(f"{VARIABLE} must have a list of addresses for {job}, but has {addresses!r:.60}")
+        for index, address in enumerate(addresses):
+            if not is_address(address):
+                raise InputError(f"{VARIABLE} has the address {address!r:.60} for {job} {index}; must be HOST:PORT")
+            if address in tasks.values():
+                raise InputError(f"{VARIABLE} lists the address {address} twice")
+            tasks[f"{job} {index}"] = address
+    return tasks
+
+
+def is_address(text):
+    """Returns whether a value is a str HOST:PORT."""
+    found = isinstance(text, str) and re.fullmatch(r"[^\s/]+:(\d{1,5})", text)
+    return bool(found) and 0 < int(found[1]) < 1 << 16
+
+
+def wait_for_workers(own, tasks):
+    """Waits until every other worker listens at its address, while this one does, and prints what it waits for.
+
+    TensorFlow itself would wait silently, and hold the lock of the interpreter, so that no signal is handled.
+
+    Args:
+      own, tasks: See `read_cluster`.
+
+    Raises:
+      InputError: If this worker cannot listen at its port, or if another one is missing after START_TIMEOUT.
+    """
+    missing = {name: address for name, address in tasks.items() if name != own}
+    began = time.monotonic()
+    next_note = 0
+    with _listen(own, tasks[own]):
+        while True:
+            missing = {name: address for name, address in missing.items() if not _is_listening(address)}
+            if not missing:
+                return
+            seconds = time.monotonic() - began
+            text = ", ".join(f"{name} at {address}" for name, address in [*missing.items()][:3])
+            text += f", and {len(missing) - 3} more" if len(missing) > 3 else ""
+            if seconds >= START_TIMEOUT:
+                raise InputError(f"{VARIABLE}: no connection to {text} within {START_TIMEOUT:g} s; start every worker, "
+                                 "or correct the addresses")
+            if seconds >= next_note:
+                print(f"waiting for {text} ({seconds:.0f} s of at most {START_TIMEOUT:g} s)", file=sys.stderr,
+                      flush=True)
+                next_note += NOTE_INTERVAL
+            time.sleep(0.5)
+
+
+def _listen(own, address):
+    port = int(address.rpartition(":")[2])
+    try:
+        if socket.has_dualstack_ipv6():
+            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        return socket.create_server(("", port))
+    except OSError as error:
+        raise InputError(f"{VARIABLE}: {own} cannot listen at {address}: {error.strerror or error}") from error
+
+
+def _is_listening(address):
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=1).close()
+        return True
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def end_on_signals():
+    """Lets SIGINT and SIGTERM end the process at once: TensorFlow starts a cluster without letting Python run."""
+    if threading.current_thread() is not threading.main_thread():  # Other threads cannot set handlers.
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def explain_lost_workers(strategy, output_dir):
+    """Raises LostWorkerError, with the last checkpoint in `output_dir`, for an error about another worker's end."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+            raise
+        cluster = strategy.cluster_resolver
+        own = cluster.task_type, int(cluster.task_id)
+        others = {(job, int(index)) for job, index in _TASK.findall(error.message)} - {own}
+        if not others and "Collective ops is aborted" not in error.message:
+            raise
+        workers = ", ".join(f"{job} {index} at {cluster.cluster_spec().job_tasks(job)[index]}"
+                            for job, index in sorted(others)) or "another worker"
+        last = tf.train.latest_checkpoint(output_dir)
+        saved = f"the last checkpoint is {os.path.basename(last)}; " if last else ""
+        raise LostWorkerError(f"{output_dir}: lost the connection to {workers}; {saved}run the same command on every "
+                              "worker to continue") from error
