@@ -6,14 +6,14 @@ import os
 from bert_tf import huggingface_config
 from bert_tf.errors import InputError
 from bert_tf.files import exists, is_dir, is_file, read_json_object
+from bert_tf.latest_checkpoint import find_latest_checkpoint
 
+ORIGINAL_INDEX = "bert_model.ckpt.index"  # In the original's published archives.
 WEIGHTS_NAME = "model.safetensors"
 SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # Maps tensors to one of several files.
 PICKLE_NAMES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 PICKLE_SUFFIXES = (".bin", ".bin.index.json", ".pt", ".pth")
 WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *PICKLE_SUFFIXES)  # Pickles only to be rejected.
-
-TENSORFLOW_NAMES = ("checkpoint", "bert_model.ckpt.index")  # Files that identify a TensorFlow checkpoint.
 
 
 def weights_in(folder):
@@ -26,8 +26,8 @@ def is_hugging_face(checkpoint):
     """Returns whether a checkpoint is in Hugging Face's format, and a directory contains no TensorFlow checkpoint."""
     if checkpoint.endswith(WEIGHTS_SUFFIXES):
         return True
-    return is_dir(checkpoint) and weights_in(checkpoint) is not None and not any(
-        exists(os.path.join(checkpoint, name)) for name in TENSORFLOW_NAMES)
+    return is_dir(checkpoint) and weights_in(checkpoint) is not None and not (
+        exists(os.path.join(checkpoint, ORIGINAL_INDEX)) or find_latest_checkpoint(checkpoint))
 
 
 def check_loadable(checkpoint):

@@ -10,6 +10,7 @@ import tensorflow as tf
 from bert_tf import files, optimization
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object
+from bert_tf.latest_checkpoint import STATE_FILE, create_state_error, find_latest_checkpoint, list_checkpoints
 from bert_tf.model_folder import BEST_FOLDER
 
 BEST_FILE = "best.json"
@@ -35,10 +36,28 @@ class CheckpointManager(tf.train.CheckpointManager):
         if writes:
             _remove_temporary_files(directory)
         super().__init__(checkpoint, directory, **options)
+        self._recover_state()
         self._writes = writes
         self._in_part = in_part
         self._saving = saving or contextlib.nullcontext
         self._last_saved = None
+
+    def _recover_state(self):
+        """Finds the checkpoints by their names if the file `checkpoint` is missing.
+
+        Raises:
+          InputError: If the file names a checkpoint that does not exist.
+        """
+        latest = find_latest_checkpoint(self.directory)
+        if self.latest_checkpoint is None and latest:
+            self._latest_checkpoint = latest
+            self._maybe_delete.update(dict.fromkeys(
+                (prefix for prefix in list_checkpoints(self.directory) if prefix.startswith(f"{self._prefix}-")), 0.0))
+        elif latest != self.latest_checkpoint:
+            way = f"delete the file to resume from {os.path.basename(latest)}" if latest else "restore its files"
+            raise InputError(f"{os.path.join(self.directory, STATE_FILE)}: names "
+                             f"{os.path.basename(self.latest_checkpoint)}, which does not exist; {way}, or choose "
+                             "another directory")
 
     def restore_or_initialize(self):
         """See the base class. Raises InputError if the files of the checkpoint are damaged or missing."""
@@ -51,7 +70,7 @@ class CheckpointManager(tf.train.CheckpointManager):
             if not self.latest_checkpoint:
                 raise
             raise InputError(f"{self.latest_checkpoint}: its files are corrupted or missing; to resume from an earlier "
-                             f"checkpoint, set model_checkpoint_path in {os.path.join(self.directory, 'checkpoint')}"
+                             f"checkpoint, set model_checkpoint_path in {os.path.join(self.directory, STATE_FILE)}"
                              ) from error
 
     def save(self, checkpoint_number=None, check_interval=True, options=None):
@@ -73,18 +92,17 @@ def check_state(directory):
 
     TensorFlow later deletes all but the latest of the checkpoints that the file names.
     """
-    path = os.path.join(directory, "checkpoint")
+    path = os.path.join(directory, STATE_FILE)
     if not files.exists(path):
         return
     state = None
-    with contextlib.suppress(UnicodeDecodeError):
+    with contextlib.suppress(ValueError):
         state = tf.train.get_checkpoint_state(directory)
     for each in (state.model_checkpoint_path, *state.all_model_checkpoint_paths) if state else ():
         if files.absolute(os.path.dirname(each)) != files.absolute(directory):
             raise InputError(f"{path}: lists {each}, which is not in its directory")
     if state is None:
-        raise InputError(f"{path}: is corrupted; it must contain the latest checkpoint, for example "
-                         'model_checkpoint_path: "ckpt-1000"')
+        raise create_state_error(path)
 
 
 def _remove_temporary_files(directory):
@@ -122,7 +140,7 @@ class BestWeights:
         self._manager = None
         self.step, self.metrics, self.is_superseded = None, {}, False
         check_state(self._folder)
-        latest = tf.train.latest_checkpoint(self._folder)
+        latest = find_latest_checkpoint(self._folder)
         if latest and files.exists(self._path):
             self.step, self.metrics, self.is_superseded = _read_best(self._path, os.path.basename(latest))
 
@@ -151,7 +169,7 @@ class BestWeights:
         if self.step is None or self.is_superseded:
             return None
         checkpoint = tf.train.Checkpoint(model=self._model)
-        checkpoint.restore(tf.train.latest_checkpoint(self._folder)).assert_existing_objects_matched()
+        checkpoint.restore(find_latest_checkpoint(self._folder)).assert_existing_objects_matched()
         return self.step
 
     def _write(self, values):
@@ -183,8 +201,10 @@ def remove_checkpoints(folder):
     if not files.is_dir(folder):
         return
     names = files.names_in(folder)
-    # Starts with the file that identifies a run, so that the remains of a killed deletion do not count as one.
-    for name in ("checkpoint", BEST_FOLDER, *sorted(name for name in names if name.startswith("ckpt-")), ADAPTER_FILE):
+    checkpoint_files = [name for name in names if name.startswith("ckpt-")]
+    indices = [f"{os.path.basename(prefix)}.index" for prefix in list_checkpoints(folder)]
+    # If the deletion is killed, the directory contains the latest checkpoint of the run, or no run.
+    for name in dict.fromkeys((*indices[:-1], STATE_FILE, *indices[-1:], BEST_FOLDER, *checkpoint_files, ADAPTER_FILE)):
         path = os.path.join(folder, name)
         if name in names:
             (files.remove_tree if files.is_dir(path) else files.remove)(path)

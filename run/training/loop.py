@@ -12,6 +12,7 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
+from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.losses import TotalLoss
 from run.evaluation import plots
 from run.settings import StepSettings
@@ -359,7 +360,7 @@ class TrainingRun:
     def _create_diverged_error(self, step, what):
         """Creates the DivergedError for a step."""
         folder = self._settings.output_dir
-        last = tf.train.latest_checkpoint(folder)
+        last = find_latest_checkpoint(folder)
         state = f"contains the checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
         return DivergedError(f"step {step}: {what}",
                              f"{folder} {state}; a lower `learning_rate` or a longer warm-up may help")

@@ -33,6 +33,32 @@ def test_paths_of_any_type(reference, tf1_checkpoint, to_path):
         "Hugging Face model", str(reference / "hf_tiny" / "model.safetensors"))
 
 
+@pytest.mark.parametrize("ending", [".index", ".meta", ".data-00000-of-00001"])
+def test_files_of_a_checkpoint(tf1_checkpoint, ending):
+    assert find_checkpoint(f"{tf1_checkpoint}{ending}") == tf1_checkpoint
+
+
+@pytest.mark.parametrize("state", [None, "", "model.ckpt-900000", "/elsewhere/model.ckpt-1000000"])
+def test_a_directory_of_the_original(tf1_checkpoint, tmp_path, state, capfd):
+    for ending in (".index", ".data-00000-of-00001"):
+        shutil.copy(f"{tf1_checkpoint}{ending}", tmp_path / f"model.ckpt-1000000{ending}")
+    if state is not None:
+        (tmp_path / "checkpoint").write_text(f'model_checkpoint_path: "{state}"\n')
+    if state == "":
+        with pytest.raises(InputError, match=rf"^{tmp_path}/checkpoint: is corrupted; delete the file"):
+            open_checkpoint(str(tmp_path))
+        return
+    checkpoint = open_checkpoint(str(tmp_path))
+    assert (checkpoint.kind, checkpoint.path) == ("TF1 checkpoint", f"{tmp_path}/model.ckpt-1000000")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_file_checkpoint_that_was_left_behind(reference, tmp_path):
+    shutil.copy(reference / "hf_tiny" / "model.safetensors", tmp_path)
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
+    assert open_checkpoint(str(tmp_path)).kind == "Hugging Face model"
+
+
 def test_the_latest_checkpoint_of_a_training_run(training_checkpoint):
     path, _ = training_checkpoint
     checkpoint = open_checkpoint(os.path.dirname(path))

@@ -53,13 +53,14 @@ def test_the_first_directory_with_one_of_the_files_is_used(written, tmp_path):
     (("model.safetensors", "pytorch_model.bin"), "model.safetensors", True),
     (("model.safetensors.index.json", "model-00001-of-00002.safetensors"), "model.safetensors.index.json", True),
     (("pytorch_model.bin",), "pytorch_model.bin", True),
-    (("model.safetensors", "checkpoint"), "model.safetensors", False),
+    (("model.safetensors", "checkpoint", "ckpt-3.index"), "model.safetensors", False),
+    (("model.safetensors", "checkpoint"), "model.safetensors", True),  # a file that was left behind
     (("pytorch_model.bin", "bert_model.ckpt.index"), "pytorch_model.bin", False),
     (("bert_model.ckpt.index",), None, False),
 ])
 def test_weights_in_a_directory(tmp_path, names, weights, is_theirs):
     for name in names:
-        (tmp_path / name).touch()
+        (tmp_path / name).write_text('model_checkpoint_path: "ckpt-3"' if name == "checkpoint" else "")
     assert weights_in(str(tmp_path)) == (weights and f"{tmp_path}/{weights}")
     assert is_hugging_face(str(tmp_path)) == is_theirs
 
