@@ -13,7 +13,7 @@ import os
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, new_file, read_json_object
+from bert_tf.files import is_remote, new_file, read_json_object, to_json
 from bert_tf.latest_checkpoint import STATE_FILE, find_latest_checkpoint
 
 RUN_FILE = "run.json"
@@ -95,7 +95,7 @@ class RunState:
     def _write(self, values):
         files.make_dirs(self._folder)
         with new_file(self._path) as file:
-            file.write(json.dumps(values, indent=2) + self._end)
+            file.write(to_json(self._path, values, indent=2) + self._end)
 
 
 def has_run(folder):

@@ -49,6 +49,7 @@ from bert_tf.files.writing import (
     new_files,
     new_folder,
     new_local_file,
+    to_json,
 )
 
 __all__ = [
@@ -87,5 +88,6 @@ __all__ = [
     "remove_tree",
     "replace_surrogates",
     "size",
+    "to_json",
     "use_temporary_directory",
 ]

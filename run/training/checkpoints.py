@@ -1,7 +1,6 @@
 """Checkpoints of a training run: those it resumes from, and the best weights by evaluation."""
 
 import contextlib
-import json
 import os
 import re
 
@@ -9,7 +8,7 @@ import tensorflow as tf
 
 from bert_tf import files, optimization
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, read_json_object
+from bert_tf.files import new_file, read_json_object, to_json
 from bert_tf.latest_checkpoint import STATE_FILE, create_state_error, find_latest_checkpoint, list_checkpoints
 from bert_tf.model_folder import BEST_FOLDER
 
@@ -169,13 +168,14 @@ class BestWeights:
         if self.step is None or self.is_superseded:
             return None
         checkpoint = tf.train.Checkpoint(model=self._model)
-        checkpoint.restore(find_latest_checkpoint(self._folder)).assert_existing_objects_matched()
+        latest = find_latest_checkpoint(self._folder)
+        checkpoint.restore(latest).assert_existing_objects_matched()
+        check_finite(latest, self._model.trainable_variables)
         return self.step
 
     def _write(self, values):
         with new_file(self._path) as file:
-            json.dump(values, file, indent=2)
-            file.write("\n")
+            file.write(to_json(self._path, values, indent=2) + "\n")
 
     @property
     def _path(self):
@@ -194,6 +194,19 @@ def _read_best(path, checkpoint):
             return entry["step"], metrics, bool(is_superseded)
     raise InputError(f"{path}: has no valid results for {checkpoint}; delete the directory to continue without its "
                      "weights")
+
+
+def find_not_finite(variables):
+    """Returns the name of the first of some variables with a number that is not finite, or None."""
+    return next((variable.name.removesuffix(":0") for variable in variables
+                 if not tf.reduce_all(tf.math.is_finite(variable.read_value()))), None)
+
+
+def check_finite(prefix, variables):
+    """Raises InputError if variables that were restored from a checkpoint are not finite."""
+    if name := find_not_finite(variables):
+        raise InputError(f"{prefix}: {name} contains numbers that are not finite (NaN or infinity); choose another "
+                         "checkpoint")
 
 
 def remove_checkpoints(folder):

@@ -139,6 +139,15 @@ def test_json_equals_that_of_python_for_rounded_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("output_format", vector_files.WRITERS)
+def test_embeddings_that_are_not_finite(tmp_path, output_format):
+    vectors = np.ones([1, 1, 2], np.float32)
+    with vector_files.WRITERS[output_format](str(tmp_path / "out"), [-1], 2) as writer:
+        writer.write(["a"], vectors)
+        with pytest.raises(InputError, match=r"^the embeddings of line 2 are not finite \(NaN or infinity\); choose"):
+            writer.write(["a"], vectors * np.float32("nan"))
+
+
+@pytest.mark.parametrize("output_format", vector_files.WRITERS)
 def test_an_interrupted_run_leaves_no_output(tmp_path, output_format):
     if output_format != "projector":  # It writes a directory.
         (tmp_path / "out").write_text("existing")

@@ -16,6 +16,7 @@ import zipfile
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file, new_files, new_local_file
 from run.inference.formats import json_numbers
 
@@ -50,7 +51,14 @@ class _Writer:
             self._write_end()
 
     def write(self, pieces, vectors, text=""):
-        """Writes a row. `pieces`: list of str; `vectors`: float32 [tokens, layers, H]; `text`: their text."""
+        """Writes a row. `pieces`: list of str; `vectors`: float32 [tokens, layers, H]; `text`: their text.
+
+        Raises:
+          InputError: If an embedding is not finite.
+        """
+        if not np.isfinite(vectors).all():
+            raise InputError(f"the embeddings of line {self.num_rows + 1} are not finite (NaN or infinity); choose "
+                             "another checkpoint, or compute in float32")
         self._text = text
         self._write_row(pieces, vectors)
         self.num_rows += 1

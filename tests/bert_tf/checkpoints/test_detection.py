@@ -109,6 +109,8 @@ def test_tensors_of_the_object_graph_that_do_not_exist(training_checkpoint, tmp_
     ("cls/predictions/output_bias", np.float32(0), "output_bias is a scalar in the checkpoint, but models have no"),
     ("bert/pooler/dense/kernel", np.float32(0), "bert/pooler/dense/kernel is a scalar"),
     ("bert/encoder/layer_1/attention/self/key/bias", np.float32(0), "self/key/bias is a scalar"),
+    ("bert/pooler/dense/bias", np.zeros(32, np.int8), "bert/pooler/dense/bias has type int8, but weights must be"),
+    ("bert/pooler/dense/bias", np.full(32, np.inf, np.float32), "bert/pooler/dense/bias contains numbers that are not"),
 ])
 def test_tensors_that_cannot_be_weights(tf1_checkpoint, reference_config, tmp_path, name, value, message):
     reader = tf.train.load_checkpoint(tf1_checkpoint)

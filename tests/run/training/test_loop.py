@@ -241,6 +241,25 @@ def test_weights_that_are_not_finite_after_the_last_update_are_not_saved(tmp_pat
     assert tf.train.latest_checkpoint(tmp_path) is None
 
 
+def test_a_checkpoint_with_weights_that_are_not_finite(tmp_path):
+    """An earlier version or another program may have saved it."""
+    run, model = start(tmp_path, steps=3)
+    run.train(batches)
+    model.weight.assign(float("nan"))
+    tf.train.Checkpoint(model=model).write(str(tmp_path / "ckpt-3"))
+    with pytest.raises(InputError, match=rf"^{tmp_path}/ckpt-3: weight contains numbers that are not finite \(NaN or"):
+        start(tmp_path)
+
+
+def test_best_weights_that_are_not_finite(tmp_path):
+    model = OneWeight()
+    best = checkpoints.BestWeights(str(tmp_path), model)
+    model.weight.assign(float("inf"))
+    best.save(3, {"accuracy": 0.25})
+    with pytest.raises(InputError, match=rf"^{tmp_path}/best/ckpt-3: weight contains numbers that are not finite"):
+        best.restore()
+
+
 def test_a_damaged_checkpoint_is_named_and_an_earlier_one_can_be_chosen(tmp_path):
     run, _ = start(tmp_path, save_checkpoints_steps=2)
     run.train(batches)
