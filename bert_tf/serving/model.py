@@ -8,6 +8,7 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.tasks import KINDS, Encoder
 from bert_tf.tasks.base import TEXT
+from bert_tf.tasks.encoder import average_tokens
 from bert_tf.tokenization.rows import check_request, to_texts
 
 GENERAL_NAMES = ("text_a", "text_b")  # accepted for the first and the second input of any model
@@ -124,12 +125,6 @@ class LoadedModel(abc.ABC):
         """Renames GENERAL_NAMES to the names of `inputs`."""
         general = dict(zip(GENERAL_NAMES, self.inputs, strict=False))
         return {name if name in self._ranks else general.get(name, name): values for name, values in texts.items()}
-
-
-def average_tokens(sequence_output, input_mask):
-    """Averages the outputs of each row's tokens: float32 [B, S, H], int [B, S] -> float32 [B, H]."""
-    mask = np.asarray(input_mask, np.float32)[:, :, np.newaxis]
-    return (sequence_output * mask).sum(axis=1) / mask.sum(axis=1)
 
 
 def _batches(places, batch_size):
