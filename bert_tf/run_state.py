@@ -65,10 +65,18 @@ class RunState:
         return f"resumes with changed settings: {', '.join(changes)}" if changes else None
 
     def begin(self):
-        """Writes the settings, unless the run is resumed. Compares again: another process could have begun a run."""
+        """Writes the settings; for a resumed run, only those that changed.
+
+        Compares again: another process could have begun a run.
+        """
         self._check()
-        if self._started_with and not self.is_resumed:
+        if not self._started_with:
+            return
+        if not self.is_resumed:
             self._write(self._started_with | ({CHANGEABLE: self._may_change} if self._may_change else {}))
+        elif self.changes:
+            existing = read_json_object(self._path)
+            self._write(existing | {CHANGEABLE: existing[CHANGEABLE] | self._may_change})
 
     def result(self, part):
         """Returns the value of a finished part; None if it is not finished."""

@@ -10,7 +10,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.model_folder import saved_models, weights_in
-from bert_tf.model_folder.weights import PICKLE_SUFFIXES, WEIGHTS_SUFFIXES
+from bert_tf.model_folder.weights import REJECTED_SUFFIXES, WEIGHTS_SUFFIXES
 
 _FILE_ENDING = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")  # Of the files of a TensorFlow checkpoint.
 
@@ -80,7 +80,7 @@ def find_checkpoint(path):
         raise InputError(str(error)) from error
     if not has_index and not weights:
         raise InputError(f"{path}: no checkpoint found; {prefix}.index does not exist")
-    if has_index and weights and not weights.endswith(PICKLE_SUFFIXES):
+    if has_index and weights and not weights.endswith(REJECTED_SUFFIXES):
         raise InputError(f"{path}: contains {os.path.basename(prefix)} and {os.path.basename(weights)}; set one of "
                          "them instead of the directory")
     return prefix if has_index else weights

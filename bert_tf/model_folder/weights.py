@@ -13,12 +13,18 @@ WEIGHTS_NAME = "model.safetensors"
 SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # Maps tensors to one of several files.
 PICKLE_NAMES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 PICKLE_SUFFIXES = (".bin", ".bin.index.json", ".pt", ".pth")
-WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *PICKLE_SUFFIXES)  # Pickles only to be rejected.
+KERAS_NAME = "tf_model.h5"  # Of transformers.
+KERAS_SUFFIXES = (".h5", ".keras")
+REJECTED_SUFFIXES = (*PICKLE_SUFFIXES, *KERAS_SUFFIXES)
+WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *REJECTED_SUFFIXES)
 
 
 def weights_in(folder):
-    """Returns the path of a directory's model.safetensors, its index if it is sharded, or else its pickle, or None."""
-    paths = (os.path.join(folder, name) for name in (WEIGHTS_NAME, SHARDED_NAME, *PICKLE_NAMES))
+    """Returns the path of a directory's model.safetensors, its index if it is sharded, or else a file that is rejected.
+
+    Returns None if it contains none of them.
+    """
+    paths = (os.path.join(folder, name) for name in (WEIGHTS_NAME, SHARDED_NAME, *PICKLE_NAMES, KERAS_NAME))
     return next((path for path in paths if is_file(path)), None)
 
 
@@ -31,7 +37,10 @@ def is_hugging_face(checkpoint):
 
 
 def check_loadable(checkpoint):
-    """Raises InputError if Hugging Face's config.json describes an unsupported model, or if weights are a pickle."""
+    """Raises InputError if Hugging Face's config.json describes an unsupported model, or for unsupported files.
+
+    These are pickles, and files of Keras.
+    """
     path = checkpoint
     if not path.endswith(WEIGHTS_SUFFIXES) and is_hugging_face(checkpoint):
         path = weights_in(checkpoint)
@@ -48,3 +57,8 @@ def check_loadable(checkpoint):
         raise InputError(f"{path}: is a pickle, which can run arbitrary code when it is loaded; convert it to "
                          f"{WEIGHTS_NAME} with transformers: AutoModelForPreTraining.from_pretrained(OLD_DIR)"
                          ".save_pretrained(NEW_DIR)")
+    if path.endswith(KERAS_SUFFIXES):
+        raise InputError(f"{path}: is a file of Keras, which is not supported; " + (
+            f"convert it to {WEIGHTS_NAME} with transformers: AutoModelForPreTraining.from_pretrained(OLD_DIR, "
+            "from_tf=True).save_pretrained(NEW_DIR)" if os.path.basename(path) == KERAS_NAME else
+            "load it into its model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)"))

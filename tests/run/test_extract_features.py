@@ -2,6 +2,7 @@
 
 import io
 import json
+import resource
 
 import numpy as np
 import pytest
@@ -145,6 +146,23 @@ def test_embeddings_that_are_not_finite(tmp_path, output_format):
         writer.write(["a"], vectors)
         with pytest.raises(InputError, match=r"^the embeddings of line 2 are not finite \(NaN or infinity\); choose"):
             writer.write(["a"], vectors * np.float32("nan"))
+
+
+@pytest.mark.parametrize("output_format", ["jsonl", "npz", "projector"])
+def test_a_full_disk(tmp_path, output_format):
+    """With a limit of the file size, for which Python raises an error without a path, as for a full disk."""
+    def write_rows():
+        with vector_files.WRITERS[output_format](str(tmp_path / "out"), [-1], 9) as writer:
+            for _ in range(999):
+                writer.write(["a"], np.ones([1, 1, 9], np.float32))
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 13, limits[1]))
+    try:
+        with pytest.raises(OSError, match=rf"^{tmp_path}/out: cannot be written: File too large"):
+            write_rows()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @pytest.mark.parametrize("output_format", vector_files.WRITERS)

@@ -84,6 +84,32 @@ def write_tensors(prefix, **tensors):
     return str(prefix)
 
 
+@pytest.mark.parametrize("name", ["tf_model.h5", "model.weights.h5"])
+def test_a_file_of_keras(reference_config, tmp_path, name):
+    models.BertPretrainer(reference_config).save_weights(str(tmp_path / name))
+    for path in (tmp_path, tmp_path / name) if name == "tf_model.h5" else (tmp_path / name,):
+        with pytest.raises(InputError, match=rf"^{tmp_path}/{name}: is a file of Keras"):
+            open_checkpoint(path)
+
+
+def test_weights_that_keras_saved_in_the_format_of_tensorflow(reference_config, tmp_path):
+    models.BertPretrainer(reference_config).save_weights(str(tmp_path / "weights"))
+    for path in (tmp_path, tmp_path / "weights"):
+        with pytest.raises(InputError, match=rf"^{tmp_path}/weights: was not written by these scripts, but .* Keras; "
+                                             r"load it into the model, .* tf\.train\.Checkpoint\(model=model\)\.write"):
+            open_checkpoint(path)
+
+
+def test_layer_normalizations_with_names_of_keras(tf1_checkpoint, tmp_path):
+    reader = tf.train.load_checkpoint(tf1_checkpoint)
+    tensors = {name.replace("LayerNorm", "layer_normalization_1" if "layer_0" in name else "layer_normalization"):
+               reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+    path = write_tensors(tmp_path / "ckpt", **tensors)
+    with pytest.raises(InputError, match=rf"^{path}: contains bert/embeddings/layer_normalization/beta, .*; rename "
+                                         "layer_normalization to LayerNorm in all of these names, without a number$"):
+        open_checkpoint(path)
+
+
 def test_a_checkpoint_of_another_model(tmp_path):
     path = tf.train.Checkpoint(weights=tf.Variable([1.0])).save(str(tmp_path / "ckpt"))
     with pytest.raises(InputError, match=r"ckpt-1: the checkpoint does not contain a BERT of .*; its first "):
