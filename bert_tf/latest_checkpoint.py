@@ -11,16 +11,18 @@ from bert_tf import files
 from bert_tf.errors import InputError
 
 STATE_FILE = "checkpoint"
+RUN_NAME = "ckpt"  # Name of the checkpoints of these scripts before the step.
 _LATEST = re.compile(rb'^\s*model_checkpoint_path\s*:\s*"([^"]+)"', re.MULTILINE)
-_NUMBERED_INDEX = re.compile(r"(.+-(\d+))\.index")
+_NUMBERED_INDEX = re.compile(r"((.+)-(\d+))\.index")
 _INDEX_END = (0xdb4775248b80fb57).to_bytes(8, "little")  # An incomplete index lacks these last bytes.
 
 
-def find_latest_checkpoint(folder):
+def find_latest_checkpoint(folder, name=None):
     """Finds the latest checkpoint of a directory.
 
     Args:
       folder: Path of the directory, which does not have to exist.
+      name: str. Name before the step of the checkpoints to search for; None for any name.
 
     Returns:
       str. Prefix of the checkpoint that the file `checkpoint` names, or, if that does not exist, of the complete
@@ -32,14 +34,15 @@ def find_latest_checkpoint(folder):
     named = _read_state(os.path.join(folder, STATE_FILE))
     if named and files.exists(os.path.join(folder, f"{named}.index")):
         return os.path.join(folder, named)
-    return next((prefix for prefix in reversed(list_checkpoints(folder)) if _is_complete(f"{prefix}.index")), None)
+    prefixes = reversed(list_checkpoints(folder, name))
+    return next((prefix for prefix in prefixes if _is_complete(f"{prefix}.index")), None)
 
 
-def list_checkpoints(folder):
+def list_checkpoints(folder, name=None):
     """Returns the prefixes of all checkpoints with a step in their names, by step, also of incomplete ones."""
-    names = files.names_in(folder) if files.is_dir(folder) else ()
-    found = sorted((int(match[2]), match[1]) for match in map(_NUMBERED_INDEX.fullmatch, names) if match)
-    return [os.path.join(folder, name) for _, name in found]
+    matches = map(_NUMBERED_INDEX.fullmatch, files.names_in(folder) if files.is_dir(folder) else ())
+    found = sorted((int(match[3]), match[1]) for match in matches if match and name in (None, match[2]))
+    return [os.path.join(folder, prefix) for _, prefix in found]
 
 
 def create_state_error(path):

@@ -14,7 +14,7 @@ import os
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file, read_json_object, to_json
-from bert_tf.latest_checkpoint import STATE_FILE, find_latest_checkpoint
+from bert_tf.latest_checkpoint import RUN_NAME, STATE_FILE, find_latest_checkpoint
 
 RUN_FILE = "run.json"
 TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
@@ -109,7 +109,7 @@ class RunState:
 def has_run(folder):
     """Returns whether a directory contains checkpoints of a run, or the results of a trial of a search."""
     return any(files.exists(os.path.join(folder, name)) for name in (STATE_FILE, TRIAL_FILE)) or (
-        find_latest_checkpoint(folder) is not None)
+        find_latest_checkpoint(folder, RUN_NAME) is not None)
 
 
 def fingerprint(paths, is_complete=False):

@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf import files, optimization
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object, to_json
-from bert_tf.latest_checkpoint import STATE_FILE, create_state_error, find_latest_checkpoint, list_checkpoints
+from bert_tf.latest_checkpoint import RUN_NAME, STATE_FILE, create_state_error, find_latest_checkpoint, list_checkpoints
 from bert_tf.model_folder import BEST_FOLDER
 
 BEST_FILE = "best.json"
@@ -34,7 +34,7 @@ class CheckpointManager(tf.train.CheckpointManager):
         check_state(directory)
         if writes:
             _remove_temporary_files(directory)
-        super().__init__(checkpoint, directory, **options)
+        super().__init__(checkpoint, directory, checkpoint_name=RUN_NAME, **options)
         self._recover_state()
         self._writes = writes
         self._in_part = in_part
@@ -45,13 +45,14 @@ class CheckpointManager(tf.train.CheckpointManager):
         """Finds the checkpoints by their names if the file `checkpoint` is missing.
 
         Raises:
-          InputError: If the file names a checkpoint that does not exist.
+          InputError: If the file names a checkpoint that does not exist, or that is not from these scripts.
         """
-        latest = find_latest_checkpoint(self.directory)
+        latest = find_latest_checkpoint(self.directory, RUN_NAME)
+        if latest and not latest.startswith(f"{self._prefix}-"):
+            raise InputError(f"{latest}: is not from a run of these scripts; choose another directory")
         if self.latest_checkpoint is None and latest:
             self._latest_checkpoint = latest
-            self._maybe_delete.update(dict.fromkeys(
-                (prefix for prefix in list_checkpoints(self.directory) if prefix.startswith(f"{self._prefix}-")), 0.0))
+            self._maybe_delete.update(dict.fromkeys(list_checkpoints(self.directory, RUN_NAME), 0.0))
         elif latest != self.latest_checkpoint:
             way = f"delete the file to resume from {os.path.basename(latest)}" if latest else "restore its files"
             raise InputError(f"{os.path.join(self.directory, STATE_FILE)}: names "
@@ -214,8 +215,8 @@ def remove_checkpoints(folder):
     if not files.is_dir(folder):
         return
     names = files.names_in(folder)
-    checkpoint_files = [name for name in names if name.startswith("ckpt-")]
-    indices = [f"{os.path.basename(prefix)}.index" for prefix in list_checkpoints(folder)]
+    checkpoint_files = [name for name in names if name.startswith(f"{RUN_NAME}-")]
+    indices = [f"{os.path.basename(prefix)}.index" for prefix in list_checkpoints(folder, RUN_NAME)]
     # If the deletion is killed, the directory contains the latest checkpoint of the run, or no run.
     for name in dict.fromkeys((*indices[:-1], STATE_FILE, *indices[-1:], BEST_FOLDER, *checkpoint_files, ADAPTER_FILE)):
         path = os.path.join(folder, name)

@@ -48,6 +48,14 @@ def test_checkpoints_that_are_not_completely_saved_are_skipped_unless_they_are_n
     assert find_latest_checkpoint(folder) == f"{folder}/ckpt-10"
 
 
+def test_checkpoints_with_a_name(tmp_path):
+    folder = fill(tmp_path / "run", "ckpt-5", "model.ckpt-10", "ckpt-ckpt-20")
+    assert find_latest_checkpoint(folder) == f"{folder}/ckpt-ckpt-20"
+    assert find_latest_checkpoint(folder, "ckpt") == f"{folder}/ckpt-5"
+    assert list_checkpoints(folder, "ckpt") == [f"{folder}/ckpt-5"]
+    assert find_latest_checkpoint(folder, "weights") is None
+
+
 def test_a_directory_that_does_not_exist(tmp_path):
     assert find_latest_checkpoint(str(tmp_path / "run")) is None
     assert list_checkpoints(str(tmp_path / "run")) == []

@@ -290,6 +290,16 @@ def test_a_run_whose_file_checkpoint_is_lost_is_resumed(tmp_path, capsys):
     assert {path.name for path in broken.glob("ckpt-*.index")} == {f"ckpt-{step}.index" for step in (10, 12, 13)}
 
 
+def test_checkpoints_of_other_programs_are_not_resumed(tmp_path):
+    """TensorFlow would restore the variables with equal names, and leave the others at their initial values."""
+    tf.train.Checkpoint(weight=tf.Variable(1.0)).write(str(tmp_path / "model.ckpt-9"))
+    assert not has_run(str(tmp_path))
+    assert start(tmp_path)[0].step == 0
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-9"\n')
+    with pytest.raises(InputError, match=rf"^{tmp_path}/model\.ckpt-9: is not from a run of these scripts; choose"):
+        start(tmp_path)
+
+
 @pytest.mark.parametrize(("lost", "way"), [
     ("ckpt-6", "delete the file to resume from ckpt-4, or"), ("ckpt-*", "restore its files, or")])
 def test_a_run_without_its_latest_checkpoint_is_not_resumed(tmp_path, lost, way):
