@@ -12,7 +12,7 @@ from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.model_folder import saved_models, weights_in
 from bert_tf.model_folder.weights import REJECTED_SUFFIXES, WEIGHTS_SUFFIXES
 
-_FILE_ENDING = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")  # Of the files of a TensorFlow checkpoint.
+_FILE_ENDING = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")  # The ends of the files of a TensorFlow checkpoint.
 
 
 def open_checkpoint(path):

@@ -23,8 +23,8 @@ def read(file, names):
       InputError: If the model is not where the training loop saves it.
     """
     if not any(key.startswith(MODEL) for key in names):
-        raise InputError(f"{file.prefix}: was not written by these scripts, but for example by save_weights of Keras; "
-                         "load it into the model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)")
+        raise InputError(f"{file.prefix}: was not written by these scripts (save_weights of Keras, for example); load "
+                         "it into the model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)")
     tensors = {}
     for key, name in names.items():
         if key.startswith(MODEL) and DROPOUT_STATE not in key:

@@ -118,6 +118,19 @@ def test_best_weights_that_were_not_completely_saved_are_the_previous_ones(tmp_p
     assert checkpoints.BestWeights(str(tmp_path), model).step == 8
 
 
+def test_best_weights_whose_file_checkpoint_is_lost(tmp_path):
+    model = OneWeight()
+    model.weight.assign(2.0)
+    checkpoints.BestWeights(str(tmp_path), model).save(3, {"accuracy": 0.25})
+    (tmp_path / "best" / "checkpoint").unlink()
+    model.weight.assign(5.0)
+    again = checkpoints.BestWeights(str(tmp_path), model)
+    assert again.restore() == 3
+    assert float(model.weight) == 2.0
+    again.save(8, {"accuracy": 0.5})
+    assert [path.name for path in (tmp_path / "best").glob("*.index")] == ["ckpt-8.index"]
+
+
 @pytest.mark.parametrize("content", [
     "[]", '{"step": 5, "metrics": {}, "before": null}', '{"step": 3, "metrics": {"accuracy": "high"}}'])
 def test_a_damaged_best_file(tmp_path, content):
