@@ -13,7 +13,8 @@ import os
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, new_file, read_json_object
+from bert_tf.files import is_remote, new_file, read_json_object, to_json
+from bert_tf.latest_checkpoint import RUN_NAME, STATE_FILE, find_latest_checkpoint
 
 RUN_FILE = "run.json"
 TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
@@ -64,10 +65,18 @@ class RunState:
         return f"resumes with changed settings: {', '.join(changes)}" if changes else None
 
     def begin(self):
-        """Writes the settings, unless the run is resumed. Compares again: another process could have begun a run."""
+        """Writes the settings; for a resumed run, only those that changed.
+
+        Compares again: another process could have begun a run.
+        """
         self._check()
-        if self._started_with and not self.is_resumed:
+        if not self._started_with:
+            return
+        if not self.is_resumed:
             self._write(self._started_with | ({CHANGEABLE: self._may_change} if self._may_change else {}))
+        elif self.changes:
+            existing = read_json_object(self._path)
+            self._write(existing | {CHANGEABLE: existing[CHANGEABLE] | self._may_change})
 
     def result(self, part):
         """Returns the value of a finished part; None if it is not finished."""
@@ -94,12 +103,13 @@ class RunState:
     def _write(self, values):
         files.make_dirs(self._folder)
         with new_file(self._path) as file:
-            file.write(json.dumps(values, indent=2) + self._end)
+            file.write(to_json(self._path, values, indent=2) + self._end)
 
 
 def has_run(folder):
     """Returns whether a directory contains checkpoints of a run, or the results of a trial of a search."""
-    return any(files.exists(os.path.join(folder, name)) for name in ("checkpoint", TRIAL_FILE))
+    return any(files.exists(os.path.join(folder, name)) for name in (STATE_FILE, TRIAL_FILE)) or (
+        find_latest_checkpoint(folder, RUN_NAME) is not None)
 
 
 def fingerprint(paths, is_complete=False):

@@ -13,7 +13,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bert_tf.checkpoints.tensors import StoredTensor
+from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
 from bert_tf.files import local_copy, new_file
 
@@ -105,7 +105,7 @@ def _read(path):
         try:
             with safetensors.safe_open(local, framework="numpy") as file:
                 keys, metadata = file.keys(), file.metadata() or {}
-                arrays = {key: file.get_tensor(key) for key in keys}
+                arrays = {key: check_weights(f"`adapter`={path}", key, file.get_tensor(key)) for key in keys}
         except (safetensors.SafetensorError, OSError) as error:
             raise InputError(f"`adapter`={path}: is not a safetensors file, or is corrupted: {error}") from error
     pairs = {name.removesuffix(A) + B for name in arrays if name.endswith(A)}

@@ -2,15 +2,17 @@
 
 import dataclasses
 import os
-
-import tensorflow as tf
+import re
 
 from bert_tf import files
 from bert_tf.checkpoints import huggingface, model_garden, object_graph, tensorflow_file, tf1, training
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.model_folder import saved_models, weights_in
-from bert_tf.model_folder.weights import PICKLE_SUFFIXES, WEIGHTS_SUFFIXES
+from bert_tf.model_folder.weights import REJECTED_SUFFIXES, WEIGHTS_SUFFIXES
+
+_FILE_ENDING = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")  # The ends of the files of a TensorFlow checkpoint.
 
 
 def open_checkpoint(path):
@@ -18,9 +20,9 @@ def open_checkpoint(path):
 
     Args:
       path: Prefix of a TensorFlow checkpoint (`bert_model.ckpt`, `ckpt-1000`) of the original, this project's training
-        loop, or tf-models-official; a .safetensors file of Hugging Face, or the .safetensors.index.json of several; or
-        a directory that contains one of these, or a SavedModel of an encoder of tf-models-official. For a training run,
-        this is the latest checkpoint.
+        loop, or tf-models-official, or one of its files; a .safetensors file of Hugging Face, or the
+        .safetensors.index.json of several; or a directory that contains one of these, or a SavedModel of an encoder of
+        tf-models-official. For a training run, this is the latest checkpoint.
 
     Returns:
       bert_tf.checkpoints.tensors.Checkpoint, which reads its tensors lazily.
@@ -67,22 +69,18 @@ def find_checkpoint(path):
             if not files.exists(path):
                 raise InputError(f"{path}: does not exist")
             return path
-        prefix, weights = path, None
+        prefix, weights = _FILE_ENDING.sub("", path), None
         if files.is_dir(path):
-            prefix = tf.train.latest_checkpoint(path) or os.path.join(path, tensorflow_file.CHECKPOINT_NAME)
+            prefix = find_latest_checkpoint(path) or os.path.join(path, tensorflow_file.CHECKPOINT_NAME)
             weights = weights_in(path)
             if not files.exists(prefix + ".index") and not weights and saved_models.is_encoder(path):
                 prefix = os.path.join(path, saved_models.VARIABLES_NAME)
-        prefix = prefix.removesuffix(".index")
         has_index = files.exists(prefix + ".index")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{os.path.join(path, 'checkpoint')}: is corrupted; it must name the latest checkpoint"
-                         ) from error
     except OSError as error:  # no access, or a file system that TensorFlow does not support
         raise InputError(str(error)) from error
     if not has_index and not weights:
         raise InputError(f"{path}: no checkpoint found; {prefix}.index does not exist")
-    if has_index and weights and not weights.endswith(PICKLE_SUFFIXES):
+    if has_index and weights and not weights.endswith(REJECTED_SUFFIXES):
         raise InputError(f"{path}: contains {os.path.basename(prefix)} and {os.path.basename(weights)}; set one of "
                          "them instead of the directory")
     return prefix if has_index else weights

@@ -8,7 +8,6 @@ rejected.
 DistilBERT and ELECTRA are read, but not written. The first layer of their classification heads is the pooler.
 """
 
-import functools
 import json
 import os
 import re
@@ -18,7 +17,14 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bert_tf.checkpoints.tensors import EMBEDDING_PROJECTION, NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint, StoredTensor
+from bert_tf.checkpoints.tensors import (
+    EMBEDDING_PROJECTION,
+    NEXT_SENTENCE,
+    WORD_EMBEDDINGS,
+    Checkpoint,
+    StoredTensor,
+    check_weights,
+)
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import exists, local_copy, new_files, read_json_object
@@ -83,7 +89,7 @@ def read(path):
         for key in keys:
             name = canonical_name(key)
             if name is not None:
-                tensors[name] = _to_stored_tensor(file, key, transposed=name.endswith(TRANSPOSED))
+                tensors[name] = _to_stored_tensor(path, file, key, transposed=name.endswith(TRANSPOSED))
     if WORD_EMBEDDINGS not in tensors:
         raise InputError(f"{path}: is not a BERT model; it has no bert.embeddings.word_embeddings.weight")
     tied = tensors.pop(TIED_KERNEL, None)
@@ -239,10 +245,10 @@ def _open(path):
             raise InputError(f"{path}: is not a safetensors file, or is corrupted: {error}") from error
 
 
-def _to_stored_tensor(file, key, transposed):
+def _to_stored_tensor(path, file, key, transposed):
     """Returns a tensor of an open safetensors file as StoredTensor."""
     shape = file.get_slice(key).get_shape()
-    tensor = StoredTensor(shape, functools.partial(file.get_tensor, key))
+    tensor = StoredTensor(shape, lambda: check_weights(path, key, file.get_tensor(key)))
     return tensor.map(shape[::-1], np.transpose) if transposed else tensor
 
 

@@ -1,12 +1,11 @@
 """TensorFlow checkpoints as a source of tensors, with any kind of names, and the config next to them."""
 
 import contextlib
-import functools
 import os
 
 import tensorflow as tf
 
-from bert_tf.checkpoints.tensors import StoredTensor
+from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
 from bert_tf.files import PlainPath
 from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_NAME
@@ -58,7 +57,7 @@ class TensorFlowFile:
             raise InputError(f"{self.prefix}: the checkpoint cannot be read: it lists {key}, but does not contain it")
         if self._types[key] == tf.string:
             raise InputError(f"{self.prefix}: {key} contains text in the checkpoint; a model requires numbers")
-        return StoredTensor(list(self._shapes[key]), functools.partial(self.read, key))
+        return StoredTensor(list(self._shapes[key]), lambda: check_weights(self.prefix, key, self.read(key)))
 
     @contextlib.contextmanager
     def _explain_errors(self):

@@ -42,6 +42,22 @@ class StoredTensor:
         return StoredTensor(list(shape), lambda: function(self.read()))
 
 
+def check_weights(path, name, value):
+    """Returns a tensor of a file as a float32 array.
+
+    Raises:
+      InputError: If it does not consist of finite floating-point numbers, with the path and the name of the tensor.
+    """
+    if value.dtype.kind in "biu":
+        raise InputError(f"{path}: {name} has type {value.dtype}, but weights must be floating-point numbers; convert "
+                         "the model to float32")
+    value = np.asarray(value, np.float32)
+    if not np.isfinite(value).all():
+        raise InputError(f"{path}: {name} contains numbers that are not finite (NaN or infinity); choose another "
+                         "checkpoint")
+    return value
+
+
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
     """An opened checkpoint.

@@ -3,6 +3,7 @@
 from bert_tf.checkpoints import adapters
 from bert_tf.checkpoints.tensors import WORD_EMBEDDINGS, Checkpoint
 from bert_tf.checkpoints.tf1 import original_tensors
+from bert_tf.errors import InputError
 
 KIND = "training checkpoint"
 
@@ -16,7 +17,14 @@ def is_training_checkpoint(names):
 
 
 def read(file, names):
-    """Reads a TensorFlowFile by its `object_graph.variable_names`, without optimizer state and with merged adapters."""
+    """Reads a TensorFlowFile by its `object_graph.variable_names`, without optimizer state and with merged adapters.
+
+    Raises:
+      InputError: If the model is not where the training loop saves it.
+    """
+    if not any(key.startswith(MODEL) for key in names):
+        raise InputError(f"{file.prefix}: was not written by these scripts (save_weights of Keras, for example); load "
+                         "it into the model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)")
     tensors = {}
     for key, name in names.items():
         if key.startswith(MODEL) and DROPOUT_STATE not in key:

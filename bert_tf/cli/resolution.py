@@ -15,12 +15,13 @@ from bert_tf.cli.settings import format_condition, is_met
 from bert_tf.cli.task_resolution import check_run_vocabulary, resolve_task_metadata
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
-from bert_tf.files import exists, read_bytes
+from bert_tf.files import read_bytes
 from bert_tf.model_folder import check_vocabulary
 from bert_tf.model_folder import read_config as read_config_file
 from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
 from bert_tf.model_folder.model_files import to_vocab_txt
 from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
+from bert_tf.run_state import has_run
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
@@ -28,7 +29,6 @@ CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
 VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
 RUN = "output_dir"  # the setting of a run to resume or use; other places contain checkpoints
-RUNS = ("checkpoint", "run_1/checkpoint")  # Files that identify the directory of a run, or of several runs of a task.
 # Names of the files that can contain a setting, for error messages.
 FILE_NAMES = {CONFIG: f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}",
               VOCABULARY: f"{VOCABULARY_NAME} or {TOKENIZER_NAME}"}
@@ -43,9 +43,14 @@ def find_checkpoints(settings):
             paths.check_checkpoint(name, each)
         if place == places.RUN_FOLDER and path:
             paths.check_run_folder(name, path)
-            if any(exists(os.path.join(path, run)) for run in RUNS):
+            if has_runs(path):
                 checkpoints[name] = path
     return checkpoints
+
+
+def has_runs(folder):
+    """Returns whether a directory contains a run, or several runs of a task."""
+    return has_run(folder) or has_run(os.path.join(folder, "run_1"))
 
 
 def resolve(settings, explicit, model_files, announce):

@@ -51,6 +51,7 @@ from bert_tf.files.writing import (
     new_files,
     new_folder,
     new_local_file,
+    to_json,
 )
 
 __all__ = [
@@ -91,5 +92,6 @@ __all__ = [
     "remove_tree",
     "replace_surrogates",
     "size",
+    "to_json",
     "use_temporary_directory",
 ]

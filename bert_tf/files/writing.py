@@ -7,8 +7,10 @@ content exists until then.
 
 import contextlib
 import io
+import json
 import os
 
+from bert_tf.errors import InputError
 from bert_tf.files.local import convert_write_errors
 from bert_tf.files.locks import lock_output
 from bert_tf.files.places import exists, is_dir, names_in, to_system
@@ -51,6 +53,19 @@ def new_local_file(path):
     For code that cannot write to an open file. Raises the errors of `new_file`.
     """
     return to_system(path).new_local_file()
+
+
+def to_json(path, value, **options):
+    """Formats a value as JSON, like json.dumps. `path`: the file that will contain it, for errors.
+
+    Raises:
+      InputError: If the value contains a number that is not finite, which JSON does not support.
+    """
+    try:
+        return json.dumps(value, allow_nan=False, **options)
+    except ValueError as error:
+        raise InputError(f"{path}: cannot contain NaN or infinity; the model computes numbers that are not finite, so "
+                         "its weights are damaged or its precision is too low") from error
 
 
 def discard(path):

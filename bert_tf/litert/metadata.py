@@ -37,6 +37,7 @@ class Metadata:
       multi_label: Whether a text can have several of a classifier's labels.
       top_k: Candidates per [MASK], or answers per question.
       next_sentence: Whether a masked LM predicts the next sentence.
+      has_pooler: Whether an encoder returns pooled outputs.
       doc_stride, max_query_length, max_answer_length, max_windows, allow_no_answer, null_score_diff_threshold: See
         ServedSpanLabeler.
     """
@@ -57,6 +58,7 @@ class Metadata:
     allow_no_answer: bool = False
     null_score_diff_threshold: float = 0.0
     next_sentence: bool = False
+    has_pooler: bool = True
 
     def __post_init__(self):
         object.__setattr__(self, "labels", tuple(self.labels))  # JSON has lists

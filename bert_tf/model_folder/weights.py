@@ -6,19 +6,25 @@ import os
 from bert_tf import huggingface_config
 from bert_tf.errors import InputError
 from bert_tf.files import exists, is_dir, is_file, read_json_object
+from bert_tf.latest_checkpoint import find_latest_checkpoint
 
+ORIGINAL_INDEX = "bert_model.ckpt.index"  # In the original's published archives.
 WEIGHTS_NAME = "model.safetensors"
 SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # Maps tensors to one of several files.
 PICKLE_NAMES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 PICKLE_SUFFIXES = (".bin", ".bin.index.json", ".pt", ".pth")
-WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *PICKLE_SUFFIXES)  # Pickles only to be rejected.
-
-TENSORFLOW_NAMES = ("checkpoint", "bert_model.ckpt.index")  # Files that identify a TensorFlow checkpoint.
+KERAS_NAME = "tf_model.h5"  # The name in transformers.
+KERAS_SUFFIXES = (".h5", ".keras")
+REJECTED_SUFFIXES = (*PICKLE_SUFFIXES, *KERAS_SUFFIXES)
+WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *REJECTED_SUFFIXES)
 
 
 def weights_in(folder):
-    """Returns the path of a directory's model.safetensors, its index if it is sharded, or else its pickle, or None."""
-    paths = (os.path.join(folder, name) for name in (WEIGHTS_NAME, SHARDED_NAME, *PICKLE_NAMES))
+    """Returns the path of a directory's model.safetensors, its index if it is sharded, or else a file that is rejected.
+
+    Returns None if it contains none of them.
+    """
+    paths = (os.path.join(folder, name) for name in (WEIGHTS_NAME, SHARDED_NAME, *PICKLE_NAMES, KERAS_NAME))
     return next((path for path in paths if is_file(path)), None)
 
 
@@ -26,12 +32,15 @@ def is_hugging_face(checkpoint):
     """Returns whether a checkpoint is in Hugging Face's format, and a directory contains no TensorFlow checkpoint."""
     if checkpoint.endswith(WEIGHTS_SUFFIXES):
         return True
-    return is_dir(checkpoint) and weights_in(checkpoint) is not None and not any(
-        exists(os.path.join(checkpoint, name)) for name in TENSORFLOW_NAMES)
+    return is_dir(checkpoint) and weights_in(checkpoint) is not None and not (
+        exists(os.path.join(checkpoint, ORIGINAL_INDEX)) or find_latest_checkpoint(checkpoint))
 
 
 def check_loadable(checkpoint):
-    """Raises InputError if Hugging Face's config.json describes an unsupported model, or if weights are a pickle."""
+    """Raises InputError if Hugging Face's config.json describes an unsupported model, or for unsupported files.
+
+    These are pickles, and files of Keras.
+    """
     path = checkpoint
     if not path.endswith(WEIGHTS_SUFFIXES) and is_hugging_face(checkpoint):
         path = weights_in(checkpoint)
@@ -48,3 +57,8 @@ def check_loadable(checkpoint):
         raise InputError(f"{path}: is a pickle, which can run arbitrary code when it is loaded; convert it to "
                          f"{WEIGHTS_NAME} with transformers: AutoModelForPreTraining.from_pretrained(OLD_DIR)"
                          ".save_pretrained(NEW_DIR)")
+    if path.endswith(KERAS_SUFFIXES):
+        raise InputError(f"{path}: is a file of Keras, which is not supported; " + (
+            f"convert it to {WEIGHTS_NAME} with transformers: AutoModelForPreTraining.from_pretrained(OLD_DIR, "
+            "from_tf=True).save_pretrained(NEW_DIR)" if os.path.basename(path) == KERAS_NAME else
+            "load it into its model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)"))

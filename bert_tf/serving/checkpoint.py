@@ -10,9 +10,10 @@ from bert_tf.cli.model_settings import read_tokenizer
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.model_folder import task_metadata
-from bert_tf.serving.model import LoadedModel, average_tokens
+from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, MaskedLM
+from bert_tf.tasks.encoder import POOLER, average_tokens
 from bert_tf.tasks.graphs import GRAPHS, ServingOptions
 
 SENTENCE_ORDER = "sentence_order"  # The `objective` of a pre-training run with another label than the next sentence.
@@ -92,6 +93,7 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
         raise
     if card.pairs and kind.name == MaskedLM.name:
         options = dataclasses.replace(options, next_sentence=_has_next_sentence(checkpoint, report.missing))
+    options = dataclasses.replace(options, has_pooler=not any(name.startswith(POOLER) for name in report.missing))
     missing = [name for name in report.missing if kind.needs(name)]
     if missing:
         needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model"

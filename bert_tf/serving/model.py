@@ -8,6 +8,7 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.tasks import KINDS, Encoder
 from bert_tf.tasks.base import TEXT
+from bert_tf.tasks.encoder import average_tokens
 from bert_tf.tokenization.rows import check_request, to_texts
 
 GENERAL_NAMES = ("text_a", "text_b")  # accepted for the first and the second input of any model
@@ -50,9 +51,10 @@ class LoadedModel(abc.ABC):
           Dict of arrays [B, ...]: the outputs of the signature serving_default; strings are bytes.
 
         Raises:
-          InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first.
+          InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first; or
+            if the model computes a number that is not finite.
         """
-        return self._answer(check_request(self.kind, self._ranks, self._rename_inputs(texts)))
+        return self._compute(check_request(self.kind, self._ranks, self._rename_inputs(texts)))
 
     def rows(self, batch_size=32, **texts):
         """Computes the responses for any number of texts, in batches of similar length.
@@ -73,7 +75,7 @@ class LoadedModel(abc.ABC):
         order = sorted(range(len(rows)), key=sizes.__getitem__)
         for _, group in itertools.groupby(order, key=lambda place: sizes[place][0]):
             for batch in _batches(list(group), batch_size):
-                answers = self._answer({name: [values[place] for place in batch] for name, values in texts.items()})
+                answers = self._compute({name: [values[place] for place in batch] for name, values in texts.items()})
                 for place, row in zip(batch, KINDS[self.kind].rows(answers), strict=True):
                     rows[place] = row
         return rows
@@ -98,6 +100,15 @@ class LoadedModel(abc.ABC):
                 vectors[place] = vector
         return np.array(vectors, np.float32) if vectors else self._encode([])
 
+    def _compute(self, texts):
+        """Calls `_answer`; raises InputError for a number that is not finite."""
+        outputs = self._answer(texts)
+        for name, values in outputs.items():
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                raise InputError(f"{self.place}: computes {name} with numbers that are not finite (NaN or infinity); "
+                                 "choose another model, or export it again")
+        return outputs
+
     @abc.abstractmethod
     def _answer(self, texts):
         """Computes the response for a dict of `inputs` -> nested lists of str, all of the same size; see `__call__`."""
@@ -107,19 +118,13 @@ class LoadedModel(abc.ABC):
         if self.kind != Encoder.name or self._ranks != TEXT:
             raise InputError(f"{self.place}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
                              "text embeddings; load its checkpoint")
-        answer = self._answer({"text": texts})
+        answer = self._compute({"text": texts})
         return average_tokens(answer["sequence_output"], answer["input_mask"])
 
     def _rename_inputs(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""
         general = dict(zip(GENERAL_NAMES, self.inputs, strict=False))
         return {name if name in self._ranks else general.get(name, name): values for name, values in texts.items()}
-
-
-def average_tokens(sequence_output, input_mask):
-    """Averages the outputs of each row's tokens: float32 [B, S, H], int [B, S] -> float32 [B, H]."""
-    mask = np.asarray(input_mask, np.float32)[:, :, np.newaxis]
-    return (sequence_output * mask).sum(axis=1) / mask.sum(axis=1)
 
 
 def _batches(places, batch_size):

@@ -8,6 +8,8 @@ from bert_tf.tasks import numbers
 from bert_tf.tasks.base import Kind
 from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 
+POOLER = "bert/pooler/"  # Prefix of the names of its variables, which some checkpoints lack.
+
 
 class Encoder(Kind):
     """The encoder without a head; any checkpoint can serve as it."""
@@ -15,6 +17,7 @@ class Encoder(Kind):
     name = "encoder"
     is_fine_tuned = False
     card_fields = frozenset({"pairs"})
+    unused_variables = (POOLER,)
     per_position: ClassVar = {"sequence_output": -2}
     signature = frozenset({"sequence_output"})
 
@@ -31,10 +34,20 @@ class Encoder(Kind):
             mask[place, :count], ids[place, :count] = 1, row.ids
             sequence[place, :count] = output["sequence_output"][:count]
         pieces = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
-        pooled = numbers.stack([output["pooled_output"] for output in outputs], [card.hidden_size])
-        return {"pooled_output": pooled, "sequence_output": sequence, "input_mask": mask, "pieces": pieces,
-                "was_cut": were_cut(rows)}
+        answer = {"sequence_output": sequence, "input_mask": mask, "pieces": pieces, "was_cut": were_cut(rows)}
+        if card.has_pooler:
+            answer["pooled_output"] = numbers.stack([output["pooled_output"] for output in outputs], [card.hidden_size])
+        return answer
 
     def json_rows(self, outputs):
-        """{"vector": [...]}, with the pooled output."""
-        return [{"vector": numbers.to_json_numbers(vector)} for vector in outputs["pooled_output"]]
+        """{"vector": [...]}, with the pooled output; without a pooler, with the mean of the outputs of all tokens."""
+        vectors = outputs.get("pooled_output")
+        if vectors is None:
+            vectors = average_tokens(outputs["sequence_output"], outputs["input_mask"])
+        return [{"vector": numbers.to_json_numbers(vector)} for vector in vectors]
+
+
+def average_tokens(sequence_output, input_mask):
+    """Averages the outputs of each row's tokens: float32 [B, S, H], int [B, S] -> float32 [B, H]."""
+    mask = np.asarray(input_mask, np.float32)[:, :, np.newaxis]
+    return (sequence_output * mask).sum(axis=1) / mask.sum(axis=1)

@@ -4,10 +4,10 @@ import dataclasses
 import os
 from typing import ClassVar
 
-from bert_tf import files
 from bert_tf.cli import paths, places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
+from bert_tf.run_state import has_run
 from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings, TeacherOutputSettings
@@ -94,7 +94,7 @@ class PruneModelSettings(FineTunedSettings):
                              "`embedding_size`, or `prune_vocabulary`")
         output_dir = self.training.output_dir
         paths.check_separate("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
-        if files.exists(os.path.join(output_dir, "checkpoint")):
+        if has_run(output_dir):
             raise InputError("contains a training run; choose another directory", "output_dir", output_dir)
 
     def choose_tuning(self):

@@ -1,7 +1,6 @@
 """A fine-tuned model with the data of its task, to evaluate it, to analyze it, and to derive other models from it."""
 
 import dataclasses
-import json
 import os
 
 import tensorflow as tf
@@ -111,5 +110,4 @@ class FineTunedModel:
 def write_json(path, values):
     """Writes a JSON file."""
     with files.new_file(path) as file:
-        json.dump(values, file, indent=2)
-        file.write("\n")
+        file.write(files.to_json(path, values, indent=2) + "\n")

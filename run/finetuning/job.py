@@ -18,7 +18,7 @@ from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.files import absolute, exists, folder_for, lock_output
-from bert_tf.model_folder import TokenizerFiles, task_metadata
+from bert_tf.model_folder import TASK_FILE, TokenizerFiles, task_metadata
 from bert_tf.run_state import RunState, fingerprint, has_run
 from run.finetuning import ensemble, head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
@@ -177,6 +177,9 @@ def check_metadata(output_dir, metadata):
     if not has_run(output_dir):
         return
     existing = task_metadata.read(output_dir)
+    if existing is None:
+        raise InputError(f"contains a run, but no {TASK_FILE}, which describes its task; restore the file, or choose "
+                         "another directory", "output_dir", output_dir)
     for name in FIXED_ATTRIBUTES:
         old, new = (getattr(each, name, None) for each in (existing, metadata))
         if old != new:

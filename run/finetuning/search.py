@@ -9,7 +9,8 @@ import dataclasses
 import os
 
 from bert_tf.errors import InputError
-from bert_tf.files import exists, new_file, remove
+from bert_tf.files import new_file, remove
+from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.run_state import TRIAL_FILE, RunState
 from run.evaluation import plots
 from run.finetuning import head, runs
@@ -90,7 +91,7 @@ def _save_best(best, settings, context, trials):
     """Returns the TrainedModel of the best trial; saves its weights and results in output_dir and plots the search."""
     metric, output_dir = context.task.metric, settings.training.output_dir
     print(f"best of {len(trials)} trials by {metric}: {best.folder}; its weights are in {output_dir}")
-    if not exists(os.path.join(best.folder, "checkpoint")):  # An earlier, larger search preferred another one.
+    if find_latest_checkpoint(best.folder) is None:  # An earlier, larger search preferred another one.
         print(f"{best.folder}: training again, since its weights were deleted")
         if context.writes:  # Marks it as unfinished in case this process is killed.
             remove(os.path.join(best.folder, TRIAL_FILE))

@@ -11,7 +11,7 @@ from typing import ClassVar
 from bert_tf import files
 from bert_tf.cli import paths, places
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
-from bert_tf.cli.resolution import RUNS
+from bert_tf.cli.resolution import has_runs
 from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TASK_FILE, task_metadata
@@ -153,7 +153,7 @@ class FineTuningSettings(Settings):
         if not self.tuning.splits:
             raise InputError("nothing to do; set `do_train`, `do_eval`, or `do_predict`")
         output_dir = self.training.output_dir
-        if self.tuning.ensemble and any(files.exists(os.path.join(output_dir, name)) for name in RUNS):
+        if self.tuning.ensemble and has_runs(output_dir):
             raise InputError("contains a run; choose another directory for the results of `ensemble`", "output_dir",
                              output_dir)
         names = ("train_file", "dev_file", "test_file", "predict_file")

@@ -3,7 +3,6 @@
 Both models get the same features and are scored by the task's metrics, so the export causes all differences.
 """
 
-import json
 import time
 
 import tensorflow as tf
@@ -49,8 +48,7 @@ def run(settings):
     print(format_report(report))
     if settings.output_file:
         with files.new_file(settings.output_file) as file:
-            json.dump(report, file, indent=1)
-            file.write("\n")
+            file.write(files.to_json(settings.output_file, report, indent=1) + "\n")
     lost = -100 * report["scores"][task.metric]["difference"]
     if settings.most_lost is not None and lost > settings.most_lost:
         raise InputError(f"`most_lost`={settings.most_lost}: {task.metric} decreased by {lost:.2f} points")

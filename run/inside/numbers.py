@@ -1,12 +1,11 @@
 """A model's attention as files of numbers."""
 
-import json
 import math
 
 import numpy as np
 
 from bert_tf.analysis.behaviors import MEASURES, NAMES
-from bert_tf.files import new_file
+from bert_tf.files import new_file, to_json
 
 PLACES = 6  # Decimal places in JSON: float32 has about seven digits.
 
@@ -34,10 +33,10 @@ def write_json(path, heads, observations):
     Each text has "texts", "pieces", "segments", "words", "surfaces", "attention" [K][S][S], "measures" [K][M] (null if
     no token has one), and "answer", "expected", and "candidates" if they exist.
     """
+    values = {"heads": heads, "measures": [measure.name for measure in MEASURES],
+              "texts": [_to_json_values(each) for each in observations]}
     with new_file(path) as file:
-        json.dump({"heads": heads, "measures": [measure.name for measure in MEASURES],
-                   "texts": [_to_json_values(each) for each in observations]}, file, ensure_ascii=False)
-        file.write("\n")
+        file.write(to_json(path, values, ensure_ascii=False) + "\n")
 
 
 def _to_json_values(each):

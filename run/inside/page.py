@@ -6,13 +6,12 @@ Content-Security-Policy allows only the page's own scripts, and no loading of re
 
 import base64
 import hashlib
-import json
 import os
 
 import numpy as np
 
 from bert_tf.analysis.behaviors import MEASURES
-from bert_tf.files import new_file
+from bert_tf.files import new_file, to_json
 from run.inside.numbers import round_measures
 
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
@@ -33,7 +32,7 @@ def write(path, model, heads, observations):
     parts = {"STYLE": read_web_file("style.css"), "SCRIPT": "\n".join(map(read_web_file, SCRIPTS))}
     parts |= {f"{name}_HASH": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
               for name in ("STYLE", "SCRIPT")}
-    parts["DATA"] = to_safe_json({
+    parts["DATA"] = to_safe_json(path, {
         "model": model, "heads": heads, "texts": [_to_page_values(each) for each in observations],
         "measures": [{"name": each.name, "title": each.title, "help": each.help, "behavior": each.is_behavior}
                      for each in MEASURES]})
@@ -48,9 +47,9 @@ def write(path, model, heads, observations):
         file.write(_fill_placeholders(after, parts))
 
 
-def to_safe_json(value):
-    """Formats JSON that is safe in a page: ASCII, without <, >, and &."""
-    text = json.dumps(value, separators=(",", ":"))
+def to_safe_json(path, value):
+    """Formats JSON that is safe in a page, the file at `path`: ASCII, without <, >, and &."""
+    text = to_json(path, value, separators=(",", ":"))
     for character, escape in MARKUP.items():
         text = text.replace(character, escape)
     return text

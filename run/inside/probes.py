@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import itertools
-import json
 import os
 import sys
 
@@ -18,7 +17,7 @@ from bert_tf import models
 from bert_tf.analysis import probes
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
-from bert_tf.files import LineDecoder, describe_dropped_bytes, make_dirs, new_file
+from bert_tf.files import LineDecoder, describe_dropped_bytes, make_dirs, new_file, to_json
 from data_prep.tasks import conll, treebank
 from run.inside import corpus_reading
 from run.training import strategies
@@ -91,7 +90,7 @@ def _write(settings, train, dev, result, control):
         f"examples; most common label, {most_common}: {majority:.4f}\ncenter of gravity of the mix: layer "
         f"{result.center:.2f}; for the control task: layer {control.center:.2f}\n")
     texts = {"probes.txt": text, "probes.tsv": "".join("\t".join(map(str, row)) + "\n" for row in [header, *rows]),
-             "probes.json": json.dumps({
+             "probes.json": to_json("probes.json", {
                  "label": settings.label, "train_examples": len(train.labels), "dev_examples": len(dev.labels),
                  "majority": majority, **{name: {"accuracy": each.accuracy.tolist(), "mix": each.mix_accuracy,
                                                  "weights": each.weights.tolist(), "centre": each.center}

@@ -1,7 +1,6 @@
 """Checkpoints of a training run: those it resumes from, and the best weights by evaluation."""
 
 import contextlib
-import json
 import os
 import re
 
@@ -9,7 +8,8 @@ import tensorflow as tf
 
 from bert_tf import files, optimization
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, read_json_object
+from bert_tf.files import new_file, read_json_object, to_json
+from bert_tf.latest_checkpoint import RUN_NAME, STATE_FILE, create_state_error, find_latest_checkpoint, list_checkpoints
 from bert_tf.model_folder import BEST_FOLDER
 
 BEST_FILE = "best.json"
@@ -34,11 +34,30 @@ class CheckpointManager(tf.train.CheckpointManager):
         check_state(directory)
         if writes:
             _remove_temporary_files(directory)
-        super().__init__(checkpoint, directory, **options)
+        super().__init__(checkpoint, directory, checkpoint_name=RUN_NAME, **options)
+        self._recover_state()
         self._writes = writes
         self._in_part = in_part
         self._saving = saving or contextlib.nullcontext
         self._last_saved = None
+
+    def _recover_state(self):
+        """Finds the checkpoints by their names if the file `checkpoint` is missing.
+
+        Raises:
+          InputError: If the file names a checkpoint that does not exist, or that is not from these scripts.
+        """
+        latest = find_latest_checkpoint(self.directory, RUN_NAME)
+        if latest and not latest.startswith(f"{self._prefix}-"):
+            raise InputError(f"{latest}: is not from a run of these scripts; choose another directory")
+        if self.latest_checkpoint is None and latest:
+            self._latest_checkpoint = latest
+            self._maybe_delete.update(dict.fromkeys(list_checkpoints(self.directory, RUN_NAME), 0.0))
+        elif latest != self.latest_checkpoint:
+            way = f"delete the file to resume from {os.path.basename(latest)}" if latest else "restore its files"
+            raise InputError(f"{os.path.join(self.directory, STATE_FILE)}: names "
+                             f"{os.path.basename(self.latest_checkpoint)}, which does not exist; {way}, or choose "
+                             "another directory")
 
     def restore_or_initialize(self):
         """See the base class. Raises InputError if the files of the checkpoint are damaged or missing."""
@@ -51,7 +70,7 @@ class CheckpointManager(tf.train.CheckpointManager):
             if not self.latest_checkpoint:
                 raise
             raise InputError(f"{self.latest_checkpoint}: its files are corrupted or missing; to resume from an earlier "
-                             f"checkpoint, set model_checkpoint_path in {os.path.join(self.directory, 'checkpoint')}"
+                             f"checkpoint, set model_checkpoint_path in {os.path.join(self.directory, STATE_FILE)}"
                              ) from error
 
     def save(self, checkpoint_number=None, check_interval=True, options=None):
@@ -73,18 +92,17 @@ def check_state(directory):
 
     TensorFlow later deletes all but the latest of the checkpoints that the file names.
     """
-    path = os.path.join(directory, "checkpoint")
+    path = os.path.join(directory, STATE_FILE)
     if not files.exists(path):
         return
     state = None
-    with contextlib.suppress(UnicodeDecodeError):
+    with contextlib.suppress(ValueError):
         state = tf.train.get_checkpoint_state(directory)
     for each in (state.model_checkpoint_path, *state.all_model_checkpoint_paths) if state else ():
         if files.absolute(os.path.dirname(each)) != files.absolute(directory):
             raise InputError(f"{path}: lists {each}, which is not in its directory")
     if state is None:
-        raise InputError(f"{path}: is corrupted; it must contain the latest checkpoint, for example "
-                         'model_checkpoint_path: "ckpt-1000"')
+        raise create_state_error(path)
 
 
 def _remove_temporary_files(directory):
@@ -122,7 +140,7 @@ class BestWeights:
         self._manager = None
         self.step, self.metrics, self.is_superseded = None, {}, False
         check_state(self._folder)
-        latest = tf.train.latest_checkpoint(self._folder)
+        latest = find_latest_checkpoint(self._folder)
         if latest and files.exists(self._path):
             self.step, self.metrics, self.is_superseded = _read_best(self._path, os.path.basename(latest))
 
@@ -151,13 +169,14 @@ class BestWeights:
         if self.step is None or self.is_superseded:
             return None
         checkpoint = tf.train.Checkpoint(model=self._model)
-        checkpoint.restore(tf.train.latest_checkpoint(self._folder)).assert_existing_objects_matched()
+        latest = find_latest_checkpoint(self._folder)
+        checkpoint.restore(latest).assert_existing_objects_matched()
+        check_finite(latest, self._model.trainable_variables)
         return self.step
 
     def _write(self, values):
         with new_file(self._path) as file:
-            json.dump(values, file, indent=2)
-            file.write("\n")
+            file.write(to_json(self._path, values, indent=2) + "\n")
 
     @property
     def _path(self):
@@ -178,13 +197,28 @@ def _read_best(path, checkpoint):
                      "weights")
 
 
+def find_not_finite(variables):
+    """Returns the name of the first of some variables with a number that is not finite, or None."""
+    return next((variable.name.removesuffix(":0") for variable in variables
+                 if not tf.reduce_all(tf.math.is_finite(variable.read_value()))), None)
+
+
+def check_finite(prefix, variables):
+    """Raises InputError if variables that were restored from a checkpoint are not finite."""
+    if name := find_not_finite(variables):
+        raise InputError(f"{prefix}: {name} contains numbers that are not finite (NaN or infinity); choose another "
+                         "checkpoint")
+
+
 def remove_checkpoints(folder):
     """Deletes the checkpoints of a run, including best/, and the files that refer to them."""
     if not files.is_dir(folder):
         return
     names = files.names_in(folder)
-    # Starts with the file that identifies a run, so that the remains of a killed deletion do not count as one.
-    for name in ("checkpoint", BEST_FOLDER, *sorted(name for name in names if name.startswith("ckpt-")), ADAPTER_FILE):
+    checkpoint_files = [name for name in names if name.startswith(f"{RUN_NAME}-")]
+    indices = [f"{os.path.basename(prefix)}.index" for prefix in list_checkpoints(folder, RUN_NAME)]
+    # If the deletion is killed, the directory contains the latest checkpoint of the run, or no run.
+    for name in dict.fromkeys((*indices[:-1], STATE_FILE, *indices[-1:], BEST_FOLDER, *checkpoint_files, ADAPTER_FILE)):
         path = os.path.join(folder, name)
         if name in names:
             (files.remove_tree if files.is_dir(path) else files.remove)(path)

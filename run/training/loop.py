@@ -12,11 +12,12 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
+from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.losses import TotalLoss
 from run.evaluation import plots
 from run.settings import StepSettings
 from run.training import metrics_log, strategies, utilization
-from run.training.checkpoints import BestWeights, CheckpointManager
+from run.training.checkpoints import BestWeights, CheckpointManager, check_finite, find_not_finite
 from run.training.preemption import Preemption, PreemptionExit
 from run.training.profiling import Profile
 from run.training.step import Trainer
@@ -147,7 +148,8 @@ class TrainingRun:
                 writes=self._writes, saving=self._saving, in_part=not trains, max_to_keep=settings.keep_checkpoint_max,
                 step_counter=optimizer.iterations, checkpoint_interval=settings.save_checkpoints_steps,
                 init_fn=initialize)
-            self._manager.restore_or_initialize()
+            if restored := self._manager.restore_or_initialize():
+                check_finite(restored, self._trainable_variables)
         self._summaries = Summaries(settings.output_dir if self._writes else None, optimizer.iterations)
         self._log = None
         self._eval_log = None
@@ -317,9 +319,8 @@ class TrainingRun:
           DivergedError: If the last update, whose loss has not been checked yet, left a weight that is not finite.
         """
         self._write_logs()
-        for variable in self._trainable_variables:
-            if not tf.reduce_all(tf.math.is_finite(variable.read_value())):
-                raise self._create_diverged_error(self.step, f"{variable.name.removesuffix(':0')} is no longer finite")
+        if name := find_not_finite(self._trainable_variables):
+            raise self._create_diverged_error(self.step, f"{name} is no longer finite")
         if self._bar is None:
             yield
             return
@@ -362,7 +363,7 @@ class TrainingRun:
     def _create_diverged_error(self, step, what):
         """Creates the DivergedError for a step."""
         folder = self._settings.output_dir
-        last = tf.train.latest_checkpoint(folder)
+        last = find_latest_checkpoint(folder)
         state = f"contains the checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
         return DivergedError(f"step {step}: {what}",
                              f"{folder} {state}; a lower `learning_rate` or a longer warm-up may help")

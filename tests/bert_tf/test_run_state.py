@@ -43,7 +43,10 @@ def test_changed_settings_are_reported(tmp_path):
     assert resume(now).changes == ("resumes with changed settings: `learning_rate` 0.5 (was "
                                    "0.25), `no_weight_decay` a (was a,b)")
     resume(now).begin()
-    assert json.loads((tmp_path / "run.json").read_text())["changeable"]["learning_rate"] == 0.25
+    assert json.loads((tmp_path / "run.json").read_text()) == {
+        "train_batch_size": 7, "changeable": {**now, "no_weight_decay": ["a"]}}
+    assert resume(now).changes is None  # Reported once.
+    assert resume(before).changes.startswith("resumes with changed settings: `learning_rate` 0.25 (was 0.5)")
     (tmp_path / "run.json").write_text('{"train_batch_size": 7}')  # Of an earlier version.
     assert resume(now).changes is None
 

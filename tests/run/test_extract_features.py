@@ -2,6 +2,7 @@
 
 import io
 import json
+import resource
 
 import numpy as np
 import pytest
@@ -144,6 +145,32 @@ def test_json_equals_that_of_python_for_rounded_numbers(tmp_path):
         {"token": token, "layers": [{"index": -2, "values": [round(float(value), 6) for value in values[0]]}]}
         for token, values in zip(*row, strict=True)]}) for number, row in enumerate(rows)]
     assert (tmp_path / "out").read_text().splitlines() == expected
+
+
+@pytest.mark.parametrize("output_format", vector_files.WRITERS)
+def test_embeddings_that_are_not_finite(tmp_path, output_format):
+    vectors = np.ones([1, 1, 2], np.float32)
+    with vector_files.WRITERS[output_format](str(tmp_path / "out"), [-1], 2) as writer:
+        writer.write(["a"], vectors)
+        with pytest.raises(InputError, match=r"^the embeddings of line 2 are not finite \(NaN or infinity\); choose"):
+            writer.write(["a"], vectors * np.float32("nan"))
+
+
+@pytest.mark.parametrize("output_format", ["jsonl", "npz", "projector"])
+def test_a_full_disk(tmp_path, output_format):
+    """With a limit of the file size, for which Python raises an error without a path, as for a full disk."""
+    def write_rows():
+        with vector_files.WRITERS[output_format](str(tmp_path / "out"), [-1], 9) as writer:
+            for _ in range(999):
+                writer.write(["a"], np.ones([1, 1, 9], np.float32))
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 13, limits[1]))
+    try:
+        with pytest.raises(OSError, match=rf"^{tmp_path}/out: cannot be written: File too large"):
+            write_rows()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @pytest.mark.parametrize("output_format", vector_files.WRITERS)

@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
+import bert_tf
 from bert_tf import losses, model_folder, models
 from bert_tf.checkpoints import huggingface, load_pretrained
 from bert_tf.fast import Fast, FastEncoder
@@ -186,6 +187,29 @@ def test_exports_equal_transformers(folder, expected, name, tmp_path):
     assert np.ptp(answer["probabilities"], axis=0).max() > 0.1
     assert is_export(str(tmp_path))
     assert model_folder.find_config(str(tmp_path / "1")) is None  # unlike a SavedModel of TF Hub
+
+
+@pytest.mark.usefixtures("current_directory")
+@pytest.mark.parametrize("name", ["distilbert_masked", "electra_base", "electra_discriminator"])
+def test_encoders_without_a_pooler(name, tmp_path):
+    """The response has no pooled output, and run.predict writes the means of the tokens' outputs."""
+    model = bert_tf.load(name, task="encoder", **LENGTH)
+    embeddings = model.encode(TEXTS)
+    encoder = models.BertEncoder(huggingface.read_config(name))
+    load_pretrained(encoder, name)
+    features = model._servable.encode(tf.constant(TEXTS))[0]
+    mask = tf.cast(features["input_mask"], tf.float32)[..., tf.newaxis]
+    wanted = tf.reduce_sum(encoder(features)["sequence_output"] * mask, axis=1) / tf.reduce_sum(mask, axis=1)
+    np.testing.assert_allclose(embeddings, wanted, rtol=0, atol=1e-5)
+    scripts.run_here(EXPORT, init_checkpoint=name, task="encoder", export_dir=tmp_path, with_litert="float32",
+                     lengths=32, batch_sizes=2, **LENGTH)
+    for place in (tmp_path, next(tmp_path.rglob("*.tflite"))):
+        exported = bert_tf.load(place)
+        assert exported.kind == "encoder"
+        for texts in (TEXTS, []):
+            assert {*exported(text=texts)} == {"sequence_output", "input_mask", "pieces", "was_cut"}
+        np.testing.assert_allclose(exported.encode(TEXTS), wanted, rtol=0, atol=5e-5)
+        np.testing.assert_allclose([row["vector"] for row in exported.rows(text=TEXTS)], wanted, rtol=0, atol=5e-5)
 
 
 @pytest.mark.parametrize(("name", "loaded"), [("distilbert_masked", 28), ("electra_discriminator", 31)])

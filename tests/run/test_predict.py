@@ -172,6 +172,14 @@ def test_special_characters_in_a_table_are_escaped(tmp_path):
     assert (tmp_path / "a.tsv").read_text() == 'label\tvalue\twas_cut\ttags\na\\tb\\\\\\n\t0.5\ttrue\t["x"]\n'
 
 
+@pytest.mark.parametrize("is_table", [False, True])
+def test_numbers_that_are_not_finite(tmp_path, is_table):
+    with (pytest.raises(InputError, match=rf"^{tmp_path}/out: cannot contain NaN or infinity; the model computes numb"),
+          prediction_files.writer(str(tmp_path / "out"), is_table) as write):
+        write({"value": float("nan")})
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\n"])
 def test_tables_without_a_header(tmp_path, content):
     path = tmp_path / "rows.tsv"

@@ -42,6 +42,13 @@ def test_accents_that_follow_the_casing_are_the_default(tmp_path, lower_case):
         check_metadata(str(tmp_path), other)
 
 
+def test_a_run_without_its_task_file(tmp_path):
+    (tmp_path / "checkpoint").touch()
+    with pytest.raises(InputError, match=r"^`output_dir`=.*: contains a run, but no task\.json, which describes its "
+                                         "task; restore the file, or choose another directory$"):
+        check_metadata(str(tmp_path), TaskMetadata("classifier", 7, True))
+
+
 @pytest.mark.parametrize(("content", "message"), [
     ("{", "is not JSON"), ("[]", "is not a valid task file"), ('{"kind": "x"}', "is not a valid task file"),
     ('{"kind": 3, "max_seq_length": 7, "do_lower_case": true}', "kind is 3: must be a name"),

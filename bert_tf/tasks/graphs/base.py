@@ -14,6 +14,7 @@ class ServingOptions:
     null_score_diff_threshold: float = 0.0
     static_length: bool = False
     next_sentence: bool = False  # Not a setting; see bert_tf.serving.checkpoint.
+    has_pooler: bool = True  # Not a setting either.
 
 
 class Graph(abc.ABC):

@@ -1,7 +1,6 @@
 """Conversion of window scores to answers as written in the context, and the prediction files of the original BERT."""
 
 import dataclasses
-import json
 import math
 import os
 from collections import defaultdict
@@ -10,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.files import new_file
+from bert_tf.files import new_file, to_json
 from bert_tf.tasks.span_decoding import ScoredWindow, Spans, find_spans, rank
 from data_prep.tasks.squad.final_text import get_final_text
 
@@ -192,5 +191,4 @@ def _compute_probabilities(candidates):
 
 def _write_json(path, content):
     with new_file(path) as file:
-        json.dump(content, file, indent=4)
-        file.write("\n")
+        file.write(to_json(path, content, indent=4) + "\n")

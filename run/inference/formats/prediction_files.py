@@ -1,10 +1,9 @@
 """Predictions (dicts from bert_tf.tasks.Kind.rows) as JSON lines or TSV. Does not import TensorFlow."""
 
 import contextlib
-import json
 import sys
 
-from bert_tf.files import new_file
+from bert_tf.files import new_file, to_json
 
 STANDARD_OUTPUT = "-"
 
@@ -18,18 +17,18 @@ def writer(path, is_table):
       is_table: bool. Whether to write TSV with a header instead of JSON lines.
     """
     with contextlib.nullcontext(sys.stdout) if path == STANDARD_OUTPUT else new_file(path) as file:
-        yield _TableWriter(file).write if is_table else _LineWriter(file).write
+        yield (_TableWriter if is_table else _LineWriter)(path, file).write
 
 
 class _LineWriter:
     """JSON lines."""
 
-    def __init__(self, file):
-        self._file = file
+    def __init__(self, path, file):
+        self._path, self._file = path, file
 
     def write(self, row):
         """Writes a dict."""
-        self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        self._file.write(to_json(self._path, row, ensure_ascii=False) + "\n")
 
 
 class _TableWriter:
@@ -38,8 +37,8 @@ class _TableWriter:
     In texts, a backslash, tab, or line break is escaped as in JSON: \\\\, \\t, \\n, \\r.
     """
 
-    def __init__(self, file):
-        self._file = file
+    def __init__(self, path, file):
+        self._path, self._file = path, file
         self._header = None
 
     def write(self, row):
@@ -53,11 +52,10 @@ class _TableWriter:
         if self._header is None:
             self._header = list(cells)
             self._file.write("\t".join(map(_escape, self._header)) + "\n")
-        self._file.write("\t".join(_format_cell(cells[name]) for name in self._header) + "\n")
+        self._file.write("\t".join(self._format_cell(cells[name]) for name in self._header) + "\n")
 
-
-def _format_cell(value):
-    return _escape(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    def _format_cell(self, value):
+        return _escape(value) if isinstance(value, str) else to_json(self._path, value, ensure_ascii=False)
 
 
 def _escape(text):

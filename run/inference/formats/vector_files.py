@@ -16,7 +16,9 @@ import zipfile
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file, new_files, new_local_file
+from bert_tf.files.local import convert_write_errors
 from run.inference.formats import json_numbers
 
 COPY_BYTES = 1 << 20
@@ -35,7 +37,7 @@ class _Writer:
 
     def __init__(self, path, layers, hidden_size):
         self.num_rows = 0
-        self._layers, self._hidden_size = layers, hidden_size
+        self._path, self._layers, self._hidden_size = path, layers, hidden_size
         self._contexts = contextlib.ExitStack()
         self._file = self._contexts.enter_context(self._new_file(path))
 
@@ -46,13 +48,21 @@ class _Writer:
         if exception_type is not None:
             self._contexts.__exit__(exception_type, exception, traceback)
             return
-        with self._contexts:
+        with convert_write_errors(self._path), self._contexts:
             self._write_end()
 
     def write(self, pieces, vectors, text=""):
-        """Writes a row. `pieces`: list of str; `vectors`: float32 [tokens, layers, H]; `text`: their text."""
+        """Writes a row. `pieces`: list of str; `vectors`: float32 [tokens, layers, H]; `text`: their text.
+
+        Raises:
+          InputError: If an embedding is not finite.
+        """
+        if not np.isfinite(vectors).all():
+            raise InputError(f"the embeddings of line {self.num_rows + 1} are not finite (NaN or infinity); choose "
+                             "another checkpoint, or compute in float32")
         self._text = text
-        self._write_row(pieces, vectors)
+        with convert_write_errors(self._path):
+            self._write_row(pieces, vectors)
         self.num_rows += 1
 
     def _new_file(self, path):
@@ -99,7 +109,7 @@ class NpzWriter(_Writer):
         self._tokens, self._row_splits = bytearray(), [0]
 
     def __exit__(self, *exception):
-        with self._vectors:
+        with convert_write_errors(self._path), self._vectors:
             super().__exit__(*exception)
 
     def _write_row(self, pieces, vectors):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 
 import numpy as np
 import pytest
@@ -146,6 +147,21 @@ def test_half_precision_becomes_float32(arrays, write_variant):
     value = open_checkpoint(path).tensors["bert/pooler/dense/kernel"].read()
     assert value.dtype == np.float32
     np.testing.assert_array_equal(value, arrays["bert.pooler.dense.weight"].astype(bfloat16).astype(np.float32).T)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda value: value.astype(np.int8), "has type int8, but weights must be floating-point numbers; convert the mod"),
+    (lambda value: value > 0, "has type bool, but weights"),
+    (lambda value: value + np.float32("nan"), r"contains numbers that are not finite \(NaN or infinity\); choose an"),
+    (lambda value: (value * 1e6).astype(np.float16), r"contains numbers that are not finite \(NaN"),
+])
+@pytest.mark.parametrize("key", ["bert.embeddings.word_embeddings.weight", "bert.pooler.dense.weight",
+                                 "bert.encoder.layer.1.attention.self.key.bias"])
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+def test_weights_that_are_not_finite_floats(arrays, write_variant, key, change, message):
+    path = write_variant(arrays | {key: change(arrays[key])})
+    with pytest.raises(InputError, match=rf"^{path}/model\.safetensors: {re.escape(key)} {message}"):
+        load_pretrained(models.BertPretrainer(huggingface.read_config(path)), path)
 
 
 def test_output_kernels_must_be_tied(arrays, write_variant):

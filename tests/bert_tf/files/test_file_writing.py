@@ -270,3 +270,10 @@ def test_old_objects_are_removed_before_new_ones_are_uploaded(store, monkeypatch
     fill(files.new_files(store), ["model.index", "model.data"])
     assert existing == [["kept"], ["kept", "model.data"]]
     assert files.names_in(store) == ["kept", "model.data", "model.index"]
+
+
+def test_json_contains_only_finite_numbers():
+    assert files.to_json("a.json", {"value": [0.5, None]}, indent=1) == '{\n "value": [\n  0.5,\n  null\n ]\n}'
+    for number in (float("nan"), float("inf"), -float("inf")):
+        with pytest.raises(InputError, match=r"^a\.json: cannot contain NaN or infinity; the model computes numbers"):
+            files.to_json("a.json", {"value": [0.5, number]})

@@ -41,7 +41,8 @@ def searched(tmp_path, monkeypatch):
             if is_training:
                 assert not (folder / run_state.TRIAL_FILE).exists()  # A killed trial is unfinished.
                 folder.mkdir(parents=True, exist_ok=True)
-                for name in ("checkpoint", "ckpt-7.index", "loss.png"):
+                (folder / "checkpoint").write_text('model_checkpoint_path: "ckpt-7"')
+                for name in ("ckpt-7.index", "loss.png"):
                     (folder / name).touch()
             if scores[folder.name] is None:
                 raise DivergedError("step 3: the loss is not a finite number", "out has no checkpoint yet")

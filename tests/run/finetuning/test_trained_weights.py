@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+import safetensors.numpy
 import tensorflow as tf
 
 from bert_tf import run_state
@@ -153,4 +154,10 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
     convert("sst", tmp_path / "hf", "huggingface")
     with pytest.raises(InputError, match=r"model.safetensors: does not contain adapters of these scripts$"):
         convert("sst", tmp_path / "never", "tf1", adapter=str(tmp_path / "hf" / "model.safetensors"))
+    with safetensors.safe_open(path, "numpy") as file:
+        arrays, metadata = {name: file.get_tensor(name) for name in list(file.keys())}, file.metadata()
+    damaged = min(arrays)
+    safetensors.numpy.save_file(arrays | {damaged: arrays[damaged] * np.nan}, tmp_path / "nan.safetensors", metadata)
+    with pytest.raises(InputError, match=rf"^`adapter`={tmp_path}/nan\.safetensors: {damaged} contains numbers that"):
+        convert("sst", tmp_path / "never", "tf1", adapter=str(tmp_path / "nan.safetensors"))
     assert not (tmp_path / "never").exists()

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import signal
 
 import numpy as np
@@ -9,9 +10,12 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
+from bert_tf.run_state import has_run
 from run.settings import TrainingSettings
 from run.training import checkpoints, loop
 
@@ -112,6 +116,19 @@ def test_best_weights_that_were_not_completely_saved_are_the_previous_ones(tmp_p
     assert float(model.weight) == 2.0
     again.save(8, {"accuracy": 0.5})
     assert checkpoints.BestWeights(str(tmp_path), model).step == 8
+
+
+def test_best_weights_whose_file_checkpoint_is_lost(tmp_path):
+    model = OneWeight()
+    model.weight.assign(2.0)
+    checkpoints.BestWeights(str(tmp_path), model).save(3, {"accuracy": 0.25})
+    (tmp_path / "best" / "checkpoint").unlink()
+    model.weight.assign(5.0)
+    again = checkpoints.BestWeights(str(tmp_path), model)
+    assert again.restore() == 3
+    assert float(model.weight) == 2.0
+    again.save(8, {"accuracy": 0.5})
+    assert [path.name for path in (tmp_path / "best").glob("*.index")] == ["ckpt-8.index"]
 
 
 @pytest.mark.parametrize("content", [
@@ -237,6 +254,25 @@ def test_weights_that_are_not_finite_after_the_last_update_are_not_saved(tmp_pat
     assert tf.train.latest_checkpoint(tmp_path) is None
 
 
+def test_a_checkpoint_with_weights_that_are_not_finite(tmp_path):
+    """An earlier version or another program may have saved it."""
+    run, model = start(tmp_path, steps=3)
+    run.train(batches)
+    model.weight.assign(float("nan"))
+    tf.train.Checkpoint(model=model).write(str(tmp_path / "ckpt-3"))
+    with pytest.raises(InputError, match=rf"^{tmp_path}/ckpt-3: weight contains numbers that are not finite \(NaN or"):
+        start(tmp_path)
+
+
+def test_best_weights_that_are_not_finite(tmp_path):
+    model = OneWeight()
+    best = checkpoints.BestWeights(str(tmp_path), model)
+    model.weight.assign(float("inf"))
+    best.save(3, {"accuracy": 0.25})
+    with pytest.raises(InputError, match=rf"^{tmp_path}/best/ckpt-3: weight contains numbers that are not finite"):
+        best.restore()
+
+
 def test_a_damaged_checkpoint_is_named_and_an_earlier_one_can_be_chosen(tmp_path):
     run, _ = start(tmp_path, save_checkpoints_steps=2)
     run.train(batches)
@@ -248,6 +284,72 @@ def test_a_damaged_checkpoint_is_named_and_an_earlier_one_can_be_chosen(tmp_path
     (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-6"\nall_model_checkpoint_paths: "ckpt-6"\n')
     run, _ = start(tmp_path, save_checkpoints_steps=2)
     assert run.step == 6
+
+
+def test_a_run_whose_file_checkpoint_is_lost_is_resumed(tmp_path, capsys):
+    settings = {"save_checkpoints_steps": 2, "keep_checkpoint_max": 3, "log_steps": 1}
+    for name, end in (("undisturbed", 13), ("broken", 9)):
+        run, _ = start(tmp_path / name, steps=end, **settings)
+        run.train(batches)
+    broken = tmp_path / "broken"
+    (broken / "checkpoint").unlink()
+    (broken / "ckpt-10.index").write_bytes(b"")  # As if killed while saving it.
+    assert has_run(str(broken))
+    capsys.readouterr()
+    run, _ = start(broken, **settings)
+    run.train(batches)
+    assert f"{broken}: resuming at step 9 of 13" in capsys.readouterr().out
+    assert (broken / "training_log.csv").read_bytes() == (tmp_path / "undisturbed" / "training_log.csv").read_bytes()
+    assert {path.name for path in broken.glob("ckpt-*.index")} == {f"ckpt-{step}.index" for step in (10, 12, 13)}
+
+
+def test_checkpoints_of_other_programs_are_not_resumed(tmp_path):
+    """TensorFlow would restore the variables with equal names, and leave the others at their initial values."""
+    tf.train.Checkpoint(weight=tf.Variable(1.0)).write(str(tmp_path / "model.ckpt-9"))
+    assert not has_run(str(tmp_path))
+    assert start(tmp_path)[0].step == 0
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-9"\n')
+    with pytest.raises(InputError, match=rf"^{tmp_path}/model\.ckpt-9: is not from a run of these scripts; choose"):
+        start(tmp_path)
+
+
+@pytest.mark.parametrize(("lost", "way"), [
+    ("ckpt-6", "delete the file to resume from ckpt-4, or"), ("ckpt-*", "restore its files, or")])
+def test_a_run_without_its_latest_checkpoint_is_not_resumed(tmp_path, lost, way):
+    run, _ = start(tmp_path, steps=6, save_checkpoints_steps=2)
+    run.train(batches)
+    for path in tmp_path.glob(f"{lost}.*"):
+        path.unlink()
+    assert has_run(str(tmp_path))
+    with pytest.raises(InputError, match=rf"^{tmp_path}/checkpoint: names ckpt-6, which does not exist; {way} choose"):
+        start(tmp_path, save_checkpoints_steps=2)
+
+
+@pytest.mark.parametrize("state", ["", "\n", 'all_model_checkpoint_paths: "ckpt-6"\n', b"\xff",
+                                   'model_checkpoint_path: "ckpt-6"\nall_model_checkpoint_paths: "ckpt'])
+def test_a_run_with_a_corrupted_file_checkpoint(tmp_path, state):
+    run, _ = start(tmp_path, steps=6)
+    run.train(batches)
+    (tmp_path / "checkpoint").write_bytes(state if isinstance(state, bytes) else state.encode())
+    assert has_run(str(tmp_path))
+    with pytest.raises(InputError, match=rf"^{tmp_path}/checkpoint: is corrupted; delete the file"):
+        start(tmp_path)
+
+
+def test_deleted_checkpoints_leave_a_finished_run_or_none(tmp_path, monkeypatch):
+    """A deletion can be killed after each file."""
+    run, _ = start(tmp_path, steps=4, save_checkpoints_steps=2)
+    run.train(batches)
+    found, remove = [], files.remove
+
+    def remove_and_look(path):
+        remove(path)
+        found.append(has_run(str(tmp_path)) and os.path.basename(find_latest_checkpoint(str(tmp_path))))
+
+    monkeypatch.setattr(files, "remove", remove_and_look)
+    checkpoints.remove_checkpoints(str(tmp_path))
+    assert found == ["ckpt-4", "ckpt-4", False, False, False]
+    assert not list(tmp_path.glob("*ckpt*"))
 
 
 @pytest.mark.parametrize("writes", [True, False])

@@ -1,0 +1,66 @@
+"""Finds the latest TensorFlow checkpoint of a directory. Does not import TensorFlow.
+
+TensorFlow relies on the file `checkpoint`, which names the latest one. Here, a directory without this file, or in which
+the file names a checkpoint that does not exist, is searched for names such as ckpt-1000 and model.ckpt-1000.
+"""
+
+import os
+import re
+
+from bert_tf import files
+from bert_tf.errors import InputError
+
+STATE_FILE = "checkpoint"
+RUN_NAME = "ckpt"  # Name of the checkpoints of these scripts before the step.
+_LATEST = re.compile(rb'^\s*model_checkpoint_path\s*:\s*"([^"]+)"', re.MULTILINE)
+_NUMBERED_INDEX = re.compile(r"((.+)-(\d+))\.index")
+_INDEX_END = (0xdb4775248b80fb57).to_bytes(8, "little")  # An incomplete index lacks these last bytes.
+
+
+def find_latest_checkpoint(folder, name=None):
+    """Finds the latest checkpoint of a directory.
+
+    Args:
+      folder: Path of the directory, which does not have to exist.
+      name: str. Name before the step of the checkpoints to search for; None for any name.
+
+    Returns:
+      str. Prefix of the checkpoint that the file `checkpoint` names, or, if that does not exist, of the complete
+      checkpoint with the highest step in its name. None if there is none.
+
+    Raises:
+      InputError: If the file `checkpoint` is corrupted.
+    """
+    named = _read_state(os.path.join(folder, STATE_FILE))
+    if named and files.exists(os.path.join(folder, f"{named}.index")):
+        return os.path.join(folder, named)
+    prefixes = reversed(list_checkpoints(folder, name))
+    return next((prefix for prefix in prefixes if _is_complete(f"{prefix}.index")), None)
+
+
+def list_checkpoints(folder, name=None):
+    """Returns the prefixes of all checkpoints with a step in their names, by step, also of incomplete ones."""
+    matches = map(_NUMBERED_INDEX.fullmatch, files.names_in(folder) if files.is_dir(folder) else ())
+    found = sorted((int(match[3]), match[1]) for match in matches if match and name in (None, match[2]))
+    return [os.path.join(folder, prefix) for _, prefix in found]
+
+
+def create_state_error(path):
+    """Creates the InputError about a corrupted file `checkpoint`."""
+    return InputError(f"{path}: is corrupted; delete the file to use the checkpoint with the highest step next to it")
+
+
+def _read_state(path):
+    """Returns the checkpoint that a file `checkpoint` names, or None without the file."""
+    if not files.exists(path):
+        return None
+    match = _LATEST.search(files.read_bytes(path))
+    if match is None:
+        raise create_state_error(path)
+    return match[1].decode(errors="replace")
+
+
+def _is_complete(index):
+    with files.open_bytes(index) as file:
+        file.seek(max(0, files.size(index) - len(_INDEX_END)))
+        return file.read() == _INDEX_END
