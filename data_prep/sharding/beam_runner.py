@@ -88,27 +88,49 @@ def create_options(runner, beam_options="", num_workers=None):
 
 
 def _check_dask_cluster(beam_options, options):
-    """Raises InputError unless the options, a dict, or Dask's configuration name a cluster.
-
-    Dask would start one in this process. It waits forever for a scheduler file that does not exist.
-    """
-    import dask
+    """Raises InputError if the options, a dict, name a cluster that cannot exist: Dask would wait for it forever."""
     from distributed.comm import get_address_host_port
 
-    address, path = options["address"], options["scheduler_file"]
+    path = options["scheduler_file"]
     if path and not os.path.exists(path):
         raise InputError(f"`beam_options`={beam_options}: {path}: does not exist")
-    if path or (not address and dask.config.get("scheduler-address", None)):
+    if options["address"]:
+        try:
+            port = get_address_host_port(options["address"])[1]
+            if not 0 < port < 1 << 16:
+                raise ValueError(f"there is no port {port}")
+        except ValueError as error:
+            raise InputError(f"`beam_options`={beam_options}: must be tcp://HOST:PORT: {error}") from error
+
+
+@contextlib.contextmanager
+def _start_dask_cluster(options):
+    """Starts a Dask cluster of this machine in a context if PipelineOptions choose Dask without naming a cluster.
+
+    Beam would leave it running until the process ends, without its directory.
+    """
+    settings = options.get_all_options()
+    is_needed = settings["runner"] == RUNNERS["dask"] and not (settings["address"] or settings["scheduler_file"])
+    if is_needed:
+        import dask
+        import distributed
+        from apache_beam.runners.dask.dask_runner import DaskOptions
+
+        is_needed = not dask.config.get("scheduler-address", None)
+    if not is_needed:
+        yield
         return
-    if not address:
-        raise InputError("`runner`=dask: requires a cluster; set `beam_options`=--dask_client_address=tcp://HOST:PORT, "
-                         "or `runner`=local to use this machine")
-    try:
-        port = get_address_host_port(address)[1]
-        if not 0 < port < 1 << 16:
-            raise ValueError(f"there is no port {port}")
-    except ValueError as error:
-        raise InputError(f"`beam_options`={beam_options}: must be tcp://HOST:PORT: {error}") from error
+    for name in ("distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    quiet = "import logging\nlogging.disable(logging.WARNING)\n"  # Of Apache Beam's imports, in workers.
+    with distributed.LocalCluster(n_workers=processor.count_cores(), threads_per_worker=1, dashboard_address=":0",
+                                  preload=[quiet]) as cluster:
+        options.view_as(DaskOptions).address = cluster.scheduler_address
+        try:
+            yield
+        finally:
+            with contextlib.suppress(ValueError):  # Beam has not created its client.
+                distributed.default_client().close()
 
 
 def _parse_options(options, beam_options):
@@ -153,12 +175,12 @@ def create_shards(plan, manifest, options):
       OSError: If a file cannot be read or written.
     """
     made_from = plan.describe()
-    pipeline = beam.Pipeline(options=options)
-    _ = (pipeline
-         | "MissingShards" >> beam.Create(manifest.missing)
-         | "SpreadOverWorkers" >> beam.Reshuffle()
-         | "CreateShards" >> beam.ParDo(CreateShard(plan, made_from)))
-    with _reraise_worker_errors():
+    with _start_dask_cluster(options), _reraise_worker_errors():
+        pipeline = beam.Pipeline(options=options)
+        _ = (pipeline
+             | "MissingShards" >> beam.Create(manifest.missing)
+             | "SpreadOverWorkers" >> beam.Reshuffle()
+             | "CreateShards" >> beam.ParDo(CreateShard(plan, made_from)))
         pipeline.run().wait_until_finish()
     manifest = Manifest(manifest.path, plan.kind, made_from, plan.shard_files)
     manifest.collect_notes()

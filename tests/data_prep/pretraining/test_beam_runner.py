@@ -114,12 +114,6 @@ def test_options(runner, beam_options, expected):
     assert {name: options[name] for name in expected} == expected
 
 
-def test_an_address_from_the_configuration_of_dask():
-    dask = pytest.importorskip("dask")
-    with dask.config.set({"scheduler-address": "tcp://host:8786"}):
-        assert beam_runner.create_options("dask").get_all_options()["address"] is None
-
-
 @pytest.mark.parametrize(("settings", "files", "message"), [
     ({"runner": "direct", "beam_options": "--jobname=x"}, [], "=--jobname=x: Apache Beam has no option --jobname"),
     ({"runner": "direct", "beam_options": "--job_name='x"}, [], "`beam_options`=--job_name='x: No closing quotation"),
@@ -129,7 +123,6 @@ def test_an_address_from_the_configuration_of_dask():
      "`beam_options`=--project=some-project: .*Missing GCS path option: temp_location"),
     ({"runner": "dask", "beam_options": "--dask_npartitions=x"}, [], "argument --dask_npartitions: invalid int value"),
     ({"runner": "dask"}, ["text.txt"], "`runner`=dask: text.txt: must be an absolute path"),
-    ({"runner": "dask"}, [], "`runner`=dask: requires a cluster; set `beam_options`=--dask_client_address=tcp://HOST:PO"),
     *(({"runner": "dask", "beam_options": f"--dask_client_address={address}"}, [],
        f"`beam_options`=--dask_client_address={address}: must be tcp://HOST:PORT: {reason}")
       for address, reason in (("nonsense://x", "unknown address scheme 'nonsense'"), ("x", "missing port number"),
