@@ -22,6 +22,7 @@ import socket
 import sys
 import tempfile
 import types
+import warnings
 from multiprocessing import reduction
 
 # Modules that the scripts import.
@@ -43,6 +44,8 @@ def main():
     atexit.register(leave)  # The first registered function is called last.
     listener = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Python 3.12 and later count the idle threads of libraries, such as NumPy's.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     for name in (*PRELOADED, *find_modules()):
         importlib.import_module(name)
     sys.modules["bert_tf.tokenization.wordpiece"].make_tables(lower_case=True)
