@@ -91,31 +91,24 @@ def to_texts(name, values, rank=1, is_ragged=False):
     Args:
       name: str. Name of the input, for error messages.
       values: str or bytes in lists or arrays.
-      rank: int. Required number of dimensions, 1 or 2.
+      rank: int. Required number of dimensions.
       is_ragged: bool. Whether rows can have different lengths.
 
     Raises:
       InputError: If the rank is wrong, if rows are empty or have different lengths, or if a value is not a text.
     """
-    _check_list(values, f"`{name}` must be a list of {'lists of ' * (rank - 1)}texts")
-    if rank == 1:
-        return [_to_text(name, value) for value in values]
-    for row in values:
-        _check_list(row, f"`{name}` must contain a list of texts for each example")
-    rows = [[_to_text(name, value) for value in row] for row in values]
-    if not all(rows):
-        raise InputError(f"`{name}` must contain at least one text for each example")
-    if len(set(map(len, rows))) > 1 and not is_ragged:
-        raise InputError(f"`{name}` must contain the same number of texts for each example")
-    return rows
-
-
-def _check_list(values, requirement):
-    """Raises InputError unless `values` is a list, or another ordered container, such as an array."""
     if getattr(values, "shape", None) == ():
-        raise InputError(f"{requirement}, not a scalar")
+        raise InputError(f"`{name}` must be a list of texts, not a scalar")
     if isinstance(values, str | bytes | Mapping | Set) or not hasattr(values, "__len__"):
-        raise InputError(f"{requirement}, not {type(values).__name__}")
+        raise InputError(f"`{name}` must be a list of texts, not {type(values).__name__}")
+    if rank > 1:
+        rows = [to_texts(name, row, rank - 1) for row in values]
+        if not all(rows):
+            raise InputError(f"`{name}` must contain at least one text in each row")
+        if len(set(map(len, rows))) > 1 and not is_ragged:
+            raise InputError(f"`{name}` must contain the same number of texts in each row")
+        return rows
+    return [_to_text(name, value) for value in values]
 
 
 def _to_text(name, value):

@@ -150,7 +150,7 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
 
 
 def test_choices_must_exist(loaded):
-    with pytest.raises(InputError, match="`choices` must contain at least one text for each example"):
+    with pytest.raises(InputError, match="`choices` must contain at least one text in each row"):
         loaded["choice"](text_a=["a"], choices=[[]])
 
 

@@ -111,7 +111,7 @@ def test_invalid_requests(load, kind):
         with pytest.raises(InputError, match="`text_b` must contain as many examples as `text_a`"):
             call(text_a=["a"], text_b=[])
     for call in (load("choice", kind), load("choice", kind).rows):
-        with pytest.raises(InputError, match="`choices` must contain at least one text for each example"):
+        with pytest.raises(InputError, match="`choices` must contain at least one text in each row"):
             call(text_a=["a"], choices=[[]])
 
 

@@ -28,11 +28,11 @@ def test_texts_of_wrong_types(values, problem):
 
 
 @pytest.mark.parametrize(("values", "problem"), [
-    ("a", "must be a list of lists of texts, not str"),
-    (["a"], "must contain a list of texts for each example, not str"),
-    (np.array(["a"]), "must contain a list of texts for each example, not a scalar"),
-    ([[]], "must contain at least one text for each example"),
-    (np.zeros([1, 0], object), "must contain at least one text for each example"),
+    ("a", "must be a list of texts, not str"),
+    (["a"], "must be a list of texts, not str"),
+    (np.array(["a"]), "must be a list of texts, not a scalar"),
+    ([[]], "must contain at least one text in each row"),
+    (np.zeros([1, 0], object), "must contain at least one text in each row"),
     ([["a", None]], "must contain texts, not NoneType"),
 ])
 @pytest.mark.parametrize("is_ragged", [False, True])
@@ -46,5 +46,5 @@ def test_valid_requests():
     request = {"text_a": np.array(["a", "b"], object), "choices": [["c"], ["d", "e"]]}
     assert check_request("multiple_choice", CHOICES, request, is_ragged=True) == {
         "text_a": ["a", "b"], "choices": [["c"], ["d", "e"]]}
-    with pytest.raises(InputError, match="`choices` must contain the same number of texts for each example"):
+    with pytest.raises(InputError, match="`choices` must contain the same number of texts in each row"):
         check_request("multiple_choice", CHOICES, request)
