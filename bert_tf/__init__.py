@@ -27,8 +27,7 @@ def load(path, *, kind=None, task=None, bert_config_file=None, vocab_file=None, 
       do_lower_case: bool. Whether to lowercase texts.
       strip_accents: bool. Whether to strip accents.
       max_seq_length: int. Maximum number of tokens of an input, including [CLS] and [SEP]. Defaults to the length in
-        task.json; without one, 128 for a pre-trained or fine-tuned task, and all positions of the model for an
-        encoder.
+        task.json; without one, to all positions of the model for an encoder or a masked LM, otherwise to 128.
       pairs: bool. Whether an example has two texts, for classifiers, encoders, and masked LMs.
       labels_file: str or os.PathLike. File of label names, one per line, in the order of their IDs.
       multi_label: bool. Whether a text can have several labels of a classifier.

@@ -6,8 +6,9 @@ Features are a dict:
   input_mask: int32 [B, S], 1 at tokens and 0 at padding.
   segment_ids: int32 [B, S], 0 in the first text and 1 in the second; below the config's type_vocab_size.
 
-Eager calls raise an InputError for IDs out of range. Graphs do not check them, to save the time: the embedding of such a
-segment ID is zero, and TensorFlow looks up another input ID as zero on a GPU or as a one-hot matrix, and fails on a CPU.
+Eager calls raise an InputError for IDs out of range. Graphs do not check them, to save the time: such a segment ID has
+the embedding zero, and so has an input ID on a GPU, or if words are looked up by one-hot matrices. On a CPU, the lookup
+of such an input ID fails.
 
 A row may contain several sequences (a packed row). The features then also have
 
@@ -245,7 +246,6 @@ class BertEncoder(FeatureModel):
         if sequence_length is not None and sequence_length > longest:
             raise InputError(f"the sequence length, {sequence_length}, is greater than max_position_embeddings, "
                              f"{longest}")
-
 
     def _check_ids(self, features):
         for name, limit in (("input_ids", self.config.vocab_size), ("segment_ids", self.config.type_vocab_size)):

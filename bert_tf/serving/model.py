@@ -124,14 +124,13 @@ class LoadedModel(abc.ABC):
     def _rename_inputs(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""
         general = dict(zip(GENERAL_NAMES, self.inputs, strict=False))
-        renamed = {}
-        for name, values in texts.items():
+        sources = {}
+        for name in texts:
             own_name = name if name in self._ranks else general.get(name, name)
-            if own_name in renamed:
-                first = next(other for other in texts if other in (own_name, *GENERAL_NAMES))
-                raise InputError(f"`{first}` and `{name}` are the same input; set only one of them")
-            renamed[own_name] = values
-        return renamed
+            if own_name in sources:
+                raise InputError(f"`{sources[own_name]}` and `{name}` are the same input; set only one of them")
+            sources[own_name] = name
+        return {own_name: texts[name] for own_name, name in sources.items()}
 
 
 def average_tokens(sequence_output, input_mask):

@@ -104,8 +104,8 @@ FEATURES = ("input_ids", "input_mask", "segment_ids")
     ({name: keras.Input([2], dtype="int32", name=name) for name in FEATURES}, "has tensors of Keras 3"),
 ])
 def test_other_features(make, invalid, found):
-    message = ("^`features` must be a dict of input_ids, input_mask, segment_ids, tensors of TensorFlow or of tf_keras, "
-               f"but {found}$")
+    message = ("^`features` must be a dict of input_ids, input_mask, segment_ids, tensors of TensorFlow or of "
+               f"tf_keras, but {found}$")
     with pytest.raises(InputError, match=message):
         make(CONFIG)(invalid)
 

@@ -1,4 +1,4 @@
-"""Contexts as in SQuAD, in graph ops: tokens of words and their sources, and the window with the most context around each token.
+"""Contexts as in SQuAD, in graph ops: tokens and their sources, and the window with the most context of each token.
 
 Legend: B contexts, P all their tokens, W all their windows.
 """

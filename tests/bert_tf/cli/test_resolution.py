@@ -215,7 +215,7 @@ def test_the_length_of_a_served_model_defaults_to_its_positions(bert):
     resolved = resolve_completely(settings)
     assert (resolved.card.max_seq_length, resolved.tokenizer.max_seq_length) == (13, 13)
     assert resolve_completely(settings, max_seq_length=9).card.max_seq_length == 9
-    with pytest.raises(InputError, match=r"^`max_seq_length`=14: must be at most 13 \(max_position_embeddings of bert/c"):
+    with pytest.raises(InputError, match=r"^`max_seq_length`=14: must be at most 13 \(max_position_embeddings of b"):
         resolve_completely(settings, max_seq_length=14)
     (bert / "config.json").write_text(json.dumps(
         dataclasses.replace(SMALL, max_position_embeddings=300).to_dict() | {"model_type": "bert"}))

@@ -214,7 +214,7 @@ def test_invalid_options(get_path, name, kind, options, message):
 
 @pytest.mark.parametrize("path", ["", None, 0, {}, b"tagger"])
 def test_invalid_paths(path):
-    with pytest.raises(InputError, match="^`path`=.*: must be the path of a model$"):
+    with pytest.raises(InputError, match=r"^`path`=.*: must be the path of a model$"):
         bert_tf.load(path)
 
 

@@ -37,7 +37,7 @@ def test_two_names_of_an_input():
     for call in (ToyModel(), ToyModel().rows):
         for names in (("text", "text_a"), ("text_a", "text")):
             with pytest.raises(InputError, match="^`{}` and `{}` are the same input; set only one".format(*names)):
-                call(**dict.fromkeys(names, ["a"]))
+                call(**{name: ["a"] for name in names})
 
 
 @pytest.mark.parametrize("batch_size", [0, "2", None, 2.0])

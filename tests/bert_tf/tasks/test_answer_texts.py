@@ -48,5 +48,6 @@ def test_all_spans_of_a_context(tokenizers):
     plain = span_labeler.split(tokenizers[1], context)
     first, last = np.triu_indices(len(plain.ids))
     found = question_windows.span_texts(pieces, tf.zeros([len(first)], tf.int64), tf.constant(first), tf.constant(last))
-    assert [(text.decode(), start, end) for text, start, end in zip(*(each.numpy() for each in found), strict=True)] == [
+    spans = zip(*(each.numpy() for each in found), strict=True)
+    assert [(text.decode(), start, end) for text, start, end in spans] == [
         plain.span_text(*span) for span in zip(first, last, strict=True)]
