@@ -46,8 +46,8 @@ from bert_tf.saved_objects import OURS, SavedLayer, to_object, to_plain
 FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
-class FeatureModel(SavedLayer, tf_keras.Model):
-    """A model that is called with a dict of features."""
+class FeatureCheck:
+    """A base class of models that are called with a dict of features, which it checks."""
 
     def __call__(self, features, *args, **kwargs):
         if type(self).__module__.startswith(OURS):  # A user's subclass can have other inputs.
@@ -55,7 +55,7 @@ class FeatureModel(SavedLayer, tf_keras.Model):
         return super().__call__(features, *args, **kwargs)
 
 
-class BertEncoder(FeatureModel):
+class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
     """Embeddings, L Transformer layers, and the pooler (the original's `BertModel`).
 
     `bert_tf.fast.FastEncoder` computes the same faster.
