@@ -2,9 +2,13 @@
 
 Features are a dict:
 
-  input_ids: int32 [B, S], WordPiece IDs.
+  input_ids: int32 [B, S], WordPiece IDs, below the config's vocab_size.
   input_mask: int32 [B, S], 1 at tokens and 0 at padding.
-  segment_ids: int32 [B, S], 0 in the first text and 1 in the second.
+  segment_ids: int32 [B, S], 0 in the first text and 1 in the second; below the config's type_vocab_size.
+
+Eager calls raise an InputError for IDs out of range. Graphs do not check them, to save the time: such a segment ID has
+the embedding zero, and so has an input ID on a GPU, or if words are looked up by one-hot matrices. On a CPU, the lookup
+of such an input ID fails.
 
 A row may contain several sequences (a packed row). The features then also have
 
@@ -18,6 +22,8 @@ With causal attention, a token attends only to itself and earlier tokens. Only t
 Variables have the same names as in the original, so that checkpoints can be matched by name.
 Shape legend: B batch, S sequence, T tokens, H hidden, N heads, P positions, L layers.
 """
+
+from collections.abc import Mapping
 
 import tensorflow as tf
 import tf_keras
@@ -35,10 +41,21 @@ from bert_tf.layers import (
     causal_attention_bias,
     packed_attention_bias,
 )
-from bert_tf.saved_objects import SavedLayer, to_object, to_plain
+from bert_tf.saved_objects import OURS, SavedLayer, to_object, to_plain
+
+FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
-class BertEncoder(SavedLayer, tf_keras.Model):
+class FeatureCheck:
+    """A base class of models that are called with a dict of features, which it checks."""
+
+    def __call__(self, features, *args, **kwargs):
+        if type(self).__module__.startswith(OURS):  # A user's subclass can have other inputs.
+            _check_features(features)
+        return super().__call__(features, *args, **kwargs)
+
+
+class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
     """Embeddings, L Transformer layers, and the pooler (the original's `BertModel`).
 
     `bert_tf.fast.FastEncoder` computes the same faster.
@@ -100,7 +117,7 @@ class BertEncoder(SavedLayer, tf_keras.Model):
           embedding_output [B, S, H]; encoder_outputs, L tensors [B, S, H].
 
         Raises:
-          InputError: If the sequence is longer than the position embeddings.
+          InputError: If the sequence is longer than the position embeddings; in eager mode, if IDs are out of range.
         """
         return self._encode(features, training)[0]
 
@@ -195,6 +212,8 @@ class BertEncoder(SavedLayer, tf_keras.Model):
           The embeddings [T, H]; the layers' outputs, L tensors [T, H]; L times AttentionMaps, or None if not observed.
         """
         self._check_length(features["input_ids"].shape[1])
+        if tf.executing_eagerly():
+            self._check_ids(features)
         bias = self._bias(features)
         embedding_seed, *layer_seeds = self._dropout_seeds(training)
         embedded = self.embeddings(features["input_ids"], features["segment_ids"], layout, dropout_seed=embedding_seed,
@@ -227,6 +246,27 @@ class BertEncoder(SavedLayer, tf_keras.Model):
         if sequence_length is not None and sequence_length > longest:
             raise InputError(f"the sequence length, {sequence_length}, is greater than max_position_embeddings, "
                              f"{longest}")
+
+    def _check_ids(self, features):
+        for name, limit in (("input_ids", self.config.vocab_size), ("segment_ids", self.config.type_vocab_size)):
+            ids = features[name]
+            invalid = tf.boolean_mask(ids, (ids < 0) | (ids >= limit)) if limit else ()
+            if len(invalid):
+                raise InputError(f"{name} must be from 0 to {limit - 1}, but contain {int(invalid[0])}")
+
+
+def _check_features(features):
+    """Raises InputError unless an argument is a dict of FEATURES that the layers of tf_keras accept."""
+    if not isinstance(features, Mapping):
+        found = f"is of type {type(features).__name__}"
+    elif any(name not in features for name in FEATURES):
+        found = f"has {', '.join(map(str, features))}"
+    elif any(type(features[name]).__module__.startswith("keras.") for name in FEATURES):
+        found = "has tensors of Keras 3"
+    else:
+        return
+    raise InputError(f"must be a dict of {', '.join(FEATURES)}, tensors of TensorFlow or of tf_keras, but {found}",
+                     "features")
 
 
 def _find_last(sequences, starts):

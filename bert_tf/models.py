@@ -7,7 +7,7 @@ of windows of a long text, R windows of all texts, L labels.
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.encoder import BertEncoder
+from bert_tf.encoder import BertEncoder, FeatureCheck
 from bert_tf.errors import InputError
 from bert_tf.layers import LSTM_SEEDS, BiLSTMHead, LinearHead, MaskedLMHead, SeededDropout
 from bert_tf.saved_objects import SavedLayer
@@ -18,7 +18,7 @@ __all__ = ["BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMulti
 POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segment_max}
 
 
-class _TaskModel(SavedLayer, tf_keras.Model):
+class _TaskModel(FeatureCheck, SavedLayer, tf_keras.Model):
     """Base class of an encoder with a task head.
 
     Args:

@@ -12,7 +12,7 @@ import os
 
 from bert_tf.cli import paths, places
 from bert_tf.cli.settings import format_condition, is_met
-from bert_tf.cli.task_resolution import check_run_vocabulary, resolve_task_metadata
+from bert_tf.cli.task_resolution import check_run_vocabulary, is_length_known, resolve_task_metadata
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
@@ -100,8 +100,14 @@ def resolve(settings, explicit, model_files, announce):
     places.check(settings, without=ignored)
     config_name = next((name for name, by in sources.items() if by == CONFIG), None)
     if config_name and not any(getattr(group, "config", None) for group in settings.groups()):
-        settings = settings.replace_values({
-            "config": read_config(settings.values()[config_name], settings.longest_sequence)})
+        config_file = settings.values()[config_name]
+        config = read_config(config_file)
+        settings = settings.replace_values({"config": config})
+        if card and not is_length_known(explicit, model_files):
+            settings = limit_length(settings, min(card.max_seq_length, config.max_position_embeddings))
+        default = next((field.default for field, _ in settings.fields() if field.name == "max_seq_length"), None)
+        _check_length(settings.longest_sequence, config, config_file, is_default=(
+            settings.longest_sequence == default and not is_length_known(explicit, model_files)))
     for group in settings.groups():
         group.check_files()
     _announce_vocabulary(settings, ignored, model_files, announce)
@@ -128,21 +134,31 @@ def get_value_sources(settings):
         not isinstance(field.metadata["required"], str) or is_met(field.metadata["required"], fields))}
 
 
-def read_config(bert_config_file, max_seq_length):
+def limit_length(settings, max_seq_length):
+    """Returns the resolved settings of a job that serves a model, with another maximum length of its inputs."""
+    card = dataclasses.replace(settings.card, max_seq_length=max_seq_length)
+    return settings.replace_values({"card": card, "max_seq_length": max_seq_length})
+
+
+def read_config(bert_config_file):
     """Returns the BertConfig of a file or a published size.
 
     Raises:
-      InputError: If the file does not exist, is not a config, or has fewer positions than `max_seq_length`.
+      InputError: If the file does not exist, or is not a config.
     """
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
-        config = BertConfig.from_name(bert_config_file)
-    else:
-        paths.check_file("bert_config_file", bert_config_file)
-        config = read_config_file(bert_config_file)
-    if max_seq_length > config.max_position_embeddings:
-        raise InputError(f"must be at most {config.max_position_embeddings} (max_position_embeddings of "
-                         f"{bert_config_file})", "max_seq_length", max_seq_length)
-    return config
+        return BertConfig.from_name(bert_config_file)
+    paths.check_file("bert_config_file", bert_config_file)
+    return read_config_file(bert_config_file)
+
+
+def _check_length(longest_sequence, config, bert_config_file, is_default):
+    """Raises InputError if a BertConfig has fewer positions than a sequence."""
+    limit = config.max_position_embeddings
+    if longest_sequence > limit:
+        problem = (f"the default is over the {limit} positions of {bert_config_file}; set it to at most {limit}"
+                   if is_default else f"must be at most {limit} (max_position_embeddings of {bert_config_file})")
+        raise InputError(problem, "max_seq_length", longest_sequence)
 
 
 def resolve_values(sources, explicit, model_files, announce):
@@ -232,7 +248,7 @@ class _Resolution:
         """Announces a difference between an explicit config and the one next to the checkpoint, if there is one."""
         if not existing:
             return
-        ours, theirs = (read_config(path, 1).to_dict() for path in (explicit, existing))
+        ours, theirs = (read_config(path).to_dict() for path in (explicit, existing))
         name = next((name for name in ours | theirs if ours.get(name) != theirs.get(name)), None)
         if name:
             ours, theirs = (values.get(name, LATER_DEFAULTS.get(name)) for values in (ours, theirs))

@@ -47,6 +47,12 @@ def resolve_task_metadata(settings, explicit, model_files):
     return TaskMetadata(**resolved | requested | {"kind": kind})
 
 
+def is_length_known(explicit, model_files):
+    """Returns whether a setting or task.json states the maximum length of a model's inputs; see `resolve`."""
+    metadata = next(iter(model_files.task_metadata.values()), None)
+    return "max_seq_length" in explicit or bool(metadata and "max_seq_length" not in metadata.unknown)
+
+
 def check_run_vocabulary(explicit, model_files):
     """Raises InputError if an explicit vocabulary differs from that of the run to which a checkpoint belongs."""
     (place, path), vocab_file = next(iter(model_files.places.items())), explicit.get("vocab_file")

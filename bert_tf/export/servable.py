@@ -165,6 +165,10 @@ def parse_rows(serialized):
 def _concrete(function, specs):
     """Returns the concrete function of `function(*tensors)` that takes tensors by the names of `specs`."""
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
+
     # With only autograph=False, AutoGraph would search the layers for code to convert, which takes seconds.
-    traced = tf.function(tf.autograph.experimental.do_not_convert(function), autograph=False)
-    return traced.get_concrete_function(*named)
+    @tf.autograph.experimental.do_not_convert
+    def check_and_call(*tensors):  # A request can have any shape, whatever its signature declares.
+        return function(*(tf.ensure_shape(tensor, spec.shape) for tensor, spec in zip(tensors, named, strict=True)))
+
+    return tf.function(check_and_call, autograph=False).get_concrete_function(*named)

@@ -42,18 +42,19 @@ class LoadedCheckpoint(LoadedModel):
         return call_signature(self._signature, texts, self._ranks)
 
     def _encode(self, texts):
-        return average_tokens(*(each.numpy() for each in self._sequence_output(tf.constant(texts, tf.string))))
+        *outputs, was_cut = (each.numpy() for each in self._sequence_output(tf.constant(texts, tf.string)))
+        return average_tokens(*outputs), was_cut
 
     @functools.cached_property
     def _sequence_output(self):
-        """Function of a batch of texts, string [B] -> float32 [B, S, H], int32 [B, S]."""
+        """Function of a batch of texts, string [B] -> float32 [B, S, H], input_mask int32 [B, S], was_cut bool [B]."""
         servable = self._servable
         encoder = getattr(servable.model, "encoder", servable.model)
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
         def sequence_output(texts):
-            features, _ = servable.pack(servable.tokenizer.tokenize(texts))
-            return tf.cast(encoder(features)["sequence_output"], tf.float32), features["input_mask"]
+            features, was_cut = servable.pack(servable.tokenizer.tokenize(texts))
+            return tf.cast(encoder(features)["sequence_output"], tf.float32), features["input_mask"], was_cut
 
         return tf.autograph.experimental.do_not_convert(sequence_output)
 

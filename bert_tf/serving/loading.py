@@ -1,32 +1,52 @@
 """Loads a model in any format. Imports TensorFlow only if it is required."""
 
 import os
+import typing
 import warnings
 
 from bert_tf import files
 from bert_tf.cli import resolution
-from bert_tf.errors import InputError
+from bert_tf.cli.task_resolution import is_length_known
+from bert_tf.errors import InputError, rename_argument
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.serving.exports import LITERT_SUFFIX, find_latest_version
 from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.settings import LoadSettings
+from bert_tf.tasks import KINDS
 
 
-def load(place, **options):
-    """See `bert_tf.load`."""
-    settings = LoadSettings(model=os.fspath(place))
-    options = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
-    if unknown := options.keys() - settings.values().keys():
-        raise InputError(f"unknown option {min(unknown)}; must be one of {', '.join(sorted(settings.values()))}")
-    for name, value in options.items():
-        default = settings.values()[name]
-        if isinstance(default, int | float) and (isinstance(default, bool) != isinstance(value, bool)
-                                                 or not isinstance(value, int | type(default))):
-            raise InputError(f"must be of type {type(default).__name__}", name, value)
+def load(path=None, **options):
+    """See `bert_tf.load`; `options` are only the values that are set."""
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise InputError("must be the path of a model", "path", path)
+    if "kind" in options:
+        if "task" in options:
+            raise InputError("cannot be combined with `kind`, which means the same; omit it", "task", options["task"])
+        with rename_argument(task="kind"):
+            return load(path, task=options.pop("kind"), **options)
+    settings = LoadSettings(model=os.fspath(path))
+    fields = {field.name: field for field, _ in settings.fields()}
+    options = {name: _check_option(fields[name], value) for name, value in options.items()}
     settings = settings.replace_values(options)
     model_files = ModelFiles(resolution.find_checkpoints(settings))
-    return open_model(resolution.resolve(settings, options, model_files, warnings.warn))
+    settings = resolution.resolve(settings, options, model_files, warnings.warn)
+    if settings.card and not (is_length_known(options, model_files) or KINDS[settings.card.kind].is_fine_tuned):
+        settings = resolution.limit_length(settings, settings.config.max_position_embeddings)
+    return open_model(settings)
+
+
+def _check_option(field, value):
+    """Returns the value of a setting, with a path as str; raises InputError if it has another type or is empty."""
+    required = next(iter(typing.get_args(field.type)), field.type)  # str of `str | None`
+    if required is str and isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if (not isinstance(value, int | float if required is float else required)
+            or (isinstance(value, bool) and required is not bool)):
+        raise InputError(f"must be of type {required.__name__}", field.name, value)
+    if value == "":
+        raise InputError("must not be empty; omit it to use its default", field.name, value)
+    return value
 
 
 def open_model(settings):

@@ -2,6 +2,8 @@
 
 import abc
 import itertools
+import numbers
+import warnings
 
 import numpy as np
 
@@ -26,6 +28,7 @@ class LoadedModel(abc.ABC):
     """
 
     labels = None
+    _has_warned = False  # about truncated texts
 
     def __init__(self, kind, place, *, pairs=False, limit=None):
         """Creates the part that all formats share.
@@ -83,6 +86,8 @@ class LoadedModel(abc.ABC):
     def encode(self, texts, batch_size=32):
         """Computes embeddings: the mean of the last layer's outputs over all tokens, including [CLS] and [SEP].
 
+        Longer texts than the model's limit are truncated. The first call with such texts warns about them.
+
         Args:
           texts: List of N str.
           batch_size: int.
@@ -94,11 +99,17 @@ class LoadedModel(abc.ABC):
           InputError: If this is an export of a task, which does not contain its encoder's outputs.
         """
         texts = to_texts("texts", texts)
-        vectors = [None] * len(texts)
+        vectors, num_cut = [None] * len(texts), 0
         for batch in _batches(sorted(range(len(texts)), key=lambda place: len(texts[place])), batch_size):
-            for place, vector in zip(batch, self._encode([texts[place] for place in batch]), strict=True):
+            batch_vectors, was_cut = self._encode([texts[place] for place in batch])
+            num_cut += np.count_nonzero(was_cut)
+            for place, vector in zip(batch, batch_vectors, strict=True):
                 vectors[place] = vector
-        return np.array(vectors, np.float32) if vectors else self._encode([])
+        if num_cut and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(f"note: {self.place}: truncated {num_cut} of {len(texts)} texts to the model's limit"
+                          + (f", {self.limit} tokens (`max_seq_length`)" if self.limit else ""), stacklevel=2)
+        return np.array(vectors, np.float32) if vectors else self._encode([])[0]
 
     def _compute(self, texts):
         """Calls `_answer`; raises InputError for a number that is not finite."""
@@ -114,22 +125,28 @@ class LoadedModel(abc.ABC):
         """Computes the response for a dict of `inputs` -> nested lists of str, all of the same size; see `__call__`."""
 
     def _encode(self, texts):
-        """Returns the embeddings of a batch, list of str; see `encode`."""
+        """Returns the embeddings of a batch, list of str, see `encode`, and was_cut, bool [B]."""
         if self.kind != Encoder.name or self._ranks != TEXT:
             raise InputError(f"{self.place}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
                              "text embeddings; load its checkpoint")
         answer = self._compute({"text": texts})
-        return average_tokens(answer["sequence_output"], answer["input_mask"])
+        return average_tokens(answer["sequence_output"], answer["input_mask"]), answer["was_cut"]
 
     def _rename_inputs(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""
         general = dict(zip(GENERAL_NAMES, self.inputs, strict=False))
-        return {name if name in self._ranks else general.get(name, name): values for name, values in texts.items()}
+        sources = {}
+        for name in texts:
+            own_name = name if name in self._ranks else general.get(name, name)
+            if own_name in sources:
+                raise InputError(f"`{sources[own_name]}` and `{name}` are the same input; set only one of them")
+            sources[own_name] = name
+        return {own_name: texts[name] for own_name, name in sources.items()}
 
 
 def _batches(places, batch_size):
-    if batch_size < 1:
-        raise InputError("must be at least 1", "batch_size", batch_size)
+    if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
+        raise InputError("must be an integer of at least 1", "batch_size", batch_size)
     return (places[start : start + batch_size] for start in range(0, len(places), batch_size))
 
 

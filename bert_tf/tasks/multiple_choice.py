@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from bert_tf.errors import InputError
 from bert_tf.tasks import numbers
 from bert_tf.tasks.base import Kind
 from bert_tf.tokenization.rows import pack, were_cut
@@ -25,8 +24,6 @@ class MultipleChoice(Kind):
     def answer(self, card, tokenizer, buckets, *texts):
         texts, choices = texts
         num_choices = len(choices[0]) if choices else 1
-        if not num_choices:
-            raise InputError("`choices` must contain at least one text in each row")
         rows = [pack(tokenizer, first, tokenizer.ids(choice), card.max_seq_length)
                 for first, each in zip(map(tokenizer.ids, texts), choices, strict=True) for choice in each]
         logits = numbers.stack([output["logits"] for output in buckets.run(rows)], [1]).reshape([-1, num_choices])

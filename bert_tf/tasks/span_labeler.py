@@ -20,7 +20,6 @@ from bert_tf.tasks.span_decoding import (
     split_into_windows,
 )
 from bert_tf.tokenization.rows import encode_strings, pack
-from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
 
 # Word separators of the original's `read_squad_examples`.
 _SEPARATORS = re.compile("[ \t\r\n\u202f]+")
@@ -37,27 +36,16 @@ class Context(NamedTuple):
     Attributes:
       text: str.
       ids, starts, ends: Lists. ID and span of each token.
-      words: List. Number of the word of each token.
-      word_spans: List of (start, end) of each word.
-      odd_words: int array [words + 1]. Number of previous words whose characters differ from those of their tokens.
-      unknown: int array [tokens + 1]. Number of previous tokens that are [UNK].
     """
 
     text: str
     ids: list
     starts: list
     ends: list
-    words: list
-    word_spans: list
-    odd_words: np.ndarray
-    unknown: np.ndarray
 
     def span_text(self, first, last):
         """Extracts the text of tokens `first` to `last`, as in `question_windows.span_texts`: (text, start, end)."""
-        first_word, last_word = self.words[first], self.words[last]
         start, end = self.starts[first], self.ends[last]
-        if self.unknown[last + 1] > self.unknown[first] or self.odd_words[last_word + 1] > self.odd_words[first_word]:
-            start, end = self.word_spans[first_word][0], self.word_spans[last_word][1]
         return _SEPARATORS.sub(" ", self.text[start:end]), start, end
 
 
@@ -140,23 +128,13 @@ def normalize(text):
 @functools.lru_cache(_CACHED_CONTEXTS)
 def split(tokenizer, text):
     """Tokenizes a context word by word, as in the original; PlainTokenizer, str -> Context."""
-    ids, starts, ends, words, spans, odd = [], [], [], [], [], []
-    for number, match in enumerate(_WORD.finditer(text)):
-        begin, word = match.start(), match[0]
-        word_ids, word_starts, word_ends = tokenizer.ids_and_spans(word)
+    ids, starts, ends = [], [], []
+    for match in _WORD.finditer(text):
+        word_ids, word_starts, word_ends = tokenizer.ids_and_spans(match[0])
         ids += word_ids
-        starts += [begin + start for start in word_starts]
-        ends += [begin + end for end in word_ends]
-        words += [number] * len(word_ids)
-        spans.append(match.span())
-        characters = sum(len(tokenizer.vocabulary[id_].removeprefix(SUFFIX_INDICATOR)) for id_ in word_ids)
-        odd.append(tokenizer.unk_id not in word_ids and characters != len(word))
-    return Context(text, ids, starts, ends, words, spans, _count_before(odd),
-                   _count_before([id_ == tokenizer.unk_id for id_ in ids]))
-
-
-def _count_before(flags):
-    return np.cumsum([0, *flags])
+        starts += [match.start() + start for start in word_starts]
+        ends += [match.start() + end for end in word_ends]
+    return Context(text, ids, starts, ends)
 
 
 def _answer(card, context, windows, rows, outputs):

@@ -1,6 +1,7 @@
 """Texts as Python strings, and rows of IDs, in plain Python: equivalent to `model_inputs.pack` in a graph."""
 
 import itertools
+from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -115,12 +116,16 @@ def to_texts(name, values, rank=1, is_ragged=False):
       is_ragged: bool. Whether rows can have different lengths.
 
     Raises:
-      InputError: If the rank is wrong, rows have different lengths, or a value is not a text.
+      InputError: If the rank is wrong, if rows are empty or have different lengths, or if a value is not a text.
     """
-    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+    if getattr(values, "shape", None) == ():
+        raise InputError(f"`{name}` must be a list of texts, not a scalar")
+    if isinstance(values, str | bytes | Mapping | Set) or not hasattr(values, "__len__"):
         raise InputError(f"`{name}` must be a list of texts, not {type(values).__name__}")
     if rank > 1:
         rows = [to_texts(name, row, rank - 1) for row in values]
+        if not all(rows):
+            raise InputError(f"`{name}` must contain at least one text in each row")
         if len(set(map(len, rows))) > 1 and not is_ragged:
             raise InputError(f"`{name}` must contain the same number of texts in each row")
         return rows

@@ -193,9 +193,10 @@ class BertTokenizer(tf.Module):
 
 def _to_texts(texts):
     texts = tf.convert_to_tensor(texts, tf.string)
-    if texts.shape.rank != 1:
+    if texts.shape.rank not in (None, 1):
         raise InputError(f"texts must be a vector of strings, but have the shape {texts.shape}")
-    return texts
+    # A graph can be called with any shape, whatever it declares; a scalar would end the process in a kernel.
+    return texts if tf.executing_eagerly() else tf.ensure_shape(texts, [None])
 
 
 def _to_ids(ids):

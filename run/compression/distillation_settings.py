@@ -106,7 +106,7 @@ class GeneralSettings(PretrainingSettings):
 
     def add_file_values(self):
         """See Settings. Also raises InputError for an invalid student."""
-        settings, teacher = super().add_file_values(), read_config(self.model.bert_config_file, 1)
+        settings, teacher = super().add_file_values(), read_config(self.model.bert_config_file)
         return dataclasses.replace(settings, teacher_config=teacher,
                                    model=build_student_settings(self.student, teacher))
 
@@ -135,7 +135,7 @@ def read_teacher(path, bert_config_file):
         reason = f"its {metadata.source} says {metadata.kind}" if metadata else (
             f"its directory has no {task_metadata.TASK_FILE}")
         raise InputError(f"is not a fine-tuned model: {reason}", "teacher", path)
-    return Teacher(path, metadata, read_config(bert_config_file, 1)), started_with
+    return Teacher(path, metadata, read_config(bert_config_file)), started_with
 
 
 def build_student_settings(student, teacher, vocab_file=None):
@@ -157,7 +157,7 @@ def build_student_settings(student, teacher, vocab_file=None):
         return ModelSettings(init_checkpoint=student.teacher, config=student_config(teacher, student.student_layers))
     if student.student_config_file:
         with rename_argument(bert_config_file="student_config_file"):
-            return ModelSettings(student.student_config_file, config=read_config(student.student_config_file, 1))
+            return ModelSettings(student.student_config_file, config=read_config(student.student_config_file))
     path = student.student_checkpoint
     student_files = ModelFiles({"student_checkpoint": path})
     student_files.check_loadable()
@@ -166,7 +166,7 @@ def build_student_settings(student, teacher, vocab_file=None):
     if vocab_file and files.read_bytes(existing["vocab_file"]) != files.read_bytes(vocab_file):
         raise InputError(f"its vocabulary differs from the vocabulary of `teacher`={student.teacher}",
                          "student_checkpoint", path)
-    return ModelSettings(existing["bert_config_file"], path, config=read_config(existing["bert_config_file"], 1))
+    return ModelSettings(existing["bert_config_file"], path, config=read_config(existing["bert_config_file"]))
 
 
 def check_sizes(losses, config, teacher, max_seq_length=1):

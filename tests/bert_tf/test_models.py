@@ -3,15 +3,18 @@
 import dataclasses
 import json
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints.tf1 import original_names
+from bert_tf.errors import InputError
 from bert_tf.layers import LayerNorm, Projection, SeededDropout, WeightInitializer, attention_bias
 from tests.bert_tf import keras_cases
 from tests.bert_tf.keras_cases import CONFIG, LABELS, B, H, L, P, S, V
+from tests.encoders import make_encoder
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +67,47 @@ def test_a_sequence_longer_than_the_position_embeddings(features):
     too_long = {name: tf.ones([B, 14], tf.int32) for name in features}
     with pytest.raises(ValueError, match="the sequence length, 14, is greater than max_position_embeddings, 13"):
         models.BertEncoder(CONFIG)(too_long)
+
+
+@pytest.mark.parametrize("options", [{}, {"remove_padding": True, "last_where_read": True}, {"one_hot": True}])
+@pytest.mark.parametrize(("name", "value", "message"), [
+    ("segment_ids", CONFIG.type_vocab_size, "segment_ids must be from 0 to 7, but contain 8"),
+    ("segment_ids", -1, "segment_ids must be from 0 to 7, but contain -1"),
+    ("input_ids", V, f"input_ids must be from 0 to {V - 1}, but contain {V}"),
+    ("input_ids", -1, f"input_ids must be from 0 to {V - 1}, but contain -1"),
+])
+def test_eager_calls_check_ids(features, options, name, value, message):
+    invalid = features[name].numpy()
+    invalid[1, 2] = value
+    encoder = make_encoder(CONFIG, **options)
+    for model in (encoder, models.BertClassifier(encoder, LABELS), models.BertSpanLabeler(encoder)):
+        model(features)
+        with pytest.raises(InputError, match=message):
+            model({**features, name: tf.constant(invalid)})
+
+
+def test_a_model_without_segments_ignores_their_ids(features):
+    encoder = models.BertEncoder(dataclasses.replace(CONFIG, type_vocab_size=0))
+    encoder({**features, "segment_ids": features["segment_ids"] + 7})
+
+
+FEATURES = ("input_ids", "input_mask", "segment_ids")
+
+
+@pytest.mark.parametrize("make", [
+    models.BertEncoder, models.BertPretrainer, lambda config: models.BertClassifier(config, LABELS),
+    models.BertMultipleChoice, lambda config: models.BertLongTextClassifier(config, LABELS)])
+@pytest.mark.parametrize(("invalid", "found"), [
+    ({name: tf.ones([1, 2], tf.int32) for name in FEATURES[:2]}, "has input_ids, input_mask"),
+    ({name: tf.ones([1, 2], tf.int32) for name in ("input_ids", "attention_mask")}, "has input_ids, attention_mask"),
+    (tf.ones([1, 2], tf.int32), "is of type EagerTensor"),
+    ({name: keras.Input([2], dtype="int32", name=name) for name in FEATURES}, "has tensors of Keras 3"),
+])
+def test_other_features(make, invalid, found):
+    message = ("^`features` must be a dict of input_ids, input_mask, segment_ids, tensors of TensorFlow or of "
+               f"tf_keras, but {found}$")
+    with pytest.raises(InputError, match=message):
+        make(CONFIG)(invalid)
 
 
 @pytest.mark.parametrize(("kind", "make"), [

@@ -42,6 +42,7 @@ class ServedMultipleChoice(Servable):
 
     def answer(self, features):
         shape = tf.shape(features["input_ids"])  # [B, C, S]
+        features = after([check(shape[1] > 0, "each example must contain at least one choice")], features)
         if not self.static_length:
             flat = trim_padding({name: tf.reshape(features[name], [-1, shape[2]]) for name in FEATURES})
             features = {name: tf.reshape(value, [shape[0], shape[1], tf.shape(value)[1]])

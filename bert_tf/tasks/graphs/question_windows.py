@@ -1,6 +1,6 @@
-"""Contexts as in SQuAD, in graph ops: words and their tokens, and the window with the most context around each token.
+"""Contexts as in SQuAD, in graph ops: tokens and their sources, and the window with the most context of each token.
 
-Legend: B contexts, N all their words, P all their tokens, W all their windows.
+Legend: B contexts, P all their tokens, W all their windows.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
-from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
 
 # Word separators of the original's `read_squad_examples`; each is replaced by the same number of space bytes.
 _WORD_SEPARATORS = (("[\t\r\n]", " "), ("\u202f", "   "))
@@ -22,21 +21,12 @@ class Pieces(NamedTuple):
       texts: string [B]. Contexts without invalid UTF-8 bytes.
       ids: RaggedTensor int32 [B, (tokens)].
       byte_starts, byte_ends: [P]. Half-open span of each token in its text.
-      words: [P]. Number of the word of each token, counted over all contexts.
-      word_starts, word_ends: [N]. Byte spans of the words.
-      odd_words: [N + 1]. Number of previous words whose characters differ from those of their tokens.
-      unknown_pieces: [P + 1]. Number of previous tokens that are [UNK].
     """
 
     texts: tf.Tensor
     ids: tf.RaggedTensor
     byte_starts: tf.Tensor
     byte_ends: tf.Tensor
-    words: tf.Tensor
-    word_starts: tf.Tensor
-    word_ends: tf.Tensor
-    odd_words: tf.Tensor
-    unknown_pieces: tf.Tensor
 
 
 def split(tokenizer, texts):
@@ -52,35 +42,18 @@ def split(tokenizer, texts):
     ends -= tf.gather(before, ragged.row_numbers(parts))
     is_word = lengths > 0
     words = ragged.select(parts, is_word)
-    word_starts = tf.boolean_mask(ends - lengths, is_word)
     tokens = tokenizer.tokenize_with_offsets(words.values)
-    word = ragged.row_numbers(tokens.ids)
-    return Pieces(
-        texts, ragged.merge_dimensions(words, tokens.ids),
-        tf.gather(word_starts, word) + tf.cast(tokens.byte_starts.values, tf.int64),
-        tf.gather(word_starts, word) + tf.cast(tokens.byte_ends.values, tf.int64),
-        word, word_starts, word_starts + tf.cast(tf.strings.length(words.values), tf.int64),
-        _count_before(_is_odd(tokenizer, words.values, tokens.ids)),
-        _count_before(tokens.ids.values == tokenizer.unk_id))
-
-
-def _is_odd(tokenizer, words, ids):
-    """Returns bool [N], whether a word's tokens have a different number of characters, for example without accents."""
-    widths = tf.constant([len(piece.removeprefix(SUFFIX_INDICATOR)) for piece in tokenizer.vocabulary], tf.int64)
-    characters = ragged.sum_rows(ids.with_values(tf.gather(widths, ids.values)))
-    is_known = ragged.sum_rows(ids.with_values(tf.cast(ids.values == tokenizer.unk_id, tf.int64))) == 0
-    return is_known & (characters != tf.cast(tf.strings.length(words, "UTF8_CHAR"), tf.int64))
-
-
-def _count_before(flags):
-    return tf.concat([[0], tf.cumsum(tf.cast(flags, tf.int64))], 0)
+    word_starts = tf.gather(tf.boolean_mask(ends - lengths, is_word), ragged.row_numbers(tokens.ids))
+    return Pieces(texts, ragged.merge_dimensions(words, tokens.ids),
+                  *(word_starts + tf.cast(each.values, tf.int64) for each in (tokens.byte_starts, tokens.byte_ends)))
 
 
 def span_texts(pieces, rows, first, last):
-    """Extracts the text of token spans, as in the original's `get_final_text`.
+    """Extracts the source text of token spans, with any white space between words as one space.
 
-    That is the source text of the tokens, with any white space between words as one space. If characters and tokens do
-    not correspond one to one, or a token is [UNK], it is the complete words.
+    The original's `get_final_text`, which writes the prediction files, does not know the sources. It searches for the
+    tokens, and returns complete words, up to the next white space, if a token is [UNK] or has other characters than
+    the text.
 
     Args:
       pieces: `Pieces`.
@@ -90,13 +63,7 @@ def span_texts(pieces, rows, first, last):
     Returns:
       Tuple `(texts, starts, ends)`: string [A]; int32 [A], the half-open span in the context, in characters.
     """
-    def some_in(counts, first, last):
-        return tf.gather(counts, last + 1) > tf.gather(counts, first)
-
-    first_word, last_word = tf.gather(pieces.words, first), tf.gather(pieces.words, last)
-    by_words = some_in(pieces.unknown_pieces, first, last) | some_in(pieces.odd_words, first_word, last_word)
-    starts = tf.where(by_words, tf.gather(pieces.word_starts, first_word), tf.gather(pieces.byte_starts, first))
-    ends = tf.where(by_words, tf.gather(pieces.word_ends, last_word), tf.gather(pieces.byte_ends, last))
+    starts, ends = tf.gather(pieces.byte_starts, first), tf.gather(pieces.byte_ends, last)
     contexts = tf.gather(pieces.texts, rows)
     as_written = tf.strings.substr(contexts, starts, ends - starts)
     before = tf.strings.length(tf.strings.substr(contexts, tf.zeros_like(starts), starts), "UTF8_CHAR")

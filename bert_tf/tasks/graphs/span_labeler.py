@@ -23,7 +23,7 @@ class ServedSpanLabeler(Servable):
     """A BertSpanLabeler that takes "question" string [B] and "context" string [B].
 
     Contexts are split into windows, and the best span over all of them is found by the rules of the original's
-    `write_predictions`. serving_default returns:
+    `write_predictions`, but its text is always the source of its tokens. serving_default returns:
       "answer" string [B], as in the context; "score" float32 [B], the sum of its start and end scores;
       "start", "end" int32 [B], half-open, in characters (Unicode code points) of the context without invalid UTF-8;
       "null_score_diff" float32 [B]: the score of no answer minus "score". With `allow_no_answer`, as for SQuAD 2.0, the

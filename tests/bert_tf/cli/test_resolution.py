@@ -15,6 +15,7 @@ from bert_tf.tokenization import read_vocabulary
 from data_prep.pretraining import JobSettings
 from data_prep.vocabulary import VocabularySettings
 from run.finetuning.settings import FineTuningSettings
+from run.inference.settings import ExtractionSettings, FillMaskSettings
 from run.settings import TrainingSettings
 from tests.settings import resolved
 
@@ -207,3 +208,29 @@ def test_several_runs_share_the_files_of_their_directory(bert):
     model, tokenizer = resolve_fine_tuning({"init_checkpoint": None}, **runs)
     assert (model.bert_config_file, tokenizer.vocab_file) == ("bert/config.json", "bert/vocab.txt")
     assert tokenizer.do_lower_case is False
+
+
+def resolve_completely(settings, **explicit):
+    settings = settings.replace_values(explicit)
+    return resolution.resolve(settings, explicit, ModelFiles(resolution.find_checkpoints(settings)), script.warn)
+
+
+def test_the_length_of_a_served_model_defaults_to_its_positions(bert):
+    """The default of the flag, 128, is only for models with as many positions."""
+    settings = FillMaskSettings().replace_values({"init_checkpoint": "bert"})
+    resolved = resolve_completely(settings)
+    assert (resolved.card.max_seq_length, resolved.tokenizer.max_seq_length) == (13, 13)
+    assert resolve_completely(settings, max_seq_length=9).card.max_seq_length == 9
+    with pytest.raises(InputError, match=r"^`max_seq_length`=14: must be at most 13 \(max_position_embeddings of b"):
+        resolve_completely(settings, max_seq_length=14)
+    (bert / "config.json").write_text(json.dumps(
+        dataclasses.replace(SMALL, max_position_embeddings=300).to_dict() | {"model_type": "bert"}))
+    assert resolve_completely(settings).card.max_seq_length == 128
+
+
+@pytest.mark.usefixtures("bert")
+def test_a_default_length_over_the_positions_of_a_trained_model():
+    settings = ExtractionSettings().replace_values({"init_checkpoint": "bert", "input_file": "-", "output_file": "b"})
+    with pytest.raises(InputError, match=r"^`max_seq_length`=128: the default is over the 13 positions of bert/config\."
+                                         "json; set it to at most 13$"):
+        resolve_completely(settings)

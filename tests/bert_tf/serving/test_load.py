@@ -1,6 +1,7 @@
 """bert_tf.load: a checkpoint and its exports give the same responses for every kind of task."""
 
 import functools
+import inspect
 import json
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from bert_tf.checkpoints import convert
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.serving import exports
+from bert_tf.serving.settings import LoadSettings
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.vocabulary import describe_lines
@@ -121,9 +123,9 @@ def test_invalid_requests(load, kind):
     for call in (model, model.rows):
         with pytest.raises(InputError, match="`text_b` must contain as many examples as `text_a`"):
             call(text_a=["a"], text_b=[])
-    for call in (functools.partial(model.rows, **PAIR), functools.partial(load("encoder", kind).encode, TEXTS)):
-        with pytest.raises(InputError, match="`batch_size`=0: must be at least 1"):
-            call(batch_size=0)
+    for call in (load("choice", kind), load("choice", kind).rows):
+        with pytest.raises(InputError, match="`choices` must contain at least one text in each row"):
+            call(text_a=["a"], choices=[[]])
 
 
 def test_general_names_and_invalid_utf8(load):
@@ -226,7 +228,13 @@ def test_an_explicit_config(get_path, tmp_path):
 @pytest.mark.parametrize(("name", "kind", "options", "message"), [
     ("nowhere", "checkpoint", {}, "`model`=.*nowhere: does not exist"),
     ("nowhere", "LiteRT", {}, "`model`=.*nowhere.tflite: does not exist"),
-    ("tagger", "checkpoint", {"length": 3}, "unknown option length; must be one of bert_config_file, "),
+    ("tagger", "checkpoint", {"bert_config_file": {}}, "`bert_config_file`={}: must be of type str"),
+    ("tagger", "checkpoint", {"bert_config_file": 0}, "`bert_config_file`=0: must be of type str"),
+    ("tagger", "checkpoint", {"bert_config_file": ""}, "`bert_config_file`=: must not be empty; omit it"),
+    ("tagger", "LiteRT", {"labels_file": False}, "`labels_file`=False: must be of type str"),
+    ("tagger", "checkpoint", {"strip_accents": "no"}, "`strip_accents`=no: must be of type bool"),
+    ("tagger", "checkpoint", {"kind": "tagger"}, "`kind`=tagger: must be one of encoder, masked_lm, classifier"),
+    ("tagger", "checkpoint", {"kind": "encoder", "task": "encoder"}, "`task`=encoder: cannot be combined with `kind`"),
     ("tagger", "checkpoint", {"max_seq_length": "64"}, "`max_seq_length`=64: must be of type int"),
     ("tagger", "checkpoint", {"max_seq_length": True}, "`max_seq_length`=True: must be of type int"),
     ("tagger", "checkpoint", {"do_lower_case": "no"}, "`do_lower_case`=no: must be of type bool"),
@@ -240,6 +248,37 @@ def test_an_explicit_config(get_path, tmp_path):
 def test_invalid_options(get_path, name, kind, options, message):
     with pytest.raises(InputError, match=message):
         bert_tf.load(get_path(name, kind), **options)
+
+
+@pytest.mark.parametrize("path", ["", None, 0, {}, b"tagger"])
+def test_invalid_paths(path):
+    with pytest.raises(InputError, match=r"^`path`=.*: must be the path of a model$"):
+        bert_tf.load(path)
+
+
+@pytest.mark.parametrize("options", [{"model": "squad"}, {"length": 3}])
+def test_unknown_options(get_path, options):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{min(options)}'"):
+        bert_tf.load(get_path("tagger"), **options)
+
+
+def test_the_signature_has_the_options_of_the_settings():
+    options = inspect.signature(bert_tf.load).parameters
+    assert {*options} == {"path", "kind", *LoadSettings(model="x").values()} - {"model"}
+    assert all(f"      {name}: " in bert_tf.load.__doc__ for name in options)
+
+
+def test_the_length_defaults_to_all_positions(get_path):
+    """The model has fewer positions than the default of the scripts; a task.json or an option states a length."""
+    long = " ".join(["dog"] * 40)
+    for name in ("encoder", "masked_lm"):
+        assert bert_tf.load(get_path(name)).limit == CONFIG.max_position_embeddings
+        assert bert_tf.load(get_path(name), max_seq_length=9).limit == 9
+    assert bert_tf.load(get_path("classifier"), kind="encoder").limit == MAX_SEQ_LENGTH
+    model = bert_tf.load(get_path("encoder"))
+    with pytest.warns(UserWarning, match="truncated 1 of 2 texts to the model's limit, 31 tokens"):
+        embeddings = model.encode([long, " ".join(["dog"] * 29)])
+    np.testing.assert_allclose(embeddings[0], embeddings[1], rtol=0, atol=1e-5)
 
 
 def test_a_litert_file_requires_no_tensorflow(load, get_path):

@@ -1,10 +1,51 @@
-"""The contract of a loaded model, with a model of fixed outputs."""
+"""The contract of a loaded model: what all formats share."""
+
+import warnings
 
 import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.serving.model import LoadedModel
+
+
+class ToyModel(LoadedModel):
+    """An encoder of two dimensions; texts of more than three characters are truncated."""
+
+    def __init__(self, limit=3):
+        super().__init__("encoder", "toy", limit=limit)
+
+    def _answer(self, texts):
+        return {"sequence_output": np.ones([len(texts["text"]), 1, 2]), "input_mask": np.ones([len(texts["text"]), 1]),
+                "was_cut": np.array([len(text) > 3 for text in texts["text"]], bool)}
+
+
+@pytest.mark.parametrize(("limit", "end"), [(3, ", 3 tokens (`max_seq_length`)"), (None, "")])
+def test_embeddings_of_truncated_texts_warn_once(limit, end):
+    model = ToyModel(limit)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert model.encode(["abc", ""]).shape == (2, 2)
+        assert not caught
+        assert model.encode(["abcd", "a", "abcde"], batch_size=1).shape == (3, 2)
+        model.encode(["abcd"])
+    assert [str(each.message) for each in caught] == [f"note: toy: truncated 2 of 3 texts to the model's limit{end}"]
+    assert caught[0].filename == __file__
+
+
+def test_two_names_of_an_input():
+    for call in (ToyModel(), ToyModel().rows):
+        for names in (("text", "text_a"), ("text_a", "text")):
+            with pytest.raises(InputError, match="^`{}` and `{}` are the same input; set only one".format(*names)):
+                call(**{name: ["a"] for name in names})
+
+
+@pytest.mark.parametrize("batch_size", [0, "2", None, 2.0])
+def test_invalid_batch_sizes(batch_size):
+    for call in (lambda: ToyModel().rows(text=["a"], batch_size=batch_size),
+                 lambda: ToyModel().encode(["a"], batch_size=batch_size)):
+        with pytest.raises(InputError, match=f"^`batch_size`={batch_size}: must be an integer of at least 1$"):
+            call()
 
 
 class Fixed(LoadedModel):

@@ -164,6 +164,21 @@ def test_texts_must_be_a_vector(tokenizer, texts):
         tokenizer.tokenize(texts)
 
 
+@pytest.mark.parametrize("shape", [None, [None]])
+@pytest.mark.parametrize("method", ["tokenize", "tokenize_with_offsets", "encode"])
+def test_graphs_check_the_rank_of_texts(tokenizer, method, shape):
+    """A kernel would end the process for a scalar; concrete functions accept any shape."""
+    def call(texts):
+        return tf.nest.flatten(getattr(tokenizer, method)(texts), expand_composites=True)
+
+    graph = tf.function(call, input_signature=[tf.TensorSpec(shape, tf.string)]).get_concrete_function()
+    for found, expected in zip(graph(tf.constant(["the a"])), call(tf.constant(["the a"])), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    for texts in ("the a", [["the a"]]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is not compatible with expected shape"):
+            graph(tf.constant(texts))
+
+
 def test_decode_joins_tokens_into_words(tokenizer):
     features = tokenizer.encode(["Unaffable CAFÉS!", "the aaaa"], max_seq_length=11)
     words = [b"unaffable cafes !", b"the aaaa"]

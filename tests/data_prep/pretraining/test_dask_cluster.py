@@ -54,8 +54,8 @@ def wait_until(is_time):
 
 
 def test_a_cluster_of_this_machine(tmp_path):
-    flags = {"input_file": pathlib.Path(VOCAB_FILE).with_name("corpus.txt"), "vocab_file": VOCAB_FILE, "num_output_shards": 3,
-             "max_seq_length": 32, "max_predictions_per_seq": 5}
+    flags = {"input_file": pathlib.Path(VOCAB_FILE).with_name("corpus.txt"), "vocab_file": VOCAB_FILE,
+             "num_output_shards": 3, "max_seq_length": 32, "max_predictions_per_seq": 5}
     scripts.succeed(SCRIPT, **flags, output_file=tmp_path / "local" / "a.tfrecord", num_workers=1)
     done = scripts.run_anew(SCRIPT, **flags, output_file=tmp_path / "dask" / "a.tfrecord", runner="dask")
     assert (done.returncode, done.stderr) == (0, "")
