@@ -108,7 +108,7 @@ LATE_IMPORTS = {
     "data_prep.machine.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.pretraining.job": {"bert_tf.tokenization", "data_prep.pretraining.plan"},
-    "data_prep.sharding.beam_runner": {"dask", "distributed"},  # Optional packages.
+    "data_prep.sharding.beam_runner": {"apache_beam", "dask", "distributed"},  # Dask is an optional package.
     "data_prep.sharding.runners": {"data_prep.sharding.beam_runner"},
     "run.evaluation.metrics": {"scipy"},  # The first step does not wait for it.
     "run.evaluation.plots": {"matplotlib"},
