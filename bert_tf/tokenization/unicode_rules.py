@@ -1,7 +1,7 @@
 """The rules of the original's `BasicTokenizer` for characters, from the tables of Unicode 14.0 on every Python.
 
-Newer tables only assign more characters: those that 14.0 assigns keep their classes, case, and decomposition.
-Therefore, the rules are those of Python's `unicodedata`, except that `LATER_CHARACTERS` count as unassigned.
+Newer tables only assign more characters: assigned characters keep their classes, case, and decomposition. Therefore,
+the rules use Python's `unicodedata`, except that `LATER_CHARACTERS` count as unassigned.
 
 The few rules that depend on neighbors (final sigma, canonical order of marks, words over 200 characters) are in
 `wordpiece.py` for graphs, which takes its character classes from here.

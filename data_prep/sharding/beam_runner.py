@@ -122,7 +122,7 @@ def _start_dask_cluster(options):
         return
     for name in ("distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    quiet = "import logging\nlogging.disable(logging.WARNING)\n"  # Of Apache Beam's imports, in workers.
+    quiet = "import logging\nlogging.disable(logging.WARNING)\n"  # Apache Beam's imports log.
     with distributed.LocalCluster(n_workers=processor.count_cores(), threads_per_worker=1, dashboard_address=":0",
                                   preload=[quiet]) as cluster:
         options.view_as(DaskOptions).address = cluster.scheduler_address

@@ -13,6 +13,7 @@ import time
 import tensorflow as tf
 
 from bert_tf.errors import InputError, LostWorkerError
+from bert_tf.latest_checkpoint import find_latest_checkpoint
 
 VARIABLE = "the environment variable TF_CONFIG"
 JOBS = ("chief", "worker")  # The tasks that train.
@@ -158,7 +159,7 @@ def explain_lost_workers(strategy, output_dir):
             raise
         workers = ", ".join(f"{job} {index} at {cluster.cluster_spec().job_tasks(job)[index]}"
                             for job, index in sorted(others)) or "another worker"
-        last = tf.train.latest_checkpoint(output_dir)
+        last = find_latest_checkpoint(output_dir)
         saved = f"the last checkpoint is {os.path.basename(last)}; " if last else ""
         raise LostWorkerError(f"{output_dir}: lost the connection to {workers}; {saved}run the same command on every "
                               "worker to continue") from error
