@@ -109,7 +109,6 @@ REJECTED = (  # command, flags, part of the message
                                  ("do_whole_word_mask", True, {"pack_sequences": True}))),
     ("create_pretraining_data", {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: requires `pack_seq"),
     ("run_classifier", {"do_train": None, "do_eval": True, "profile_steps": "1:2"}, "`profile_steps`=1:2: requires `d"),
-    ("run_classifier", {"tpu_name": "a"}, "`tpu_name`=a: requires `use_tpu` or `distribution_strategy`=tpu"),
     ("run_classifier", {"connect_timeout": 3}, "`connect_timeout`=3.0: requires `tpu_name`"),
     *(("run_classifier", {"use_tpu": True, name: value}, f"`{name}`={value}: cannot be combined with `use_tpu` or ")
       for name, value in (("num_gpus", 1), ("allow_tf32", True))),
