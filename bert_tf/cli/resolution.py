@@ -140,19 +140,23 @@ def limit_length(settings, max_seq_length):
     return settings.replace_values({"card": card, "max_seq_length": max_seq_length})
 
 
-def read_config(bert_config_file):
+def read_config(bert_config_file, longest_sequence=0):
     """Returns the BertConfig of a file or a published size.
 
     Raises:
-      InputError: If the file does not exist, or is not a config.
+      InputError: If the file does not exist or is not a config, or if the model has fewer than `longest_sequence`
+        positions.
     """
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
-        return BertConfig.from_name(bert_config_file)
-    paths.check_file("bert_config_file", bert_config_file)
-    return read_config_file(bert_config_file)
+        config = BertConfig.from_name(bert_config_file)
+    else:
+        paths.check_file("bert_config_file", bert_config_file)
+        config = read_config_file(bert_config_file)
+    _check_length(longest_sequence, config, bert_config_file)
+    return config
 
 
-def _check_length(longest_sequence, config, bert_config_file, is_default):
+def _check_length(longest_sequence, config, bert_config_file, is_default=False):
     """Raises InputError if a BertConfig has fewer positions than a sequence."""
     limit = config.max_position_embeddings
     if longest_sequence > limit:

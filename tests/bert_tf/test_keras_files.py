@@ -66,7 +66,8 @@ def test_round_trips_in_a_fresh_process(tmp_path, caplog, recwarn):
         np.savez(tmp_path / name / "outputs.npz", **{name: tf.cast(value, tf.float32)
                                                      for name, value in outputs.items()})
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
-    assert [str(warning.message) for warning in recwarn] == []
+    # TensorFlow and Keras use parts of Python that 3.12 and 3.13 deprecate.
+    assert [str(each.message) for each in recwarn if not issubclass(each.category, DeprecationWarning)] == []
 
     process = subprocess.run(
         [sys.executable, pathlib.Path(__file__).parent / "keras_reader.py", tmp_path], capture_output=True, text=True,

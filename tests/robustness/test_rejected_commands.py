@@ -27,7 +27,9 @@ OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another fl
     "prune_model": {"train_batch_size"},
     "compare_models": {"data_dir"},
     "nearest": {"query"},
-    "fill_mask": {"text"},
+    "fill_mask": {"text", "max_seq_length"},
+    "attention_report": {"max_seq_length"},
+    "analyze_attention": {"max_seq_length"},
     "answer": {"question"},
     "evaluate_export": {"data_dir"},
 }

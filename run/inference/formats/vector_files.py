@@ -46,7 +46,8 @@ class _Writer:
 
     def __exit__(self, exception_type, exception, traceback):
         if exception_type is not None:
-            self._contexts.__exit__(exception_type, exception, traceback)
+            with convert_write_errors(self._path):
+                self._contexts.__exit__(exception_type, exception, traceback)
             return
         with convert_write_errors(self._path), self._contexts:
             self._write_end()

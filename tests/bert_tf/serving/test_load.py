@@ -265,7 +265,7 @@ def test_unknown_options(get_path, options):
 def test_the_signature_has_the_options_of_the_settings():
     options = inspect.signature(bert_tf.load).parameters
     assert {*options} == {"path", "kind", *LoadSettings(model="x").values()} - {"model"}
-    assert all(f"      {name}: " in bert_tf.load.__doc__ for name in options)
+    assert all(f"  {name}: " in inspect.getdoc(bert_tf.load) for name in options)
 
 
 def test_the_length_defaults_to_all_positions(get_path):
