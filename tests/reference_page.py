@@ -5,7 +5,9 @@
 Does not import TensorFlow.
 """
 
+import ast
 import importlib
+import inspect
 import pathlib
 import re
 import textwrap
@@ -45,8 +47,13 @@ def write_script(name, module):
     command = module.COMMAND
     rows = [write_flag(field, default) for field, default in command.settings.fields()
             if command.only is None or field.name in command.only]
-    return "\n".join(["", f"## {name}", "", write_usage(module.__doc__), "", "| flag | type | default | help |",
+    return "\n".join(["", f"## {name}", "", write_usage(read_docstring(module)), "", "| flag | type | default | help |",
                       "| --- | --- | --- | --- |", *rows])
+
+
+def read_docstring(module):
+    """Returns the docstring of a module with its indentation, which Python 3.13 removes from `__doc__`."""
+    return ast.get_docstring(ast.parse(inspect.getsource(module)), clean=False)
 
 
 def write_usage(docstring):

@@ -67,7 +67,8 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     ("nearest", {}, "text.txt", ("",), "--input_file=text.txt: contains no"),
     ("nearest", {"vectors": "a.npz"}, "a.npz", (*ARCHIVES, pickle.dumps([1])), None),
     ("predict", {"model": "served", "input_file": "a.jsonl"}, "a.jsonl", (DEEP,), "a.jsonl:1: is not valid JSON"),
-    ("predict", {"model": "served", "input_file": "a.tsv"}, "a.tsv", ("x\ttext\na\n",), "a.tsv:2: must have 2 columns, but has 1"),
+    ("predict", {"model": "served", "input_file": "a.tsv"}, "a.tsv", ("x\ttext\na\n",),
+     "a.tsv:2: must have 2 columns, but has 1"),
     ("predict", {"model": "served"}, "text.txt", ("",), "--input_file=text.txt: contains no rows"),
     *(("predict", {"model": "served"}, f"served/1/{name}", ("", b"x"), "served/1")
       for name in ("saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00001")),
