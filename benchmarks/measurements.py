@@ -16,7 +16,7 @@ import platform
 import statistics
 import time
 
-from bert_tf.cli import processor
+from bert_tf import processor
 from bert_tf.cli.paths import check_output_dir
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError

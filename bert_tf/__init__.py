@@ -31,7 +31,7 @@ def load(path, *, kind=None, task=None, bert_config_file=None, vocab_file=None, 
       pairs: bool. Whether an example has two texts, for classifiers, encoders, and masked LMs.
       labels_file: str or os.PathLike. File of label names, one per line, in the order of their IDs.
       multi_label: bool. Whether a text can have several labels of a classifier.
-      top_k: int. Candidates per [MASK], or answers per question; 5 by default.
+      top_k: int. Candidates per [MASK], or answers per question; 5 by default. An export must have at least as many.
       doc_stride: int. Tokens between the starts of two windows of a long context; 128 by default.
       max_query_length: int. Maximum number of tokens of a question; 64 by default.
       max_answer_length: int. Maximum number of tokens of an answer; 30 by default.

@@ -12,7 +12,7 @@ from bert_tf.errors import InputError
 
 STATE_FILE = "checkpoint"
 RUN_NAME = "ckpt"  # Name of the checkpoints of these scripts before the step.
-_LATEST = re.compile(rb'^\s*model_checkpoint_path\s*:\s*"([^"]+)"', re.MULTILINE)
+_LATEST = re.compile(rb"""(?:^|\s)model_checkpoint_path\s*:\s*(["'])(.+?)\1""")
 _NUMBERED_INDEX = re.compile(r"((.+)-(\d+))\.index")
 _INDEX_END = (0xdb4775248b80fb57).to_bytes(8, "little")  # An incomplete index lacks these last bytes.
 
@@ -26,7 +26,7 @@ def find_latest_checkpoint(folder, name=None):
 
     Returns:
       str. Prefix of the checkpoint that the file `checkpoint` names, or, if that does not exist, of the complete
-      checkpoint with the highest step in its name. None if there is none.
+      checkpoint with the highest step in its name, or, for any name, of the only one. None if there is none.
 
     Raises:
       InputError: If the file `checkpoint` is corrupted.
@@ -35,7 +35,8 @@ def find_latest_checkpoint(folder, name=None):
     if named and files.exists(os.path.join(folder, f"{named}.index")):
         return os.path.join(folder, named)
     prefixes = reversed(list_checkpoints(folder, name))
-    return next((prefix for prefix in prefixes if _is_complete(f"{prefix}.index")), None)
+    latest = next((prefix for prefix in prefixes if _is_complete(f"{prefix}.index")), None)
+    return latest or (_find_only_checkpoint(folder) if name is None else None)
 
 
 def list_checkpoints(folder, name=None):
@@ -43,6 +44,13 @@ def list_checkpoints(folder, name=None):
     matches = map(_NUMBERED_INDEX.fullmatch, files.names_in(folder) if files.is_dir(folder) else ())
     found = sorted((int(match[3]), match[1]) for match in matches if match and name in (None, match[2]))
     return [os.path.join(folder, prefix) for _, prefix in found]
+
+
+def _find_only_checkpoint(folder):
+    """Returns the prefix of a directory's only checkpoint, such as biobert_model.ckpt; None for none or several."""
+    names = files.names_in(folder) if files.is_dir(folder) else ()
+    indices = [os.path.join(folder, name) for name in names if name.endswith(".index")]
+    return indices[0].removesuffix(".index") if len(indices) == 1 and _is_complete(indices[0]) else None
 
 
 def create_state_error(path):
@@ -57,7 +65,7 @@ def _read_state(path):
     match = _LATEST.search(files.read_bytes(path))
     if match is None:
         raise create_state_error(path)
-    return match[1].decode(errors="replace")
+    return match[2].decode(errors="replace")
 
 
 def _is_complete(index):

@@ -50,11 +50,13 @@ def find_foreign_package():
     for package in ("run", "data_prep"):
         foreign = [owner for owner in owners.get(package, ()) if owner != DISTRIBUTION]
         if foreign:
-            return (f"{foreign[0]} from PyPI also installs the package {package!r}; remove it: "
-                    f"pip uninstall -y {foreign[0]}, then pip install --force-reinstall --no-deps {DISTRIBUTION}")
+            return (f"{foreign[0]} from PyPI also installs the package {package!r}; remove it with pip uninstall "
+                    f"{foreign[0]}, then install {DISTRIBUTION} again")
         spec = importlib.util.find_spec(package)
-        if spec is None or pathlib.Path(spec.origin).parents[1] != pathlib.Path(__file__).parents[2]:
-            return f"{spec.origin if spec else package} is not the package {package!r} of this project; rename it"
+        if spec is None or spec.origin is None:
+            return f"files of the package {package!r} are missing; install {DISTRIBUTION} again"
+        if pathlib.Path(spec.origin).parents[1] != pathlib.Path(__file__).parents[2]:
+            return f"{spec.origin} is not the package {package!r} of this project; rename it"
     return None
 
 

@@ -1,7 +1,12 @@
-"""Ctrl-C and SIGTERM of a script. Importing this module changes nothing; `raise_on_signals` sets the handlers."""
+"""Ctrl-C and SIGTERM of a script, from its first import to its end.
+
+Importing this module changes nothing, except in the process of a script of this project: there, Ctrl-C during the
+imports that follow prints one line instead of a traceback.
+"""
 
 import contextlib
 import os
+import pathlib
 import signal
 import sys
 import threading
@@ -84,3 +89,22 @@ def _watch_signals(handler, received):
         signal.set_wakeup_fd(before)
         os.write(writer, b"\0")  # ends the thread
         os.close(writer)
+
+
+def is_script(main):
+    """Returns whether the module `__main__` of a process is a script of this project."""
+    path = pathlib.Path(getattr(main, "__file__", None) or "")
+    return bool({"run", "data_prep"} & {*path.parts[-3:-1]}) and pathlib.Path(__file__).parents[2] in (
+        path.resolve().parents)
+
+
+def _hook(kind, error, traceback, before=sys.excepthook):
+    """Prints the traceback of an exception that ends Python; for Ctrl-C, one line. A shell then reports INTERRUPTED."""
+    if issubclass(kind, KeyboardInterrupt):
+        print(f"\n{os.path.basename(sys.argv[0])}: {ENDINGS[kind][1]}", file=sys.stderr)
+    else:
+        before(kind, error, traceback)
+
+
+if is_script(sys.modules["__main__"]):
+    sys.excepthook = _hook

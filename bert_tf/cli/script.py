@@ -11,6 +11,9 @@ TensorFlow takes seconds to import, so the job is imported after the settings ar
 are immediate.
 """
 
+from bert_tf.cli import interrupts, streams  # before the libraries, whose imports Ctrl-C may interrupt
+
+# isort: split
 import contextlib
 import gc
 import importlib
@@ -22,8 +25,9 @@ import threading
 
 from absl import app, flags, logging
 
+from bert_tf import processor
 from bert_tf.cli import flags as setting_flags
-from bert_tf.cli import interrupts, places, processor, resolution, streams
+from bert_tf.cli import places, resolution
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.files import use_temporary_directory
 from bert_tf.model_folder.model_files import ModelFiles

@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 
+from bert_tf import processor
 from bert_tf.errors import InputError
 from bert_tf.litert import compiled_graphs
 from bert_tf.litert.signatures import HEAD, ROWS
@@ -27,7 +28,7 @@ class Buckets:
     def __init__(self, path, num_threads=None):
         """Args: path: local .tflite file; num_threads: int, threads per matrix multiplication, None for all cores."""
         try:
-            self._graphs = compiled_graphs.CompiledGraphs(path, num_threads or compiled_graphs.count_cores())
+            self._graphs = compiled_graphs.CompiledGraphs(path, num_threads or processor.count_cores())
         except (ValueError, RuntimeError) as error:
             raise InputError(f"{path}: is not a LiteRT model: {str(error).splitlines()[0]}") from error
         names = self._graphs.names

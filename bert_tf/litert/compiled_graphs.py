@@ -98,11 +98,6 @@ def _off_first_core():
         os.sched_setaffinity(0, cores)
 
 
-def count_cores():
-    """Returns the number of cores that this process may use; on macOS, of all cores."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-
-
 @contextlib.contextmanager
 def _quiet():
     """Suppresses standard error within a context: LiteRT prints a dozen lines there, and has no option for that."""

@@ -32,6 +32,7 @@ class LoadedCheckpoint(LoadedModel):
           InputError: See `load`.
         """
         settings = detect_kind(settings)
+        settings.check_kind()
         self._servable, card = load(settings)
         super().__init__(card.kind, next(iter(settings.model_files.places.values())), pairs=card.pairs,
                          limit=card.max_seq_length)

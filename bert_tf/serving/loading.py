@@ -1,5 +1,6 @@
 """Loads a model in any format. Imports TensorFlow only if it is required."""
 
+import contextlib
 import os
 import typing
 import warnings
@@ -20,20 +21,29 @@ def load(path=None, **options):
     """See `bert_tf.load`; `options` are only the values that are set."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InputError("must be the path of a model", "path", path)
+    renaming = contextlib.nullcontext()
     if "kind" in options:
         if "task" in options:
             raise InputError("cannot be combined with `kind`, which means the same; omit it", "task", options["task"])
-        with rename_argument(task="kind"):
-            return load(path, task=options.pop("kind"), **options)
-    settings = LoadSettings(model=os.fspath(path))
+        options["task"], renaming = options.pop("kind"), rename_argument(task="kind")
+    with renaming:
+        settings, notes = _resolve(os.fspath(path), options)
+        for note in notes:
+            warnings.warn(note, stacklevel=3)  # The line that calls `bert_tf.load`.
+        return open_model(settings)
+
+
+def _resolve(path, options):
+    """Returns the resolved LoadSettings of a model with options, and the notes about them, list of str."""
+    settings, notes = LoadSettings(model=path), []
     fields = {field.name: field for field, _ in settings.fields()}
     options = {name: _check_option(fields[name], value) for name, value in options.items()}
     settings = settings.replace_values(options)
     model_files = ModelFiles(resolution.find_checkpoints(settings))
-    settings = resolution.resolve(settings, options, model_files, warnings.warn)
+    settings = resolution.resolve(settings, options, model_files, notes.append)
     if settings.card and not (is_length_known(options, model_files) or KINDS[settings.card.kind].is_fine_tuned):
         settings = resolution.limit_length(settings, settings.config.max_position_embeddings)
-    return open_model(settings)
+    return settings, notes
 
 
 def _check_option(field, value):

@@ -81,6 +81,9 @@ class LabelSettings(Settings):
         labels = tuple(map(str.strip, read_text(self.labels_file).splitlines()))
         if not labels:
             raise InputError("is empty; omit it for a model that predicts a number", "labels_file", self.labels_file)
+        if "" in labels:
+            raise InputError(f"line {labels.index('') + 1} is empty; each line is a label", "labels_file",
+                             self.labels_file)
         try:
             check_unique(labels)
         except InputError as error:

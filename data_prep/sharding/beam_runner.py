@@ -23,7 +23,7 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import create_runner
 from apache_beam.utils.shared import Shared
 
-from bert_tf.cli import processor
+from bert_tf import processor
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, lock_output
 from data_prep.sharding import text_units

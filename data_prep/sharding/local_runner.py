@@ -5,7 +5,7 @@ import sys
 
 import tqdm
 
-from bert_tf.cli import processor
+from bert_tf import processor
 from data_prep.machine import processes
 from data_prep.sharding import text_units
 

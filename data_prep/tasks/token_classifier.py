@@ -13,8 +13,8 @@ from bert_tf.files import describe_dropped_bytes
 from data_prep.tasks import conll, treebank
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
 
-# Labels in a format that is not read as entities: B, B_PER, PER-B.
-_OTHER_ENTITY_LABEL = re.compile(r"[BIELSU]([_.:/].+)?|.+[-_.:/][BIELSU]")
+# Labels in a format that is not read as entities: B, B_PER, PER-B, b-per, B-.
+_OTHER_ENTITY_LABEL = re.compile(r"[BIELSU]([-_.:/].*)?|.+[-_.:/][BIELSU]", re.IGNORECASE)
 
 WORDS_FILE = ("File with one word per line, columns separated by tabs or spaces, and an empty line after each "
               "sentence, or a treebank in CoNLL-U format (.conllu)")
@@ -139,5 +139,6 @@ class TokenClassifierData(TaskData):
 
 def _are_other_entity_labels(names):
     """Returns whether all of a set of labels, which includes O, seem to be entity labels in another format."""
-    return conll.OUTSIDE in names and not conll.are_entity_labels(names) and all(
-        map(_OTHER_ENTITY_LABEL.fullmatch, names - {conll.OUTSIDE}))
+    outside = {conll.OUTSIDE, conll.OUTSIDE.lower()}
+    return not outside.isdisjoint(names) and not conll.are_entity_labels(names) and all(
+        map(_OTHER_ENTITY_LABEL.fullmatch, names - outside))

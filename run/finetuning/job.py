@@ -26,7 +26,7 @@ from run.tasks import TASKS
 from run.techniques.int8 import Int8
 from run.techniques.trained_weights import TrainedWeights
 from run.techniques.weight_pruning import WeightPruning
-from run.training import clusters, model_files, strategies
+from run.training import model_files, strategies
 
 # Attributes of a task that a resumed run must match. Lengths may change.
 FIXED_ATTRIBUTES = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
@@ -85,8 +85,7 @@ def run_task(task_class, settings, techniques, metadata=None):
     context, states = _check(settings, runs.RunContext(strategy, config, task, techniques))
     output_dir, trains_here = settings.training.output_dir, settings.tuning.do_train and context.writes
     with folder_for(output_dir), (
-            lock_output("output_dir", output_dir) if trains_here else contextlib.nullcontext()), (
-            clusters.explain_lost_workers(strategy, output_dir)):
+            lock_output("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
         folder = _results_dir(settings, strategy)
         context = dataclasses.replace(context, begin=functools.cache(
             functools.partial(_begin, settings, context, states, folder)))

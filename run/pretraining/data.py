@@ -73,12 +73,7 @@ class PretrainingData:
     @property
     def fixed_settings(self):
         """Dict that identifies the training data, which a resumed run must match."""
-        values = {"input_file": fingerprint(self.files), **collect(FIXED, self._settings)}
-        if self._settings.masking == "dynamic":
-            values["vocab_file"] = fingerprint([to_vocab_txt(self._settings.vocab_file)])
-        else:  # It is only saved with the model.
-            values.pop("vocab_file", None)
-        return values
+        return {"input_file": fingerprint(self.files), **collect(FIXED, self._settings)}
 
     @functools.cached_property
     def _counts(self):

@@ -22,14 +22,14 @@ def find_tokenizer(settings):
     """
     known = _read_record_vocabulary(settings)
     place, near = _find_near_checkpoint(settings.model.model_files)
-    vocab_file, casing = near.vocab_file, near
+    vocab_file, casing = settings.records.vocab_file or near.vocab_file, known or near
     if known:
-        vocab_file, casing = _find_unchanged(known, vocab_file), known
+        if not settings.records.vocab_file:
+            vocab_file = _find_unchanged(known, near.vocab_file)
         if near.do_lower_case not in (None, known.do_lower_case):
             warn(f"note: the records have do_lower_case {known.do_lower_case} ({known.manifest}), which overrides "
                  f"{near.casing_from} ({near.do_lower_case})")
     if settings.records.vocab_file:
-        vocab_file = settings.records.vocab_file
         paths.check_file("vocab_file", vocab_file)
         if known and compute_digest(to_vocab_txt(vocab_file)) != known.digest:
             raise InputError(f"differs from the vocabulary of the records, {known.path} (in {known.manifest}); omit "
@@ -38,6 +38,9 @@ def find_tokenizer(settings):
             read_bytes(to_vocab_txt(vocab_file)) != read_bytes(near.vocab_file)):
         warn(f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}, which "
              "differs")
+    if vocab_file and casing.do_lower_case is None:
+        warn(f"note: the casing of the vocabulary {vocab_file} is unknown, since the records have no manifest; set "
+             "--do_lower_case in the next step")
     return TokenizerFiles(vocab_file, casing.do_lower_case, casing.strip_accents)
 
 

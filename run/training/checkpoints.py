@@ -48,7 +48,7 @@ class CheckpointManager(tf.train.CheckpointManager):
           InputError: If the file names a checkpoint that does not exist, or that is not from these scripts.
         """
         latest = find_latest_checkpoint(self.directory, RUN_NAME)
-        if latest and not latest.startswith(f"{self._prefix}-"):
+        if latest and not os.path.basename(latest).startswith(f"{RUN_NAME}-"):
             raise InputError(f"{latest}: is not from a run of these scripts; choose another directory")
         if self.latest_checkpoint is None and latest:
             self._latest_checkpoint = latest

@@ -112,8 +112,10 @@ def wait_for_workers(own, tasks):
 
 
 def _listen(own, address):
-    port = int(address.rpartition(":")[2])
+    host, _, port = address.rpartition(":")
+    port = int(port)
     try:
+        socket.getaddrinfo(host.strip("[]"), port)  # TensorFlow would wait forever for a name that does not exist.
         if socket.has_dualstack_ipv6():
             return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
         return socket.create_server(("", port))

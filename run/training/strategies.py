@@ -10,7 +10,7 @@ import time
 import tensorflow as tf
 from official.common import distribute_utils
 
-from bert_tf.cli import processor
+from bert_tf import processor
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
 from run.training import clusters

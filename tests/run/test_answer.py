@@ -50,7 +50,7 @@ def test_answers_equal_those_of_run_squad(reference, tmp_path, allow_no_answer):
                                            context=tf.constant(CONTEXTS))
     for number, (context, best) in enumerate(zip(CONTEXTS, expected.choose(0.0).values(), strict=True)):
         text = answer["answer"][number].numpy().decode()
-        assert text in best if number in CONTEXTS_OF_OTHER_TOKENS else text == best
+        assert text == best or (number in CONTEXTS_OF_OTHER_TOKENS and text and text in best)
         nbest = [candidate for candidate in expected.nbest[str(number)] if candidate.text][:5]
         if number in CONTEXTS_OF_OTHER_TOKENS:
             nbest = nbest[:1]

@@ -7,6 +7,7 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.tokenization.unicode_rules import is_cjk
+from bert_tf.tokenization.vocabulary import index_tokens
 
 MASK_FRACTION, RANDOM_FRACTION = 0.8, 0.1  # As in the original BERT.
 
@@ -32,9 +33,8 @@ class Vocabulary:
     def from_tokenizer(cls, tokenizer):
         """Creates a Vocabulary from a BertTokenizer."""
         is_continuation = np.array([token.startswith("##") for token in tokenizer.vocabulary])
-        ids = {token: id_ for id_, token in enumerate(tokenizer.vocabulary)}  # As in the original's `load_vocab`.
-        return cls(np.array(list(ids.values())), tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id,
-                   is_continuation)
+        ids = [id_ for id_ in index_tokens(tokenizer.vocabulary).values() if id_ < tokenizer.vocab_size]
+        return cls(np.array(ids), tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id, is_continuation)
 
 
 def describe_chinese(settings, tokenizer):

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
 
 import pytest
 
@@ -75,5 +76,11 @@ def test_a_package_of_another_project_with_the_same_name(tmp_path: pathlib.Path)
     (tmp_path / "run-0.3.dist-info" / "top_level.txt").write_text("run\n")
     done = call(folder=tmp_path)
     assert (done.returncode, done.stderr) == (
-        1, "bert-tf: run from PyPI also installs the package 'run'; remove it: pip uninstall -y run, then pip install "
-           "--force-reinstall --no-deps bert-tf\n")
+        1, "bert-tf: run from PyPI also installs the package 'run'; remove it with pip uninstall run, then install "
+           "bert-tf again\n")
+
+
+def test_missing_files_of_a_package(monkeypatch):
+    """After another project with the same package has been removed, its directory is a namespace package."""
+    monkeypatch.setattr(commands.importlib.util, "find_spec", lambda name: ModuleSpec(name, None))
+    assert commands.find_foreign_package() == "files of the package 'run' are missing; install bert-tf again"

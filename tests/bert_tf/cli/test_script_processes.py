@@ -47,6 +47,17 @@ def test_output_to_a_pipe_that_is_closed(tmp_path, arguments):
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.parametrize("script", [["-m", "run.predict"], ["run/predict.py"], ["-m", "run.demo"]])
+def test_ctrl_c_during_imports(tmp_path, script):
+    """As early as the first library that the module of scripts imports."""
+    (tmp_path / "absl").mkdir()
+    (tmp_path / "absl" / "__init__.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    done = subprocess.run([sys.executable, *script], cwd=scripts.ROOT, capture_output=True, text=True, check=False,
+                          env={**ENVIRONMENT, "PYTHONPATH": f"{tmp_path}:{scripts.ROOT}"})
+    name = "__main__" if "run.demo" in script else "predict"
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, f"\n{name}.py: interrupted\n")
+
+
 @pytest.mark.parametrize("toy", [
     TOY.replace("lambda: None", "lambda: signal.raise_signal(signal.SIGINT)"),  # before the flags are read
     TOY.replace("open(", "signal.raise_signal(signal.SIGINT); open(")])

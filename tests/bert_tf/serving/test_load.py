@@ -160,6 +160,7 @@ def test_a_vocabulary_with_duplicate_and_blank_lines(get_path, tmp_path):
         "masked_lm", tokenizer, remove_padding=False, static_length=True), lengths=(16,), batch_sizes=(1,)))
     with pytest.warns(UserWarning, match="contains duplicates") as notes:
         loaded = bert_tf.load(path, **LOAD_OPTIONS["masked_lm"])
+    assert {note.filename for note in notes} == {__file__}
     assert [str(note.message) for note in notes if "vocab.txt" in str(note.message)] == [
         f"note: `vocab_file`={path}/vocab.txt: {message}" for message in describe_lines(tokenizer.vocabulary)]
     request = {"text": ["a dog [MASK]s", "the [MASK] , [MASK]"]}

@@ -15,7 +15,8 @@ def read(write, make_tokenizer, labels, name="train.txt", **settings):
     return data.labels
 
 
-@pytest.mark.parametrize("labels", [("B", "I", "O"), ("O", "B_PER", "I_PER"), ("PER-B", "O"), ("O", "U", "L.X", "B:Y")])
+@pytest.mark.parametrize("labels", [("B", "I", "O"), ("O", "B_PER", "I_PER"), ("PER-B", "O"), ("O", "U", "L.X", "B:Y"),
+                                    ("O", "b-per", "i-per"), ("O", "B-")])
 def test_a_note_about_entities_in_another_format(write, make_tokenizer, capsys, labels):
     assert read(write, make_tokenizer, labels) == tuple(sorted(labels))
     lines = capsys.readouterr().err.splitlines()

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.cli import processor
+from bert_tf import processor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast

@@ -5,7 +5,8 @@ import os
 import pytest
 from tensorflow.python.framework import test_util
 
-from bert_tf.cli import processor, script
+from bert_tf import processor
+from bert_tf.cli import script
 
 AMD = "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16\n\nprocessor\t: 1\nflags : fpu\n"
 ARM = "processor\t: 0\nFeatures\t: fp asimd bf16\n"
