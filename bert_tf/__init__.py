@@ -4,7 +4,28 @@
 
     model = bert_tf.load("mrpc")
     print(model.rows(text_a=["It rains."], text_b=["It is raining."]))
+
+The names of `__all__` are imported on first access (PEP 562), so that `import bert_tf` takes no time.
 """
+
+import importlib
+
+_MODULES = {"BertConfig": "config", "BertTokenizer": "tokenization", "create_optimizer": "optimization",
+            **dict.fromkeys(("BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMultipleChoice",
+                             "BertPretrainer", "BertSpanLabeler", "BertTokenClassifier"), "models")}
+
+__all__ = ["BertClassifier", "BertConfig", "BertEncoder", "BertLongTextClassifier", "BertMultipleChoice",
+           "BertPretrainer", "BertSpanLabeler", "BertTokenClassifier", "BertTokenizer", "create_optimizer", "load"]
+
+
+def __getattr__(name):
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
 
 
 def load(path, *, kind=None, task=None, bert_config_file=None, vocab_file=None, do_lower_case=None, strip_accents=None,

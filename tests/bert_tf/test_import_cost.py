@@ -53,6 +53,18 @@ def test_training_starts_without_packages_for_results():
     assert not unwanted & loaded, "find out which with python -X importtime"
 
 
+def test_the_package_imports_names_on_first_use():
+    run("import sys, bert_tf\n"
+        "assert set(bert_tf.__all__) <= set(dir(bert_tf))\n"
+        "assert 'bert_tf.config' not in sys.modules\n"
+        "assert bert_tf.BertConfig.__module__ == 'bert_tf.config'\n"
+        "assert 'tensorflow' not in sys.modules\n"
+        "assert {getattr(bert_tf, name).__name__ for name in bert_tf.__all__} == set(bert_tf.__all__)\n"
+        "assert not hasattr(bert_tf, 'UnknownName')\n"
+        "from bert_tf import *\n"
+        "assert BertTokenizer.__module__ == 'bert_tf.tokenization.tokenizer'\n")
+
+
 def test_tokenization_imports_names_on_first_use():
     run("import sys\nfrom bert_tf import tokenization\n"
         "assert tokenization.read_vocabulary.__module__ == 'bert_tf.tokenization.vocabulary'\n"
