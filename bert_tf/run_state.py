@@ -65,7 +65,7 @@ class RunState:
         return f"resumes with changed settings: {', '.join(changes)}" if changes else None
 
     def begin(self):
-        """Writes the settings; for a resumed run, only those that changed.
+        """Writes the settings; for a resumed run, only changed ones.
 
         Compares again: another process could have begun a run.
         """

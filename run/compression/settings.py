@@ -81,6 +81,8 @@ class PruneModelSettings(FineTunedSettings):
         """See Settings."""
         if self.losses.replacing_rate is not None:
             raise InputError("only works with run_distillation", "replacing_rate", self.losses.replacing_rate)
+        if self.training.profile_steps and not self.pruning.num_train_epochs:
+            raise InputError("requires `num_train_epochs`", "profile_steps", self.training.profile_steps)
         micro_batches, batch_size = self.step.accumulate_steps, self.training.train_batch_size
         if self.pruning.num_train_epochs and batch_size % micro_batches:
             raise InputError(f"must be a multiple of `accumulate_steps`={micro_batches}", "train_batch_size",

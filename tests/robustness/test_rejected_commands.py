@@ -104,7 +104,8 @@ REJECTED = (  # command, flags, part of the message
        f"`{name}`={value}: requires `keep_heads` or `keep_neurons` or `keep_flops`")
       for name, value in (("rounds", 2), ("importance_examples", 9), ("prune_across", "layer"))),
     *(("prune_model", {name: value}, f"`{name}`={value}: requires `num_train_epochs`")
-      for name, value in (("warmup_proportion", 0.5), ("learning_rate", 0.5), ("jit_compile", True))),
+      for name, value in (("warmup_proportion", 0.5), ("learning_rate", 0.5), ("jit_compile", True),
+                          ("profile_steps", "1:2"))),
     *(("create_pretraining_data", {"masking": "dynamic", **flags, name: value},
        f"`{name}`={value}: has no effect with `masking`=dynamic, whose records contain no masks; set it for training")
       for name, value, flags in (("mask_fraction", 0.5, {}), ("random_fraction", 0.2, {}), ("masked_lm_prob", 0.3, {}),
