@@ -11,12 +11,10 @@ import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.files.plain_path import PATTERN
 
 MANIFEST_SUFFIX = ".manifest.json"  # Suffix of the description of records, next to them.
 FINISHED_MARK = "_SUCCESS"  # Name of the file that Hadoop and Spark add to a complete output.
-
-# TensorFlow searches directories for checkpoints with patterns, in which these characters cannot be escaped.
-_PATTERN = re.compile(r"[\[\]\\*?]")
 
 # File names of a model, or a data set, in its directory.
 _PARTS = re.compile(r"vocab\.txt|checkpoint|(bert_config|config|tokenizer|tokenizer_config|task|run)\.json|"
@@ -76,7 +74,7 @@ def check_output_dir(argument, path):
 def check_run_folder(argument, path):
     """Raises InputError naming `argument` unless `path` is a directory, or may become one, for checkpoints of a run."""
     check_output_dir(argument, path)
-    if found := _PATTERN.search(path):
+    if found := PATTERN.search(path):
         raise InputError(f"contains {found[0]}, which TensorFlow interprets as a pattern when it searches for "
                          "checkpoints; choose another name", argument, path)
 

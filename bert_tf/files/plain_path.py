@@ -8,7 +8,7 @@ import weakref
 
 from bert_tf.files.places import is_remote
 
-_PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow cannot escape these characters.
+PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow cannot escape these characters.
 
 
 class PlainPath:
@@ -21,7 +21,7 @@ class PlainPath:
     def __init__(self, path):
         """Args: path: str. Path of a directory, or prefix of the files of a checkpoint."""
         self.path = path
-        if is_remote(path) or not _PATTERN.search(path):
+        if is_remote(path) or not PATTERN.search(path):
             return
         folder, name = os.path.split(os.path.abspath(path))
         links = tempfile.mkdtemp()

@@ -75,8 +75,11 @@ def _read_tasks(cluster):
 
 def is_address(text):
     """Returns whether a value is a str HOST:PORT."""
-    found = isinstance(text, str) and re.fullmatch(r"[^\s/]+:(\d{1,5})", text)
-    return bool(found) and 0 < int(found[1]) < 1 << 16
+    found = isinstance(text, str) and re.fullmatch(r"([^\s/]+):(\d{1,5})", text)
+    try:
+        return bool(found and found[1].encode("idna")) and 0 < int(found[2]) < 1 << 16
+    except UnicodeError:  # A part of the name between dots is empty or too long.
+        return False
 
 
 def wait_for_workers(own, tasks):

@@ -119,6 +119,8 @@ def test_labels_are_unique(tmp_path, labels_file):
     (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"]}')
     with pytest.raises(InputError, match=f"^`labels_file`=.*labels.txt: {twice}$"):
         card(tmp_path, labels_file=labels_file("a", "b", "a "))
+    with pytest.raises(InputError, match=r"^`labels_file`=.*labels.txt: line 2 is empty; each line is a label$"):
+        card(tmp_path, labels_file=labels_file("a", "", "b", ""))
     (tmp_path / "task.json").write_text(
         '{"kind": "classifier", "max_seq_length": 26, "do_lower_case": true, "labels": ["a", "b", "a"]}')
     with pytest.raises(InputError, match=f"^.*task.json: is not a valid task file: {twice}$"):

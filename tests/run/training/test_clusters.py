@@ -109,6 +109,21 @@ def test_a_worker_that_never_comes(monkeypatch, capsys):
     assert capsys.readouterr().err == f"waiting for {listed} (0 s of at most 0.4 s)\n"
 
 
+@pytest.mark.parametrize("address", ["a..b:1234", f"{'a' * 64}:1234", ".:1"])
+def test_names_that_cannot_exist_are_not_addresses(address):
+    assert not clusters.is_address(address)
+
+
+def test_an_own_address_that_does_not_exist(monkeypatch):
+    """TensorFlow would wait for it forever."""
+    def fail(*arguments):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(clusters.socket, "getaddrinfo", fail)
+    with pytest.raises(InputError, match=r"worker 0 cannot listen at nowhere:1234: Name or service not known$"):
+        clusters.wait_for_workers("worker 0", {"worker 0": "nowhere:1234"})
+
+
 def test_a_port_that_is_in_use():
     with socket.create_server(("", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
