@@ -244,7 +244,7 @@ def test_an_explicit_config(get_path, tmp_path):
     ("tagger", "LiteRT", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `model`=.*tagger.tflite, who"),
     ("tagger", "SavedModel", {"pairs": True}, "`pairs`=True: has no effect with `model`=.*tagger, whose sett"),
     ("encoder", "checkpoint", {"top_k": 3}, "`top_k`=3: has no effect on models of kind encoder; omit it"),
-    ("masked_lm", "checkpoint", {"doc_stride": 9}, "`doc_stride`=9: has no effect on models of kind masked_lm; omit it"),
+    ("masked_lm", "checkpoint", {"doc_stride": 9}, "`doc_stride`=9: has no effect on models of kind masked_lm"),
     ("masked_lm", "LiteRT", {"top_k": 9}, "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm.tflite"),
     ("masked_lm", "SavedModel", {"top_k": 9}, "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm/1"),
 ])
