@@ -51,7 +51,7 @@ $(TEST_SETUP_DONE): $(SETUP_DONE)
 demo: setup
 	$(BIN)/python -m run.demo --output_dir=demo_output
 
-PYTEST := $(BIN)/python -m pytest -n auto --dist=loadscope --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n auto --dist=loadscope --no-loadscope-reorder --max-worker-restart=0
 
 test: test-setup
 	$(PYTEST) -m "not extra_large"

@@ -161,9 +161,12 @@ class _Prefetcher:
 
     def __exit__(self, *_):
         self._is_stopped.set()
-        with contextlib.suppress(queue.Empty):
-            self._queue.get_nowait()  # So that the thread does not block on an item that is never consumed.
-        self._thread.join()
+        while self._thread.is_alive():
+            with contextlib.suppress(queue.Empty):
+                self._queue.get_nowait()  # So that the thread does not block on an item that is never consumed.
+            with self._queue.not_full:
+                self._queue.not_full.notify()  # A signal can end `Queue.get` after it took an item, before it notifies.
+            self._thread.join(0.1)
 
     def __iter__(self):
         return self

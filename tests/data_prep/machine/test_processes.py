@@ -86,3 +86,20 @@ def test_workers_end_with_the_generator():
     assert all(map(is_alive, workers))
     results.close()
     assert not any(map(is_alive, workers))
+
+
+def test_a_signal_during_a_read_of_prefetched_items_does_not_block_the_end(monkeypatch):
+    with pytest.raises(KeyboardInterrupt), processes._Prefetcher(range(9)) as items:  # noqa: PT012 (the context ends)
+        assert next(items) == 0
+        take = items._queue._get
+
+        def take_and_raise():
+            take()
+            raise KeyboardInterrupt  # Between taking an item and notifying the thread that waits for its place.
+
+        time.sleep(0.2)
+        monkeypatch.setattr(items._queue, "_get", take_and_raise)
+        try:
+            next(items)
+        finally:
+            monkeypatch.undo()
