@@ -102,7 +102,7 @@ def measure_shapes(config, settings, ours, torch, vocab_size):
 def load_export(config, settings, compute):
     """Returns the signature "ids" of an encoder exported to compute in a dtype and loaded again."""
     def create(directory):
-        encoder = FastEncoder(config, Fast(remove_padding=True), dtype=DTYPE_POLICIES[compute])
+        encoder = FastEncoder(config, Fast("unpadded"), dtype=DTYPE_POLICIES[compute])
         export.save(graphs.ServedEncoder(encoder, BertTokenizer(settings.vocab_file),
                                          max_seq_length=config.max_position_embeddings), directory, weights=compute)
 

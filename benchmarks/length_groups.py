@@ -73,7 +73,7 @@ def measure(settings):
 
 def make_trainer(config, arrays, batch_size, static_shapes):
     """Creates the scripts' Trainer of a classifier, on shuffled batches of `arrays`."""
-    model = models.BertClassifier(FastEncoder(config, Fast(remove_padding=not static_shapes)), 2)
+    model = models.BertClassifier(FastEncoder(config, Fast("padded" if static_shapes else "unpadded")), 2)
     trainer = Trainer(
         tf.distribute.get_strategy(), model, optimization.create_optimizer(2e-5, 1000, 100),
         losses.classification_loss)

@@ -91,7 +91,7 @@ def measure(settings):
 
 def make_servable(config, settings, max_seq_length, **options):
     """Creates a servable classifier with random weights."""
-    encoder = FastEncoder(config, Fast(remove_padding=not options, last_where_read=True))
+    encoder = FastEncoder(config, Fast("litert" if options else "unpadded", last_where_read=True))
     model = models.BertClassifier(encoder, serving.NUM_LABELS)
     return graphs.ServedClassifier(model, BertTokenizer(settings.vocab_file), ["no", "yes"],
                                    max_seq_length=max_seq_length, **options)

@@ -99,7 +99,7 @@ def read_sentences(path, count):
 def make_callers(config, settings):
     """Returns the directory of our SavedModel, and {"ours", "official", "Python"} -> function of texts."""
     tokenizer = BertTokenizer(settings.vocab_file)
-    encoder = FastEncoder(config, Fast(remove_padding=True, last_where_read=True))
+    encoder = FastEncoder(config, Fast("unpadded", last_where_read=True))
     model = models.BertClassifier(encoder, NUM_LABELS)
 
     def create(directory):

@@ -1,4 +1,4 @@
-"""The encoder and one model per task, each called with a dict of features; see bert_tf.encoder.
+"""The encoder and one model per task, each called with a dict of features; see bert_tf.features.
 
 Shape legend: B batch, S sequence, H hidden, P predictions, K sequences of a packed row, V vocabulary, W maximum number
 of windows of a long text, R windows of all texts, L labels.
@@ -7,9 +7,10 @@ of windows of a long text, R windows of all texts, L labels.
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.encoder import BertEncoder, FeatureCheck
+from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
-from bert_tf.layers import LSTM_SEEDS, BiLSTMHead, LinearHead, MaskedLMHead, SeededDropout
+from bert_tf.features import FEATURES, FeatureCheck
+from bert_tf.layers import LSTM_SEEDS, BiLSTMHead, LinearHead
 from bert_tf.saved_objects import SavedLayer
 
 __all__ = ["BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMultipleChoice", "BertPretrainer",
@@ -20,6 +21,9 @@ POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segme
 
 class _TaskModel(FeatureCheck, SavedLayer, tf_keras.Model):
     """Base class of an encoder with a task head.
+
+    Calls have the arguments `training`, whether to apply dropout, and `return_attention_scores`, whether the outputs
+    also contain the dict of the encoder's outputs, as "encoder", with what tokens attend to.
 
     Args:
       encoder: BertEncoder, or a BertConfig to create one with its defaults.
@@ -39,26 +43,6 @@ class _TaskModel(FeatureCheck, SavedLayer, tf_keras.Model):
             encoder["shared_object_id"] = id(self.encoder)  # Keras then restores one encoder for the whole file.
         return {**super().get_config(), "encoder": encoder}
 
-    def observe(self, features, training=False):
-        """Returns the outputs of a call and the encoder's outputs at all positions.
-
-        Args:
-          features, training: See `call`.
-
-        Returns:
-          Outputs of a call, and of `BertEncoder.observe`, which for multiple choice have B * choices rows.
-        """
-        encoded = self.encoder.observe(self._texts(features), training=training)
-        return self._outputs(features, encoded, training), encoded
-
-    def _texts(self, features):
-        """Returns the features of the texts that the encoder reads."""
-        return features
-
-    def _outputs(self, features, encoded, training):
-        """Returns the outputs of a call for the outputs of the encoder."""
-        raise NotImplementedError
-
     def _bilstm_head(self):
         """Returns a new BiLSTMHead if the config has one, or None."""
         config = self.encoder.config
@@ -66,14 +50,22 @@ class _TaskModel(FeatureCheck, SavedLayer, tf_keras.Model):
             return None
         return BiLSTMHead(config.hidden_size, self.encoder.initializer.seed % LSTM_SEEDS)
 
-    def _read(self, texts, encoded):
-        """Returns the outputs of the encoder for texts, with those of the BiLSTM for tokens and the whole sequence."""
+    def _encode(self, texts, training, return_attention_scores):
+        """Returns the outputs of the encoder at all positions, and those of the BiLSTM, if there is one, instead.
+
+        Args:
+          texts: Features of BertEncoder.
+          training, return_attention_scores: See `call`.
+
+        Returns:
+          Outputs for the tokens [B, S, H], for the whole sequence [B, H], and the dict of the encoder.
+        """
+        encoded = self.encoder(texts, training=training, return_attention_scores=return_attention_scores)
         if self.bilstm is None:
-            return encoded
+            return encoded["sequence_output"], encoded["pooled_output"], encoded
         if "positions" in texts:
             raise InputError("packed rows cannot be combined with a BiLSTM, which would read across their sequences")
-        sequence, pooled = self.bilstm(encoded["sequence_output"], texts["input_mask"])
-        return {**encoded, "sequence_output": sequence, "pooled_output": pooled}
+        return *self.bilstm(encoded["sequence_output"], texts["input_mask"]), encoded
 
     def _linear_head(self, num_classes, name):
         return LinearHead(self.encoder.config, num_classes, self.encoder.initializer, name=name)
@@ -93,36 +85,31 @@ class BertPretrainer(_TaskModel):
         super().__init__(encoder, name=name)
         self._sentence_label = sentence_label
         with tf.name_scope("cls/"):
-            self.masked_lm = MaskedLMHead(self.encoder.config, self.encoder.initializer, dtype=self.dtype_policy)
-            self.masked_lm.arithmetic = self.encoder.arithmetic
+            self.masked_lm = self.encoder.create_masked_lm_head()
             if sentence_label:
                 with tf.name_scope("seq_relationship"):
                     self.next_sentence = self._linear_head(2, sentence_label)
             else:
                 self.encoder.pooler.trainable = False
 
-    def call(self, features, training=False):
+    def call(self, features, training=False, return_attention_scores=False):
         """Scores masked positions and the whole sequence.
 
         Args:
           features: dict with input_ids, input_mask, segment_ids, each int32 [B, S], and
             masked_lm_positions int32 [B, P]. Packed rows also have positions int32 [B, S] and, if there is a label,
             next_sentence_positions int32 [B, K], the start of each sequence.
-          training: bool. Whether to apply dropout.
+          training, return_attention_scores: See the base class.
 
         Returns:
           Dict: masked_lm_logits float32 [B, P, V]; next_sentence_logits float32 [B, 2], packed [B, K, 2], where class 1
           is a random second sentence. Another label changes the name of the output, for example sentence_order_logits.
         """
-        masked, pooled = self.encoder.encode_positions(
-            features, features["masked_lm_positions"], training=training,
-            pooled_positions=self._get_pooled_positions(features))
-        return self._scores(features, masked, pooled)
-
-    def _outputs(self, features, encoded, training):
-        masked = tf.gather(encoded["sequence_output"], features["masked_lm_positions"], batch_dims=1)
-        pooled = self.encoder.pool(encoded, features, self._get_pooled_positions(features))
-        return self._scores(features, masked, pooled)
+        masked, pooled, encoded = self.encoder.encode_positions(
+            features, features["masked_lm_positions"], training, self._get_pooled_positions(features),
+            return_attention_scores)
+        outputs = self._scores(features, masked, pooled)
+        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
     def _get_pooled_positions(self, features):
         """Returns the start of each packed sequence, int32 [B, K]; None if rows are not packed."""
@@ -149,7 +136,7 @@ class _LinearModel(_TaskModel):
         super().__init__(encoder, name=name)
         self.num_labels = num_labels
         rate = self.encoder.config.hidden_dropout_prob if dropout_rate is None else dropout_rate
-        self.dropout = SeededDropout(rate, dtype=self.dtype_policy)
+        self.dropout = self.encoder.create_dropout(rate, dtype=self.dtype_policy)
         with tf.name_scope(""):
             self.bilstm = self._bilstm_head()
             self.head = self._linear_head(num_labels, "output")
@@ -166,23 +153,25 @@ class BertClassifier(_LinearModel):
       name: str. Name of the Keras layer; None derives it from the class.
     """
 
-    def call(self, features, training=False):
+    def call(self, features, training=False, return_attention_scores=False):
         """Features of BertEncoder -> {"logits": float32 [B, num_labels]}.
 
         For packed rows, sequence_positions int32 [B, K] are the starts of the sequences -> float32 [B, K, num_labels].
         """
         starts = features.get("sequence_positions")
-        logits = self._scores(self._pooled(features, training, starts), training)
-        return {"logits": logits if starts is None else tf.reshape(logits, [-1, starts.shape[1], self.num_labels])}
+        pooled, encoded = self._pool(features, training, return_attention_scores, starts)
+        logits = self._scores(pooled, training)
+        outputs = {"logits": logits if starts is None else tf.reshape(logits, [-1, starts.shape[1], self.num_labels])}
+        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
-    def _outputs(self, features, encoded, training):
-        return {"logits": self._scores(self._read(features, encoded)["pooled_output"], training)}
+    def _pool(self, texts, training, return_attention_scores, starts=None):
+        """Returns the representation of each text [B, H], or of each packed sequence [B * K, H].
 
-    def _pooled(self, texts, training, starts=None):
-        """Returns the representation of each text [B, H], or of each packed sequence [B * K, H]."""
+        Also returns the encoder's dict, or None unless return_attention_scores.
+        """
         if self.bilstm is None:
-            return self.encoder.encode_positions(texts, training=training, pooled_positions=starts)[1]
-        return self._read(texts, self.encoder(texts, training=training))["pooled_output"]
+            return self.encoder.encode_positions(texts, None, training, starts, return_attention_scores)[1:]
+        return self._encode(texts, training, return_attention_scores)[1:]
 
     def _scores(self, pooled, training):
         """Returns the logits [B, num_labels] of the pooled output [B, H]."""
@@ -192,14 +181,12 @@ class BertClassifier(_LinearModel):
 class BertTokenClassifier(_LinearModel):
     """A linear classifier on every token (tagging model in section 5.3). See BertClassifier for the arguments."""
 
-    def call(self, features, training=False):
+    def call(self, features, training=False, return_attention_scores=False):
         """Features of BertEncoder -> {"logits": float32 [B, S, num_labels]}."""
-        return self._outputs(features, self.encoder(features, training=training), training)
-
-    def _outputs(self, features, encoded, training):
-        sequence = self._read(features, encoded)["sequence_output"]
+        sequence, _, encoded = self._encode(features, training, return_attention_scores)
         sequence = self.dropout(sequence, seed=self.encoder.next_dropout_seed(training))
-        return {"logits": _apply_to_tokens(self.head, sequence)}
+        outputs = {"logits": _apply_to_tokens(self.head, sequence)}
+        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
 
 class BertSpanLabeler(_TaskModel):
@@ -217,14 +204,12 @@ class BertSpanLabeler(_TaskModel):
         with tf.name_scope("cls/squad/"):
             self.head = self._linear_head(2, "squad")
 
-    def call(self, features, training=False):
+    def call(self, features, training=False, return_attention_scores=False):
         """Features of BertEncoder -> {"start_logits", "end_logits"}, each float32 [B, S]."""
-        return self._outputs(features, self.encoder(features, training=training), training)
-
-    def _outputs(self, features, encoded, training):
-        sequence = self._read(features, encoded)["sequence_output"]
+        sequence, _, encoded = self._encode(features, training, return_attention_scores)
         start, end = tf.unstack(_apply_to_tokens(self.head, sequence), axis=-1)
-        return {"start_logits": start, "end_logits": end}
+        outputs = {"start_logits": start, "end_logits": end}
+        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
 
 class BertMultipleChoice(BertClassifier):
@@ -238,29 +223,20 @@ class BertMultipleChoice(BertClassifier):
     def __init__(self, encoder, dropout_rate=None, *, name=None):
         super().__init__(encoder, num_labels=1, dropout_rate=dropout_rate, name=name)
 
-    def call(self, features, training=False):
+    def call(self, features, training=False, return_attention_scores=False):
         """Scores each choice.
 
         Args:
           features: dict with input_ids, input_mask, segment_ids, each int32 [B, choices, S].
-          training: bool. Whether to apply dropout.
+          training, return_attention_scores: See the base class. The encoder reads [B * choices, S].
 
         Returns:
           {"logits": float32 [B, choices]}.
         """
-        return self._choices(features, self._pooled(self._texts(features), training), training)
-
-    def _texts(self, features):
-        return {name: tf.reshape(features[name], [-1, tf.shape(features[name])[2]])
-                for name in ("input_ids", "input_mask", "segment_ids")}  # [B * choices, S]
-
-    def _outputs(self, features, encoded, training):
-        return self._choices(features, self._read(self._texts(features), encoded)["pooled_output"], training)
-
-    def _choices(self, features, pooled, training):
-        """Returns the logits [B, choices] of the texts' representations [B * choices, H]."""
+        pooled, encoded = self._pool(_join_texts(features), training, return_attention_scores)
         logits = self._scores(pooled, training)
-        return {"logits": tf.reshape(logits, [-1, tf.shape(features["input_ids"])[1]])}
+        outputs = {"logits": tf.reshape(logits, [-1, tf.shape(features["input_ids"])[1]])}
+        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
 
 class BertLongTextClassifier(BertClassifier):
@@ -277,25 +253,26 @@ class BertLongTextClassifier(BertClassifier):
         super().__init__(encoder, num_labels, dropout_rate, name=name)
         self._pooling = POOLINGS[pooling]
 
-    def call(self, features, training=False):
+    def call(self, features, training=False, return_attention_scores=False):
         """Scores each text.
 
         Args:
           features: dict with input_ids, input_mask, segment_ids, each int32 [B, W, S] or [B, S]. A missing window
             contains only padding.
-          training: bool. Whether to apply dropout.
+          training, return_attention_scores: See the base class. The encoder reads [B * W, S].
 
         Returns:
           {"logits": float32 [B, labels]}.
         """
         if features["input_ids"].shape.rank == 2:
-            return super().call(features, training=training)
-        windows, rows = self._texts(features), _rows(features)
-        if not self.encoder.has_static_shapes:  # windows that contain only padding can be skipped
+            return super().call(features, training, return_attention_scores)
+        windows, rows = _join_texts(features), _find_rows(features)
+        if not (self.encoder.has_static_shapes or return_attention_scores):  # skip windows that are only padding
             real = tf.where(rows < tf.shape(features["input_ids"])[0])[:, 0]
-            windows, rows = tf.nest.map_structure(lambda each: tf.gather(each, real), (windows, rows))
-        pooled = self._pooled(windows, training)
-        return {"logits": self.pool(self._scores(pooled, training), rows, tf.shape(features["input_ids"])[0])}
+            windows, rows = tf.nest.map_structure(lambda value: tf.gather(value, real), (windows, rows))
+        pooled, encoded = self._pool(windows, training, return_attention_scores)
+        logits = self.pool(self._scores(pooled, training), rows, tf.shape(features["input_ids"])[0])
+        return {"logits": logits, **({"encoder": encoded} if return_attention_scores else {})}
 
     def pool(self, logits, rows, num_texts):
         """Pools the logits of windows into those of texts, float32 [B, L].
@@ -307,15 +284,10 @@ class BertLongTextClassifier(BertClassifier):
         """
         return self._pooling(logits, rows, tf.cast(num_texts, tf.int32) + 1)[:-1]
 
-    def _texts(self, features):
-        return {name: tf.reshape(features[name], [-1, tf.shape(features[name])[-1]])
-                for name in ("input_ids", "input_mask", "segment_ids")}  # [B * W, S]
 
-    def _outputs(self, features, encoded, training):
-        logits = self._scores(self._read(self._texts(features), encoded)["pooled_output"], training)
-        if features["input_ids"].shape.rank == 2:
-            return {"logits": logits}
-        return {"logits": self.pool(logits, _rows(features), tf.shape(features["input_ids"])[0])}
+def _join_texts(features):
+    """Returns the features of all texts [n, S] for features [B, W, S], with n = B * W."""
+    return {name: tf.reshape(features[name], [-1, tf.shape(features[name])[2]]) for name in FEATURES}
 
 
 def _apply_to_tokens(head, sequence):
@@ -325,7 +297,7 @@ def _apply_to_tokens(head, sequence):
     return tf.reshape(logits, [batch_size, sequence_length, logits.shape[-1]])
 
 
-def _rows(features):
+def _find_rows(features):
     """Returns the text of each window, int32 [B * W]; B for a window that contains only padding."""
     is_real = features["input_mask"][:, :, 0] > 0  # [B, W]
     num_texts = tf.shape(is_real)[0]

@@ -107,11 +107,11 @@ def one_device():
 
 
 @pytest.mark.parametrize(("dtype", "optimizer", "accumulate_steps", "options"), [
-    ("float32", "adamw", 1, {"remove_padding": True}),
+    ("float32", "adamw", 1, {"layers": "unpadded"}),
     ("float32", "lamb", 1, {}),
-    ("mixed_float16", "adamw", 2, {"remove_padding": True, "recompute": True}),
+    ("mixed_float16", "adamw", 2, {"layers": "unpadded", "recompute": True}),
     ("mixed_float16", "adamw", 1, {"vocabulary_multiple": 8}),
-    ("mixed_bfloat16", "adamw", 1, {"remove_padding": True, "vocabulary_multiple": 8}),
+    ("mixed_bfloat16", "adamw", 1, {"layers": "unpadded", "vocabulary_multiple": 8}),
     ("mixed_bfloat16", "adamw", 2, {"recompute": True}),
 ])
 def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_device):
@@ -139,7 +139,8 @@ def test_step_on_two_devices(two_replicas):
 def test_fine_tuning_steps(tuned, number, one_device):
     kind, num_labels, more_features, loss = tuned[number]
     length = (None, S, None)[number]  # Dynamic if padding is removed.
-    make_model = functools.partial(task_model, kind, num_labels, dtype=DTYPES[number], remove_padding=not length)
+    make_model = functools.partial(task_model, kind, num_labels, dtype=DTYPES[number],
+                                   layers="padded" if length else "unpadded")
     features = {**inputs(length, kind), **more_features(length)}
     check(training_step(one_device, make_model, NoUpdate(DTYPES[number]), loss, features))
 
@@ -150,7 +151,7 @@ def test_steps_with_causal_attention_and_a_bilstm(tuned, has_bilstm, one_device)
     config = dataclasses.replace(CONFIG, attention="causal", bilstm_head=has_bilstm)
 
     def make_model():
-        encoder = make_encoder(config, remove_padding=True, last_where_read=True)
+        encoder = make_encoder(config, layers="unpadded", last_where_read=True)
         return GRAPHS[kind].model(encoder, metadata(kind, num_labels))
 
     check(training_step(one_device, make_model, NoUpdate("float32"), loss, {**inputs(None), **more_features(None)}))
@@ -159,7 +160,7 @@ def test_steps_with_causal_attention_and_a_bilstm(tuned, has_bilstm, one_device)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", TASKS)
 def test_predictions(kind, dtype):
-    model = task_model(*TASK_OF[kind], dtype=dtype, remove_padding=True)
+    model = task_model(*TASK_OF[kind], dtype=dtype, layers="unpadded")
     predictor = Predictor(tf.distribute.get_strategy(), model)
     graph = predictor._run.get_concrete_function(inputs(None, kind)).graph
     check(graph)
@@ -169,14 +170,14 @@ def test_predictions(kind, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_evaluations_of_pretraining(dtype):
-    evaluator = PretrainingEvaluator(tf.distribute.get_strategy(), pretrainer(dtype=dtype, remove_padding=True),
+    evaluator = PretrainingEvaluator(tf.distribute.get_strategy(), pretrainer(dtype=dtype, layers="unpadded"),
                                      "next_sentence")
     check(evaluator._score_all.get_concrete_function({**inputs(S), **PRETRAINING}).graph,
           only_activations=True)
 
 
 def test_extraction():
-    model = make_layer_model(make_encoder(CONFIG, remove_padding=True), [0])
+    model = make_layer_model(make_encoder(CONFIG, layers="unpadded"), [0])
     predictor = Predictor(tf.distribute.get_strategy(), model)
     check(predictor._run.get_concrete_function(inputs(None)).graph)
 
@@ -205,8 +206,8 @@ def test_served_models(kind, tokenizer):
     """Serves texts, and IDs of one length. The host processes texts, labels, and the layout of predictions."""
     kind, num_labels = SERVED_AS[kind]
     from_texts, from_ids = (GRAPHS[kind].servable(
-        task_model(kind, num_labels, remove_padding=not static_length), tokenizer, metadata(kind, num_labels),
-        ServingOptions(static_length=static_length)) for static_length in (False, True))
+        task_model(kind, num_labels, layers=layers), tokenizer, metadata(kind, num_labels),
+        ServingOptions(static_length=layers == "padded")) for layers in ("unpadded", "padded"))
     texts = {name: tf.TensorSpec(shape, tf.string) for name, shape in from_texts.text_inputs.items()}
     features = dict.fromkeys(FEATURES, tf.TensorSpec(from_ids.ids_shape, tf.int32))
     for operations in (operations_of(lambda texts: from_texts.answer_texts(**texts), texts),

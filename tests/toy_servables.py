@@ -30,8 +30,8 @@ def make_model(name, **options):
             "squad": lambda: models.BertSpanLabeler(encoder)}[name]()
 
 
-def make_servable(name, tokenizer, remove_padding=True, **options):
-    model = make_model(name, remove_padding=remove_padding, last_where_read=True)  # as exports are made
+def make_servable(name, tokenizer, layers="unpadded", **options):
+    model = make_model(name, layers=layers, last_where_read=True)  # as exports are made
     options = {"max_seq_length": MAX_SEQ_LENGTH, **options}
     return {"encoder": lambda: graphs.ServedEncoder(model, tokenizer, **options),
             "classifier": lambda: graphs.ServedClassifier(model, tokenizer, ["x", "y", "z"], pairs=True, **options),
@@ -96,7 +96,7 @@ def write_saved_models(folder, tokenizer):
 def write_litert_files(folder, tokenizer):
     """Writes NAME.tflite of each task, with two row lengths: 31 is over MAX_SEQ_LENGTH."""
     for name in REQUESTS:
-        servable = make_servable(name, tokenizer, remove_padding=False, static_length=True)
+        servable = make_servable(name, tokenizer, layers="litert", static_length=True)
         batch_sizes = (1, 3) if name == "encoder" else (2,)
         content = litert.convert(servable, lengths=(7, 31), batch_sizes=batch_sizes)
         (folder / f"{name}.tflite").write_bytes(content)

@@ -9,14 +9,12 @@ Other data for the predictions is in a zip archive at the end of the file (`bert
 The conversion requires only TensorFlow; running the file requires ai-edge-litert, but not TensorFlow.
 """
 
-import contextlib
 import tempfile
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.fast.arithmetic import FastArithmetic
 from bert_tf.litert import compaction, metadata
 from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.signatures import BATCH_SIZES, HEAD, LENGTHS, ROWS
@@ -32,7 +30,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     """Converts a Servable.
 
     Args:
-      servable: Servable whose encoder keeps padding (created with static_length).
+      servable: Servable with static_length, whose FastEncoder has the layers "litert".
       weights: str. Storage type, one of WEIGHTS. With int8 ("dynamic range"), matrix multiplications run in integers
         too, and activations are quantized at run time, per row.
       lengths: Lengths of the buckets; those over the servable's max_seq_length become one of that length.
@@ -54,9 +52,8 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     module = tf.Module()
     module.weights = servable.model.variables
     with tempfile.TemporaryDirectory() as folder:
-        with _use_litert_arithmetic(servable.model):
-            functions = _functions(servable, _list_buckets(lengths, servable.max_seq_length), sorted(set(batch_sizes)))
-            tf.saved_model.save(module, folder, signatures=functions)
+        functions = _functions(servable, _list_buckets(lengths, servable.max_seq_length), sorted(set(batch_sizes)))
+        tf.saved_model.save(module, folder, signatures=functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(functions))
         if weights != "float32":
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -114,43 +111,3 @@ def largest_differences(servable, path):
             difference = float(np.abs(value[:length] - expected[name][place][:length]).max())
             differences[name] = max(differences[name], difference)
     return differences
-
-
-@contextlib.contextmanager
-def _use_litert_arithmetic(model):
-    """Makes the layers of a model use a LiteRTArithmetic within a context."""
-    encoder = getattr(model, "encoder", model)
-    before = encoder.arithmetic
-    encoder.compute_with(LiteRTArithmetic())
-    try:
-        yield
-    finally:
-        encoder.compute_with(before)
-
-
-class LiteRTArithmetic(FastArithmetic):
-    """The arithmetic of a plain encoder in operations that suit LiteRT better, for batches of a fixed shape.
-
-    - Word embeddings are a multiplication with one-hot matrices. The converter turns it into one int8 lookup with a
-      scale per row; it would keep a gather in float32.
-    - Query, key, and value are split before heads are transposed: XNNPACK has no kernel that unstacks another axis, so
-      LiteRT's own kernels would run in each layer.
-    """
-
-    def __init__(self):
-        super().__init__(one_hot=True)
-
-    def heads(self, attention, x, layout):
-        """See `Arithmetic`."""
-        shape = [layout.batch_size, layout.sequence_length, -1, attention.head_width]
-        return [tf.transpose(tf.reshape(part, shape), [0, 2, 1, 3])
-                for part in tf.split(attention.qkv(x), 3, axis=-1)]
-
-    def query_at(self, query, positions):
-        """See `FastArithmetic`."""
-        return tf.gather(query, positions, axis=2, batch_dims=1)
-
-    def softmax(self, scores, bias, training):
-        """See `Arithmetic`."""
-        del training
-        return tf.nn.softmax(scores + bias)

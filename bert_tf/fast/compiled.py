@@ -12,44 +12,37 @@ import functools
 
 import tensorflow as tf
 
-from bert_tf.fast.arithmetic import FastArithmetic
+from bert_tf.fast.layers import FastLayer
 from bert_tf.layers.basic import ACTIVATIONS, normalize
 
 TOKENS_MULTIPLE = 32  # 64 would halve the number of shapes, but compute 7% of padding in a batch of 430 tokens
 
 
-class CompiledArithmetic(FastArithmetic):
-    """See Arithmetic.
+class CompiledLayer(FastLayer):
+    """See FastLayer; compiles only in training."""
 
-    Args:
-      activation: Name of the activation of the feed-forward layer, a key of ACTIVATIONS.
-      one_hot, vocabulary_multiple, float32_scores: See FastArithmetic.
-    """
-
-    def __init__(self, activation, one_hot=False, vocabulary_multiple=1, float32_scores=False):
-        super().__init__(one_hot, vocabulary_multiple, float32_scores)
-        self._activation = _activation(activation)
-
-    def activate(self, projection, x, training):
-        """See Arithmetic."""
-        return self._activation(projection(x, activated=False)) if training else projection(x)
+    def activate(self, x, training):
+        """See FastLayer."""
+        if not training:
+            return self.intermediate(x)
+        return get_activation_block(self.intermediate.activation)(self.intermediate(x, activated=False))
 
     def add_and_normalize(self, y, x, norm, drop):
-        """See Arithmetic."""
+        """See FastLayer."""
         if drop is None:
             return super().add_and_normalize(y, x, norm, drop)
-        block = _add_and_normalize(drop.scale)
+        block = _get_norm_block(drop.scale)
         return block(y, x, drop.keep, *map(tf.convert_to_tensor, (norm.gamma, norm.beta)))
 
 
 @functools.cache
-def _activation(name):
+def get_activation_block(name):
     """Returns the block of one of ACTIVATIONS: [T, W] of any float dtype -> the same."""
     return _block(ACTIVATIONS[name])
 
 
 @functools.cache
-def _add_and_normalize(dropout_scale):
+def _get_norm_block(dropout_scale):
     """Returns the block of a residual connection: dropout, sum, and layer normalization, in float32.
 
     Args:

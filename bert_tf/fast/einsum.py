@@ -9,8 +9,9 @@ import math
 
 import tensorflow as tf
 
-from bert_tf.fast.arithmetic import FastArithmetic
-from bert_tf.layers import AttentionMaps
+from bert_tf.fast.layers import compute_probabilities, take_bias
+from bert_tf.fast.layout import flatten
+from bert_tf.layers import NO_SEEDS, AttentionMaps, EncoderLayer
 from bert_tf.layers.basic import LAYER_NORM_EPSILON
 from bert_tf.layers.hooks import merge_kernel
 
@@ -18,68 +19,99 @@ GELU_SCALE, GELU_CUBIC = (2 / math.pi)**0.5, 0.044715  # u = GELU_SCALE (x + GEL
 SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"  # of query and key, and of probabilities and value
 
 
-class EinsumArithmetic(FastArithmetic):
-    """See Arithmetic. Query, key, and value come from three products, and are [B, S, N, D] each.
+class EinsumLayer(EncoderLayer):
+    """See EncoderLayer. Query, key, and value come from three products, and are [B, S, N, D] each."""
 
-    Args:
-      activation: Name of the activation of the feed-forward layer, a key of ACTIVATIONS.
-      one_hot, vocabulary_multiple, float32_scores: See FastArithmetic.
-    """
+    def call(self, x, layout, bias, seeds=NO_SEEDS, at=None, return_attention_scores=False):
+        """Transforms a batch.
 
-    needs_kernels = True
-    draws_for_all = False
+        Args:
+          x: [B, S, H].
+          layout: SequenceLayout.
+          bias, seeds, return_attention_scores: See EncoderLayer.
+          at: int32 [B, P], each in [0, S). Positions to compute; None for all.
 
-    def __init__(self, activation, one_hot=False, vocabulary_multiple=1, float32_scores=False):
-        super().__init__(one_hot, vocabulary_multiple, float32_scores)
-        self._activation = activation
+        Returns:
+          [B, S, H], or [B * P, H] with `at`; and AttentionMaps if requested.
+        """
+        query, key, value = self._project_to_heads(x)
+        num_queries, tokens = layout.sequence_length, layout.tokens
+        if at is not None:
+            query, bias, x = take(query, at), take_bias(bias, at), flatten(take(x, at))
+            num_queries, tokens = tf.shape(at)[1], flatten
+        attention_drop, attended_drop, output_drop = self._draw(x, num_queries, layout, seeds)
+        context, maps = attend(query, key, value, bias, attention_drop, return_attention_scores)
+        attended = tokens(self._join_heads(context))
+        x = self._add_and_normalize(attended, x, self.attention_norm, attended_drop)
+        inner = self._activate(x, output_drop is not None)
+        x = self._add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)
+        return (x, maps) if return_attention_scores else x
 
-    def heads(self, attention, x, layout):
-        """See Arithmetic. x: [B, S, H]."""
-        del layout
-        heads = [attention.num_heads, attention.head_width]
-        kernel = merge_kernel(attention.qkv, attention.qkv.kernel)
+    def _draw(self, x, num_queries, layout, seeds):
+        """Returns the Drops of the probabilities and of two sums of x's shape; None when not training."""
+        if seeds[0] is None:
+            return NO_SEEDS
+        shape = tf.stack([layout.batch_size, self.attention.num_heads, num_queries, layout.sequence_length])
+        return [layout.draw(self.attention.dropout.rate, shape, seeds[0]),
+                *(layout.draw_for(x, self.dropout.rate, seed) for seed in seeds[1:])]
+
+    def _project_to_heads(self, x):
+        """x [B, S, H] -> query, key, and value, [B, S, N, D] each."""
+        qkv, heads = self.attention.qkv, [self.attention.num_heads, self.attention.head_width]
+        kernel = merge_kernel(qkv, qkv.kernel)
         kernels = tf.unstack(tf.reshape(kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
-        biases = tf.unstack(tf.reshape(attention.qkv.bias, [3, *heads]))
+        biases = tf.unstack(tf.reshape(qkv.bias, [3, *heads]))
         return [project_to_heads(x, tf.cast(kernel, x.dtype)) + tf.cast(bias, x.dtype)
                 for kernel, bias in zip(kernels, biases, strict=True)]
 
-    def join_heads(self, projection, context, tokens):
-        """See Arithmetic."""
+    def _join_heads(self, context):
+        """Projects the outputs of the heads, [B, S, N, D] -> [B, S, H]."""
+        projection = self.attention_output
         kernel = tf.cast(merge_kernel(projection, projection.kernel), context.dtype)
         kernel = tf.reshape(kernel, [*context.shape[2:], kernel.shape[-1]])  # [N, D, H]
-        return tokens(tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype))
+        return tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype)
 
-    def activate(self, projection, x, training):
-        """See Arithmetic. In 16 bits, the gradient of "gelu" keeps nothing but its input."""
-        if not training or x.dtype == tf.float32 or self._activation != "gelu":
-            return projection(x)
-        return gelu_from_input(projection(x, activated=False))
+    def _activate(self, x, training):
+        """Applies the intermediate projection. In 16 bits, the gradient of "gelu" keeps nothing but its input."""
+        if not training or x.dtype == tf.float32 or self.intermediate.activation != "gelu":
+            return self.intermediate(x)
+        return gelu_from_input(self.intermediate(x, activated=False))
 
-    def add_and_normalize(self, y, x, norm, drop):
-        """See Arithmetic. In 16 bits, statistics and gradient take one pass each."""
+    def _add_and_normalize(self, y, x, norm, drop):
+        """Returns norm(drop(y) + x). In 16 bits, statistics and gradient take one pass each."""
+        x = (y if drop is None else drop(y)) + x
         if x.dtype == tf.float32:
-            return super().add_and_normalize(y, x, norm, drop)
-        return normalize_in_one_pass((y if drop is None else drop(y)) + x, *map(
-            tf.convert_to_tensor, (norm.gamma, norm.beta)))
+            return norm(x)
+        return normalize_in_one_pass(x, *map(tf.convert_to_tensor, (norm.gamma, norm.beta)))
 
-    def query_at(self, query, positions):
-        """See FastArithmetic."""
-        return self.rows_at(query, positions)
 
-    def rows_at(self, x, positions):
-        """See FastArithmetic. A product, because the gradient of a gather is a scatter."""
-        selected = tf.one_hot(positions, tf.shape(x)[1], dtype=x.dtype)  # [B, P, S]
-        return tf.einsum("bps,bs...->bp...", selected, x)
+def take(x, at):
+    """x [B, S, ...], at int32 [B, P] -> [B, P, ...]. A product, because the gradient of a gather is a scatter."""
+    selected = tf.one_hot(at, tf.shape(x)[1], dtype=x.dtype)  # [B, P, S]
+    return tf.einsum("bps,bs...->bp...", selected, x)
 
-    def attend(self, query, key, value, bias, drop):
-        """See Arithmetic. In 16 bits, the forward and backward pass keep one tensor of the scores' size."""
-        query = query * query.shape[-1]**-0.5
+
+def attend(query, key, value, bias, drop, return_attention_scores=False):
+    """Computes attention. In 16 bits, the forward and backward pass keep one tensor of the scores' size.
+
+    Args:
+      query: [B, Q, N, D].
+      key, value: [B, S, N, D].
+      bias: float32 [B, 1, 1, S] or [B, 1, Q, S], added to the scores.
+      drop: Drop for the probabilities [B, N, Q, S]; None when not training.
+      return_attention_scores: bool. Whether to return AttentionMaps.
+
+    Returns:
+      Context [B, Q, N, D], and AttentionMaps, or None.
+    """
+    query = query * query.shape[-1]**-0.5
+    is_wide, maps = query.dtype == tf.float32, None
+    if is_wide or return_attention_scores:
         scores = tf.einsum(SCORES, query, key)
-        maps = AttentionMaps(scores, self.softmax(scores, bias, drop is not None))
-        if query.dtype == tf.float32:
-            dropped = maps.probabilities if drop is None else drop(maps.probabilities)
-            return tf.einsum(CONTEXT, dropped, value), maps  # context [B, S, N, D]
+        maps = AttentionMaps(scores, compute_probabilities(scores, bias, drop is not None))
+    if not is_wide:
         return attention_core(query, key, value, bias, drop), maps
+    return tf.einsum(CONTEXT, maps.probabilities if drop is None else drop(maps.probabilities), value), maps
 
 
 @tf.custom_gradient

@@ -1,18 +1,22 @@
 """The encoder that drivers and exports run: the numbers of BertEncoder, in less time or memory."""
 
 import dataclasses
-import functools
 
 import tensorflow as tf
 
 from bert_tf.encoder import BertEncoder
-from bert_tf.fast.arithmetic import FastArithmetic
-from bert_tf.fast.compiled import TOKENS_MULTIPLE, CompiledArithmetic
-from bert_tf.fast.einsum import EinsumArithmetic
-from bert_tf.fast.last_layer import LastLayerRun
-from bert_tf.fast.layout import PaddedLayout, SequenceLayout, UnpaddedLayout
-from bert_tf.layers import attach
+from bert_tf.fast.compiled import TOKENS_MULTIPLE, CompiledLayer
+from bert_tf.fast.dropout import PackedDropout
+from bert_tf.fast.einsum import EinsumLayer
+from bert_tf.fast.layers import FastEmbeddings, FastLayer, FastMaskedLMHead
+from bert_tf.fast.layout import Layout, SequenceLayout, UnpaddedLayout
+from bert_tf.fast.litert import LiteRTLayer
+from bert_tf.features import check_values
+from bert_tf.layers import NO_SEEDS
 from bert_tf.saved_objects import SavedObject
+
+LAYERS = {"padded": FastLayer, "unpadded": FastLayer, "compiled": CompiledLayer, "unpadded_compiled": CompiledLayer,
+          "einsum": EinsumLayer, "litert": LiteRTLayer}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,26 +24,33 @@ class Fast(SavedObject):
     """The accelerations of a FastEncoder.
 
     Attributes:
-      remove_padding: Run projections, normalization, and dropout only on non-padding tokens. Outputs at tokens stay the
-        same, those at padding become zero. Shapes then depend on the batch's values: not for TPUs or XLA.
+      layers: str. How layers are computed, one of LAYERS:
+        padded: As matrices of all positions.
+        unpadded: Only on non-padding tokens. Outputs at tokens stay the same, those at padding become zero. Shapes then
+          depend on the batch's values: not for TPUs or XLA.
+        compiled: As padded; in training, XLA compiles the element-wise work of a layer and of its gradient, which is
+          faster on a CPU; see bert_tf.fast.compiled.
+        unpadded_compiled: Both. Outputs at padding are then not all zero.
+        einsum: As XLA compiles them best for TPUs and GPUs; slower on a CPU.
+        litert: For conversion to LiteRT.
       last_where_read: Compute the last layer only at the positions that a task model reads.
       recompute: In training, keep only each layer's output and recompute its other activations in the backward pass
         (activation checkpointing): less memory for about a third more work.
-      compiled: In training, have XLA compile the element-wise work of a layer and of its gradient, which is faster on a
-        CPU; see bert_tf.fast.compiled. With remove_padding, outputs at padding are then not all zero.
-      einsum: Compute layers as XLA compiles them best for TPUs and GPUs; slower on a CPU. Cannot be combined with
-        `compiled` or `remove_padding`.
-      one_hot, vocabulary_multiple, float32_scores: See FastArithmetic.
+      one_hot: See FastEmbeddings.
+      vocabulary_multiple, float32_scores: See FastMaskedLMHead.
     """
 
-    remove_padding: bool = False
+    layers: str = "padded"
     last_where_read: bool = False
     recompute: bool = False
-    compiled: bool = False
-    einsum: bool = False
     one_hot: bool = False
     vocabulary_multiple: int = 1
     float32_scores: bool = False
+
+    @property
+    def removes_padding(self):
+        """Whether layers are computed only on non-padding tokens."""
+        return self.layers.startswith("unpadded")
 
     def get_config(self):
         """Returns the fields."""
@@ -55,51 +66,87 @@ class FastEncoder(BertEncoder):
       seed, dtype, name: See BertEncoder.
 
     Attributes:
-      last_where_read: Whether `encode_positions` computes the last layer only at these positions.
+      fast: Fast.
     """
 
-    def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
-        super().__init__(config, seed=seed, dtype=dtype, name=name)
-        self._fast, self.last_where_read = fast, fast.last_where_read
-        self.has_static_shapes = not fast.remove_padding
-        if fast.einsum and (fast.compiled or fast.remove_padding):
-            raise ValueError("`einsum` cannot be combined with `compiled` or `remove_padding`")
-        options = (fast.one_hot, fast.vocabulary_multiple, fast.float32_scores)
-        if fast.compiled:
-            self.compute_with(CompiledArithmetic(config.hidden_act, *options))
-        elif fast.einsum:
-            self.compute_with(EinsumArithmetic(config.hidden_act, *options))
-        else:
-            self.compute_with(FastArithmetic(*options))
-        if fast.recompute:
-            attach(self, _recompute)
+    embeddings_class = FastEmbeddings
 
-    def encode_positions(self, features, positions=None, training=False, pooled_positions=None):
+    def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
+        vars(self).update(fast=fast, layer_class=LAYERS[fast.layers])  # Keras tracks attributes only from here on.
+        super().__init__(config, seed=seed, dtype=dtype, name=name)
+        self.has_static_shapes = not fast.removes_padding
+        self.embeddings.one_hot = fast.one_hot or fast.layers == "litert"
+
+    def call(self, features, training=False, return_attention_scores=False):
         """See BertEncoder."""
-        if not self.last_where_read:
-            return super().encode_positions(features, positions, training, pooled_positions)
+        layout = self._layout(features, training)
+        states, attention = self._compute_states(features, layout, training, return_attention_scores)
+        return self.collect(features, [layout.sequences(state) for state in states], attention)
+
+    def compute_layer(self, number, layer, x, *batch, seeds=NO_SEEDS, **options):
+        """See BertEncoder."""
+        compute = super().compute_layer
+        if not self.fast.recompute or seeds[0] is None:
+            return compute(number, layer, x, *batch, seeds=seeds, **options)
+        return tf.recompute_grad(lambda x: compute(number, layer, x, *batch, seeds=seeds, **options))(x)
+
+    def encode_positions(self, features, positions=None, training=False, pooled_positions=None,
+                         return_attention_scores=False):
+        """See BertEncoder."""
+        if return_attention_scores or not self.fast.last_where_read:
+            return super().encode_positions(features, positions, training, pooled_positions, return_attention_scores)
         first = self.find_pooled(features, pooled_positions)
-        read = first if positions is None else tf.concat([first, positions], axis=1)  # [B, 1 + P] or [B, K + P]
-        _, outputs, _ = self._run_layers(features, self._layout(features, training), training,
-                                         last_run=functools.partial(LastLayerRun, positions=read))
-        output = tf.reshape(outputs[-1], [*tf.unstack(tf.shape(read)), self.config.hidden_size])
+        at = first if positions is None else tf.concat([first, positions], axis=1)  # [B, 1 + P] or [B, K + P]
+        states, _ = self._compute_states(features, self._layout(features, training), training, at=at)
+        output = tf.reshape(states[-1], [*tf.unstack(tf.shape(at)), self.config.hidden_size])
         num_pooled = tf.shape(first)[1]
-        pooled = tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size])
-        return None if positions is None else output[:, num_pooled:], self.pooler(pooled)
+        pooled = self.pooler(tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size]))
+        return None if positions is None else output[:, num_pooled:], pooled, None
+
+    def create_dropout(self, rate, dtype=None):
+        """See BertEncoder."""
+        return PackedDropout(rate, dtype=dtype)
+
+    def create_masked_lm_head(self):
+        """See BertEncoder."""
+        return FastMaskedLMHead(self.config, self.initializer, self.fast.vocabulary_multiple, self.fast.float32_scores,
+                                dtype=self.dtype_policy)
 
     def _layout(self, features, training):
-        if self._fast.einsum:
+        """Creates the Layout of a batch."""
+        if self.fast.layers == "einsum":
             return SequenceLayout(features["input_mask"])
-        if not self._fast.remove_padding:
-            return PaddedLayout(features["input_mask"])
-        return UnpaddedLayout(features["input_mask"], TOKENS_MULTIPLE if self._fast.compiled and training else 1)
+        if not self.fast.removes_padding:
+            return Layout(features["input_mask"])
+        is_compiled = training and self.layer_class is CompiledLayer
+        return UnpaddedLayout(features["input_mask"], TOKENS_MULTIPLE if is_compiled else 1)
 
+    def _compute_states(self, features, layout, training, return_attention_scores=False, at=None):
+        """Computes the embeddings and the layers.
 
-def _recompute(number, layer, x, run):
-    """Keeps a layer's output, and recomputes its activations in the backward pass; a hook."""
-    del number
-    if run.dropout_seeds is None:
-        return run(layer, x)
-    if run.observed:
-        return tf.recompute_grad(lambda x: run(layer, x))(x)
-    return tf.recompute_grad(lambda x: run(layer, x)[0])(x), None
+        Args:
+          features, training, return_attention_scores: See `call`.
+          layout: Layout of the batch.
+          at: int32 [B, P]. Positions at which to compute the last layer; None for all.
+
+        Returns:
+          1 + L states [T, H], the last one [B * P, H] with `at`; and L AttentionMaps, or None.
+        """
+        check_values(features, self.config)
+        bias = self.attention_bias(features)
+        embedding_seed, *layer_seeds = self.next_dropout_seeds(training)
+        x = self.embeddings(features["input_ids"], features["segment_ids"], layout, features.get("positions"),
+                            embedding_seed)
+        x = self.stop_gradient(0, tf.cast(x, self.compute_dtype))
+        states, attention = [x], []
+        for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
+            options = {"return_attention_scores": return_attention_scores}
+            if at is not None and number == len(self.encoder_layers) - 1:
+                # Not through Keras, whose scopes name operations: the last bits after oneDNN's fusion depend on names.
+                layer, options = layer.call, {"at": at}
+            output = self.compute_layer(number, layer, x, layout, bias, seeds=seeds, **options)
+            x, maps = output if return_attention_scores else (output, None)
+            x = self.stop_gradient(number + 1, x)
+            states.append(x)
+            attention.append(maps)
+        return states, attention if return_attention_scores else None

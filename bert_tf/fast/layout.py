@@ -10,19 +10,50 @@ import math
 
 import tensorflow as tf
 
-from bert_tf.fast.random_words import hash_words
-from bert_tf.layers import Drop, Layout
+from bert_tf.fast.dropout import draw, hash_words
 
 
-class PaddedLayout(Layout):
-    """A layout in which every position is a token: shapes stay static, as TPUs and XLA require."""
+class Layout:
+    """A layout in which every position is a token, T = B * S: shapes stay static, as TPUs and XLA require.
+
+    Args:
+      input_mask: int32 [B, S], 0 at padding.
+
+    Attributes:
+      batch_size, sequence_length: B and S, int if known statically, otherwise an int32 scalar.
+    """
+
+    def __init__(self, input_mask):
+        sizes = zip(input_mask.shape, tf.unstack(tf.shape(input_mask)), strict=True)
+        self.batch_size, self.sequence_length = (size if known is None else known for known, size in sizes)
+
+    def tokens(self, x):
+        """[B, S, ...] -> [T, W], with the axes after S flattened."""
+        return flatten(x)
+
+    def sequences(self, x):
+        """[T, W] -> [B, S, W]."""
+        return tf.reshape(x, [self.batch_size, self.sequence_length, x.shape[-1]])
 
     def spread(self, x):
         """[T, W] -> [B * S, W] for attention."""
         return x
 
+    def draw(self, rate, shape, seed):
+        """Draws a Drop for a tensor of `shape`, int [rank], with seed int [2]."""
+        return draw(rate, shape, seed)
 
-class SequenceLayout(PaddedLayout):
+    def draw_for(self, x, rate, seed):
+        """Draws a Drop for x [T, W] with seed int [2]."""
+        return self.draw(rate, tf.shape(x), seed)
+
+
+def flatten(x):
+    """[B, S, ...] -> [B * S, W], with the axes after S flattened."""
+    return tf.reshape(x, [-1, math.prod(x.shape[2:])])
+
+
+class SequenceLayout(Layout):
     """A layout whose T is two axes, B and S: where others have [T, W], it has [B, S, W].
 
     XLA merges a matrix multiplication with the next operations only if no reshape is between them, and attention needs
@@ -37,9 +68,9 @@ class SequenceLayout(PaddedLayout):
         """[B, S, W] -> the same."""
         return x
 
-    def draw(self, dropout, shape, seed):
+    def draw(self, rate, shape, seed):
         """See Layout. XLA fuses the hash into its users, and writes random bits only for rows and columns."""
-        return dropout.draw(shape, seed, draw_words=hash_words)
+        return draw(rate, shape, seed, draw_words=hash_words)
 
 
 class UnpaddedLayout(Layout):
@@ -83,16 +114,14 @@ class UnpaddedLayout(Layout):
             return tf.gather(x, tf.maximum(self._numbers - 1, 0)), self._take_rows
         return spread(x)
 
-    def drop(self, dropout, x, seed):
+    def draw_for(self, x, rate, seed):
         """See Layout. Draws for the tokens only, so that the padding computed with them does not change the draws."""
-        if self.num_tokens is None or seed is None:
-            return super().drop(dropout, x, seed)
+        if self.num_tokens is None:
+            return super().draw_for(x, rate, seed)
         shape = tf.shape(x)
-        drop = self.draw(dropout, tf.concat([[self.num_tokens], shape[1:]], axis=0), seed)
-        if not drop.keep.shape.rank:
-            return drop
+        drop = self.draw(rate, tf.concat([[self.num_tokens], shape[1:]], axis=0), seed)
         padding = [[0, shape[0] - self.num_tokens]] + [[0, 0]] * (shape.shape[0] - 1)
-        return Drop(tf.pad(drop.keep, padding, constant_values=True), drop.scale)
+        return drop.select(lambda keep: tf.pad(keep, padding, constant_values=True))
 
     def _pack(self, x):
         """[B * S, W] -> [T, W]."""

@@ -1,12 +1,13 @@
 """Multi-head self-attention (section 3.2 of "Attention Is All You Need"; the original's `attention_layer`).
 
-Shape legend: B batch, S sequence, T tokens, H hidden, N heads, D head width (H = N * D with the config's own heads).
+Shape legend: B batch, S sequence, H hidden, N heads, D head width (H = N * D with the config's own heads).
 """
+
+import typing
 
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.layers.arithmetic import Arithmetic
 from bert_tf.layers.basic import Projection, SeededDropout
 from bert_tf.saved_objects import SavedLayer
 
@@ -32,9 +33,21 @@ def causal_attention_bias(sequences, dtype=tf.float32):
 
     Tokens attend only to themselves and earlier tokens of the same sequence.
     """
-    places = tf.range(tf.shape(sequences)[1])
-    is_apart = (sequences[:, :, tf.newaxis] != sequences[:, tf.newaxis, :]) | (places[:, tf.newaxis] < places)
+    positions = tf.range(tf.shape(sequences)[1])
+    is_apart = (sequences[:, :, tf.newaxis] != sequences[:, tf.newaxis, :]) | (positions[:, tf.newaxis] < positions)
     return tf.cast(is_apart, dtype)[:, tf.newaxis] * MASKED_SCORE
+
+
+class AttentionMaps(typing.NamedTuple):
+    """What the tokens of a batch attend to in one layer, before dropout.
+
+    Attributes:
+      scores: [B, N, S, S]. Scaled products of query and key, before the bias; those of padding have no meaning.
+      probabilities: [B, N, S, S]. Their softmax, with the bias.
+    """
+
+    scores: tf.Tensor
+    probabilities: tf.Tensor
 
 
 class SelfAttention(SavedLayer, tf_keras.layers.Layer):
@@ -49,8 +62,6 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
       num_heads: N; None for the config's. D does not depend on it.
     """
 
-    arithmetic = Arithmetic()
-
     def __init__(self, config, initializer, *, num_heads=None, name="self", dtype=None):
         super().__init__(name=name, dtype=dtype)
         self.num_heads = num_heads or config.num_attention_heads
@@ -60,29 +71,22 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
                                   dtype=dtype)
         self.dropout = SeededDropout(config.attention_probs_dropout_prob, dtype=dtype)
 
-    def call(self, x, layout, bias, dropout_seed=None):
+    def call(self, x, bias, seed=None):
         """Computes the attention of a batch.
 
         Args:
-          x: [T, H].
-          layout: Layout of the batch.
-          bias: [B, 1, 1, S] from `attention_bias`, or [B, 1, S, S] from the others.
-          dropout_seed: int [2], or None when not training.
+          x: [B, S, H].
+          bias: float32 [B, 1, 1, S] from `attention_bias`, or [B, 1, S, S] from the others.
+          seed: int [2], of dropout; None when not training.
 
         Returns:
-          Outputs of the heads, [B, S, N, D], and AttentionMaps.
+          Outputs of the heads, concatenated, [B, S, N D]; and AttentionMaps.
         """
-        query, key, value = self.arithmetic.heads(self, x, layout)  # [B, N, S, D] each
-        return self.arithmetic.attend(query, key, value, bias, self.draw(layout, dropout_seed))
-
-    def draw(self, layout, seed):
-        """Draws the Drop for the probabilities [B, N, S, S] of a batch; returns None without a seed."""
-        if seed is None:
-            return None
-        length = layout.sequence_length
-        return layout.draw(self.dropout, tf.stack([layout.batch_size, self.num_heads, length, length]), seed)
-
-    def split_heads(self, qkv, layout):
-        """qkv [B, S, 3 N D] or [B * S, 3 N D] -> query, key, and value, [B, N, S, D] each."""
-        shape = [layout.batch_size, layout.sequence_length, 3, self.num_heads, self.head_width]
-        return tf.unstack(tf.transpose(tf.reshape(qkv, shape), [2, 0, 3, 1, 4]), num=3)
+        shape = tf.shape(x)
+        qkv = tf.reshape(self.qkv(x), [shape[0], shape[1], 3, self.num_heads, self.head_width])
+        query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]))  # [B, N, S, D] each
+        scores = tf.matmul(query * self.head_width**-0.5, key, transpose_b=True)  # [B, N, S, S]
+        probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), x.dtype)
+        context = tf.transpose(tf.matmul(self.dropout(probabilities, seed), value), [0, 2, 1, 3])  # [B, S, N, D]
+        context = tf.reshape(context, [shape[0], shape[1], self.num_heads * self.head_width])
+        return context, AttentionMaps(scores, probabilities)

@@ -3,9 +3,7 @@
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.layers import hooks
-from bert_tf.layers.arithmetic import Arithmetic
-from bert_tf.layers.basic import LayerNorm, SeededDropout
+from bert_tf.layers.basic import LayerNorm, SeededDropout, multiply
 from bert_tf.saved_objects import SavedLayer
 
 
@@ -26,7 +24,6 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
       hooks: tuple of Hook, which change the word embeddings; see bert_tf.layers.hooks.
     """
 
-    arithmetic = Arithmetic()
     hooks = ()
 
     def __init__(self, config, initializer, *, name="embeddings"):
@@ -51,39 +48,51 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
             self.layer_norm = LayerNorm(width)
         self.dropout = SeededDropout(config.hidden_dropout_prob, dtype="float32")
 
-    def call(self, input_ids, segment_ids, layout, dropout_seed=None, positions=None):
+    def call(self, input_ids, segment_ids, positions=None, seed=None):
         """Embeds a batch.
 
         Args:
           input_ids: int32 [B, S], each in [0, V).
           segment_ids: int32 [B, S], each in [0, segment types); unused if there are no segment types.
-          layout: Layout of the batch.
-          dropout_seed: int [2], or None when not training.
           positions: int32 [B, S]. 0-based position of each token in its sequence; None for 0, 1, ..., S - 1.
+          seed: int [2], of dropout; None when not training.
 
         Returns:
-          float32 [T, H].
+          float32 [B, S, H].
         """
-        x = self._embed_words(input_ids)  # [B, S, H]; [B, S, E] with project_embedding_sum, up to the last line
+        x = self.layer_norm(self.add(input_ids, segment_ids, positions, tf.shape(input_ids)[1]))
+        return self.project(self.dropout(x, seed))
+
+    def add(self, input_ids, segment_ids, positions, length):
+        """Returns the sum of the three embeddings, [B, S, H], or [B, S, E] with `project_embedding_sum`; length: S."""
+        x = self._embed_words(input_ids)
         if self.token_type_embeddings is not None:
             # A one-hot matmul instead of a gather, since the table is small: its gradient is dense, and the original's
             # clipping by global norm depends on that.
             x += tf.matmul(tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)
-        places = self.position_embeddings[:layout.sequence_length]  # [S, H]
+        places = self.position_embeddings[:length]  # [S, H]
         if positions is not None:
             places = tf.gather(places, positions)  # [B, S, H]; the gradient is dense, like that of a slice
-        x = self.layer_norm(layout.tokens(x + places))  # [T, H]
-        drop = layout.drop(self.dropout, x, dropout_seed)
-        x = x if drop is None else drop(x)
+        return x + places
+
+    def project(self, x):
+        """Projects a normalized sum [..., E] to [..., H] with `project_embedding_sum`; otherwise, returns it."""
         if self.embedding_projection_bias is None:
             return x
-        return tf.nn.bias_add(hooks.multiply(self, x, self.embedding_projection), self.embedding_projection_bias)
+        return tf.nn.bias_add(multiply(x, self.embedding_projection, self.hooks), self.embedding_projection_bias)
+
+    def look_up(self, ids):
+        """Returns the rows of the word table for ids int32 [B, S]."""
+        # Read the table as a tensor: TensorFlow copies a variable at each read once a gather has used it directly.
+        return tf.gather(tf.convert_to_tensor(self.word_embeddings), ids)
 
     def _embed_words(self, input_ids):
         """int32 [B, S] -> [B, S, H]; [B, S, E] if the sum is projected instead."""
-        words = hooks.replace_rows(self, self.arithmetic.look_up(input_ids, self.word_embeddings), self.word_embeddings)
+        words = self.look_up(input_ids)
+        for hook in self.hooks:
+            words = hook.rows(words, self.word_embeddings)
         if self.embedding_projection is None or self.embedding_projection_bias is not None:
             return words
         rows = tf.reshape(words, [-1, self._config.embedding_size])
         shape = tf.concat([tf.shape(input_ids), [self._config.hidden_size]], axis=0)
-        return tf.reshape(hooks.multiply(self, rows, self.embedding_projection), shape)
+        return tf.reshape(multiply(rows, self.embedding_projection, self.hooks), shape)

@@ -1,14 +1,13 @@
-"""A Transformer layer: self-attention, then the position-wise feed-forward network; and how an encoder runs it."""
-
-import dataclasses
+"""A Transformer layer: self-attention, then the position-wise feed-forward network."""
 
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.layers.arithmetic import Arithmetic, Layout
 from bert_tf.layers.attention import SelfAttention
 from bert_tf.layers.basic import LayerNorm, Projection, SeededDropout
 from bert_tf.saved_objects import SavedLayer
+
+NO_SEEDS = None, None, None  # A call outside of training.
 
 
 class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
@@ -19,9 +18,6 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
       initializer: WeightInitializer.
       sizes: (heads, intermediate size) of this layer, from BertConfig.layer_sizes; None for the config's.
     """
-
-    NUM_DROPOUTS = 3  # seeds that one call uses
-    arithmetic = Arithmetic()
 
     def __init__(self, config, initializer, *, sizes=None, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
@@ -42,71 +38,19 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
                 self.output_norm = LayerNorm(width)
         self.dropout = SeededDropout(config.hidden_dropout_prob, dtype=dtype)
 
-    def call(self, x, layout, attention_bias, dropout_seeds=None):
-        """Transforms the tokens of a batch.
+    def call(self, x, bias, seeds=NO_SEEDS, return_attention_scores=False):
+        """Transforms a batch.
 
         Args:
-          x: [T, H].
-          layout: Layout of the batch.
-          attention_bias: [B, 1, 1, S] or [B, 1, S, S]; see SelfAttention.
-          dropout_seeds: NUM_DROPOUTS seeds, each int [2], or None when not training.
+          x: [B, S, H].
+          bias: float32 [B, 1, 1, S] or [B, 1, S, S], added to the attention scores; see SelfAttention.
+          seeds: three seeds, each int [2], of dropout; NO_SEEDS when not training.
+          return_attention_scores: bool. Whether to return AttentionMaps, too.
 
         Returns:
-          [T, H], and the AttentionMaps of this layer.
+          [B, S, H], or this and AttentionMaps.
         """
-        probability_seed, *sum_seeds = dropout_seeds or [None] * self.NUM_DROPOUTS
-        context, attention = self.attention(x, layout, attention_bias, dropout_seed=probability_seed)
-        drops = [layout.drop(self.dropout, x, seed) for seed in sum_seeds]
-        return self.transform(context, x, layout.tokens, drops), attention
-
-    def transform(self, context, x, tokens, drops):
-        """Returns the layer's output [T, H].
-
-        Args:
-          context: heads' outputs [B, S, N, D].
-          x: the layer's input [T, H].
-          tokens: method of a Layout.
-          drops: two Drops, each None when not training.
-        """
-        arithmetic, (attention_drop, output_drop) = self.arithmetic, drops
-        attended = arithmetic.join_heads(self.attention_output, context, tokens)
-        x = arithmetic.add_and_normalize(attended, x, self.attention_norm, attention_drop)
-        inner = arithmetic.activate(self.intermediate, x, output_drop is not None)
-        return arithmetic.add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)
-
-
-@dataclasses.dataclass(frozen=True)
-class LayerRun:
-    """Runs an encoder layer on a batch, with the hooks of the encoder around it.
-
-    A hook is a function (number, layer, x, run) -> (x, attention). `number` counts the layers from 0, `run` is the
-    LayerRun inside the hook, and `run(layer, x)` computes the layer. The hook may change the input, the output, or the
-    layer.
-
-    Attributes:
-      layout: Layout of the batch.
-      attention_bias: See EncoderLayer.
-      dropout_seeds: See EncoderLayer.
-      observed: bool. Whether to return the AttentionMaps.
-      hooks: tuple of hooks, the last one outermost.
-      number: int. Number of the layer, from 0.
-    """
-
-    layout: Layout
-    attention_bias: tf.Tensor
-    dropout_seeds: list | None
-    observed: bool
-    hooks: tuple
-    number: int
-
-    def __call__(self, layer, x):
-        """Returns the layer's output [T, H] for x [T, H], and its AttentionMaps, or None if it is not observed."""
-        if self.hooks:
-            *inner, outermost = self.hooks
-            return outermost(self.number, layer, x, dataclasses.replace(self, hooks=tuple(inner)))
-        x, attention = self.compute(layer, x)
-        return x, attention if self.observed else None
-
-    def compute(self, layer, x):
-        """Computes the layer's output [T, H] and AttentionMaps for x [T, H]."""
-        return layer(x, self.layout, self.attention_bias, dropout_seeds=self.dropout_seeds)
+        context, attention = self.attention(x, bias, seeds[0])
+        x = self.attention_norm(x + self.dropout(self.attention_output(context), seeds[1]))
+        x = self.output_norm(x + self.dropout(self.output_projection(self.intermediate(x)), seeds[2]))
+        return (x, attention) if return_attention_scores else x

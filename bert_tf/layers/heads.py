@@ -6,9 +6,7 @@ Shape legend: T tokens, H hidden, V vocabulary.
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.layers import hooks
-from bert_tf.layers.arithmetic import Arithmetic
-from bert_tf.layers.basic import LayerNorm, Projection
+from bert_tf.layers.basic import LayerNorm, Projection, multiply
 from bert_tf.saved_objects import SavedLayer
 
 
@@ -22,8 +20,6 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
       initializer: WeightInitializer.
     """
 
-    arithmetic = Arithmetic()
-
     def __init__(self, config, initializer, *, name="predictions", dtype=None):
         super().__init__(name=name, dtype=dtype)
         width = config.hidden_size
@@ -36,9 +32,25 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
 
     def call(self, x, embeddings):
         """x [T, H], Embeddings of the model -> logits float32 [T, V]."""
-        return self.arithmetic.score_vocabulary(
-            self.layer_norm(self.transform(x)), embeddings.word_embeddings, embeddings.embedding_projection,
-            self.output_bias)
+        x = self.layer_norm(self.transform(x))
+        return self.score(x, embeddings.word_embeddings, embeddings.embedding_projection, self.output_bias)
+
+    def score(self, x, table, projection, bias):
+        """Scores every vocabulary entry.
+
+        Args:
+          x: [T, H].
+          table: word embeddings [V, H], or [V, E] if factorized.
+          projection: [E, H] of factorized word embeddings; None otherwise.
+          bias: [V].
+
+        Returns:
+          Logits float32 [T, V].
+        """
+        if projection is not None:
+            x = tf.matmul(x, tf.cast(projection, x.dtype), transpose_b=True)  # [T, E]
+        table, bias = tf.cast(table, x.dtype), tf.cast(bias, x.dtype)
+        return tf.cast(tf.nn.bias_add(tf.matmul(x, table, transpose_b=True), bias), tf.float32)
 
 
 class LinearHead(SavedLayer, tf_keras.layers.Layer):
@@ -63,4 +75,4 @@ class LinearHead(SavedLayer, tf_keras.layers.Layer):
         """x [T, H] -> logits float32 [T, classes]."""
         if not self.hooks:
             return tf.nn.bias_add(tf.matmul(x, self.output_weights, transpose_b=True), self.output_bias)
-        return tf.nn.bias_add(hooks.multiply(self, x, tf.transpose(self.output_weights)), self.output_bias)
+        return tf.nn.bias_add(multiply(x, tf.transpose(self.output_weights), self.hooks), self.output_bias)

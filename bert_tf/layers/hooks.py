@@ -1,16 +1,10 @@
-"""Hooks: training techniques change the computation of a layer, and the layer does not know about them.
+"""Hooks: training techniques change how a layer multiplies by its matrix (Projection, LinearHead, Embeddings).
 
     attach(layer, hook)                    until `detach(layer, hook)`
     with attach_hooks([(layer, hook), ...]):   functions that are traced in the context keep the hooks
-
-A layer that multiplies by a matrix (Projection, LinearHead, Embeddings) takes objects of class `Hook`. A BertEncoder
-takes functions that run around each of its layers; see `bert_tf.layers.LayerRun`.
 """
 
 import contextlib
-import functools
-
-import tensorflow as tf
 
 from bert_tf.errors import InputError
 
@@ -59,29 +53,8 @@ def attach_hooks(pairs):
             detach(layer, hook)
 
 
-def multiply(layer, x, kernel):
-    """Returns x [T, K] times kernel [K, M], through the hooks of a layer."""
-    product = matmul
-    for hook in layer.hooks:
-        product = functools.partial(hook.product, multiply=product)
-    return product(x, kernel)
-
-
-def matmul(x, kernel):
-    """Returns x [T, K] or [B, S, K] times kernel [K, M]."""
-    # XLA would copy the kernel for each sequence in a tf.matmul.
-    return tf.matmul(x, kernel) if x.shape.rank == 2 else tf.einsum("bsk,km->bsm", x, kernel)
-
-
 def merge_kernel(layer, kernel):
     """Returns the kernel [K, M] that replaces a layer's kernel and all its hooks; raises InputError if none exists."""
     for hook in layer.hooks:
         kernel = hook.kernel(kernel)
     return kernel
-
-
-def replace_rows(layer, rows, table):
-    """Returns rows [..., K] of table [V, K], through the hooks of a layer."""
-    for hook in layer.hooks:
-        rows = hook.rows(rows, table)
-    return rows

@@ -60,12 +60,12 @@ class LoadedCheckpoint(LoadedModel):
         return tf.autograph.experimental.do_not_convert(sequence_output)
 
 
-def load(settings, *, remove_padding=True, dtype="float32", **options):
+def load(settings, *, layers=None, dtype="float32", **options):
     """Loads the Servable of a checkpoint.
 
     Args:
       settings: Resolved settings of a job that serves a model, with `card`; see bert_tf.cli.settings.
-      remove_padding: bool. See Fast; not with static lengths.
+      layers: str. See Fast; None for "unpadded", or "padded" with static lengths.
       dtype: str. Policy of Keras for the encoder.
       **options: Fields of ServingOptions; the settings supply the others.
 
@@ -85,7 +85,8 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
                                 if field.name in values} | options)
     tokenizer = read_tokenizer(values["vocab_file"], card.do_lower_case, checkpoint, settings.config,
                                card.strip_accents)
-    fast = Fast(remove_padding=remove_padding and not options.static_length, last_where_read=True, float32_scores=True)
+    layers = layers or ("padded" if options.static_length else "unpadded")
+    fast = Fast(layers, last_where_read=True, float32_scores=True)
     model = graph.model(FastEncoder(settings.config, fast, dtype=dtype), card)
     try:
         report = load_pretrained(model, checkpoint)

@@ -63,7 +63,8 @@ def call_with_taps(model, features, taps, training=False):
     """
     if not taps:
         return model(features, training=training), {}
-    outputs, encoded = model.observe(features, training=training)
+    outputs = dict(model(features, training=training, return_attention_scores=True))
+    encoded = outputs.pop("encoder")
     states, inner = [encoded["embedding_output"], *encoded["encoder_outputs"]], {}
     if taps.hidden:
         inner["hidden"] = tf.stack([states[number] for number in taps.hidden], axis=1)

@@ -1,11 +1,6 @@
 """Freezes layers of an encoder."""
 
-import functools
-
-import tensorflow as tf
-
 from bert_tf.errors import InputError
-from bert_tf.layers import attach
 
 
 def freeze(encoder, num_layers):
@@ -28,14 +23,6 @@ def freeze(encoder, num_layers):
     if any(layer is other for layer in frozen for other in others):
         raise InputError(f"`freeze_layers`={num_layers}: the model's layers share weights; set 0 to freeze only "
                          "the embeddings")
-    attach(encoder, functools.partial(_stop_gradient, num_layers))
+    encoder.num_frozen_layers = num_layers
     for layer in (encoder.embeddings, *frozen):
         layer.trainable = False
-
-
-def _stop_gradient(num_layers, number, layer, x, run):
-    """Stops gradients below the lowest `num_layers` layers; a hook."""
-    if num_layers == number == 0:
-        x = tf.stop_gradient(x)
-    output, attention = run(layer, x)
-    return tf.stop_gradient(output) if number == num_layers - 1 else output, attention

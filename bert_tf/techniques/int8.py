@@ -13,6 +13,7 @@ Shape legend: T rows, K inputs of a matrix multiplication, M outputs.
 import tensorflow as tf
 
 from bert_tf.errors import InputError
+from bert_tf.fast import EinsumLayer
 from bert_tf.layers import Embeddings, Hook, LinearHead, Projection, attach, detach
 
 LEAST_ELEMENTS = 1024  # The limit of LiteRT's converter: smaller matrices stay float32.
@@ -134,7 +135,7 @@ def _norms_before(encoder):
         raise InputError("project_embedding_sum is True; a model with this projection cannot be trained for int8")
     norms, before = {}, encoder.embeddings.layer_norm
     for layer in encoder.encoder_layers:
-        if layer.arithmetic.needs_kernels:
+        if isinstance(layer, EinsumLayer):
             raise InputError("attention in its form for TPUs cannot be trained for int8")
         norms |= {layer.attention.qkv: before, layer.intermediate: layer.attention_norm}
         before = layer.output_norm

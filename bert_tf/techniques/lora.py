@@ -13,7 +13,7 @@ import tf_keras
 
 from bert_tf.checkpoints.adapters import SCALE
 from bert_tf.errors import InputError
-from bert_tf.layers import Hook, attach, detach, matmul
+from bert_tf.layers import Hook, attach, detach, multiply
 from bert_tf.techniques.freezing import freeze
 
 
@@ -47,9 +47,9 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
 
     def call(self, x):
         """x [T, K] -> [T, M]."""
-        inner = tf.split(matmul(x, self.lora_a) * self._scale, self._parts, axis=-1)
+        inner = tf.split(multiply(x, self.lora_a) * self._scale, self._parts, axis=-1)
         outer = tf.split(self.lora_b, self._parts, axis=1)
-        return tf.concat([matmul(*each) for each in zip(inner, outer, strict=True)], axis=-1)
+        return tf.concat([multiply(*each) for each in zip(inner, outer, strict=True)], axis=-1)
 
     def product(self, x, kernel, multiply):
         """See `Hook`."""

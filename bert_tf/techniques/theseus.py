@@ -5,11 +5,7 @@ frozen weights, is computed instead of the student's layer, unless the latter is
 student's layers rises until only the student remains.
 """
 
-import dataclasses
-
 import tensorflow as tf
-
-from bert_tf.layers import attach_hooks
 
 
 class ReplacingRate:
@@ -71,20 +67,24 @@ class TheseusModel:
         if not training:
             return self._student(features, training=False)
         encoder = self._student.encoder
-        uses_student = tf.unstack(self._rate.draw(len(encoder.encoder_layers)))
+        uses_student, compute = tf.unstack(self._rate.draw(len(encoder.encoder_layers))), encoder.compute_layer
 
-        def replace(number, layer, x, run):
-            """Computes a group of the teacher's layers unless the student's layer is sampled; a hook."""
+        def compute_layer(number, layer, x, *batch, seeds, **options):
+            """Computes a group of the teacher's layers unless the student's layer is sampled; see BertEncoder."""
             *lower, last = self._groups[number]
 
             # Identities: compiled blocks keep the input for their gradient, and a branch can only keep its own tensors.
             def compute_group():
                 y = tf.identity(x)
-                for each in lower:
-                    y, _ = each(y, run.layout, run.attention_bias)
-                return dataclasses.replace(run, dropout_seeds=None)(last, y)[0]
+                for teacher_layer in lower:
+                    y = teacher_layer(y, *batch)
+                return last(y, *batch, **options)
 
-            return tf.cond(uses_student[number], lambda: run(layer, tf.identity(x))[0], compute_group), None
+            return tf.cond(uses_student[number], lambda: compute(
+                number, layer, tf.identity(x), *batch, seeds=seeds, **options), compute_group)
 
-        with attach_hooks([(encoder, replace)]):
+        vars(encoder)["compute_layer"] = compute_layer  # Keras does not track it.
+        try:
             return self._student(features, training=True)
+        finally:
+            del vars(encoder)["compute_layer"]

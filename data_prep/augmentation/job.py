@@ -115,7 +115,7 @@ class Proposer:
                              "causal in its config; set `masked_lm`=False to replace words with their nearest word "
                              "embeddings")
         tokenizer = PlainTokenizer(vocabulary, lower_case, strip_accents)
-        model = models.BertPretrainer(FastEncoder(config, Fast(remove_padding=True, last_where_read=True)))
+        model = models.BertPretrainer(FastEncoder(config, Fast("unpadded", last_where_read=True)))
         report = load_pretrained(model, settings.init_checkpoint)
         missing = [name for name in report.missing if name.startswith(HEAD)]
         if settings.masked_lm and missing:

@@ -8,7 +8,8 @@ import itertools
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.layers import LSTM_SEEDS, BiLSTM, ScalarMix, SeededDropout
+from bert_tf.fast import PackedDropout
+from bert_tf.layers import LSTM_SEEDS, BiLSTM, ScalarMix
 from run.finetuning.frozen_settings import CONCATENATION, MIX, SUM
 
 NUM_LAYERS = 2
@@ -35,7 +36,7 @@ class FrozenFeatureModel(tf_keras.Model):
         self._combination, self._pools = combination, pools
         initial = itertools.count(seed % LSTM_SEEDS * SEEDS)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
-        self.dropout = SeededDropout(dropout_rate, dtype="float32")
+        self.dropout = PackedDropout(dropout_rate, dtype="float32")
         self.mix = ScalarMix(num_layers) if combination == MIX else None
         widths = [input_width * (num_layers if combination == CONCATENATION else 1)] + [2 * width] * NUM_LAYERS
         self.lstm_layers = [

@@ -58,7 +58,7 @@ def export_litert(settings):
 
 def convert(settings, weights):
     """Returns a Servable and the bytes of its LiteRT model. `weights`: Storage format of the weights."""
-    servable, _ = checkpoint.load(settings, static_length=True)
+    servable, _ = checkpoint.load(settings, layers="litert", static_length=True)
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)
 
 

@@ -74,7 +74,7 @@ class Extractor:
         self._tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
         is_dynamic = strategies.allows_dynamic_shapes(strategy)
         with strategy.scope():
-            encoder = FastEncoder(config, Fast(remove_padding=is_dynamic, one_hot=use_one_hot_embeddings),
+            encoder = FastEncoder(config, Fast("unpadded" if is_dynamic else "padded", one_hot=use_one_hot_embeddings),
                                   dtype=DTYPE_POLICIES[compute])
         print(load_pretrained(encoder, checkpoint), file=sys.stderr)
         self._predictor = prediction.Predictor(

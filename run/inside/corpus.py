@@ -116,7 +116,7 @@ class _Reader:
         sums.num_skipped += len(window) - read
 
     def _compute_attention(self, features):
-        attention = self._encoder.observe(features)["attention"]
+        attention = self._encoder(features, return_attention_scores=True)["attention"]
         return [tf.cast(each.probabilities, tf.float32) for each in attention]
 
     def _compute_measures(self, features, are_compared=False):

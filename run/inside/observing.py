@@ -86,7 +86,7 @@ class Observer:
         may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # Not in task.json.
         self.top_k = getattr(settings, "top_k", 5)
         self.servable, self.card = checkpoints.load(
-            settings.replace_values({"card": card}), remove_padding=False, version_2_with_negative=may_be_none,
+            settings.replace_values({"card": card}), layers="padded", version_2_with_negative=may_be_none,
             top_k=self.top_k)
         self.kind = self.card.kind
         if not answers and self.kind != MaskedLM.name:
@@ -147,7 +147,7 @@ class Observer:
         return tf.RaggedTensor.from_tensor(tf.concat(joined, axis=0)[tf.newaxis])
 
     def _observe(self, request, part, was_cut, features, answer):
-        attention = self.encoder.observe(features)["attention"]
+        attention = self.encoder(features, return_attention_scores=True)["attention"]
         scores = [tf.cast(each.probabilities, tf.float32) for each in attention]  # L of [1, N, S, S].
         tokens = behaviors.Tokens.from_features(features, self.tokenizer, self.is_punctuation)
         number = behaviors.count_tokens(tokens).numpy().astype(np.float64)

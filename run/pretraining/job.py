@@ -133,7 +133,7 @@ def count_flops(settings, encoder):
     """Returns a function from non-padding tokens per example to the FLOPs of training on it."""
     predicts_next, predictions = get_objective(settings).predicts_next, settings.records.max_predictions_per_seq
     return lambda tokens: utilization.pretraining_flops(
-        encoder.config, tokens, tokens - 1 if predicts_next else predictions, encoder.last_where_read)
+        encoder.config, tokens, tokens - 1 if predicts_next else predictions, encoder.fast.last_where_read)
 
 
 def start(settings, strategy, config, techniques=()):

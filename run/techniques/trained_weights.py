@@ -27,7 +27,7 @@ class TrainedWeights(Technique):
         settings, encoder = self._settings, build.model.encoder
         build.flops = lambda tokens: utilization.finetuning_flops(
             encoder.config, tokens, settings.freeze_layers or 0, trains_kernels=not settings.lora_rank,
-            num_read=1 if encoder.last_where_read and not (self._reads_all or encoder.config.bilstm_head) else None)
+            num_read=None if self._reads_all or encoder.config.bilstm_head or not encoder.fast.last_where_read else 1)
         if build.steps is None:
             return
         if settings.lora_rank:

@@ -174,7 +174,7 @@ def warn_about_slow_precision(precision, device):
               file=sys.stderr)
 
 
-def choose_fast(strategy, config, jit_compile=False, in_16_bits=False, **options):
+def choose_fast(strategy, config, jit_compile=False, in_16_bits=False, remove_padding=False, **options):
     """Chooses the accelerations of an encoder for the devices of a strategy.
 
     Args:
@@ -182,6 +182,7 @@ def choose_fast(strategy, config, jit_compile=False, in_16_bits=False, **options
       config: BertConfig.
       jit_compile: bool. Whether XLA compiles the entire forward and backward pass.
       in_16_bits: bool. Whether layers compute in 16 bits.
+      remove_padding: bool. Whether to compute layers only on non-padding tokens.
       options: Other fields of Fast.
 
     Returns:
@@ -189,17 +190,20 @@ def choose_fast(strategy, config, jit_compile=False, in_16_bits=False, **options
     """
     device = device_type(strategy)
     if device != "CPU" or jit_compile:
-        return choose_fast_with_xla(device, jit_compile, in_16_bits, **options)
-    is_compiled = strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED
-    return Fast(last_where_read=True, compiled=is_compiled, **options)
+        return choose_fast_with_xla(device, jit_compile, in_16_bits, remove_padding, **options)
+    layers = "unpadded" if remove_padding else "padded"
+    if strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED:
+        layers = "unpadded_compiled" if remove_padding else "compiled"
+    return Fast(layers, last_where_read=True, **options)
 
 
-def choose_fast_with_xla(device, jit_compile, in_16_bits, **options):
+def choose_fast_with_xla(device, jit_compile, in_16_bits, remove_padding=False, **options):
     """See `choose_fast`, except for CPUs without `jit_compile`; device: "CPU", "GPU", or "TPU"."""
     in_16_bits = in_16_bits and device != "CPU"
     einsum = device == "TPU" or (in_16_bits and jit_compile)
     # In 16 bits, the last layer is computed only where it is read, with other dropout masks than in float32.
-    return Fast(einsum=einsum, last_where_read=einsum and in_16_bits,
+    layers = "einsum" if einsum else "unpadded" if remove_padding else "padded"
+    return Fast(layers, last_where_read=einsum and in_16_bits,
                 vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if device == "GPU" and in_16_bits else 1, **options)
 
 

@@ -26,8 +26,8 @@ from benchmarks.accelerator_compile.plans import PLANS, Plan
 from benchmarks.accelerator_compile.settings import CompileSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.fast import PackedDropout
 from bert_tf.fast.layout import UnpaddedLayout
-from bert_tf.layers.basic import SeededDropout
 from tests import scripts
 
 GPU_SIZES = {"batch_size": 12, "max_seq_length": 4}  # Without autotuning, some matmuls of odd sizes cannot be compiled.
@@ -116,7 +116,7 @@ def test_invalid_settings(values, message):
 
 
 def drop_out_tokens(mask):
-    return SeededDropout(0.1)(UnpaddedLayout(mask).tokens(tf.ones([2, 3, 4])), seed=tf.constant([1, 2]))
+    return PackedDropout(0.1)(UnpaddedLayout(mask).tokens(tf.ones([2, 3, 4])), seed=tf.constant([1, 2]))
 
 
 @pytest.mark.parametrize(("function", "operation"), [

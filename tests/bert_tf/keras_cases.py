@@ -12,9 +12,9 @@ import tf_keras
 
 from bert_tf import fast, layers, losses, models, optimization
 from bert_tf.config import BertConfig
-from bert_tf.fast.arithmetic import FastArithmetic
-from bert_tf.fast.compiled import CompiledArithmetic
-from bert_tf.fast.einsum import EinsumArithmetic
+from bert_tf.fast.compiled import CompiledLayer
+from bert_tf.fast.layers import FastEmbeddings, FastLayer, FastMaskedLMHead
+from bert_tf.fast.layout import Layout, SequenceLayout
 
 B, S, H, N, L, V, P, SEGMENTS, LABELS, CHOICES = 2, 5, 6, 3, 2, 23, 4, 8, 9, 7
 CONFIG = BertConfig(vocab_size=V, hidden_size=H, num_hidden_layers=L, num_attention_heads=N, intermediate_size=11,
@@ -77,20 +77,29 @@ def on_tokens(layer, features, training):
 
 
 def attend(layer, features, training):
-    x, layout = tf.reshape(features["x"], [-1, H]), layers.Layout(features["input_mask"])
-    return layer(tf.cast(x, layer.compute_dtype), layout, layers.attention_bias(features["input_mask"]),
-                 dropout_seed=SEED if training else None)[0]
+    return layer(tf.cast(features["x"], layer.compute_dtype), layers.attention_bias(features["input_mask"]),
+                 SEED if training else None)[0]
 
 
 def transform(layer, features, training):
-    x, layout = tf.reshape(features["x"], [-1, H]), layers.Layout(features["input_mask"])
-    return layer(tf.cast(x, layer.compute_dtype), layout, layers.attention_bias(features["input_mask"]),
-                 dropout_seeds=[SEED] * layer.NUM_DROPOUTS if training else None)[0]
+    return layer(tf.cast(features["x"], layer.compute_dtype), layers.attention_bias(features["input_mask"]),
+                 [SEED] * 3 if training else layers.NO_SEEDS)
+
+
+def transform_fast(layer, features, training):
+    layout = (SequenceLayout if isinstance(layer, fast.EinsumLayer) else Layout)(features["input_mask"])
+    x = tf.cast(features["x"], layer.compute_dtype)
+    return layer(layout.tokens(x), layout, layers.attention_bias(features["input_mask"]),
+                 [SEED] * 3 if training else layers.NO_SEEDS)
 
 
 def embed(layer, features, training):
-    return layer(features["input_ids"], features["segment_ids"], layers.Layout(features["input_mask"]),
-                 dropout_seed=SEED if training else None)
+    return layer(features["input_ids"], features["segment_ids"], seed=SEED if training else None)
+
+
+def embed_fast(layer, features, training):
+    return layer(features["input_ids"], features["segment_ids"], Layout(features["input_mask"]),
+                 seed=SEED if training else None)
 
 
 EMBEDDINGS = layers.Embeddings(CONFIG, initializer())
@@ -102,10 +111,21 @@ CASES = {
     "SeededDropout": Case(
         lambda dtype: layers.SeededDropout(0.5, dtype=dtype),
         lambda layer, features, training: layer(features["x"], seed=SEED if training else None)),
+    "PackedDropout": Case(
+        lambda dtype: fast.PackedDropout(0.5, dtype=dtype),
+        lambda layer, features, training: layer(features["x"], seed=SEED if training else None)),
     "SelfAttention": Case(lambda dtype: layers.SelfAttention(CONFIG, initializer(), num_heads=2, dtype=dtype), attend),
     "EncoderLayer": Case(
         lambda dtype: layers.EncoderLayer(CONFIG, initializer(), sizes=(2, 10), name="layer", dtype=dtype), transform),
     "Embeddings": Case(lambda dtype: layers.Embeddings(CONFIG, initializer()), embed),
+    **{kind.__name__: Case(
+        lambda dtype, kind=kind: kind(CONFIG, initializer(), sizes=(2, 10), name="layer", dtype=dtype), transform_fast)
+       for kind in (FastLayer, CompiledLayer, fast.EinsumLayer)},
+    "FastEmbeddings": Case(lambda dtype: FastEmbeddings(CONFIG, initializer()), embed_fast),
+    "FastMaskedLMHead": Case(
+        lambda dtype: FastMaskedLMHead(CONFIG, initializer(), vocabulary_multiple=8, dtype=dtype),
+        lambda layer, features, training: layer(
+            tf.cast(tf.reshape(features["x"], [-1, H]), layer.compute_dtype), EMBEDDINGS)),
     "MaskedLMHead": Case(
         lambda dtype: layers.MaskedLMHead(CONFIG, initializer(), dtype=dtype),
         lambda layer, features, training: layer(
@@ -134,10 +154,6 @@ CASES = {
 OBJECTS = {
     "BertConfig": dataclasses.replace(CONFIG, attention_heads_per_layer=(3, 2)),
     "WeightInitializer": initializer(),
-    "Arithmetic": layers.Arithmetic(),
-    "FastArithmetic": FastArithmetic(one_hot=True, vocabulary_multiple=8),
-    "CompiledArithmetic": CompiledArithmetic("gelu", vocabulary_multiple=8),
-    "EinsumArithmetic": EinsumArithmetic("relu", float32_scores=True),
     "Fast": FAST,
     "Term": losses.classification_loss.terms[0],
     "TotalLoss": losses.pretraining_loss,
@@ -145,6 +161,7 @@ OBJECTS = {
     "DynamicLossScale": optimization.DynamicLossScale(initial=8.0, growth_steps=3),
     "BertAdamW": optimization.create_optimizer(1e-3, 100, 10, weight_decay=0.02, no_decay=["bias"], scale_loss=True),
     "Lamb": optimization.create_optimizer(1e-3, 100, 10, "lamb", clip_norm=2.0, beta_2=0.99),
+    "LiteRTLayer": None,  # computes batches of a fixed shape
     "ClippingOptimizer": None,  # an abstract class
 }
 

@@ -42,7 +42,7 @@ def summarize(outputs):
     return np.stack([np.concatenate([row[-1, :H // 2], row[0, H // 2:]]) for row in outputs])
 
 
-@pytest.mark.parametrize("options", [{}, {"remove_padding": True, "last_where_read": True}], ids=["plain", "fast"])
+@pytest.mark.parametrize("options", [{}, {"layers": "unpadded", "last_where_read": True}], ids=["plain", "fast"])
 @pytest.mark.parametrize("name", MODELS)
 def test_outputs(name, options):
     model = MODELS[name](make_encoder(CONFIG, **options))
@@ -58,10 +58,10 @@ def test_outputs(name, options):
             expected = expected.reshape(2, 2, -1)
             expected = expected[..., 0] if name == "choices" else expected.mean(axis=1)
         np.testing.assert_allclose(outputs["logits"], expected, atol=2e-6)
-    observed, encoded = model.observe(features)
+    complete = model(features, return_attention_scores=True)
     for key, value in outputs.items():
-        np.testing.assert_allclose(observed[key], value, atol=2e-6)
-    assert encoded["sequence_output"].shape == [len(LENGTHS), S, H]
+        np.testing.assert_allclose(complete[key], value, atol=2e-6)
+    assert complete["encoder"]["sequence_output"].shape == [len(LENGTHS), S, H]
 
 
 def test_variables():

@@ -18,8 +18,8 @@ PACKED = [[1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3], [1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0], 
 STARTS = [[0, 4, 7], [0, 6, 0], [0, 2, 0]]
 ENDS = [[3, 6, 10], [5, 8, 5], [1, 6, 1]]
 OPTIONS = {
-    "plain": {}, "fast": {"remove_padding": True, "last_where_read": True},
-    "compiled": {"compiled": True, "remove_padding": True}, "einsum": {"einsum": True, "last_where_read": True},
+    "plain": {}, "fast": {"layers": "unpadded", "last_where_read": True},
+    "compiled": {"layers": "unpadded_compiled"}, "einsum": {"layers": "einsum", "last_where_read": True},
 }
 
 
@@ -40,13 +40,13 @@ def test_no_position_sees_a_later_one(features, options):
     """A changed token changes itself and the later tokens of its sequence; all others stay bit-identical."""
     encoder, mask = make_encoder(CONFIG, **options), features["input_mask"].numpy()
     expected = encoder(features)["sequence_output"].numpy()
-    at_all, _ = encoder.encode_positions(features, tf.tile(tf.range(S)[tf.newaxis], [B, 1]))
+    at_all, *_ = encoder.encode_positions(features, tf.tile(tf.range(S)[tf.newaxis], [B, 1]))
     for place in range(S):
         ids = features["input_ids"].numpy()
         ids[:, place] = (ids[:, place] + 5) % V
         changed_features = {**features, "input_ids": tf.constant(ids)}
         changed = encoder(changed_features)["sequence_output"].numpy()
-        changed_at_all, _ = encoder.encode_positions(changed_features, tf.tile(tf.range(S)[tf.newaxis], [B, 1]))
+        changed_at_all, *_ = encoder.encode_positions(changed_features, tf.tile(tf.range(S)[tf.newaxis], [B, 1]))
         sees = (np.arange(S) >= place) & (mask == mask[:, place:place + 1])
         np.testing.assert_array_equal(changed[~sees & (mask > 0)], expected[~sees & (mask > 0)])
         np.testing.assert_array_equal(changed_at_all[~sees & (mask > 0)], at_all[~sees & (mask > 0)])
@@ -60,8 +60,8 @@ def test_attention_probabilities_by_hand():
         [0, 1, 1, 1, 1], [0, 0, 1, 1, 1], [1, 1, 0, 1, 1], [1, 1, 0, 0, 1], [1, 1, 1, 1, 0]]
     single = tf.constant([[1, 1, 0]])
     encoder = make_encoder(CONFIG)
-    maps = encoder.observe({"input_ids": tf.constant([[4, 5, 0]]), "input_mask": single,
-                            "segment_ids": tf.zeros_like(single)})["attention"]
+    features = {"input_ids": tf.constant([[4, 5, 0]]), "input_mask": single, "segment_ids": tf.zeros_like(single)}
+    maps = encoder(features, return_attention_scores=True)["attention"]
     probabilities = maps[0].probabilities.numpy()[0, :, :2]
     assert (probabilities[:, 0] == [1, 0, 0]).all()
     assert (probabilities[:, 1, :2] > 0).all()
@@ -73,7 +73,7 @@ def test_the_last_token_is_pooled(features, options):
     encoder, is_packed = make_encoder(CONFIG, **options), "positions" in features
     starts = tf.constant(STARTS) if is_packed else None
     ends = np.array(ENDS if is_packed else [[length - 1] for length in LENGTHS])
-    _, pooled = encoder.encode_positions(features, pooled_positions=starts)
+    _, pooled, _ = encoder.encode_positions(features, pooled_positions=starts)
     states = tf.gather(make_encoder(CONFIG)(features)["sequence_output"], ends, batch_dims=1)
     expected = encoder.pooler(tf.reshape(states, [-1, CONFIG.hidden_size]))
     np.testing.assert_allclose(pooled, expected, rtol=0, atol=1e-6)

@@ -10,11 +10,11 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.fast.dropout import Drop, draw, hash_words
 from bert_tf.fast.einsum import attention_core, gelu_from_input, normalize_in_one_pass, project_to_heads
 from bert_tf.fast.layout import SequenceLayout
-from bert_tf.fast.random_words import hash_words
-from bert_tf.layers import Drop, attention_bias, packed_attention_bias
-from bert_tf.layers.basic import SeededDropout, normalize
+from bert_tf.layers import attention_bias, packed_attention_bias
+from bert_tf.layers.basic import normalize
 from tests.encoders import make_encoder
 from tests.gradients import compute_gradients
 
@@ -97,7 +97,7 @@ def test_layer_normalization_in_one_pass(dtype, tolerance):
 def draw_drop(shape, seed):
     """Draws a Drop at a rate of 0.1 with a SequenceLayout."""
     layout = SequenceLayout(tf.ones([2, 3], tf.int32))
-    return layout.draw(SeededDropout(0.1), tf.constant(shape), tf.constant(seed))
+    return layout.draw(0.1, tf.constant(shape), tf.constant(seed))
 
 
 def test_hashed_words_follow_their_formula():
@@ -113,7 +113,7 @@ def test_hashed_dropout_keeps_elements_independently(shape):
     """Compares frequencies with those of independent elements. The tolerance is five standard deviations."""
     keep, same, other = (draw_drop(shape, seed).keep.numpy() for seed in ([3, 4], [3, 4], [3, 5]))
     np.testing.assert_array_equal(keep, same)
-    assert draw_drop(shape, [3, 4]).scale == SeededDropout(0.1).scale
+    assert draw_drop(shape, [3, 4]).scale == draw(0.1, tf.constant([1, 1]), [1, 2]).scale
     assert keep.shape == tuple(shape)
     rows = keep.reshape([-1, shape[-1]])
     groups = {
@@ -141,7 +141,7 @@ def test_hashed_dropout_draws_words_for_rows_and_columns_only():
     assert re.findall(r"u32\[(\d+)\]\S* rng-bit-generator", program) == [str(2 * rows + columns)]
 
 
-@pytest.mark.parametrize("options", [{"einsum": True}, {"einsum": True, "last_where_read": True}], ids=str)
+@pytest.mark.parametrize("options", [{"layers": "einsum"}, {"layers": "einsum", "last_where_read": True}], ids=str)
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_losses_and_gradients_in_16_bits_are_as_close_to_float32_as_the_plain_ones(
         reference, reference_config, batch, options, policy):
@@ -163,7 +163,7 @@ def test_losses_and_gradients_in_16_bits_are_as_close_to_float32_as_the_plain_on
 def test_training_with_dropout_at_the_positions_read_is_finite_and_random(reference_config, batch):
     config = dataclasses.replace(reference_config, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3)
     model = models.BertPretrainer(make_encoder(
-        config, seed=5, dtype="mixed_bfloat16", einsum=True, last_where_read=True))
+        config, seed=5, dtype="mixed_bfloat16", layers="einsum", last_where_read=True))
     values = [losses.pretraining_loss(model(batch, training=True), batch)["loss"] for _ in range(2)]
     assert np.isfinite(values).all()
     assert values[0] != values[1]

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.fast.compiled import CompiledArithmetic
+from bert_tf.fast.compiled import get_activation_block
 from bert_tf.fast.layout import UnpaddedLayout
 from bert_tf.layers import attention_bias
 from tests.encoders import make_encoder
@@ -19,12 +19,13 @@ from tests.gradients import assert_close, compute_gradients
 
 CLOSE = 2e-5
 OPTIONS = {
-    "remove_padding": {"remove_padding": True},
+    "padded": {"layers": "padded"},
+    "unpadded": {"layers": "unpadded"},
     "recompute": {"recompute": True},
     "last_where_read": {"last_where_read": True},
-    "einsum": {"einsum": True},
-    "einsum_last_where_read": {"einsum": True, "last_where_read": True},
-    "all": {"compiled": True, "last_where_read": True, "remove_padding": True, "recompute": True},
+    "einsum": {"layers": "einsum"},
+    "einsum_last_where_read": {"layers": "einsum", "last_where_read": True},
+    "all": {"layers": "unpadded_compiled", "last_where_read": True, "recompute": True},
 }
 
 
@@ -51,7 +52,7 @@ def test_outputs_loss_and_gradients_are_unchanged(pretrainer, batch, plain, opti
     is_token = batch["input_mask"].numpy() > 0
     for name in ("sequence_output", "embedding_output"):
         np.testing.assert_allclose(encoded[name][is_token], expected[name][is_token], rtol=0, atol=CLOSE)
-        if "remove_padding" in options and "compiled" not in options:
+        if options.get("layers") == "unpadded":
             assert not np.any(encoded[name][~is_token])
     for found, output in zip(encoded["encoder_outputs"], expected["encoder_outputs"], strict=True):
         np.testing.assert_allclose(found[is_token], output[is_token], rtol=0, atol=CLOSE)
@@ -70,9 +71,9 @@ def test_a_padded_vocabulary_changes_nothing(reference_config, pretrainer, batch
 
 
 @pytest.mark.parametrize(("options", "baseline", "activation"), [
-    ({"recompute": True}, {}, "gelu"),
-    ({"last_where_read": True}, {}, "gelu"),
-    ({"compiled": True, "last_where_read": True, "remove_padding": True}, {"remove_padding": True}, "gelu_exact"),
+    ({"recompute": True}, {"layers": "padded"}, "gelu"),
+    ({"last_where_read": True}, {"layers": "padded"}, "gelu"),
+    ({"layers": "unpadded_compiled", "last_where_read": True}, {"layers": "unpadded"}, "gelu_exact"),
 ], ids=["recompute", "last_where_read", "compiled"])
 def test_dropout_masks_depend_on_the_seed_alone(reference_config, pretrainer, batch, options, baseline, activation):
     """Also if `compiled` pads the 78 tokens to 96, and if the last layer is computed in part."""
@@ -82,21 +83,15 @@ def test_dropout_masks_depend_on_the_seed_alone(reference_config, pretrainer, ba
                    for each in (options, baseline)), CLOSE)
 
 
-@pytest.mark.parametrize("other", ["compiled", "remove_padding"])
-def test_einsum_is_incompatible(reference_config, other):
-    with pytest.raises(ValueError, match="`einsum` cannot be combined with `compiled` or `remove_padding`"):
-        make_encoder(reference_config, einsum=True, **{other: True})
-
-
 def test_a_compiled_block_in_a_branch_has_a_gradient():
     """BERT-of-Theseus computes a student's layer or a teacher's layers in the branches of tf.cond."""
-    arithmetic, x = CompiledArithmetic("relu"), tf.constant([[-1.0, 2.0]])
+    activate, x = get_activation_block("relu"), tf.constant([[-1.0, 2.0]])
 
     @tf.function
     def compute_gradient(is_chosen):
         with tf.GradientTape() as tape:
             tape.watch(x)
-            y = tf.cond(is_chosen, lambda: arithmetic.activate(lambda x, activated: 3 * x, x, training=True), lambda: x)
+            y = tf.cond(is_chosen, lambda: activate(3 * x), lambda: x)
         return tape.gradient(y, x)
 
     np.testing.assert_array_equal(compute_gradient(tf.constant(True)), [[0, 3]])
@@ -126,7 +121,7 @@ def test_an_unpadded_layout_of_rows_without_padding():
     assert layout.tokens(tf.zeros([1, 3, 2])).shape == [3, 2]
 
 
-@pytest.mark.parametrize("options", [{}, {"remove_padding": True}, {"remove_padding": True, "last_where_read": True}])
+@pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}, {"layers": "unpadded", "last_where_read": True}])
 def test_a_batch_of_padding_is_finite(reference_config, options):
     encoder = make_encoder(reference_config, **options)
     empty = {name: tf.zeros([2, 5], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
@@ -134,9 +129,9 @@ def test_a_batch_of_padding_is_finite(reference_config, options):
     assert np.isfinite(models.BertClassifier(encoder, 3)(empty)["logits"]).all()
 
 
-def test_observed_attention_is_the_softmax_of_the_scaled_scores(pretrainer, batch):
+def test_attention_is_the_softmax_of_the_scaled_scores(pretrainer, batch):
     encoder = pretrainer().encoder
-    outputs, plain = encoder.observe(batch), encoder(batch)
+    outputs, plain = encoder(batch, return_attention_scores=True), encoder(batch)
     assert outputs.keys() - plain.keys() == {"attention"}
     np.testing.assert_array_equal(outputs["sequence_output"], plain["sequence_output"])
     batch_size, length = batch["input_ids"].shape
@@ -159,7 +154,7 @@ def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
     """Forward and backward of two blocks: four functions, which all layers of all models call, only in training."""
     def find_blocks(num_layers, function):
         config = dataclasses.replace(reference_config, num_hidden_layers=num_layers)
-        model = models.BertPretrainer(make_encoder(config, compiled=True))
+        model = models.BertPretrainer(make_encoder(config, layers="compiled"))
         return {operation.get_attr("f").name for operation in list_operations(lambda: function(model))
                 if "_XlaMustCompile" in operation.node_def.attr and operation.get_attr("_XlaMustCompile")}
 
@@ -181,6 +176,6 @@ def test_last_where_read_computes_fewer_rows(reference_config, batch):
                 if operation.type == "MatMul"]
     batch_size, length = batch["input_ids"].shape
     predictions = batch["masked_lm_positions"].shape[1]
-    complete, partial = count_rows(), count_rows(last_where_read=True)
+    complete, partial = count_rows(layers="padded"), count_rows(last_where_read=True)
     assert complete.count(batch_size * length) == partial.count(batch_size * length) + 3  # Of four in a layer.
     assert partial.count(batch_size * (1 + predictions)) == 3

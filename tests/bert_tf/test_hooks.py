@@ -1,4 +1,4 @@
-"""Hooks of layers and of the encoder: their order, and that they end with their context."""
+"""Hooks of layers, their order, and that they end with their context; and an encoder that computes layers otherwise."""
 
 import numpy as np
 import pytest
@@ -68,26 +68,22 @@ def test_rejected_merge_of_a_nonlinear_hook(projection):
         hooks.merge_kernel(projection, projection.kernel)
 
 
-@pytest.mark.parametrize("fast", [{}, {"remove_padding": True, "last_where_read": True}, {"recompute": True}])
-def test_a_hook_of_the_encoder_runs_around_each_layer(reference_config, batch, fast):
-    """The hook skips the first layer and doubles the output of the second."""
+@pytest.mark.parametrize("fast", [{}, {"layers": "unpadded", "last_where_read": True}, {"recompute": True}])
+def test_compute_layer_can_be_overridden(reference_config, batch, fast, monkeypatch):
+    """The override skips the first layer and doubles the output of the second."""
     encoder = make_encoder(reference_config, **fast)
-    numbers = []
+    numbers, compute = [], encoder.compute_layer
 
-    def hook(number, layer, x, run):
+    def compute_layer(number, layer, x, *batch, **options):
         numbers.append(number)
-        if number == 0:
-            return x, None
-        output, attention = run(layer, x)
-        return 2.0 * output, attention
+        return x if number == 0 else 2.0 * compute(number, layer, x, *batch, **options)
 
     model = models.BertClassifier(encoder, 3)
-    with attach_hooks([(encoder, hook)]):
-        changed = encoder(batch)
-        logits = model(batch)["logits"]
+    monkeypatch.setattr(encoder, "compute_layer", compute_layer)
+    changed = encoder(batch)
+    logits = model(batch)["logits"]
     assert numbers == [0, 1] * 2
     real = batch["input_mask"].numpy() > 0
     np.testing.assert_array_equal(changed["encoder_outputs"][0][real], changed["embedding_output"][real])
     expected = model.head(encoder.pooler(changed["sequence_output"][:, 0]))
     np.testing.assert_allclose(logits, expected, rtol=0, atol=2e-5)
-    assert len(encoder.hooks) == ("recompute" in fast)

@@ -43,7 +43,7 @@ def make_shared(dtype):
 def make_models():
     """Returns {name: (model, names of its inputs)}."""
     fast_encoder = fast.FastEncoder(keras_cases.CONFIG, fast.Fast(
-        remove_padding=True, last_where_read=True, compiled=True), dtype="mixed_bfloat16")
+        layers="unpadded_compiled", last_where_read=True), dtype="mixed_bfloat16")
     return {"functional": (make_functional("float32"), TEXT),
             "fast classifier bfloat16": (models.BertClassifier(fast_encoder, 3), TEXT),
             "pretrainer": (models.BertPretrainer(keras_cases.CONFIG), (*TEXT, "masked_lm_positions")),

@@ -1,6 +1,5 @@
 """Configs, training steps, graphs, and files of all public layers and models; configs of other objects."""
 
-import functools
 import importlib
 import inspect
 import json
@@ -14,7 +13,7 @@ import tf_keras
 from bert_tf import losses, models
 from bert_tf.errors import InputError
 from bert_tf.fast import CastWeights
-from bert_tf.layers import Hook, WeightInitializer, attach, attach_hooks, detach
+from bert_tf.layers import Hook, WeightInitializer, attach_hooks
 from bert_tf.optimization import create_optimizer
 from bert_tf.techniques import lora
 from tests.bert_tf import keras_cases
@@ -47,7 +46,7 @@ def test_every_public_class_has_a_case():
     kinds = (tf_keras.layers.Layer, tf_keras.optimizers.Optimizer, tf_keras.optimizers.schedules.LearningRateSchedule)
     others = {"BertConfig", "WeightInitializer", "Fast", "Term", "TotalLoss", "DynamicLossScale"}
     found = {name for name, value in public_classes(PACKAGES).items()
-             if issubclass(value, kinds) or name.endswith("Arithmetic") or name in others}
+             if issubclass(value, kinds) or name in others}
     assert found == {*CASES, *OBJECTS}
 
 
@@ -165,20 +164,9 @@ def test_frozen_layers_stay_frozen():
     assert not again.encoder.pooler.trainable
 
 
-def test_a_custom_arithmetic_is_saved():
-    encoder = models.BertEncoder(keras_cases.CONFIG)
-    encoder.compute_with(OBJECTS["FastArithmetic"])
-    again = models.BertEncoder.from_config(encoder.get_config())
-    assert again.encoder_layers[1].attention.arithmetic.get_config() == OBJECTS["FastArithmetic"].get_config()
-
-
 class Doubled(Hook):
     def product(self, x, kernel, multiply):
         return 2 * multiply(x, kernel)
-
-
-def around(argument, number, layer, x, run):
-    return run(layer, x)
 
 
 def test_hooks_and_replaced_weights_cannot_be_saved(tmp_path, features):
@@ -204,11 +192,7 @@ def test_hooks_and_replaced_weights_cannot_be_saved(tmp_path, features):
     with cast.apply():
         assert_reported("layer 'qkv' has replaced weights, which cannot be saved; restore the original weights first")
     model.get_config()
-    attach(model.encoder, functools.partial(around, 3))
-    assert_reported("layer 'bert' has the hook around, which cannot be saved; detach it first")
-    detach(model.encoder, model.encoder.hooks[0])
     lora.add_adapters(model.encoder, 2, 4.0, seed=1)
-    detach(model.encoder, model.encoder.hooks[0])  # the end of the gradient above frozen layers
     assert_reported("layer 'qkv' has the hook LowRankAdapter, which cannot be saved; detach it first")
     lora.merge_adapters(model.encoder)
     assert_reported("layer 'bert' has weights that its constructor does not create, such as adapters, which cannot be "

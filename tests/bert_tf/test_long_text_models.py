@@ -65,7 +65,7 @@ def texts():
     return {"input_ids": tf.constant(ids), "input_mask": tf.constant(mask), "segment_ids": tf.zeros_like(mask)}
 
 
-@pytest.mark.parametrize("options", [{}, {"remove_padding": True}])
+@pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}])
 @pytest.mark.parametrize(("pooling", "pool"), [("mean", np.mean), ("max", np.max)])
 def test_pooled_logits(texts, pooling, pool, options):
     """They are those of a plain classifier for each text; with one window per text, nothing is pooled."""
@@ -74,17 +74,17 @@ def test_pooled_logits(texts, pooling, pool, options):
     expected = [pool(plain({name: values[number, :count] for name, values in texts.items()})["logits"], axis=0)
                 for number, count in enumerate((2, 4, 1))]
     np.testing.assert_allclose(model(texts)["logits"], expected, rtol=0, atol=1e-5)
-    observed, _ = model.observe(texts)
+    observed = model(texts, return_attention_scores=True)
     np.testing.assert_allclose(observed["logits"], expected, rtol=0, atol=1e-5)
     single = {name: values[:, 0] for name, values in texts.items()}
     np.testing.assert_allclose(model(single)["logits"], plain(single)["logits"], rtol=0, atol=1e-5)
 
 
 def test_missing_windows_are_not_computed(texts, monkeypatch):
-    """With `remove_padding`, the encoder computes the 7 existing windows of 12."""
-    model = BertLongTextClassifier(make_encoder(toy_servables.CONFIG, seed=5, remove_padding=True), 3)
+    """Without padding, the encoder computes the 7 existing windows of 12."""
+    model = BertLongTextClassifier(make_encoder(toy_servables.CONFIG, seed=5, layers="unpadded"), 3)
     shapes, encode = [], model.encoder.encode_positions
-    monkeypatch.setattr(model.encoder, "encode_positions", lambda windows, **options: shapes.append(
-        windows["input_ids"].shape) or encode(windows, **options))
+    monkeypatch.setattr(model.encoder, "encode_positions", lambda windows, *options: shapes.append(
+        windows["input_ids"].shape) or encode(windows, *options))
     model(texts)
     assert shapes == [[7, 5]]

@@ -11,7 +11,8 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.checkpoints.tf1 import original_names
 from bert_tf.errors import InputError
-from bert_tf.layers import LayerNorm, Projection, SeededDropout, WeightInitializer, attention_bias
+from bert_tf.fast import PackedDropout
+from bert_tf.layers import LayerNorm, Projection, WeightInitializer, attention_bias
 from tests.bert_tf import keras_cases
 from tests.bert_tf.keras_cases import CONFIG, LABELS, B, H, L, P, S, V
 from tests.encoders import make_encoder
@@ -69,7 +70,7 @@ def test_a_sequence_longer_than_the_position_embeddings(features):
         models.BertEncoder(CONFIG)(too_long)
 
 
-@pytest.mark.parametrize("options", [{}, {"remove_padding": True, "last_where_read": True}, {"one_hot": True}])
+@pytest.mark.parametrize("options", [{}, {"layers": "unpadded", "last_where_read": True}, {"one_hot": True}])
 @pytest.mark.parametrize(("name", "value", "message"), [
     ("segment_ids", CONFIG.type_vocab_size, "segment_ids must be from 0 to 7, but contain 8"),
     ("segment_ids", -1, "segment_ids must be from 0 to 7, but contain -1"),
@@ -149,8 +150,8 @@ def test_dropout_differs_between_calls_and_depends_on_the_seed_alone(features):
 def test_dropout_samples_each_half_of_the_rows_independently(rows):
     """Each word of random bits decides on an element of the first half and on one of the second."""
     ones = tf.ones([rows, 2003])
-    dropped = SeededDropout(0.3)(ones, seed=tf.constant([3, 4])).numpy()
-    np.testing.assert_array_equal(SeededDropout(0.3)(ones, seed=tf.constant([3, 4])), dropped)
+    dropped = PackedDropout(0.3)(ones, seed=tf.constant([3, 4])).numpy()
+    np.testing.assert_array_equal(PackedDropout(0.3)(ones, seed=tf.constant([3, 4])), dropped)
     scale = 2**16 / (2**16 - round(0.3 * 2**16))  # 1 / 0.7, except for the rounding of the rate.
     assert set(np.unique(dropped)) == {0.0, np.float32(scale)}
     first, second = np.split(dropped > 0, [(rows + 1) // 2])
@@ -166,7 +167,7 @@ def test_dropout_and_its_gradient_have_the_same_mask():
     x = tf.constant([[1.0, -2.0, 3.0, 4.0], [5.0, 6.0, -7.0, 8.0], [9.0, 1.0, 2.0, 3.0]])
     with tf.GradientTape() as tape:
         tape.watch(x)
-        dropped = SeededDropout(0.5)(x, seed=tf.constant([3, 5]))
+        dropped = PackedDropout(0.5)(x, seed=tf.constant([3, 5]))
     gradient = tape.gradient(dropped, x, output_gradients=tf.fill([3, 4], 3.0)).numpy()
     assert set(np.unique(gradient)) == {0.0, 6.0}
     np.testing.assert_array_equal(dropped, gradient / 3 * x)

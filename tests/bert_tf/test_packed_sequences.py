@@ -61,8 +61,8 @@ def pack(sequences, packs):
 
 @pytest.mark.parametrize("label", ["next_sentence", None])
 @pytest.mark.parametrize("options", [
-    {}, {"remove_padding": True}, {"last_where_read": True, "remove_padding": True},
-    {"einsum": True, "one_hot": True, "last_where_read": True}])
+    {}, {"layers": "unpadded"}, {"layers": "unpadded", "last_where_read": True},
+    {"layers": "einsum", "one_hot": True, "last_where_read": True}])
 def test_losses_and_gradients(reference_config, batches, options, label):
     separate, packed = batches
     config = dataclasses.replace(reference_config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)

@@ -1,10 +1,10 @@
-"""rows_at: the results and the gradient of tf.gather, in fewer operations."""
+"""gather_rows: the results and the gradient of tf.gather, in fewer operations."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.fast.arithmetic import rows_at
+from bert_tf.fast.layers import gather_rows
 
 B, N, S, P, W = 3, 2, 5, 4, 6
 
@@ -19,11 +19,11 @@ def test_rows_and_gradient_are_those_of_a_gather(sizes):
         tape.watch(x)
         expected = tf.gather(x, positions, axis=len(sizes), batch_dims=1)
         each = positions if sizes == (B,) else positions[:, tf.newaxis]
-        rows = rows_at(tf.reshape(x, [-1, W]), tf.constant(sizes), each)
+        rows = gather_rows(tf.reshape(x, [-1, W]), tf.constant(sizes), each)
         losses = [tf.reduce_sum(output * weights) for output in (expected, rows)]
     np.testing.assert_array_equal(rows, expected)
     np.testing.assert_array_equal(*(tape.gradient(loss, x) for loss in losses))
 
 
 def test_no_sequences():
-    assert rows_at(tf.zeros([0, W]), [0], tf.zeros([0, P], tf.int32)).shape == [0, P, W]
+    assert gather_rows(tf.zeros([0, W]), [0], tf.zeros([0, P], tf.int32)).shape == [0, P, W]

@@ -16,7 +16,7 @@ from tests.encoders import make_encoder
 
 ACTIVATIONS = 2e-5
 RELATIVE = 1e-4
-CPU_OPTIONS = {"remove_padding": True, "compiled": True, "last_where_read": True}  # Those of the scripts on a CPU.
+CPU_OPTIONS = {"layers": "unpadded_compiled", "last_where_read": True}  # Those of the scripts on a CPU.
 MAKE = {"pretrain": models.BertPretrainer, "classify": lambda encoder: models.BertClassifier(encoder, 3)}
 LOSSES = {"pretrain": losses.pretraining_loss, "classify": losses.classification_loss}
 

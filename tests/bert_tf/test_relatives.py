@@ -74,8 +74,8 @@ def batch():
 
 @BOTH
 @pytest.mark.parametrize("options", [
-    {"einsum": True, "last_where_read": True, "one_hot": True},
-    {"compiled": True, "last_where_read": True, "remove_padding": True, "recompute": True},
+    {"layers": "einsum", "last_where_read": True, "one_hot": True},
+    {"layers": "unpadded_compiled", "last_where_read": True, "recompute": True},
 ], ids=["einsum", "compiled"])
 def test_accelerations_change_nothing(config, batch, options):
     config = dataclasses.replace(config, initializer_range=0.4, hidden_dropout_prob=0.0,

@@ -53,7 +53,7 @@ def test_neighbors_of_word_embeddings():
 def test_predictions_of_a_masked_lm():
     """Batches of pairs of several lengths give the results of each pair alone. Windows of long texts hold the word."""
     config = BertConfig(len(TOKENS), 16, 2, 2, 24, max_position_embeddings=40, type_vocab_size=2, initializer_range=0.8)
-    model = models.BertPretrainer(make_encoder(config, remove_padding=True, last_where_read=True))
+    model = models.BertPretrainer(make_encoder(config, layers="unpadded", last_where_read=True))
     plain = models.BertPretrainer(config)
     for variable, other in zip(plain.variables, model.variables, strict=True):
         variable.assign(other)

@@ -31,7 +31,7 @@ CONTEXTS_OF_OTHER_TOKENS = (2, 3)
 def test_answers_equal_those_of_run_squad(reference, tmp_path, allow_no_answer):
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     config = BertConfig(tokenizer.vocab_size, 8, 1, 2, 12, max_position_embeddings=48, initializer_range=0.7)
-    model = models.BertSpanLabeler(make_encoder(config, seed=3, remove_padding=True))
+    model = models.BertSpanLabeler(make_encoder(config, seed=3, layers="unpadded"))
     signatures = graphs.ServedSpanLabeler(
         model, tokenizer, max_seq_length=MAX_SEQ_LENGTH, doc_stride=DOC_STRIDE, max_query_length=MAX_QUERY_LENGTH,
         max_answer_length=MAX_ANSWER_LENGTH, allow_no_answer=allow_no_answer).signatures()

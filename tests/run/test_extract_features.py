@@ -102,7 +102,7 @@ def test_a_byte_order_mark_is_not_text(tmp_path, monkeypatch):
 
 
 def test_embeddings_equal_those_of_the_original_bert(reference, reference_config, reference_batches, reference_numbers):
-    encoder = make_encoder(reference_config, remove_padding=True)
+    encoder = make_encoder(reference_config, layers="unpadded")
     load_pretrained(encoder, str(reference / "pretrain_init.ckpt"))
     batch = {name: reference_batches[name][0] for name in ("input_ids", "input_mask", "segment_ids")}
     model = extraction.make_layer_model(encoder, [0, -1])

@@ -157,7 +157,7 @@ def test_a_directory_is_enough_from_training_to_export(folder, tmp_path, monkeyp
 def test_gradients_equal_those_of_transformers(folder, expected, name):
     config = dataclasses.replace(huggingface.read_config(folder / name), hidden_dropout_prob=0.0,
                                  attention_probs_dropout_prob=0.0)
-    model = models.BertClassifier(FastEncoder(config, Fast(remove_padding=True, last_where_read=True)), 3)
+    model = models.BertClassifier(FastEncoder(config, Fast(layers="unpadded", last_where_read=True)), 3)
     load_pretrained(model, str(folder / name))
     batch = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
     gradients = compute_gradients(model, batch | {"label_ids": tf.constant([1, 0, 2])}, losses.classification_loss)

@@ -215,7 +215,7 @@ def test_invalid_examples(signatures, example, message):
 
 
 def test_static_length(servables, toy_tokenizer):
-    static = make_servable("tagger", toy_tokenizer, remove_padding=False, static_length=True)
+    static = make_servable("tagger", toy_tokenizer, layers="padded", static_length=True)
     response, expected = (respond(each, REQUESTS["tagger"]) for each in (static, servables["tagger"]))
     np.testing.assert_array_equal(response["tags"], expected["tags"])
     assert_near(response["scores"], expected["scores"])
@@ -229,7 +229,7 @@ def test_static_length(servables, toy_tokenizer):
 
 @pytest.mark.parametrize("name", ["encoder", "masked_lm"])
 def test_responses_of_bfloat16_models_are_float32(toy_tokenizer, name):
-    encoder = make_encoder(CONFIG, remove_padding=True, float32_scores=True, dtype="mixed_bfloat16")
+    encoder = make_encoder(CONFIG, layers="unpadded", float32_scores=True, dtype="mixed_bfloat16")
     model = encoder if name == "encoder" else models.BertPretrainer(encoder)
     serve = {"encoder": graphs.ServedEncoder, "masked_lm": graphs.ServedMaskedLM}[name]
     response = respond(serve(model, toy_tokenizer, max_seq_length=MAX_SEQ_LENGTH), {"text": ["a [MASK] dog"]})

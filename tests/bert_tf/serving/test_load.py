@@ -157,7 +157,7 @@ def test_a_vocabulary_with_duplicate_and_blank_lines(get_path, tmp_path):
     assert tokenizer.tokenize(["a dog jumps"]).to_list() == [[6, CONFIG.vocab_size - 1, 11, 12]]
     export.save(make_servable("masked_lm", tokenizer), str(tmp_path / "served"))
     (tmp_path / "lite.tflite").write_bytes(litert.convert(make_servable(
-        "masked_lm", tokenizer, remove_padding=False, static_length=True), lengths=(16,), batch_sizes=(1,)))
+        "masked_lm", tokenizer, layers="litert", static_length=True), lengths=(16,), batch_sizes=(1,)))
     with pytest.warns(UserWarning, match="contains duplicates") as notes:
         loaded = bert_tf.load(path, **LOAD_OPTIONS["masked_lm"])
     assert {note.filename for note in notes} == {__file__}

@@ -122,12 +122,13 @@ def test_inner_losses_come_first():
     assert float(second["loss"]) == pytest.approx(2 * float(first["logits_loss"]))
 
 
-@pytest.mark.parametrize("remove_padding", [False, True])
-def test_losses_are_0_if_the_student_equals_the_teacher(remove_padding):
+@pytest.mark.parametrize("layers", ["padded", "unpadded"])
+def test_losses_are_0_if_the_student_equals_the_teacher(layers):
     features = {"input_ids": tf.constant(RNG.integers(5, 30, [ROWS, LENGTH]) * MASK, tf.int32),
                 "input_mask": tf.constant(MASK), "segment_ids": tf.zeros([ROWS, LENGTH], tf.int32)}
     student, teacher = (models.BertClassifier(make_encoder(
-        CONFIG, remove_padding=remove_padding and number, last_where_read=number), CLASSES) for number in (0, 1))
+        CONFIG, layers=layers if is_teacher else "padded", last_where_read=is_teacher), CLASSES)
+                        for is_teacher in (False, True))
     student_taps, teacher_taps = create_taps(("hidden", "attention", "cls"), map_layers("uniform", 4, 4))
     assert student_taps == teacher_taps == Taps((0, 1, 2, 3, 4), (0, 1, 2, 3), (1, 2, 3))
 
@@ -140,7 +141,7 @@ def test_losses_are_0_if_the_student_equals_the_teacher(remove_padding):
     found = create_distillation_loss(dict.fromkeys(names, 1.0))(outputs, features)
     assert {name: float(value) for name, value in found.items()} == pytest.approx(dict.fromkeys(found, 0.0), abs=1e-7)
     np.testing.assert_allclose(outputs["logits"], student(features)["logits"], atol=1e-5)
-    encoded = student.encoder.observe(features)
+    encoded = student.encoder(features, return_attention_scores=True)
     bias = (1.0 - MASK[:, np.newaxis, np.newaxis]) * -1e4
     scores = outputs[STUDENT]["attention"][:, 2] + bias
     np.testing.assert_allclose(tf.nn.softmax(scores), encoded["attention"][2].probabilities, atol=1e-6)

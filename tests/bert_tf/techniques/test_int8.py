@@ -46,7 +46,7 @@ def features(tokenizer):
 @pytest.mark.parametrize("config", [CONFIG, PRUNED], ids=["full", "pruned"])
 def test_the_int8_file_and_the_model_agree(config, tokenizer, tmp_path):
     """To 1e-5; without fake quantization, they differ by more than 2e-3."""
-    model = make_model(config)
+    model = make_model(config, layers="litert")
     servable = graphs.ServedClassifier(model, tokenizer, list("xyz"), pairs=True, max_seq_length=24, static_length=True)
     path = tmp_path / "model.tflite"
     path.write_bytes(litert.convert(servable, "int8", lengths=(24,), batch_sizes=(1,)))
@@ -55,7 +55,7 @@ def test_the_int8_file_and_the_model_agree(config, tokenizer, tmp_path):
     assert max(litert.largest_differences(servable, str(path)).values()) < 1e-5
 
 
-@pytest.mark.parametrize("options", [{"remove_padding": True, "compiled": True}, {"recompute": True},
+@pytest.mark.parametrize("options", [{"layers": "unpadded_compiled"}, {"recompute": True},
                                      {"last_where_read": True}])
 def test_gradients_ignore_rounding(features, options, monkeypatch):
     batch = features | {"label_ids": tf.constant([2, 0, 1, 1])}

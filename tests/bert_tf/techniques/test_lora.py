@@ -38,8 +38,8 @@ def test_new_adapters_change_nothing(reference_config, batch):
     assert np.std(normalized) == pytest.approx(1.0, abs=0.1)
 
 
-@pytest.mark.parametrize("options", [{}, {"einsum": True}, {"remove_padding": True}],
-                         ids=["plain", "einsum", "remove_padding"])
+@pytest.mark.parametrize("options", [{}, {"layers": "einsum"}, {"layers": "unpadded"}],
+                         ids=["plain", "einsum", "unpadded"])
 def test_merged_kernels_compute_the_same(reference_config, batch, options):
     model = make_model(reference_config, **options)
     tensors = {name: tensor.read() for name, tensor in merge_adapters(model_tensors(model)).items()}

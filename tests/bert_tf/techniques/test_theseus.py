@@ -59,7 +59,7 @@ def test_the_schedule_and_the_groups():
 
 
 def test_rate_0_computes_the_teacher_and_1_the_student():
-    student, teacher = make_pair(remove_padding=True, last_where_read=True)
+    student, teacher = make_pair(layers="unpadded", last_where_read=True)
     for rate, alone in ((0.0, teacher), (1.0, student)):
         mixed = theseus(student, teacher, rate)(FEATURES, training=True)
         np.testing.assert_allclose(mixed["logits"], alone(FEATURES)["logits"], atol=1e-5)
@@ -81,9 +81,9 @@ def test_replaced_layers_are_not_trained():
 
 def test_layers_with_compiled_blocks_have_the_same_gradients():
     """In a graph, the gradient of a branch keeps what the blocks need; scripts compile larger models than this one."""
-    def compute_gradients(**options):
+    def compute_gradients(layers):
         config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.2)
-        student, teacher = make_pair(config, remove_padding=True, last_where_read=True, **options)
+        student, teacher = make_pair(config, layers=layers, last_where_read=True)
         model = theseus(student, teacher, 0.5)
 
         @tf.function
@@ -95,5 +95,5 @@ def test_layers_with_compiled_blocks_have_the_same_gradients():
 
         return compute()
 
-    for found, expected in zip(compute_gradients(compiled=True), compute_gradients(), strict=True):
+    for found, expected in zip(compute_gradients("unpadded_compiled"), compute_gradients("unpadded"), strict=True):
         np.testing.assert_allclose(found, expected, atol=2e-5)

@@ -28,7 +28,7 @@ def assert_reference(numbers, found):
 @pytest.mark.parametrize(("kind", "on_replicas", "options"), [
     ("pretrain", True, {}),
     ("classify", True, {"accumulate_steps": 2}),
-    ("pretrain", False, {"accumulate_steps": 2, "encoder_options": {"remove_padding": True}}),
+    ("pretrain", False, {"accumulate_steps": 2, "encoder_options": {"layers": "unpadded"}}),
     ("pretrain", False, {"accumulate_steps": 2, "jit_compile": True}),
 ], ids=["replicas", "replicas with gradient accumulation", "gradient accumulation without padding", "XLA"])
 def test_losses_and_weights_are_the_originals(kind, on_replicas, options, one_device, two_replicas, reference_numbers):

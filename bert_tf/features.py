@@ -1,0 +1,87 @@
+"""The features that every model is called with.
+
+Features are a dict:
+
+  input_ids: int32 [B, S], WordPiece IDs, below the config's vocab_size.
+  input_mask: int32 [B, S], 1 at tokens and 0 at padding.
+  segment_ids: int32 [B, S], 0 in the first text and 1 in the second; below the config's type_vocab_size.
+
+Eager calls raise an InputError for IDs out of range. Graphs do not check them, to save the time: such a segment ID has
+the embedding zero, and so has an input ID on a GPU, or if words are looked up by one-hot matrices. On a CPU, the lookup
+of such an input ID fails.
+
+A row may contain several sequences (a packed row). The features then also have
+
+  positions: int32 [B, S]. Position of each token in its own sequence, in [0, S),
+
+and input_mask has the 1-based number of each token's sequence. Tokens attend only to tokens of the same sequence.
+
+With causal attention, a token attends only to itself and earlier tokens. Only the last token of a sequence, its final
+[SEP], then attends to all of it, so the pooler reads the last token instead of [CLS].
+
+Shape legend: B batch, S sequence, K sequences of a packed row.
+"""
+
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+from bert_tf.errors import InputError
+from bert_tf.saved_objects import OURS
+
+FEATURES = ("input_ids", "input_mask", "segment_ids")
+
+
+class FeatureCheck:
+    """A base class of models that are called with a dict of features, which it checks."""
+
+    def __call__(self, features, *args, **kwargs):
+        if type(self).__module__.startswith(OURS):  # A user's subclass can have other inputs.
+            _check_features(features)
+        return super().__call__(features, *args, **kwargs)
+
+
+def _check_features(features):
+    """Raises InputError unless an argument is a dict of FEATURES that the layers of tf_keras accept."""
+    if not isinstance(features, Mapping):
+        found = f"is of type {type(features).__name__}"
+    elif any(name not in features for name in FEATURES):
+        found = f"has {', '.join(map(str, features))}"
+    elif any(type(features[name]).__module__.startswith("keras.") for name in FEATURES):
+        found = "has tensors of Keras 3"
+    else:
+        return
+    raise InputError(f"must be a dict of {', '.join(FEATURES)}, tensors of TensorFlow or of tf_keras, but {found}",
+                     "features")
+
+
+def check_values(features, config):
+    """Raises InputError if a batch is longer than a model's positions or, in eager mode, has IDs out of range.
+
+    Args:
+      features: See the module's docstring.
+      config: BertConfig of the model.
+    """
+    length, longest = features["input_ids"].shape[1], config.max_position_embeddings
+    if length is not None and length > longest:
+        raise InputError(f"the sequence length, {length}, is greater than max_position_embeddings, {longest}")
+    if not tf.executing_eagerly():
+        return
+    for name, limit in (("input_ids", config.vocab_size), ("segment_ids", config.type_vocab_size)):
+        ids = features[name]
+        invalid = tf.boolean_mask(ids, (ids < 0) | (ids >= limit)) if limit else ()
+        if len(invalid):
+            raise InputError(f"{name} must be from 0 to {limit - 1}, but contain {int(invalid[0])}")
+
+
+def find_last(sequences, starts):
+    """Returns the last position of each sequence that begins at `starts` int32 [B, K], also int32 [B, K].
+
+    `sequences`: int32 [B, S], an input_mask, packed or not. If `starts` is None, K is 1, and all begin at 0.
+    """
+    if starts is None:
+        starts = tf.zeros([tf.shape(sequences)[0], 1], tf.int32)
+    sequences = tf.cast(sequences, tf.float32)  # A GPU slices int32 on the host, and has no maximum of them.
+    is_inside = sequences[:, tf.newaxis] == tf.gather(sequences, starts, batch_dims=1)[:, :, tf.newaxis]  # [B, K, S]
+    positions = tf.cast(tf.range(tf.shape(sequences)[1]), tf.float32)
+    return tf.cast(tf.reduce_max(tf.where(is_inside, positions, 0.0), axis=-1), tf.int32)
