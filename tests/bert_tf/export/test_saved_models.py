@@ -18,6 +18,7 @@ from bert_tf.export import saved_model
 from bert_tf.files.remote import Remote
 from bert_tf.tasks import graphs
 from tests import gpu_kernels
+from tests.encoders import make_encoder
 from tests.remote_folders import new_folder
 from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, make_servable
 
@@ -183,7 +184,7 @@ def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, to
 def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio):
     """For all storage types, kernels are in bfloat16 and not cast at each request; scores are float32."""
     expected = compute_probabilities(serve(wide_model, toy_tokenizer).answer_texts)
-    model = models.BertClassifier(models.BertEncoder(wide_model.encoder.config, dtype="mixed_bfloat16"), 3)
+    model = models.BertClassifier(make_encoder(wide_model.encoder.config, dtype="mixed_bfloat16", layers="padded"), 3)
     for variable, value in zip(model.variables, wide_model.variables, strict=True):
         variable.assign(value)
     path, _ = export.save(serve(model, toy_tokenizer), str(tmp_path), weights=weights)
