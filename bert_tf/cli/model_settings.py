@@ -5,7 +5,7 @@ Values that the directory of a checkpoint contains are optional: bert_tf.cli.res
 
 import dataclasses
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
 from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
@@ -21,11 +21,11 @@ class ModelSettings(Settings):
     bert_config_file: str | None = setting(
         None, "The model's bert_config.json, Hugging Face's config.json, the Model Garden's params.yaml, or the name "
               f"of a published size with 30,522 vocabulary entries ({', '.join(PUBLISHED_SIZES)}). Required unless "
-              "the directory of --init_checkpoint contains a config.", place=places.MODEL, source=CONFIG)
+              "the directory of --init_checkpoint contains a config.", role=roles.INPUT, source=CONFIG)
     init_checkpoint: str | None = setting(
         None, "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a directory, "
               "in the format of the original BERT, these scripts, the Model Garden, or Hugging Face. Config, "
-              "vocabulary, and casing default to those in its directory.", place=places.MODEL)
+              "vocabulary, and casing default to those in its directory.", role=roles.INPUT)
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
     model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False)
 
@@ -37,7 +37,7 @@ class TokenizerSettings(Settings):
     vocab_file: str | None = setting(
         None, "The model's vocab.txt, one WordPiece token per line, or Hugging Face's tokenizer.json. It must be the "
               "vocabulary that the checkpoint was trained with. Required unless the directory of --init_checkpoint "
-              "contains one.", required=True, place=places.INPUT_FILE, source=VOCABULARY)
+              "contains one.", required=True, role=roles.INPUT_FILE, source=VOCABULARY)
     do_lower_case: bool = setting(
         True, "Lowercase the text and strip accents: true for uncased models, false for cased models. Defaults to the "
               "setting in the checkpoint's directory.", source=CASING)

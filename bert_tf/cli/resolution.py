@@ -10,8 +10,7 @@ import contextlib
 import dataclasses
 import os
 
-from bert_tf.cli import paths, places
-from bert_tf.cli.settings import format_condition, is_met
+from bert_tf.cli import conditions, paths, roles
 from bert_tf.cli.task_resolution import check_run_vocabulary, is_length_known, resolve_task_metadata
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
@@ -35,16 +34,17 @@ FILE_NAMES = {CONFIG: f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}",
 
 
 def find_checkpoints(settings):
-    """Returns the places to search for unset values: dict of setting -> checkpoint, or directory of a run."""
+    """Returns where to search for unset values: dict of setting -> checkpoint, or directory of a run."""
     checkpoints = dict([settings.checkpoint]) if settings.checkpoint else {}
-    fields = {field.name: (field.metadata["place"], value) for field, value in settings.fields()}
-    for name, (place, path) in fields.items():
-        for each in (path if isinstance(path, tuple) else [path]) if place == places.CHECKPOINT and path else ():
-            paths.check_checkpoint(name, each)
-        if place == places.RUN_FOLDER and path:
-            paths.check_run_folder(name, path)
-            if has_runs(path):
-                checkpoints[name] = path
+    for field, value in settings.fields():
+        role = field.metadata["roles"].get(())
+        if role == roles.CHECKPOINT and value:
+            for path in value if isinstance(value, tuple) else [value]:
+                paths.check_checkpoint(field.name, path)
+        if role == roles.RUN_FOLDER and value:
+            paths.check_run_folder(field.name, value)
+            if has_runs(value):
+                checkpoints[field.name] = value
     return checkpoints
 
 
@@ -75,12 +75,12 @@ def resolve(settings, explicit, model_files, announce):
         raise InputError("has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
             *settings.exported_model), name, explicit[name])
     fields = list(settings.fields())
-    for name, conditions in settings.replaced.items():
-        for condition in conditions.split(" or ") if name in explicit else ():
-            if is_met(condition, fields):
-                raise InputError(f"has no effect with {format_condition(condition)}; omit it", name, explicit[name])
+    for name, condition in settings.replaced.items():
+        for term in conditions.parse(condition) if name in explicit else ():
+            if conditions.is_met([term], fields):
+                raise InputError(f"has no effect with {conditions.to_text([term])}; omit it", name, explicit[name])
     sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
-    places.check_required(settings, without={*sources, *ignored})
+    roles.check_required(settings, without={*sources, *ignored})
     for name in {*model_files.places} - {RUN}:
         with paths.convert_remote_errors(name):  # the first access to it
             model_files.check_loadable()
@@ -97,7 +97,7 @@ def resolve(settings, explicit, model_files, announce):
             card, do_lower_case=values["do_lower_case"], strip_accents=values["strip_accents"])})
     settings = settings.add_file_values().replace_values({
         name: value for name, value in settings.values().items() if name in explicit})
-    places.check(settings, without=ignored)
+    roles.check(settings, without=ignored)
     config_name = next((name for name, by in sources.items() if by == CONFIG), None)
     if config_name and not any(getattr(group, "config", None) for group in settings.groups()):
         config_file = settings.values()[config_name]
@@ -118,7 +118,8 @@ def _announce_vocabulary(settings, ignored, model_files, announce):
     """Announces unusual lines of the vocabulary that a job reads, and IDs of its model without a token."""
     config = next((group.config for group in settings.groups() if getattr(group, "config", None)), None)
     for field, path in settings.fields():
-        if field.name not in VOCABULARIES or field.name in ignored or field.metadata["place"] != places.INPUT_FILE:
+        if (field.name not in VOCABULARIES or field.name in ignored
+                or field.metadata["roles"].get(()) != roles.INPUT_FILE):
             continue
         with contextlib.suppress(InputError, OSError):  # its reader reports a damaged file
             path = path or (field.name == "vocab_file" and model_files.vocab_file)
@@ -131,7 +132,7 @@ def get_value_sources(settings):
     """Returns a dict of setting -> its source next to a checkpoint: CONFIG, VOCABULARY, or CASING."""
     fields = list(settings.fields())
     return {field.name: field.metadata["source"] for field, _ in fields if field.metadata["source"] and (
-        not isinstance(field.metadata["required"], str) or is_met(field.metadata["required"], fields))}
+        not field.metadata["required"][0] or conditions.is_met(field.metadata["required"][0], fields))}
 
 
 def limit_length(settings, max_seq_length):

@@ -6,7 +6,7 @@ import warnings
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, places, resolution
+from bert_tf.cli import paths, resolution, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
@@ -67,7 +67,7 @@ class LabelSettings(Settings):
 
     labels_file: str | None = setting(
         None, "File of label names, one per line, in the order of their IDs. Defaults to the labels in task.json. A "
-              "classifier without labels predicts a number.", place=places.INPUT_FILE)
+              "classifier without labels predicts a number.", role=roles.INPUT_FILE)
     pairs: bool = setting(
         False, "For classifiers, encoders, and masked LMs: each example has two texts, with the inputs text_a and "
                "text_b instead of text.")
@@ -141,10 +141,10 @@ class LoadSettings(AnyModelSettings):
     model: str | None = setting(
         None, "Model to use: a .tflite file or a directory from export_saved_model, the directory of a fine-tuning "
               "run, or another checkpoint, as for --init_checkpoint of the other scripts. Required.",
-        place=places.MODEL)
+        role=roles.INPUT)
     task: str | None = setting(None, "Task of a checkpoint. Defaults to the task in its task.json.", choices=KIND_NAMES)
     bert_config_file: str | None = setting(
-        None, "Config of a checkpoint. Required unless its directory contains a config.", place=places.MODEL,
+        None, "Config of a checkpoint. Required unless its directory contains a config.", role=roles.INPUT,
         source=resolution.CONFIG)
     label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.cli import places
+from bert_tf.cli import conditions, roles
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, collect, setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
@@ -37,7 +37,7 @@ class Settings(TaskSettings):
 
     data_dir: str | None = setting(
         None, "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks also train.csv if "
-              "train.tsv does not exist. Required.", required=True, place=places.INPUT_FOLDER)
+              "train.tsv does not exist. Required.", required=True, role=roles.INPUT_FOLDER)
     task_name: str | None = setting(
         None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, xnli, sick_e (entailment), or sick_r "
               "(relatedness, a number), in the published format; ax, the diagnostic data of GLUE, to predict with a "
@@ -87,7 +87,8 @@ class Settings(TaskSettings):
     def from_model(cls, model_settings, data, model_name="model"):
         """See TaskSettings. Columns of a custom task are ignored for another `task_name`."""
         if (getattr(data, "task_name", None) or model_settings.get("task_name")) != "own":
-            custom_names = {field.name for field in dataclasses.fields(cls) if OWN in field.metadata["needs"]}
+            custom_names = {field.name for field in dataclasses.fields(cls)
+                            if conditions.parse(OWN) in field.metadata["needs"]}
             model_settings = {name: value for name, value in model_settings.items() if name not in custom_names}
         return super().from_model(model_settings, data, model_name)
 

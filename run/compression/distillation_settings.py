@@ -4,7 +4,7 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, places
+from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
 from bert_tf.cli.script import warn
@@ -24,12 +24,14 @@ from run.techniques.settings import LossSettings, StudentSettings, Teacher, Teac
 class TeachingDataSettings(DataSettings):
     """Data of the teacher's task. Other settings of the features are as in the teacher's run."""
 
+    outer_settings: ClassVar = ("label_weight",)
+
     test_file: str | None = setting(None, "For token classification and multiple choice: file to predict.",
-                                    place=places.INPUT)
+                                    role=roles.INPUT)
     unlabeled_file: str | None = setting(
         None, "File of texts whose teacher outputs replace the training data. For classifiers: one text per line, or "
               "two separated by a tab. For other tasks: a file like --train_file, whose labels or answers are "
-              "optional and ignored. Requires --label_weight=0.", needs="label_weight=0.0", place=places.INPUT_FILE)
+              "optional and ignored. Requires --label_weight=0.", needs="label_weight=0.0", role=roles.INPUT_FILE)
 
 
 @dataclasses.dataclass(frozen=True)

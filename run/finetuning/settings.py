@@ -9,7 +9,7 @@ import os
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, places
+from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.resolution import has_runs
 from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
@@ -31,6 +31,8 @@ OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
 @dataclasses.dataclass(frozen=True)
 class TuningSettings(Settings):
     """Steps to run, training schedule, and batching."""
+
+    outer_settings: ClassVar = ("init_checkpoint", "long_texts")
 
     do_train: bool = setting(False, "Train the model.")
     do_eval: bool = setting(False, "Evaluate on the development data.")
@@ -86,6 +88,9 @@ class TuningSettings(Settings):
 @dataclasses.dataclass(frozen=True)
 class SearchSettings(Settings):
     """Hyperparameter search over batch size, learning rate, and epochs (appendix A.3 of the paper)."""
+
+    outer_settings: ClassVar = ("do_train", "do_eval", "num_runs", "train_batch_size", "learning_rate",
+                                "num_train_epochs")
 
     search: bool = setting(
         False, "Train with every combination of --search_batch_sizes, --search_learning_rates, and --search_epochs, "
@@ -235,12 +240,12 @@ class DataSettings(Settings):
     task_name: str | None = setting(
         None, "For classifiers: same as for run_classifier. Defaults to the task in the model's run.json.")
     data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
-                                   place=places.INPUT)
+                                   role=roles.INPUT)
     train_file: str | None = setting(None, "For other tasks: file to train on, as for the task's script.",
-                                     place=places.INPUT)
+                                     role=roles.INPUT)
     dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.",
-                                   place=places.INPUT)
-    predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.", place=places.INPUT)
+                                   role=roles.INPUT)
+    predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.", role=roles.INPUT)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -275,7 +280,7 @@ class FineTunedSettings(Settings):
         values = settings.values() | data | {"config": settings.config}
         opened = cls().replace_values(values).add_file_values()
         opened = opened.replace_values({"max_seq_length": settings.card.max_seq_length})
-        places.check(opened.task, opened.tuning)
+        roles.check(opened.task, opened.tuning)
         return opened
 
     def add_file_values(self):

@@ -1,7 +1,7 @@
 """Requests to a model: texts from flags, lines of a file, rows of development data that it predicts incorrectly."""
 
 from bert_tf import files
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.tasks import KINDS
@@ -88,7 +88,7 @@ def find_wrong_predictions(settings, card, answer):
     if kind not in DATA:
         raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
     task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data)
-    places.check(task, TuningSettings(do_eval=True))
+    roles.check(task, TuningSettings(do_eval=True))
     errors, num_rows, most = [], 0, settings.texts.wrong_examples
     rows = DATA[kind](task, card.max_seq_length, card).questions()
     is_number = KINDS[kind].gives_number(card)
