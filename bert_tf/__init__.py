@@ -3,7 +3,7 @@
     import bert_tf
 
     model = bert_tf.load("mrpc")
-    print(model.rows(text_a=["It rains."], text_b=["It is raining."]))
+    print(model.predict(text_a=["It rains."], text_b=["It is raining."]))
 
 The names of `__all__` are imported on first access (PEP 562), so that `import bert_tf` takes no time.
 """
@@ -62,7 +62,7 @@ def load(path, *, kind=None, task=None, bert_config_file=None, vocab_file=None, 
     Returns:
       bert_tf.serving.LoadedModel:
         model(text_a=[...], text_b=[...]): dict of arrays, the outputs of the signature serving_default;
-        model.rows(text_a=[...], text_b=[...]): list of dicts, the JSON objects of run.predict;
+        model.predict(text_a=[...], text_b=[...]): list of dicts, the JSON objects of run.predict;
         model.encode([...]): embeddings, float32 [N, hidden_size];
         model.kind, model.inputs, model.labels, model.limit.
 

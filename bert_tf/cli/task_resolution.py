@@ -67,7 +67,7 @@ def check_run_vocabulary(explicit, model_files):
 
 def _kind(settings, metadata, place, path):
     """Returns the kind of the model at a place; metadata: TaskMetadata of its task.json, or None."""
-    kind = settings.task or (metadata.kind if metadata else settings.task_without_card)
+    kind = settings.task or (metadata.kind if metadata else settings.default_kind)
     kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
     if not kind:
         raise InputError(f"has no {TASK_FILE} that specifies the task"

@@ -33,10 +33,10 @@ class LoadedCheckpoint(LoadedModel):
         """
         settings = detect_kind(settings)
         settings.check_kind()
-        self._servable, card = load(settings)
-        super().__init__(card.kind, next(iter(settings.model_files.places.values())), pairs=card.pairs,
-                         limit=card.max_seq_length)
-        self.labels = card.labels or None
+        self._servable, metadata = load(settings)
+        super().__init__(metadata.kind, next(iter(settings.model_files.places.values())), pairs=metadata.pairs,
+                         limit=metadata.max_seq_length)
+        self.labels = metadata.labels or None
         self._signature = self._servable.signatures("serving_default")["serving_default"]
 
     def _answer(self, texts):
@@ -64,7 +64,7 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
     """Loads the Servable of a checkpoint.
 
     Args:
-      settings: Resolved settings of a job that serves a model, with `card`; see bert_tf.cli.settings.
+      settings: Resolved settings of a job that serves a model, with `served_task`; see bert_tf.cli.settings.
       remove_padding: bool. See Fast; not with static lengths.
       dtype: str. Policy of Keras for the encoder.
       **options: Fields of ServingOptions; the settings supply the others.
@@ -76,31 +76,31 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
       InputError: If the checkpoint lacks weights of the task.
     """
     place, checkpoint = next(iter(settings.model_files.places.items()))
-    values, card = settings.values(), settings.card
-    kind, graph = KINDS[card.kind], GRAPHS[card.kind]
+    values, metadata = settings.values(), settings.served_task
+    kind, graph = KINDS[metadata.kind], GRAPHS[metadata.kind]
     if kind.name == MaskedLM.name and settings.config.is_causal:
         raise InputError("is not a masked LM; attention is causal in its config, so it predicts the next token", place,
                          checkpoint)
     options = ServingOptions(**{field.name: values[field.name] for field in dataclasses.fields(ServingOptions)
                                 if field.name in values} | options)
-    tokenizer = read_tokenizer(values["vocab_file"], card.do_lower_case, checkpoint, settings.config,
-                               card.strip_accents)
+    tokenizer = read_tokenizer(values["vocab_file"], metadata.do_lower_case, checkpoint, settings.config,
+                               metadata.strip_accents)
     fast = Fast(remove_padding=remove_padding and not options.static_length, last_where_read=True, float32_scores=True)
-    model = graph.model(FastEncoder(settings.config, fast, dtype=dtype), card)
+    model = graph.model(FastEncoder(settings.config, fast, dtype=dtype), metadata)
     try:
         report = load_pretrained(model, checkpoint)
     except InputError:
         if kind.has_labels:
-            _check_labels(checkpoint, card, place)
+            _check_labels(checkpoint, metadata, place)
         raise
-    if card.pairs and kind.name == MaskedLM.name:
+    if metadata.pairs and kind.name == MaskedLM.name:
         options = dataclasses.replace(options, next_sentence=_has_next_sentence(checkpoint, report.missing))
     options = dataclasses.replace(options, has_pooler=not any(name.startswith(POOLER) for name in report.missing))
     missing = [name for name in report.missing if kind.needs(name)]
     if missing:
         needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model"
         raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", place, checkpoint)
-    return graph.servable(model, tokenizer, card, options), card
+    return graph.servable(model, tokenizer, metadata, options), metadata
 
 
 def _has_next_sentence(checkpoint, missing):
@@ -112,28 +112,28 @@ def _has_next_sentence(checkpoint, missing):
                 or task_metadata.read_run(checkpoint).get("objective") == SENTENCE_ORDER)
 
 
-def _check_labels(checkpoint, card, place):
+def _check_labels(checkpoint, metadata, place):
     """Raises InputError if the number of outputs of a checkpoint differs from the number of a TaskMetadata's labels."""
     kernel = open_checkpoint(checkpoint).tensors.get("output_weights")
-    if kernel and kernel.shape[0] != KINDS[card.kind].num_outputs(card):
-        raise InputError(f"the model has {kernel.shape[0]} outputs, but there are {len(card.labels)} label names; set "
-                         "`labels_file`", place, checkpoint)
+    if kernel and kernel.shape[0] != KINDS[metadata.kind].num_outputs(metadata):
+        raise InputError(f"the model has {kernel.shape[0]} outputs, but there are {len(metadata.labels)} label names; "
+                         "set `labels_file`", place, checkpoint)
 
 
 def detect_kind(settings):
     """Sets the kind of a checkpoint if neither the settings nor its directory state one.
 
     Args:
-      settings: See `load`, with the kind "encoder" of `task_without_card`.
+      settings: See `load`, with the kind "encoder" of `default_kind`.
 
     Returns:
       The settings, of the kind "masked_lm" if nothing states a kind and the checkpoint has the weights of that head.
     """
     checkpoint = next(iter(settings.model_files.places.values()))
-    if settings.task or settings.model_files.task_metadata or not settings.task_without_card:
+    if settings.task or settings.model_files.task_metadata or not settings.default_kind:
         return settings
     if settings.config.is_causal:  # Its head predicts the next token.
         return settings
     if not any(name.startswith(MaskedLM.head_scope) for name in open_checkpoint(checkpoint).tensors):
         return settings
-    return settings.replace_values({"card": dataclasses.replace(settings.card, kind=MaskedLM.name)})
+    return settings.replace_values({"served_task": dataclasses.replace(settings.served_task, kind=MaskedLM.name)})

@@ -41,7 +41,8 @@ def _resolve(path, options):
     settings = settings.replace_values(options)
     model_files = ModelFiles(resolution.find_checkpoints(settings))
     settings = resolution.resolve(settings, options, model_files, notes.append)
-    if settings.card and not (is_length_known(options, model_files) or KINDS[settings.card.kind].is_fine_tuned):
+    task = settings.served_task
+    if task and not (is_length_known(options, model_files) or KINDS[task.kind].is_fine_tuned):
         settings = resolution.limit_length(settings, settings.config.max_position_embeddings)
     return settings, notes
 

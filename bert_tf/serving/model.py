@@ -59,7 +59,7 @@ class LoadedModel(abc.ABC):
         """
         return self._compute(check_request(self.kind, self._ranks, self._rename_inputs(texts)))
 
-    def rows(self, batch_size=32, **texts):
+    def predict(self, batch_size=32, **texts):
         """Computes the responses for any number of texts, in batches of similar length.
 
         Args:

@@ -38,13 +38,14 @@ class ServingSettings(Settings):
 
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
-    card: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+    served_task: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
 
     def check_kind(self):
         """Raises InputError for a setting that has no effect on the kind of a checkpoint."""
-        for field, value in self.fields() if self.card else ():
-            if self.card.kind not in KINDS_OF_SETTINGS.get(field.name, (self.card.kind,)) and value != field.default:
-                raise InputError(f"has no effect on models of kind {self.card.kind}; omit it", field.name, value)
+        kind = self.served_task and self.served_task.kind
+        for field, value in self.fields() if kind else ():
+            if kind not in KINDS_OF_SETTINGS.get(field.name, (kind,)) and value != field.default:
+                raise InputError(f"has no effect on models of kind {kind}; omit it", field.name, value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +137,7 @@ class AnyModelSettings(ServingSettings):
 class LoadSettings(AnyModelSettings):
     """A checkpoint or an export, and the options for its predictions."""
 
-    task_without_card: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.detect_kind
+    default_kind: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.detect_kind
 
     model: str | None = setting(
         None, "Model to use: a .tflite file or a directory from export_saved_model, the directory of a fine-tuning "

@@ -193,7 +193,7 @@ class ClassifierData(TaskData):
         return {"data_dir": [os.path.join(self.settings.data_dir, self.dataset.splits["train"].file)]}
 
     @property
-    def card(self):
+    def metadata_fields(self):
         return {"labels": self.dataset.labels, "pairs": self.dataset.first_split.text_b is not None,
                 "multi_label": bool(self.dataset.label_separator), **self._window_settings}
 

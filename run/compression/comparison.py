@@ -65,7 +65,7 @@ def run(settings):
     exports = []
     options = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
     models = [resolve_checkpoint(path, "models", script.warn, **options) for path in settings.models]
-    _check_kinds(settings.models, [each.card.kind for each in models])
+    _check_kinds(settings.models, [each.served_task.kind for each in models])
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
             servable, _ = checkpoint.load(model)

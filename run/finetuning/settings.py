@@ -269,12 +269,12 @@ class FineTunedSettings(Settings):
         """Returns the settings of the model that a job serves.
 
         Args:
-          settings: Resolved settings of the job, with `card`.
+          settings: Resolved settings of the job, with `served_task`.
           **data: Values of DataSettings.
         """
         values = settings.values() | data | {"config": settings.config}
         opened = cls().replace_values(values).add_file_values()
-        opened = opened.replace_values({"max_seq_length": settings.card.max_seq_length})
+        opened = opened.replace_values({"max_seq_length": settings.served_task.max_seq_length})
         places.check(opened.task, opened.tuning)
         return opened
 

@@ -21,15 +21,15 @@ def run(settings):
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
     strategies.warn_about_slow_precision(settings.compute, "CPU")
-    servable, card = checkpoint.load(settings, dtype=DTYPE_POLICIES[settings.compute])
-    export_saved_model(servable, card, settings, content)
+    servable, metadata = checkpoint.load(settings, dtype=DTYPE_POLICIES[settings.compute])
+    export_saved_model(servable, metadata, settings, content)
 
 
-def export_saved_model(servable, card, settings, litert_content=None):
+def export_saved_model(servable, metadata, settings, litert_content=None):
     """Writes the SavedModel of a Servable, including the bytes of a LiteRT model."""
     path, has_warmup = export.save(servable, settings.export_dir, version=settings.version, weights=settings.weights,
                                    litert=litert_content)
-    labels = f"; labels {', '.join(card.labels)}" if card.labels else ""
+    labels = f"; labels {', '.join(metadata.labels)}" if metadata.labels else ""
     print(f"{path}: SavedModel of a {servable.kind}, {_megabytes(path):.1f} MB, with the signatures serving_default "
           f"({', '.join(servable.text_inputs)}), ids, and tf_example{labels}")
     if litert_content:

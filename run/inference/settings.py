@@ -89,10 +89,10 @@ class FillMaskSettings(AnyModelSettings):
         These are requests with `text_b` or ` ||| `, and lines of standard input. A pair without a second text is a
         single text.
         """
-        if self.card is None or (self.text and not self.text_b and not any(
+        if self.served_task is None or (self.text and not self.text_b and not any(
                 map(request_files.PAIR.fullmatch, self.text))):
             return self
-        return self.replace_values({"card": dataclasses.replace(self.card, pairs=True)})
+        return self.replace_values({"served_task": dataclasses.replace(self.served_task, pairs=True)})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,7 +190,7 @@ class ExportSettings(CheckpointSettings):
 class PredictionSettings(LoadSettings):
     """A file of texts to predict."""
 
-    task_without_card: ClassVar = None
+    default_kind: ClassVar = None
     checkpoint_only: ClassVar = LoadSettings.checkpoint_only | {"top_k"}
 
     input_file: str | None = setting(None, "Input file; - for standard input. Required.",
@@ -214,7 +214,7 @@ class PredictionSettings(LoadSettings):
             argument, path = self.exported_model
             inputs = exports.read_inputs(path, argument)
         else:
-            inputs = tuple(KINDS[self.card.kind].inputs(self.card.pairs)) if self.card else None
+            inputs = tuple(KINDS[self.served_task.kind].inputs(self.served_task.pairs)) if self.served_task else None
         request_files.check(self.input_file, inputs, self.columns, self.input_format)
 
     @property

@@ -105,7 +105,7 @@ class Task(abc.ABC):
         """The TaskMetadata to save with the model."""
         tokenizer = self.settings.tokenizer
         return TaskMetadata(self.kind, tokenizer.max_seq_length, tokenizer.do_lower_case,
-                            strip_accents=tokenizer.strip_accents, **self.data.card)
+                            strip_accents=tokenizer.strip_accents, **self.data.metadata_fields)
 
     def head_shapes(self, config):
         """Returns dict of the head's variables to their shapes, for a model with this BertConfig."""

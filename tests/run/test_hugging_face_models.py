@@ -74,8 +74,8 @@ def expected(reference):
     ("electra_swag", "multiple_choice", ()),
 ])
 def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels):
-    servable, card = checkpoint.load(resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4))
-    assert (card.kind, card.labels, card.multi_label) == (kind, labels, name == "several")
+    servable, metadata = checkpoint.load(resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4))
+    assert (metadata.kind, metadata.labels, metadata.multi_label) == (kind, labels, name == "several")
     features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
     mask = expected["input_mask"].astype(bool)
     if kind == "multiple_choice":
@@ -209,7 +209,7 @@ def test_encoders_without_a_pooler(name, tmp_path):
         for texts in (TEXTS, []):
             assert {*exported(text=texts)} == {"sequence_output", "input_mask", "pieces", "was_cut"}
         np.testing.assert_allclose(exported.encode(TEXTS), wanted, rtol=0, atol=5e-5)
-        np.testing.assert_allclose([row["vector"] for row in exported.rows(text=TEXTS)], wanted, rtol=0, atol=5e-5)
+        np.testing.assert_allclose([row["vector"] for row in exported.predict(text=TEXTS)], wanted, rtol=0, atol=5e-5)
 
 
 @pytest.mark.parametrize(("name", "loaded"), [("distilbert_masked", 28), ("electra_discriminator", 31)])

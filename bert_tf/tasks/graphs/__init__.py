@@ -1,8 +1,8 @@
 """The TensorFlow part of each kind of task, by its name in task.json: model, loss, and served model.
 
     graph = GRAPHS["classifier"]
-    model = graph.model(BertEncoder(config), card)
-    export.save(graph.servable(model, tokenizer, card, ServingOptions()), "serving/reviews")
+    model = graph.model(BertEncoder(config), metadata)
+    export.save(graph.servable(model, tokenizer, metadata, ServingOptions()), "serving/reviews")
 """
 
 from bert_tf.tasks.graphs.base import Graph, ServingOptions

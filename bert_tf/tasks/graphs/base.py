@@ -24,26 +24,26 @@ class Graph(abc.ABC):
     """
 
     @abc.abstractmethod
-    def model(self, encoder, card):
+    def model(self, encoder, metadata):
         """Creates a model of bert_tf.models: BertEncoder, TaskMetadata -> tf_keras.Model."""
 
-    def loss(self, card, ignore_padding=False):
+    def loss(self, metadata, ignore_padding=False):
         """Returns the `bert_tf.losses.TotalLoss` of the model's outputs.
 
         Args:
-          card: TaskMetadata.
+          metadata: TaskMetadata.
           ignore_padding: bool. Whether the model's outputs at padding are meaningless.
         """
         raise NotImplementedError
 
-    def teaching(self, card):
+    def teaching(self, metadata):
         """Returns the key in `bert_tf.techniques.distillation.LOGITS_LOSSES` of the distillation loss.
 
         Args:
-          card: TaskMetadata.
+          metadata: TaskMetadata.
         """
         raise NotImplementedError
 
     @abc.abstractmethod
-    def servable(self, model, tokenizer, card, options):
+    def servable(self, model, tokenizer, metadata, options):
         """Creates a `bert_tf.export.Servable` from a model, its BertTokenizer, TaskMetadata, and ServingOptions."""

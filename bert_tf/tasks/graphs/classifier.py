@@ -95,24 +95,24 @@ _KIND = KINDS[ServedClassifier.kind]
 class ClassifierGraph(Graph):
     """See `Graph`."""
 
-    def model(self, encoder, card):
-        num_outputs = _KIND.num_outputs(card)
-        if card.window_pooling:
-            return models.BertLongTextClassifier(encoder, num_outputs, card.window_pooling)
+    def model(self, encoder, metadata):
+        num_outputs = _KIND.num_outputs(metadata)
+        if metadata.window_pooling:
+            return models.BertLongTextClassifier(encoder, num_outputs, metadata.window_pooling)
         return models.BertClassifier(encoder, num_outputs)
 
-    def loss(self, card, ignore_padding=False):
-        if _KIND.gives_number(card):
+    def loss(self, metadata, ignore_padding=False):
+        if _KIND.gives_number(metadata):
             return losses.regression_loss
-        return losses.multi_label_loss if card.multi_label else losses.classification_loss
+        return losses.multi_label_loss if metadata.multi_label else losses.classification_loss
 
-    def teaching(self, card):
-        if _KIND.gives_number(card):
+    def teaching(self, metadata):
+        if _KIND.gives_number(metadata):
             return "number"
-        return "sigmoid" if card.multi_label else "softmax"
+        return "sigmoid" if metadata.multi_label else "softmax"
 
-    def servable(self, model, tokenizer, card, options):
+    def servable(self, model, tokenizer, metadata, options):
         return ServedClassifier(
-            model, tokenizer, list(card.labels), pairs=card.pairs, multi_label=card.multi_label,
-            max_seq_length=card.max_seq_length, static_length=options.static_length, window_stride=card.window_stride,
-            max_windows=card.max_windows)
+            model, tokenizer, list(metadata.labels), pairs=metadata.pairs, multi_label=metadata.multi_label,
+            max_seq_length=metadata.max_seq_length, static_length=options.static_length,
+            window_stride=metadata.window_stride, max_windows=metadata.max_windows)

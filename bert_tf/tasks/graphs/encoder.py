@@ -41,9 +41,9 @@ class ServedEncoder(Servable):
 class EncoderGraph(Graph):
     """See `Graph`; without a head, there is no loss."""
 
-    def model(self, encoder, card):
+    def model(self, encoder, metadata):
         return encoder
 
-    def servable(self, model, tokenizer, card, options):
-        return ServedEncoder(model, tokenizer, pairs=card.pairs, max_seq_length=card.max_seq_length,
+    def servable(self, model, tokenizer, metadata, options):
+        return ServedEncoder(model, tokenizer, pairs=metadata.pairs, max_seq_length=metadata.max_seq_length,
                              static_length=options.static_length, has_pooler=options.has_pooler)

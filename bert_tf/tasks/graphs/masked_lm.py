@@ -112,10 +112,10 @@ class ServedMaskedLM(Servable):
 class MaskedLMGraph(Graph):
     """See `Graph`; pre-training has its own loss."""
 
-    def model(self, encoder, card):
+    def model(self, encoder, metadata):
         return models.BertPretrainer(encoder)
 
-    def servable(self, model, tokenizer, card, options):
+    def servable(self, model, tokenizer, metadata, options):
         return ServedMaskedLM(model, tokenizer, top_k=options.top_k, next_sentence=options.next_sentence,
-                              pairs=card.pairs, max_seq_length=card.max_seq_length,
+                              pairs=metadata.pairs, max_seq_length=metadata.max_seq_length,
                               static_length=options.static_length)

@@ -73,15 +73,15 @@ class ServedMultipleChoice(Servable):
 class MultipleChoiceGraph(Graph):
     """See `Graph`."""
 
-    def model(self, encoder, card):
+    def model(self, encoder, metadata):
         return models.BertMultipleChoice(encoder)
 
-    def loss(self, card, ignore_padding=False):
+    def loss(self, metadata, ignore_padding=False):
         return losses.classification_loss
 
-    def teaching(self, card):
+    def teaching(self, metadata):
         return "softmax"
 
-    def servable(self, model, tokenizer, card, options):
-        return ServedMultipleChoice(model, tokenizer, max_seq_length=card.max_seq_length,
+    def servable(self, model, tokenizer, metadata, options):
+        return ServedMultipleChoice(model, tokenizer, max_seq_length=metadata.max_seq_length,
                                     static_length=options.static_length)

@@ -189,19 +189,19 @@ def _distinct(texts, scores, count):
 class SpanLabelerGraph(Graph):
     """See `Graph`."""
 
-    def model(self, encoder, card):
+    def model(self, encoder, metadata):
         return models.BertSpanLabeler(encoder)
 
-    def loss(self, card, ignore_padding=False):
+    def loss(self, metadata, ignore_padding=False):
         return losses.create_span_loss(ignore_padding)
 
-    def teaching(self, card):
+    def teaching(self, metadata):
         return "spans"
 
-    def servable(self, model, tokenizer, card, options):
+    def servable(self, model, tokenizer, metadata, options):
         return ServedSpanLabeler(
-            model, tokenizer, doc_stride=card.doc_stride, max_query_length=card.max_query_length,
+            model, tokenizer, doc_stride=metadata.doc_stride, max_query_length=metadata.max_query_length,
             max_answer_length=options.max_answer_length, top_k=options.top_k,
             allow_no_answer=options.version_2_with_negative,
-            null_score_diff_threshold=options.null_score_diff_threshold, max_seq_length=card.max_seq_length,
+            null_score_diff_threshold=options.null_score_diff_threshold, max_seq_length=metadata.max_seq_length,
             static_length=options.static_length)

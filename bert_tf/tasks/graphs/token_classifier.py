@@ -83,18 +83,18 @@ class ServedTokenClassifier(Servable):
 class TokenClassifierGraph(Graph):
     """See `Graph`."""
 
-    def model(self, encoder, card):
+    def model(self, encoder, metadata):
         """See `Graph`; raises InputError without labels."""
-        if not card.labels:
+        if not metadata.labels:
             raise InputError("`labels_file` is required: the labels of the model are unknown")
-        return models.BertTokenClassifier(encoder, len(card.labels))
+        return models.BertTokenClassifier(encoder, len(metadata.labels))
 
-    def loss(self, card, ignore_padding=False):
+    def loss(self, metadata, ignore_padding=False):
         return losses.token_classification_loss
 
-    def teaching(self, card):
+    def teaching(self, metadata):
         return "tokens"
 
-    def servable(self, model, tokenizer, card, options):
-        return ServedTokenClassifier(model, tokenizer, list(card.labels), max_seq_length=card.max_seq_length,
+    def servable(self, model, tokenizer, metadata, options):
+        return ServedTokenClassifier(model, tokenizer, list(metadata.labels), max_seq_length=metadata.max_seq_length,
                                      static_length=options.static_length)

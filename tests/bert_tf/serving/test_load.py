@@ -81,7 +81,7 @@ def test_responses_of_all_formats_are_equal(load, get_path, name):
         assert_equal({each: value for each, value in exported(**request).items() if each != "sequence_output"},
                      {each: value for each, value in expected.items() if each != "sequence_output"})
         assert exported(**{each: [] for each in request})["was_cut"].shape == (0,)
-    rows = trained.rows(**request, batch_size=3)
+    rows = trained.predict(**request, batch_size=3)
     assert [row.keys() for row in rows] == [row.keys() for row in KINDS[trained.kind].rows(expected)]
     assert [row["was_cut"] for row in rows] == expected["was_cut"].tolist()
 
@@ -91,7 +91,7 @@ def test_rows_equal_those_of_the_script(load, get_path, tmp_path, capsys):
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(each) + "\n" for each in requests))
     scripts.run_here("run.predict", model=get_path("choice"), input_file=tmp_path / "in.jsonl",
                      output_file=tmp_path / "out.jsonl")
-    rows = load("choice").rows(**{name: [each[name] for each in requests] for name in requests[0]})
+    rows = load("choice").predict(**{name: [each[name] for each in requests] for name in requests[0]})
     assert rows == [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
 
 
@@ -120,10 +120,10 @@ def test_embeddings_of_an_export(load, kind):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_invalid_requests(load, kind):
     model = load("classifier", kind)
-    for call in (model, model.rows):
+    for call in (model, model.predict):
         with pytest.raises(InputError, match="`text_b` must contain as many examples as `text_a`"):
             call(text_a=["a"], text_b=[])
-    for call in (load("choice", kind), load("choice", kind).rows):
+    for call in (load("choice", kind), load("choice", kind).predict):
         with pytest.raises(InputError, match="`choices` must contain at least one text in each row"):
             call(text_a=["a"], choices=[[]])
 
@@ -142,8 +142,8 @@ def test_checkpoints_of_other_projects(load, get_path, tmp_path, file_format):
     path = tmp_path / "new" / ("bert_model.ckpt" if file_format == "tf1" else "")
     model = bert_tf.load(path, top_k=2, max_seq_length=MAX_SEQ_LENGTH)
     assert model.kind == "masked_lm"
-    expected = load("masked_lm").rows(text=["a [MASK] dog"])[0]["masks"][0][:2]
-    (row,) = model.rows(text=["a [MASK] dog"])
+    expected = load("masked_lm").predict(text=["a [MASK] dog"])[0]["masks"][0][:2]
+    (row,) = model.predict(text=["a [MASK] dog"])
     assert [each["piece"] for each in row["masks"][0]] == [each["piece"] for each in expected]
 
 
@@ -215,7 +215,7 @@ def test_labels_from_a_file(load, get_path, tmp_path):
         bert_tf.load(tmp_path / "bare", **options)
     model = bert_tf.load(tmp_path / "bare", labels_file=tmp_path / "labels.txt", **options)
     assert model.labels == ("x", "y", "z")
-    assert model.rows(**PAIR) == load("classifier").rows(**PAIR)
+    assert model.predict(**PAIR) == load("classifier").predict(**PAIR)
 
 
 def test_an_explicit_config(get_path, tmp_path):
@@ -286,8 +286,9 @@ def test_the_length_defaults_to_all_positions(get_path):
 
 def test_a_litert_file_requires_no_tensorflow(load, get_path):
     code = ("import json, sys\nsys.modules['tensorflow'] = None\nimport bert_tf\n"
-            f"print(json.dumps(bert_tf.load({str(get_path('squad', 'LiteRT'))!r}).rows(**json.loads(sys.argv[1]))))\n")
+            f"model = bert_tf.load({str(get_path('squad', 'LiteRT'))!r})\n"
+            "print(json.dumps(model.predict(**json.loads(sys.argv[1]))))\n")
     done = subprocess.run([sys.executable, "-c", code, json.dumps(REQUESTS["squad"])], capture_output=True, text=True,
                           check=False, env={"PYTHONPATH": str(scripts.ROOT)})
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == load("squad", "LiteRT").rows(**REQUESTS["squad"])
+    assert json.loads(done.stdout) == load("squad", "LiteRT").predict(**REQUESTS["squad"])

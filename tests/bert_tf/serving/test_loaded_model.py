@@ -34,7 +34,7 @@ def test_embeddings_of_truncated_texts_warn_once(limit, end):
 
 
 def test_two_names_of_an_input():
-    for call in (ToyModel(), ToyModel().rows):
+    for call in (ToyModel(), ToyModel().predict):
         for names in (("text", "text_a"), ("text_a", "text")):
             with pytest.raises(InputError, match="^`{}` and `{}` are the same input; set only one".format(*names)):
                 call(**{name: ["a"] for name in names})
@@ -42,7 +42,7 @@ def test_two_names_of_an_input():
 
 @pytest.mark.parametrize("batch_size", [0, "2", None, 2.0])
 def test_invalid_batch_sizes(batch_size):
-    for call in (lambda: ToyModel().rows(text=["a"], batch_size=batch_size),
+    for call in (lambda: ToyModel().predict(text=["a"], batch_size=batch_size),
                  lambda: ToyModel().encode(["a"], batch_size=batch_size)):
         with pytest.raises(InputError, match=f"^`batch_size`={batch_size}: must be an integer of at least 1$"):
             call()
@@ -62,7 +62,7 @@ class Fixed(LoadedModel):
                 "input_mask": np.ones([size, 3], np.int32)}
 
 
-@pytest.mark.parametrize("call", [lambda model: model(text=["a"]), lambda model: model.rows(text=["a"]),
+@pytest.mark.parametrize("call", [lambda model: model(text=["a"]), lambda model: model.predict(text=["a"]),
                                   lambda model: model.encode(["a"])])
 def test_outputs_that_are_not_finite(call):
     call(Fixed(1.0))

@@ -25,7 +25,7 @@ def test_registries_name_the_same_kinds():
 
 def test_metadata_has_the_fields_of_every_kind():
     fields = set(TaskMetadata.__dataclass_fields__)
-    assert all(kind.card_fields <= fields for kind in KINDS.values())
+    assert all(kind.fields <= fields for kind in KINDS.values())
     assert [name for name, kind in KINDS.items() if kind.has_labels] == ["classifier", "token_classifier"]
 
 

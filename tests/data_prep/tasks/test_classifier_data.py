@@ -28,7 +28,7 @@ def test_the_format_of_sick_depends_on_the_files(tmp_path, write):
                             "3\ta\tb\t2.5\tNEUTRAL\n")
     data = ClassifierData(Settings(task_name="SICK-R", data_dir=str(tmp_path)), 7)
     assert (data.dataset.name, data.examples("dev").labels.tolist()) == ("sick_r", [2.5])
-    assert data.card == {"labels": (), "pairs": True, "multi_label": False}
+    assert data.metadata_fields == {"labels": (), "pairs": True, "multi_label": False}
     data = ClassifierData(Settings(task_name="sick_e", data_dir=str(tmp_path)), 7)
     model = HuggingFaceTask("classifier", 7, True, data.dataset.labels)
     (question,) = ClassifierData(data.settings, 7, model).questions()
