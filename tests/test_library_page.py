@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from bert_tf import models
-from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_runs
 from tests.test_documentation import ROOT, code_blocks
 

@@ -89,7 +89,7 @@ def resolve(settings, explicit, model_files, announce):
         metadata = resolve_task_metadata(settings, explicit, model_files)
         check_run_vocabulary(explicit, model_files)
         settings = settings.replace_values({
-            name: value for name, value in dataclasses.asdict(metadata).items() if name not in (*sources, "labels")})
+            name: value for name, value in metadata.to_dict().items() if name not in (*sources, "labels")})
     values = resolve_values(sources, explicit, model_files, announce)
     settings = settings.replace_values({**values, "model_files": model_files})
     if metadata:

@@ -1,11 +1,11 @@
-"""SavedModels: the signatures and the shapes of variables in saved_model.pb, and encoders of TF Hub and Kaggle Models.
-
-Does not import TensorFlow, which takes seconds, except for the casing of an encoder. The message types of the file are
-in the TensorFlow package, so this module walks the protocol buffer itself. See
-https://protobuf.dev/programming-guides/encoding.
+"""Encoders of TF Hub and Kaggle Models: the shapes of the variables in a saved_model.pb.
 
 TF Hub and Kaggle Models have encoders of tf-models-official as SavedModels, which its `export_tfhub_lib` writes. They
 contain no config: the shapes of the variables show the sizes.
+
+Does not import TensorFlow, which takes seconds, except for the casing. The message types of the file are in the
+TensorFlow package, so this module walks the protocol buffer itself. See
+https://protobuf.dev/programming-guides/encoding.
 """
 
 import os
@@ -22,13 +22,9 @@ CASING = "do_lower_case/.ATTRIBUTES/VARIABLE_VALUE"  # Key of the casing in that
 WORDS = "word_embeddings/embeddings"  # Name of a variable of each encoder of tf-models-official.
 LAYER = "transformer/layer_{}/{}/kernel"
 
-# Field numbers in saved_model.proto, meta_graph.proto, and the entries of any map.
+# Field numbers in saved_model.proto, meta_graph.proto, saved_object_graph.proto, and tensor_shape.proto
 _META_GRAPHS = 2  # of SavedModel
-_SIGNATURES, _OBJECTS = 5, 7  # of MetaGraphDef; a map of names to SignatureDef, and a SavedObjectGraph
-_INPUTS, _OUTPUTS = 1, 2  # of SignatureDef; maps of names to TensorInfo
-_KEY, _VALUE = 1, 2
-
-# Field numbers in saved_object_graph.proto and tensor_shape.proto
+_OBJECTS = 7  # of MetaGraphDef, a SavedObjectGraph
 _NODES = 1  # of SavedObjectGraph
 _VARIABLE = 7  # of SavedObject
 _SHAPE, _NAME = 2, 6  # of SavedVariable
@@ -37,27 +33,6 @@ _DIMENSIONS, _SIZE = 2, 1  # of TensorShapeProto and its Dim
 # Wire types.
 _VARINT, _EIGHT_BYTES, _SIZED, _FOUR_BYTES = 0, 1, 2, 5
 _LONGEST_VARINT = 10  # Bytes.
-
-
-def read_signature(path, name="serving_default"):
-    """Reads the names of a signature's inputs and outputs.
-
-    Args:
-      path: str. A saved_model.pb.
-      name: str. Name of the signature.
-
-    Returns:
-      Tuple `(inputs, outputs)` of sets of str; None if the file does not have the signature, or is damaged.
-    """
-    try:
-        for graph in _find(memoryview(files.read_bytes(path)), _META_GRAPHS):
-            for entry in _find(graph, _SIGNATURES):
-                if _read_key(entry) == name:
-                    return tuple({_read_key(item) for signature in _find(entry, _VALUE)
-                                  for item in _find(signature, number)} for number in (_INPUTS, _OUTPUTS))
-    except ValueError:
-        pass
-    return None
 
 
 def read_variables(path):
@@ -127,11 +102,6 @@ def read_casing(path):
         return bool(reader.get_tensor(CASING)) if reader.has_tensor(CASING) else None
     except (tf.errors.OpError, IndexError) as error:  # IndexError is raised for truncated files
         raise InputError(f"{prefix}: the checkpoint cannot be read: {getattr(error, 'message', error)}") from error
-
-
-def _read_key(entry):
-    """Returns the key of an entry of a map with str keys."""
-    return "".join(str(key, "utf-8") for key in _find(entry, _KEY))
 
 
 def _find(message, number, wanted=_SIZED):

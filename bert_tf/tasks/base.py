@@ -26,26 +26,22 @@ class Kind(abc.ABC):
       name: str. Name in task.json and value of `--task`.
       is_fine_tuned: bool. False if any checkpoint can serve as it, fine-tuned or not.
       hugging_face: Tuple of str. Model classes of transformers for this kind; the first is the one to write.
-      fields: Frozenset of str. Fields of task.json for this kind, in addition to those of all kinds.
+      fields: Dict of the fields of TaskMetadata that not all kinds have -> their defaults for predictions.
       may_give_number: bool. Whether a model without labels predicts a number (regression).
       head_scope: str. Prefix of the names of the head's variables.
       unused_variables: Tuple of str. Name prefixes of variables that do not affect the predictions.
       per_position: Dict of model output name -> its negative position axis. Other outputs have none.
-      signature: Frozenset of str. Outputs of serving_default that only exports of this kind have.
-      candidates: str or None. Output of serving_default that has `top_k` candidates on its last axis.
       has_several_rows: bool. Whether one request becomes several rows of IDs.
     """
 
     name: ClassVar[str]
     is_fine_tuned: ClassVar[bool] = True
     hugging_face: ClassVar[tuple] = ()
-    fields: ClassVar[frozenset] = frozenset()
+    fields: ClassVar[dict] = {}
     may_give_number: ClassVar[bool] = False
     head_scope: ClassVar[str] = ""
     unused_variables: ClassVar[tuple] = ()
     per_position: ClassVar[dict] = {}
-    signature: ClassVar[frozenset] = frozenset()
-    candidates: ClassVar[str | None] = None
     has_several_rows: ClassVar[bool] = False
 
     @property
@@ -97,10 +93,10 @@ class Kind(abc.ABC):
 
     @abc.abstractmethod
     def answer(self, metadata, tokenizer, buckets, *texts):
-        """Computes the response to a request in NumPy: the same as the kind's Servable in its graph.
+        """Computes the response to a request in NumPy: the same as the kind's Servable in TensorFlow.
 
         Args:
-          metadata: bert_tf.litert.Metadata.
+          metadata: TaskMetadata of an export.
           tokenizer: PlainTokenizer.
           buckets: bert_tf.litert.buckets.Buckets, which runs the model on rows of IDs.
           *texts: Lists of str in the order of `inputs`, all of length B.

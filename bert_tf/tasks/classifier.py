@@ -1,5 +1,7 @@
 """A label, several labels, or a number for a text or a pair of texts."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from bert_tf.tasks import numbers
@@ -13,9 +15,9 @@ class Classifier(Kind):
     name = "classifier"
     hugging_face = ("BertForSequenceClassification", "DistilBertForSequenceClassification",
                     "ElectraForSequenceClassification")
-    fields = frozenset({"labels", "pairs", "multi_label", "window_pooling", "window_stride", "max_windows"})
+    fields: ClassVar = {"labels": (), "pairs": False, "multi_label": False, "window_pooling": None,
+                        "window_stride": None, "max_windows": None}
     may_give_number = True
-    signature = frozenset({"label", "has_label", "value"})
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)

@@ -16,10 +16,9 @@ class Encoder(Kind):
 
     name = "encoder"
     is_fine_tuned = False
-    fields = frozenset({"pairs"})
+    fields: ClassVar = {"pairs": False, "has_pooler": True}
     unused_variables = (POOLER,)
     per_position: ClassVar = {"sequence_output": -2}
-    signature = frozenset({"sequence_output"})
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`; the outputs have the length of the longest row of the request."""
@@ -28,7 +27,8 @@ class Encoder(Kind):
         width = max((len(row.ids) for row in rows), default=1)
         mask = np.zeros([len(rows), width], np.int32)
         ids = np.full([len(rows), width], tokenizer.pad_id)
-        sequence = np.zeros([len(rows), width, metadata.hidden_size], np.float32)
+        hidden_size = buckets.output_width("sequence_output")
+        sequence = np.zeros([len(rows), width, hidden_size], np.float32)
         for place, (row, output) in enumerate(zip(rows, outputs, strict=True)):
             count = len(row.ids)
             mask[place, :count], ids[place, :count] = 1, row.ids
@@ -36,8 +36,7 @@ class Encoder(Kind):
         pieces = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
         answer = {"sequence_output": sequence, "input_mask": mask, "pieces": pieces, "was_cut": were_cut(rows)}
         if metadata.has_pooler:
-            answer["pooled_output"] = numbers.stack(
-                [output["pooled_output"] for output in outputs], [metadata.hidden_size])
+            answer["pooled_output"] = numbers.stack([output["pooled_output"] for output in outputs], [hidden_size])
         return answer
 
     def json_rows(self, outputs):

@@ -20,12 +20,10 @@ class MaskedLM(Kind):
     name = "masked_lm"
     is_fine_tuned = False
     hugging_face = ("BertForMaskedLM", "BertForPreTraining", "DistilBertForMaskedLM")
-    fields = frozenset({"pairs"})
+    fields: ClassVar = {"pairs": False, "top_k": 5, "next_sentence": False}
     head_scope = "cls/predictions/"
     unused_variables = ("bert/pooler/", "cls/seq_relationship/")
     per_position: ClassVar = {"sequence_output": -2}
-    signature = frozenset({"num_masks"})
-    candidates = "pieces"
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`."""
@@ -48,7 +46,7 @@ class MaskedLM(Kind):
                                              shape[2])
         answer = {"pieces": pieces, "piece_ids": piece_ids, "probabilities": probabilities, "num_masks": counts,
                   "was_cut": were_cut(rows)}
-        if metadata.next_sentence:
+        if metadata.next_sentence and metadata.pairs:
             logits = numbers.stack([output["next_sentence_logits"] for output in outputs], [2])
             answer["is_next"] = numbers.softmax(logits)[:, 0]
         return answer

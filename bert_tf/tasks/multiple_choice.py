@@ -12,7 +12,6 @@ class MultipleChoice(Kind):
 
     name = "multiple_choice"
     hugging_face = ("BertForMultipleChoice", "DistilBertForMultipleChoice", "ElectraForMultipleChoice")
-    signature = frozenset({"choice"})
     has_several_rows = True
 
     def inputs(self, pairs=False):

@@ -24,6 +24,7 @@ from bert_tf.tokenization.rows import encode_strings, pack
 # Word separators of the original's `read_squad_examples`.
 _SEPARATORS = re.compile("[ \t\r\n\u202f]+")
 _WORD = re.compile("[^ \t\r\n\u202f]+")
+MAX_WINDOWS = 64  # Maximum number of windows of a context, which limits the memory of a request.
 _CACHED_CONTEXTS = 16  # Several questions can be about the same context.
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
@@ -54,12 +55,11 @@ class SpanLabeler(Kind):
 
     name = "span_labeler"
     hugging_face = ("BertForQuestionAnswering", "DistilBertForQuestionAnswering", "ElectraForQuestionAnswering")
-    fields = frozenset({"doc_stride", "max_query_length"})
+    fields: ClassVar = {"doc_stride": 128, "max_query_length": 64, "max_answer_length": 30, "top_k": 5,
+                        "version_2_with_negative": False, "null_score_diff_threshold": 0.0}
     head_scope = "cls/squad/"
     unused_variables = ("bert/pooler/",)
     per_position: ClassVar = {"start_logits": -1, "end_logits": -1}
-    signature = frozenset({"null_score_diff"})
-    candidates = "answers"
     has_several_rows = True
 
     def num_outputs(self, metadata):
@@ -82,7 +82,7 @@ class SpanLabeler(Kind):
             truncated = query[: metadata.max_query_length]
             windows, was_cut = split_into_windows(
                 len(context.ids), metadata.max_seq_length - 3 - len(truncated), metadata.doc_stride,
-                metadata.max_windows)  # the original's 3: [CLS] and two [SEP]
+                MAX_WINDOWS)  # the original's 3: [CLS] and two [SEP]
             requests.append((context, windows, len(rows), was_cut or len(query) > len(truncated)))
             rows += [pack(tokenizer, truncated, context.ids[start : start + length], metadata.max_seq_length)
                      for start, length in windows]
@@ -153,7 +153,7 @@ def _answer(metadata, context, windows, rows, outputs):
     score = scores[0] if texts else np.float32(NO_SPAN)
     null_score_diff = min(each.start_scores[0] + each.end_scores[0] for each in scored) - score
     answer, begin, end = texts[0] if texts else ("", 0, 0)
-    if metadata.allow_no_answer and null_score_diff > metadata.null_score_diff_threshold:
+    if metadata.version_2_with_negative and null_score_diff > metadata.null_score_diff_threshold:
         answer, begin, end = "", 0, 0
     distinct = {}
     for (text, *_), each in zip(texts, scores, strict=True):

@@ -17,10 +17,9 @@ class TokenClassifier(Kind):
 
     name = "token_classifier"
     hugging_face = ("BertForTokenClassification", "DistilBertForTokenClassification", "ElectraForTokenClassification")
-    fields = frozenset({"labels"})
+    fields: ClassVar = {"labels": ()}
     unused_variables = ("bert/pooler/",)
     per_position: ClassVar = {"logits": -2}
-    signature = frozenset({"tags"})
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
         if text_b is not None:

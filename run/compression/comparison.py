@@ -94,7 +94,7 @@ def _export(servable, model, kind, place):
     """Exports a model; returns the path."""
     if kind == "saved_model":
         return export.save(servable, place, version=1)[0]
-    static, _ = checkpoint.load(model, static_length=True)
+    static = checkpoint.load(model, static_length=True)
     content = litert.convert(static, kind.removeprefix("litert_"), batch_sizes=TEXTS_TOGETHER)
     path = f"{place}.tflite"
     with files.new_file(path, "wb") as file:

@@ -33,8 +33,8 @@ def run(settings):
     kind = settings.served_task.kind
     if kind not in TASKS:
         raise InputError("must be a fine-tuned model", "init_checkpoint", checkpoint)
-    servable, metadata = checkpoints.load(settings)
-    if metadata.window_pooling:
+    servable = checkpoints.load(settings)
+    if servable.metadata.window_pooling:
         raise InputError(f"`init_checkpoint`={checkpoint}: splits long texts into windows, but exports are compared on "
                          "single windows; compare the predictions of run.predict instead")
     export = feature_models.open_export(path)

@@ -82,13 +82,13 @@ class Observer:
     def __init__(self, settings, answers=True):
         checkpoint = settings.model.init_checkpoint
         settings = checkpoints.detect_kind(settings)
-        metadata = dataclasses.replace(settings.served_task, window_stride=None)  # A text is one sequence.
         may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # Not in task.json.
         self.top_k = getattr(settings, "top_k", 5)
-        self.servable, self.metadata = checkpoints.load(
-            settings.replace_values({"served_task": metadata}), remove_padding=False,
+        metadata = dataclasses.replace(
+            settings.served_task, window_stride=None,  # A text is one sequence.
             version_2_with_negative=may_be_none, top_k=self.top_k)
-        self.kind = self.metadata.kind
+        self.servable = checkpoints.load(settings.replace_values({"served_task": metadata}), remove_padding=False)
+        self.metadata, self.kind = self.servable.metadata, self.servable.kind
         if not answers and self.kind != MaskedLM.name:
             self.kind = Encoder.name
         self.tokenizer = self.servable.tokenizer

@@ -18,9 +18,11 @@ from bert_tf import losses, model_folder, models
 from bert_tf.checkpoints import huggingface, load_pretrained
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.litert import LiteRTModel
+from bert_tf.model_folder import task_metadata
 from bert_tf.serving import checkpoint
 from bert_tf.serving.exports import is_export
 from bert_tf.serving.settings import resolve_checkpoint
+from bert_tf.tasks.metadata import TaskMetadata
 from tests import scripts
 from tests.gradients import compute_gradients
 
@@ -74,7 +76,8 @@ def expected(reference):
     ("electra_swag", "multiple_choice", ()),
 ])
 def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels):
-    servable, metadata = checkpoint.load(resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4))
+    servable = checkpoint.load(resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4))
+    metadata = servable.metadata
     assert (metadata.kind, metadata.labels, metadata.multi_label) == (kind, labels, name == "several")
     features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
     mask = expected["input_mask"].astype(bool)
@@ -149,7 +152,7 @@ def test_a_directory_is_enough_from_training_to_export(folder, tmp_path, monkeyp
     scripts.run_here(EXPORT, init_checkpoint="out/best", export_dir="served")
     assert "labels a, b" in capsys.readouterr().out
     scripts.run_here("run.convert_checkpoint", input="out/best", output="hf", format="huggingface")
-    assert model_folder.read_task("hf") == model_folder.Task("classifier", ("a", "b"))
+    assert task_metadata.read("hf") == TaskMetadata("classifier", None, None, ("a", "b"))
     assert model_folder.find_tokenizer("hf").strip_accents is False
 
 

@@ -31,7 +31,8 @@ def test_each_task(tmp_path, name, capsys):
     assert "measuring importance: 100%" in capsys.readouterr().err
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
-    servable, metadata = checkpoint.load(resolve_checkpoint(str(tmp_path)))
+    servable = checkpoint.load(resolve_checkpoint(str(tmp_path)))
+    metadata = servable.metadata
     assert metadata.kind == toy_runs.TASKS[name][0].kind
     assert servable.config.layer_sizes == [(1, 3)]
 
