@@ -161,7 +161,7 @@ class ClassifierData(TaskData):
         return features
 
     def _read_unlabeled(self, path, tokenizer):
-        decoder, is_pair = LineDecoder(), self.metadata.pairs
+        decoder, is_pair = LineDecoder(), bool(self.metadata.pairs)
         rows = [line.split("\t") for line in read_lines(path, decoder) if line.strip()]
         decoder.tell(path)
         for number, row in enumerate(rows, 1):

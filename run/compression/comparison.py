@@ -68,7 +68,7 @@ def run(settings):
     _check_kinds(settings.models, [each.served_task.kind for each in models])
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
-            servable, _ = checkpoint.load(model)
+            servable = checkpoint.load(model)
             with rename_argument(init_checkpoint="models"):
                 task = FineTunedModel.open(FineTunedSettings.from_served(model, **settings.data)).task
             parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)

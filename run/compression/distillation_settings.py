@@ -75,7 +75,8 @@ class DistillationSettings(FineTuningSettings):
         return dataclasses.replace(
             self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.from_model(run, self.data, "teacher"),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
-            tokenizer=dataclasses.replace(self.tokenizer, max_seq_length=teacher.metadata.max_seq_length))
+            tokenizer=dataclasses.replace(
+                self.tokenizer, max_seq_length=teacher.metadata.max_seq_length or self.tokenizer.max_seq_length))
 
     def check_files(self):
         """See Settings. Also raises InputError if a student and a teacher cannot be compared."""

@@ -196,11 +196,11 @@ def test_exports_equal_transformers(folder, expected, name, tmp_path):
 @pytest.mark.parametrize("name", ["distilbert_masked", "electra_base", "electra_discriminator"])
 def test_encoders_without_a_pooler(name, tmp_path):
     """The response has no pooled output, and run.predict writes the means of the tokens' outputs."""
-    model = bert_tf.load(name, task="encoder", **LENGTH)
+    model = bert_tf.load(name, kind="encoder", **LENGTH)
     embeddings = model.encode(TEXTS)
     encoder = models.BertEncoder(huggingface.read_config(name))
     load_pretrained(encoder, name)
-    features = model._servable.encode(tf.constant(TEXTS))[0]
+    features = checkpoint.load(resolve_checkpoint(name, task="encoder", **LENGTH)).encode(tf.constant(TEXTS))[0]
     mask = tf.cast(features["input_mask"], tf.float32)[..., tf.newaxis]
     wanted = tf.reduce_sum(encoder(features)["sequence_output"] * mask, axis=1) / tf.reduce_sum(mask, axis=1)
     np.testing.assert_allclose(embeddings, wanted, rtol=0, atol=1e-5)

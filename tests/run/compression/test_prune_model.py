@@ -62,7 +62,7 @@ def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
     factors = [open_checkpoint(str(path)).tensors["bert/embeddings/embedding_projection"].read()
                for path in (tmp_path / "start", tmp_path)]
     assert np.abs(factors[0] - factors[1]).max() > 1e-6
-    servable, _ = checkpoint.load(resolve_checkpoint(str(tmp_path)))
+    servable = checkpoint.load(resolve_checkpoint(str(tmp_path)))
     assert servable.tokenizer.vocab_size == len(tokens)
 
 

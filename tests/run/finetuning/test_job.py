@@ -23,7 +23,7 @@ class Task(base.Task):
 
     kind, metric = "classifier", "eval_accuracy"
     data_class = mock.Mock(return_value=mock.Mock(Settings=classifier.Settings))
-    read = loss = score = decisions = report = predict = training_files = lambda *_: None
+    read = loss = logits_loss = score = decisions = report = predict = training_files = lambda *_: None
     metadata = TaskMetadata("classifier", 12, True, ("a", "b"))
 
 
