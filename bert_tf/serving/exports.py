@@ -6,10 +6,8 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.model_folder import find_config, saved_models, task_metadata
 from bert_tf.tasks import KINDS
-from bert_tf.tasks.metadata import TASK_FILE
 
 LITERT_SUFFIX = ".tflite"
-TASK_PATH = os.path.join("assets", TASK_FILE)  # in a SavedModel
 
 
 def is_export(path):
@@ -32,9 +30,9 @@ def find_latest_version(folder, argument="saved_model"):
 
 def read_metadata(folder, argument="saved_model"):
     """Reads the TaskMetadata of a SavedModel without loading it; raises InputError if it was exported by others."""
-    path = os.path.join(find_latest_version(folder, argument), TASK_PATH)
+    path = os.path.join(find_latest_version(folder, argument), saved_models.TASK_PATH)
     if not files.is_file(path):
-        raise InputError(f"was not exported by export_saved_model: its SavedModel has no {TASK_PATH}, which describes "
+        raise InputError(f"was not exported by export_saved_model: its SavedModel has no {saved_models.TASK_PATH}, which describes "
                          "the task", argument, folder)
     metadata = task_metadata.read_file(path)
     if metadata.kind not in KINDS:
