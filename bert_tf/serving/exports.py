@@ -32,8 +32,8 @@ def read_metadata(folder, argument="saved_model"):
     """Reads the TaskMetadata of a SavedModel without loading it; raises InputError if it was exported by others."""
     path = os.path.join(find_latest_version(folder, argument), saved_models.TASK_PATH)
     if not files.is_file(path):
-        raise InputError(f"was not exported by export_saved_model: its SavedModel has no {saved_models.TASK_PATH}, which describes "
-                         "the task", argument, folder)
+        raise InputError("was not exported by export_saved_model: its SavedModel has no "
+                         f"{saved_models.TASK_PATH}, which describes the task", argument, folder)
     metadata = task_metadata.read_file(path)
     if metadata.kind not in KINDS:
         raise InputError(f"{path}: has kind {metadata.kind!r}: must be one of {', '.join(KINDS)}")
