@@ -51,11 +51,10 @@ ALLOWED = {
     "bert_tf.optimization": ("bert_tf.errors", "bert_tf.saved_objects", "bert_tf.checkpoints"),
     "bert_tf.export": ("bert_tf.errors", "bert_tf.files", "bert_tf.fast", "bert_tf.tokenization", "bert_tf.tasks",
                        "bert_tf.litert", "bert_tf.checkpoints"),
-    "bert_tf.tasks.graphs": ("bert_tf.errors", "bert_tf.losses", "bert_tf.models", "bert_tf.tokenization",
-                             "bert_tf.tasks", "bert_tf.export"),
+    "bert_tf.served_models": ("bert_tf.errors", "bert_tf.models", "bert_tf.tokenization", "bert_tf.tasks"),
     "bert_tf.serving": ("bert_tf.errors", "bert_tf.files", "bert_tf.config", "bert_tf.fast", "bert_tf.tokenization",
                         "bert_tf.tasks", "bert_tf.litert", "bert_tf.model_folder", "bert_tf.cli",
-                        "bert_tf.checkpoints", "bert_tf.export", "bert_tf.tasks.graphs"),
+                        "bert_tf.checkpoints", "bert_tf.served_models"),
     "bert_tf": ("bert_tf.serving",),
 
     "data_prep": (),
@@ -73,7 +72,7 @@ ALLOWED = {
                               "data_prep.pretraining.instances"),
     "data_prep.tasks.squad": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks",
                               "data_prep.records"),
-    "data_prep.tasks": ("bert_tf.errors", "bert_tf.files", "bert_tf.model_folder", "bert_tf.cli",
+    "data_prep.tasks": ("bert_tf.errors", "bert_tf.files", "bert_tf.tasks", "bert_tf.cli",
                         "data_prep.tasks.squad"),
     "data_prep.augmentation": ("bert_tf.*", "data_prep.tasks"),
     "data_prep (scripts)": ("bert_tf.*", "data_prep.*"),
@@ -117,7 +116,7 @@ LATE_IMPORTS = {
     "run.tasks.token_classifier": {"seqeval", "sklearn"},
     "bert_tf": {"bert_tf.serving"},  # `import bert_tf` is fast.
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
-    "bert_tf.model_folder.saved_models": {"tensorflow"},
+    "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # TensorFlow.
 }
 

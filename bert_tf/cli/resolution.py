@@ -63,8 +63,8 @@ def resolve(settings, explicit, model_files, announce):
       announce: Function that is called with a line for each setting that contradicts a checkpoint.
 
     Returns:
-      Settings of the same class with computed values for `model_files`, `config` (the BertConfig), and `card` (the
-      effective TaskMetadata).
+      Settings of the same class with computed values for `model_files`, `config` (the BertConfig), and `served_task`
+      (the TaskMetadata with which a job serves a model).
 
     Raises:
       InputError: If a setting is required; if a path is invalid; or if a file next to a checkpoint is corrupted,
@@ -84,17 +84,18 @@ def resolve(settings, explicit, model_files, announce):
     for name in {*model_files.places} - {RUN}:
         with paths.convert_remote_errors(name):  # the first access to it
             model_files.check_loadable()
-    card = resolve_task_metadata(settings, explicit, model_files) if settings.serves and model_files.places else None
-    if card:
+    metadata = None
+    if settings.serves and model_files.places:
+        metadata = resolve_task_metadata(settings, explicit, model_files)
         check_run_vocabulary(explicit, model_files)
         settings = settings.replace_values({
-            name: value for name, value in dataclasses.asdict(card).items() if name not in (*sources, "labels")})
+            name: value for name, value in metadata.to_dict().items() if name not in (*sources, "labels")})
     values = resolve_values(sources, explicit, model_files, announce)
     settings = settings.replace_values({**values, "model_files": model_files})
-    if card:
+    if metadata:
         values = settings.values()
-        settings = settings.replace_values({"card": dataclasses.replace(
-            card, do_lower_case=values["do_lower_case"], strip_accents=values["strip_accents"])})
+        settings = settings.replace_values({"served_task": dataclasses.replace(
+            metadata, do_lower_case=values["do_lower_case"], strip_accents=values["strip_accents"])})
     settings = settings.add_file_values().replace_values({
         name: value for name, value in settings.values().items() if name in explicit})
     roles.check(settings, without=ignored)
@@ -103,8 +104,8 @@ def resolve(settings, explicit, model_files, announce):
         config_file = settings.values()[config_name]
         config = read_config(config_file)
         settings = settings.replace_values({"config": config})
-        if card and not is_length_known(explicit, model_files):
-            settings = limit_length(settings, min(card.max_seq_length, config.max_position_embeddings))
+        if metadata and not is_length_known(explicit, model_files):
+            settings = limit_length(settings, min(metadata.max_seq_length, config.max_position_embeddings))
         default = next((field.default for field, _ in settings.fields() if field.name == "max_seq_length"), None)
         _check_length(settings.longest_sequence, config, config_file, is_default=(
             settings.longest_sequence == default and not is_length_known(explicit, model_files)))
@@ -137,8 +138,8 @@ def get_value_sources(settings):
 
 def limit_length(settings, max_seq_length):
     """Returns the resolved settings of a job that serves a model, with another maximum length of its inputs."""
-    card = dataclasses.replace(settings.card, max_seq_length=max_seq_length)
-    return settings.replace_values({"card": card, "max_seq_length": max_seq_length})
+    metadata = dataclasses.replace(settings.served_task, max_seq_length=max_seq_length)
+    return settings.replace_values({"served_task": metadata, "max_seq_length": max_seq_length})
 
 
 def read_config(bert_config_file, longest_sequence=0):

@@ -70,7 +70,7 @@ class Settings:
       replaced: Dict of setting -> condition with which it has no effect, so that it cannot be set even to its default.
       checkpoint_only: Names of settings that have no effect on an export, which replaces a checkpoint.
       serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies values too.
-      task_without_card: Kind of task if it is unknown; None to reject this.
+      default_kind: Kind of task if it is unknown; None to reject this.
     """
 
     always_required: ClassVar[tuple[str, ...]] = ()
@@ -80,7 +80,7 @@ class Settings:
     replaced: ClassVar[dict[str, str]] = {}
     checkpoint_only: ClassVar[frozenset[str]] = frozenset()
     serves: ClassVar[bool] = False
-    task_without_card: ClassVar[str | None] = None
+    default_kind: ClassVar[str | None] = None
 
     def __init_subclass__(cls):
         """Raises TypeError if a rule of the class names an unknown setting."""

@@ -7,10 +7,11 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.model_folder import TASK_FILE, find_file
 from bert_tf.model_folder.model_files import to_vocab_txt
-from bert_tf.model_folder.task_metadata import DEFAULTS, TaskMetadata
 from bert_tf.run_state import RUN_FILE
 from bert_tf.tasks import UNTRAINED_KINDS
+from bert_tf.tasks.metadata import TaskMetadata
 
+DEFAULTS = {"max_seq_length": 128, "do_lower_case": True}  # The original's.
 CASING = ("do_lower_case", "strip_accents")
 SHARED_FIELDS = (*CASING, "max_seq_length")  # read from task.json if the model serves another task
 FIXED_FIELDS = ("labels", "pairs", "multi_label", *CASING)  # not changed by settings; lengths can change
@@ -37,9 +38,8 @@ def resolve_task_metadata(settings, explicit, model_files):
         requested["labels"] = labels
     resolved = DEFAULTS | {name: values[name] for name in names if values.get(name) is not None}
     if metadata:
-        stored = {name: value for name, value in dataclasses.asdict(metadata).items()
-                  if value is not None and name not in metadata.unknown
-                  and (kind == metadata.kind or name in SHARED_FIELDS)}
+        stored = {name: value for name, value in metadata.to_dict().items()
+                  if kind == metadata.kind or name in SHARED_FIELDS}
         if "do_lower_case" in stored:
             stored.setdefault("strip_accents", stored["do_lower_case"])
         _check_not_changed(requested, stored, metadata, f"{metadata.source} of `{place}`={path}")
@@ -50,7 +50,7 @@ def resolve_task_metadata(settings, explicit, model_files):
 def is_length_known(explicit, model_files):
     """Returns whether a setting or task.json states the maximum length of a model's inputs; see `resolve`."""
     metadata = next(iter(model_files.task_metadata.values()), None)
-    return "max_seq_length" in explicit or bool(metadata and "max_seq_length" not in metadata.unknown)
+    return "max_seq_length" in explicit or bool(metadata and metadata.max_seq_length)
 
 
 def check_run_vocabulary(explicit, model_files):
@@ -67,7 +67,7 @@ def check_run_vocabulary(explicit, model_files):
 
 def _kind(settings, metadata, place, path):
     """Returns the kind of the model at a place; metadata: TaskMetadata of its task.json, or None."""
-    kind = settings.task or (metadata.kind if metadata else settings.task_without_card)
+    kind = settings.task or (metadata.kind if metadata else settings.default_kind)
     kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
     if not kind:
         raise InputError(f"has no {TASK_FILE} that specifies the task"
@@ -82,7 +82,7 @@ def _kind(settings, metadata, place, path):
 def _check_not_changed(requested, stored, metadata, source):
     """Raises InputError if dict `requested` contradicts dict `stored` from the file `source`."""
     for name in FIXED_FIELDS:
-        if name == "labels" and metadata.task.is_generic and len(requested.get(name, ())) == len(metadata.labels):
+        if name == "labels" and metadata.has_generic_labels and len(requested.get(name, ())) == len(metadata.labels):
             continue  # they do not have names yet
         if name in stored and name in requested and requested[name] != stored[name]:
             if name == "labels":

@@ -16,10 +16,10 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import InputError
+from bert_tf.export import compaction
 from bert_tf.fast.arithmetic import FastArithmetic
-from bert_tf.litert import compaction, metadata
-from bert_tf.litert.buckets import Buckets
-from bert_tf.litert.signatures import BATCH_SIZES, HEAD, LENGTHS, ROWS
+from bert_tf.litert import metadata
+from bert_tf.litert.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS, Buckets
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.rows import to_rows
@@ -50,7 +50,9 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
         raise InputError("a LiteRT model has fixed lengths; create the servable with `static_length`")
     if not lengths or not batch_sizes or min(*lengths, *batch_sizes) < 1:
         raise InputError(f"`lengths`={lengths} and `batch_sizes`={batch_sizes}: must be positive integers")
-    described = servable.litert_metadata()  # raises InputError for some servables
+    if servable.metadata.window_stride:
+        raise InputError("the model reads long texts in windows, which LiteRT files do not support; export a "
+                         "SavedModel instead, or train without windows")
     module = tf.Module()
     module.weights = servable.model.variables
     with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +65,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
         if weights == "float16":
             converter.target_spec.supported_types = [tf.float16]
         content = compaction.share_vectors(converter.convert())
-    return metadata.append(content, described, servable.tokenizer.vocabulary)
+    return metadata.append(content, servable.metadata, servable.tokenizer.vocabulary)
 
 
 def _list_buckets(lengths, max_seq_length):

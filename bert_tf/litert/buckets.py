@@ -11,7 +11,13 @@ import numpy as np
 from bert_tf import processor
 from bert_tf.errors import InputError
 from bert_tf.litert import compiled_graphs
-from bert_tf.litert.signatures import HEAD, ROWS
+
+# Names of the signatures of a file.
+ROWS = "rows_"  # ROWS, batch size, "x", length: the model on rows of IDs.
+HEAD = "masks_"  # HEAD, number: a masked LM's head on this many states.
+
+LENGTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # Default lengths of rows.
+BATCH_SIZES = (1, 8)  # Default batch sizes.
 
 # Cost of a call in positions. For BERT-Base on 2 cores, it is 3 or 4 with AVX2, from the times of graphs with one row;
 # about 9 with AVX-512, estimated from the times of one sentence and of 8 x 128.
@@ -60,6 +66,11 @@ class Buckets:
             for place, number in enumerate(taken):
                 results[number] = {name: value[place] for name, value in outputs.items()}
         return results
+
+    def output_width(self, name):
+        """Returns the size of the last axis of an output of the model."""
+        length = self.lengths[0]
+        return self._graphs.output_width(f"{ROWS}{self._batch_sizes[length][0]}x{length}", name)
 
     def run_head(self, vectors):
         """Runs a masked LM's head; float32 [N, H] -> dict of name -> array [N, ...], N at least 1."""

@@ -1,6 +1,5 @@
 """Loads a model in any format. Imports TensorFlow only if it is required."""
 
-import contextlib
 import os
 import typing
 import warnings
@@ -11,22 +10,20 @@ from bert_tf.cli.task_resolution import is_length_known
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder.model_files import ModelFiles
-from bert_tf.serving.exports import LITERT_SUFFIX, find_latest_version
+from bert_tf.serving import exports
+from bert_tf.serving.exports import LITERT_SUFFIX
 from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.settings import LoadSettings
 from bert_tf.tasks import KINDS
 
 
-def load(path=None, **options):
+def load(path, *, kind=None, **options):
     """See `bert_tf.load`; `options` are only the values that are set."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InputError("must be the path of a model", "path", path)
-    renaming = contextlib.nullcontext()
-    if "kind" in options:
-        if "task" in options:
-            raise InputError("cannot be combined with `kind`, which means the same; omit it", "task", options["task"])
-        options["task"], renaming = options.pop("kind"), rename_argument(task="kind")
-    with renaming:
+    if kind is not None:
+        options["task"] = kind
+    with rename_argument(task="kind"):
         settings, notes = _resolve(os.fspath(path), options)
         for note in notes:
             warnings.warn(note, stacklevel=3)  # The line that calls `bert_tf.load`.
@@ -41,7 +38,8 @@ def _resolve(path, options):
     settings = settings.replace_values(options)
     model_files = ModelFiles(resolution.find_checkpoints(settings))
     settings = resolution.resolve(settings, options, model_files, notes.append)
-    if settings.card and not (is_length_known(options, model_files) or KINDS[settings.card.kind].is_fine_tuned):
+    task = settings.served_task
+    if task and not (is_length_known(options, model_files) or KINDS[task.kind].is_fine_tuned):
         settings = resolution.limit_length(settings, settings.config.max_position_embeddings)
     return settings, notes
 
@@ -72,44 +70,33 @@ def open_model(settings):
       InputError: If the kind of the model differs from the settings' `task`, if it was exported with fewer candidates
         than `top_k`, or if it is corrupted; see bert_tf.serving.checkpoint.load.
     """
-    name, path = settings.exported_model or (None, "")
-    top_k = settings.top_k if settings.top_k != type(settings).top_k else None
-    if path.endswith(LITERT_SUFFIX) and name == "model":
-        return LoadedLiteRT(path, settings.task, top_k)
-    if settings.exported_model:
-        from bert_tf.serving.saved_model import LoadedSavedModel
+    if not settings.exported_model:
+        from bert_tf.serving.checkpoint import open_checkpoint_model
 
-        return LoadedSavedModel(find_latest_version(path, name), settings.task, top_k, path, name)
-    from bert_tf.serving.checkpoint import LoadedCheckpoint
+        return open_checkpoint_model(settings)
+    name, path = settings.exported_model
+    is_litert = path.endswith(LITERT_SUFFIX) and name == "model"
+    if is_litert:
+        model = open_litert(path)
+        metadata, version = model.metadata, path
+    else:
+        metadata, version = exports.read_metadata(path, name), exports.find_latest_version(path, name)
+    if settings.task not in (None, metadata.kind):
+        raise InputError(f"must be of kind {settings.task}, but is of kind {metadata.kind}", name, path)
+    if metadata.top_k and settings.top_k > metadata.top_k and settings.top_k != type(settings).top_k:
+        raise InputError(f"must be at most {metadata.top_k}, the `top_k` of the export {version}", "top_k",
+                         settings.top_k)
+    if is_litert:
+        return model
+    from bert_tf.serving.saved_model import open_saved_model
 
-    return LoadedCheckpoint(settings)
+    return open_saved_model(version, metadata)
 
 
-class LoadedLiteRT(LoadedModel):
-    """A .tflite file that export_saved_model wrote."""
-
-    def __init__(self, path, kind=None, top_k=None):
-        """Opens a file.
-
-        Args:
-          path: str. Local or remote.
-          kind: str or None. Required kind of task.
-          top_k: int or None. Required number of candidates.
-
-        Raises:
-          InputError: If the file does not exist, or does not meet the requirements.
-        """
-        if not files.is_file(path):
-            raise InputError("does not exist", "model", path)
-        with files.local_copy(path) as local:
-            self._model = LiteRTModel(local)
-        metadata = self._model.metadata
-        if kind not in (None, metadata.kind):
-            raise InputError(f"must be of kind {kind}, but is of kind {metadata.kind}", "model", path)
-        if top_k and top_k > metadata.top_k:
-            raise InputError(f"must be at most {metadata.top_k}, the `top_k` of the export {path}", "top_k", top_k)
-        super().__init__(metadata.kind, path, pairs=metadata.pairs, limit=metadata.max_seq_length)
-        self.labels = metadata.labels or None
-
-    def _answer(self, texts):
-        return self._model(**texts)
+def open_litert(path):
+    """Opens a .tflite file, local or remote, as LoadedModel; raises InputError if it does not exist or is corrupted."""
+    if not files.is_file(path):
+        raise InputError("does not exist", "model", path)
+    with files.local_copy(path) as local:
+        model = LiteRTModel(local)
+    return LoadedModel(model.metadata, path, lambda texts: model(**texts))

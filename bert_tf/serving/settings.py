@@ -13,17 +13,13 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_text
 from bert_tf.model_folder.model_files import ModelFiles
-from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS, Encoder
 from bert_tf.tasks.base import check_unique
+from bert_tf.tasks.metadata import TaskMetadata
 
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
-KINDS_OF_SETTINGS = {  # setting -> the kinds of models that it affects
-    **dict.fromkeys(("doc_stride", "max_query_length", "max_answer_length", "version_2_with_negative",
-                     "null_score_diff_threshold"), ("span_labeler",)),
-    "top_k": ("masked_lm", "span_labeler"), "labels_file": ("classifier", "token_classifier"),
-    "multi_label": ("classifier",), "pairs": ("classifier", "encoder", "masked_lm")}
+FIELDS_OF_KINDS = {name for kind in KINDS.values() for name in kind.fields}  # The settings with these names.
 PLACES = ("model", "saved_model", "init_checkpoint")  # settings for the location of a model in any format
 
 
@@ -38,13 +34,15 @@ class ServingSettings(Settings):
 
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
-    card: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+    served_task: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
 
     def check_kind(self):
         """Raises InputError for a setting that has no effect on the kind of a checkpoint."""
-        for field, value in self.fields() if self.card else ():
-            if self.card.kind not in KINDS_OF_SETTINGS.get(field.name, (self.card.kind,)) and value != field.default:
-                raise InputError(f"has no effect on models of kind {self.card.kind}; omit it", field.name, value)
+        kind = self.served_task and KINDS[self.served_task.kind]
+        for field, value in self.fields() if kind else ():
+            name = "labels" if field.name == "labels_file" else field.name
+            if name in FIELDS_OF_KINDS and name not in kind.fields and value != field.default:
+                raise InputError(f"has no effect on models of kind {kind.name}; omit it", field.name, value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +134,7 @@ class AnyModelSettings(ServingSettings):
 class LoadSettings(AnyModelSettings):
     """A checkpoint or an export, and the options for its predictions."""
 
-    task_without_card: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.detect_kind
+    default_kind: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.detect_kind
 
     model: str | None = setting(
         None, "Model to use: a .tflite file or a directory from export_saved_model, the directory of a fine-tuning "

@@ -1,5 +1,7 @@
 """A label, several labels, or a number for a text or a pair of texts."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from bert_tf.tasks import numbers
@@ -13,21 +15,21 @@ class Classifier(Kind):
     name = "classifier"
     hugging_face = ("BertForSequenceClassification", "DistilBertForSequenceClassification",
                     "ElectraForSequenceClassification")
-    card_fields = frozenset({"labels", "pairs", "multi_label", "window_pooling", "window_stride", "max_windows"})
+    fields: ClassVar = {"labels": (), "pairs": False, "multi_label": False, "window_pooling": None,
+                        "window_stride": None, "max_windows": None}
     may_give_number = True
-    signature = frozenset({"label", "has_label", "value"})
 
-    def answer(self, card, tokenizer, buckets, *texts):
-        rows = pack_texts(tokenizer, card.max_seq_length, *texts)
-        logits = numbers.stack([each["logits"] for each in buckets.run(rows)], [self.num_outputs(card)])
+    def answer(self, metadata, tokenizer, buckets, *texts):
+        rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
+        logits = numbers.stack([each["logits"] for each in buckets.run(rows)], [self.num_outputs(metadata)])
         was_cut = were_cut(rows)
-        if self.gives_number(card):
+        if self.gives_number(metadata):
             return {"value": logits[:, 0], "was_cut": was_cut}
-        names = encode_strings([card.labels] * len(rows), len(card.labels))
-        if card.multi_label:
+        names = encode_strings([metadata.labels] * len(rows), len(metadata.labels))
+        if metadata.multi_label:
             return {"labels": names, "probabilities": 1 / (1 + np.exp(-logits)), "has_label": logits > 0,
                     "was_cut": was_cut}
-        return {"label": encode_strings([card.labels[number] for number in logits.argmax(axis=1)]), "labels": names,
+        return {"label": encode_strings([metadata.labels[number] for number in logits.argmax(axis=1)]), "labels": names,
                 "probabilities": numbers.softmax(logits), "was_cut": was_cut}
 
     def json_rows(self, outputs):

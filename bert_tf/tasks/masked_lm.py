@@ -20,22 +20,20 @@ class MaskedLM(Kind):
     name = "masked_lm"
     is_fine_tuned = False
     hugging_face = ("BertForMaskedLM", "BertForPreTraining", "DistilBertForMaskedLM")
-    card_fields = frozenset({"pairs"})
+    fields: ClassVar = {"pairs": False, "top_k": 5, "next_sentence": False}
     head_scope = "cls/predictions/"
     unused_variables = ("bert/pooler/", "cls/seq_relationship/")
     per_position: ClassVar = {"sequence_output": -2}
-    signature = frozenset({"num_masks"})
-    candidates = "pieces"
 
-    def answer(self, card, tokenizer, buckets, *texts):
+    def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`."""
         first, second = texts if len(texts) == 2 else (texts[0], [None] * len(texts[0]))
         rows = [pack(tokenizer, _tokenize(tokenizer, text), text_b if text_b is None else _tokenize(tokenizer, text_b),
-                     card.max_seq_length) for text, text_b in zip(first, second, strict=True)]
+                     metadata.max_seq_length) for text, text_b in zip(first, second, strict=True)]
         outputs = buckets.run(rows)
         places = [[place for place, id_ in enumerate(row.ids) if id_ == tokenizer.mask_id] for row in rows]
         counts = np.array(list(map(len, places)), np.int32)
-        shape = [len(rows), max([1, *counts]), card.top_k]
+        shape = [len(rows), max([1, *counts]), metadata.top_k]
         piece_ids = np.full(shape, tokenizer.pad_id, np.int32)
         probabilities, pieces = np.zeros(shape, np.float32), np.full(shape, b"", object)
         vectors = [output["sequence_output"][place] for output, row in zip(outputs, places, strict=True)
@@ -48,7 +46,7 @@ class MaskedLM(Kind):
                                              shape[2])
         answer = {"pieces": pieces, "piece_ids": piece_ids, "probabilities": probabilities, "num_masks": counts,
                   "was_cut": were_cut(rows)}
-        if card.next_sentence:
+        if metadata.next_sentence and metadata.pairs:
             logits = numbers.stack([output["next_sentence_logits"] for output in outputs], [2])
             answer["is_next"] = numbers.softmax(logits)[:, 0]
         return answer

@@ -12,7 +12,6 @@ class MultipleChoice(Kind):
 
     name = "multiple_choice"
     hugging_face = ("BertForMultipleChoice", "DistilBertForMultipleChoice", "ElectraForMultipleChoice")
-    signature = frozenset({"choice"})
     has_several_rows = True
 
     def inputs(self, pairs=False):
@@ -21,10 +20,10 @@ class MultipleChoice(Kind):
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
         return {"text_a": text_a, "choices": choices}
 
-    def answer(self, card, tokenizer, buckets, *texts):
+    def answer(self, metadata, tokenizer, buckets, *texts):
         texts, choices = texts
         num_choices = len(choices[0]) if choices else 1
-        rows = [pack(tokenizer, first, tokenizer.ids(choice), card.max_seq_length)
+        rows = [pack(tokenizer, first, tokenizer.ids(choice), metadata.max_seq_length)
                 for first, each in zip(map(tokenizer.ids, texts), choices, strict=True) for choice in each]
         logits = numbers.stack([output["logits"] for output in buckets.run(rows)], [1]).reshape([-1, num_choices])
         probabilities = numbers.softmax(logits)

@@ -17,31 +17,30 @@ class TokenClassifier(Kind):
 
     name = "token_classifier"
     hugging_face = ("BertForTokenClassification", "DistilBertForTokenClassification", "ElectraForTokenClassification")
-    card_fields = frozenset({"labels"})
+    fields: ClassVar = {"labels": ()}
     unused_variables = ("bert/pooler/",)
     per_position: ClassVar = {"logits": -2}
-    signature = frozenset({"tags"})
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
         if text_b is not None:
             raise InputError(f"{argument} cannot be used: a token classifier reads a single text")
         return super().question(text_a)
 
-    def answer(self, card, tokenizer, buckets, *texts):
+    def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`."""
         # Like TensorFlow, bytes.split() only recognizes ASCII white space.
         words = [[word.decode() for word in text.encode().split()] for text in texts[0]]
         pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]
         windows = [(place, start, stop) for place, row in enumerate(pieces) for start, stop in split_words(
-            list(map(len, row)), card.max_seq_length - 2)[:MAX_WINDOWS]]
-        rows = [pack(tokenizer, [id_ for word in pieces[place][start:stop] for id_ in word], None, card.max_seq_length)
-                for place, start, stop in windows]
+            list(map(len, row)), metadata.max_seq_length - 2)[:MAX_WINDOWS]]
+        rows = [pack(tokenizer, [id_ for word in pieces[place][start:stop] for id_ in word], None,
+                     metadata.max_seq_length) for place, start, stop in windows]
         tags, scores = [[] for _ in words], np.zeros([len(words), max([1, *map(len, words)])], np.float32)
         was_cut = np.zeros(len(words), bool)
         for (place, start, stop), row, output in zip(windows, rows, buckets.run(rows), strict=True):
             firsts = 1 + np.cumsum([0, *map(len, pieces[place][start : stop - 1])])  # 1 for [CLS]
             probabilities = numbers.softmax(output["logits"][firsts])  # [words, L]
-            tags[place] += [card.labels[number] for number in probabilities.argmax(axis=-1)]
+            tags[place] += [metadata.labels[number] for number in probabilities.argmax(axis=-1)]
             scores[place, start:stop] = probabilities.max(axis=-1)
             was_cut[place] |= row.was_cut
         was_cut |= np.array([len(row) > len(tagged) for row, tagged in zip(words, tags, strict=True)], bool)

@@ -168,7 +168,7 @@ class TaskData(abc.ABC):
         """Dict of the name of the training data setting to the list of its files."""
 
     @property
-    def card(self):
+    def metadata_fields(self):
         """Dict of the TaskMetadata fields that depend on the data."""
         return {}
 

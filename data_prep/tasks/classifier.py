@@ -12,7 +12,7 @@ from bert_tf.cli import conditions, roles
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, collect, setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
-from bert_tf.model_folder.tasks import GENERIC_LABEL
+from bert_tf.tasks.metadata import GENERIC_LABEL
 from data_prep.tasks import glue, text_windows
 from data_prep.tasks.base import Question, TaskData, TaskSettings
 
@@ -112,7 +112,7 @@ class ClassifierData(TaskData):
     def check(self):
         """See TaskData. Prints the assumed labels if the model's labels have no names or another order."""
         metadata, labels = self.metadata, self.dataset.labels
-        if metadata and metadata.task.is_generic and metadata.labels != labels:
+        if metadata and metadata.has_generic_labels and metadata.labels != labels:
             print(f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in this order",
                   file=sys.stderr)
         if self.dataset.name != "own" and labels != glue.find_task(self.dataset.name).labels:
@@ -162,7 +162,7 @@ class ClassifierData(TaskData):
         return features
 
     def _read_unlabeled(self, path, tokenizer):
-        decoder, is_pair = LineDecoder(), self.metadata.pairs
+        decoder, is_pair = LineDecoder(), bool(self.metadata.pairs)
         rows = [line.split("\t") for line in read_lines(path, decoder) if line.strip()]
         decoder.tell(path)
         for number, row in enumerate(rows, 1):
@@ -194,7 +194,7 @@ class ClassifierData(TaskData):
         return {"data_dir": [os.path.join(self.settings.data_dir, self.dataset.splits["train"].file)]}
 
     @property
-    def card(self):
+    def metadata_fields(self):
         return {"labels": self.dataset.labels, "pairs": self.dataset.first_split.text_b is not None,
                 "multi_label": bool(self.dataset.label_separator), **self._window_settings}
 
@@ -217,7 +217,7 @@ def _find_dataset(task, metadata):
     Custom tasks use the labels of the training file, or the model's labels if there is a model with label names.
     """
     if task.task_name == "own":
-        has_names = metadata and not metadata.task.is_generic
+        has_names = metadata and not metadata.has_generic_labels
         dataset = glue.create_custom_task(
             task.data_dir, task.text_a_column, task.text_b_column, task.label_column,
             labels=metadata.labels if has_names else (), regression=task.regression,

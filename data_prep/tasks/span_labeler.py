@@ -134,7 +134,7 @@ class SpanLabelerData(TaskData):
         return {"train_file": [self.settings.train_file]}
 
     @property
-    def card(self):
+    def metadata_fields(self):
         return {"doc_stride": self.settings.doc_stride, "max_query_length": self.settings.max_query_length}
 
 

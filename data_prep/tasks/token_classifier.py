@@ -133,7 +133,7 @@ class TokenClassifierData(TaskData):
         return {"train_file": [self.settings.train_file]}
 
     @property
-    def card(self):
+    def metadata_fields(self):
         return {"labels": self.labels}
 
 

@@ -16,6 +16,7 @@ from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, se
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TASK_FILE, task_metadata
 from bert_tf.run_state import has_run
+from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import DATA
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
@@ -264,7 +265,7 @@ class FineTunedSettings(Settings):
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     data: DataSettings = dataclasses.field(default_factory=DataSettings)
-    metadata: task_metadata.TaskMetadata | None = dataclasses.field(
+    metadata: TaskMetadata | None = dataclasses.field(
         default=None, compare=False, repr=False, kw_only=True)
     task: Settings | None = dataclasses.field(default=None, kw_only=True)
     tuning: Settings | None = dataclasses.field(default=None, kw_only=True)
@@ -274,12 +275,12 @@ class FineTunedSettings(Settings):
         """Returns the settings of the model that a job serves.
 
         Args:
-          settings: Resolved settings of the job, with `card`.
+          settings: Resolved settings of the job, with `served_task`.
           **data: Values of DataSettings.
         """
         values = settings.values() | data | {"config": settings.config}
         opened = cls().replace_values(values).add_file_values()
-        opened = opened.replace_values({"max_seq_length": settings.card.max_seq_length})
+        opened = opened.replace_values({"max_seq_length": settings.served_task.max_seq_length})
         roles.check(opened.task, opened.tuning)
         return opened
 
@@ -289,12 +290,12 @@ class FineTunedSettings(Settings):
         with paths.convert_remote_errors("init_checkpoint"):
             metadata, started_with = task_metadata.read(checkpoint), task_metadata.read_run(checkpoint)
         settings = dataclasses.replace(self, metadata=metadata)
-        if metadata and "max_seq_length" not in metadata.unknown:
+        if metadata and metadata.max_seq_length:
             settings = settings.replace_values({"max_seq_length": metadata.max_seq_length})
         if not self.needs_task:
             return settings
         if metadata is None or metadata.kind not in DATA:
-            raise InputError(f"must be a fine-tuned model, with a {task_metadata.TASK_FILE} that names its task",
+            raise InputError(f"must be a fine-tuned model, with a {TASK_FILE} that names its task",
                              "init_checkpoint", checkpoint)
         task = DATA[metadata.kind].Settings.from_model(started_with, self.data)
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())

@@ -28,12 +28,9 @@ class SavedModelOfFeatures:
     """
 
     def __init__(self, path):
-        loaded = saved_model.load_saved_model(exports.find_latest_version(path, "model"))
-        signature = loaded.signatures.get("serving_default")
-        self.kind = exports.find_kind(signature.structured_outputs if signature else {})
-        if self.kind is None or "ids" not in loaded.signatures:
-            raise InputError(f"`model`={path}: was not exported by these scripts")
-        self._loaded, self._signature = loaded, loaded.signatures["ids"]  # `_loaded` keeps the variables alive.
+        self.kind = exports.read_metadata(path, "model").kind
+        self._loaded = saved_model.load_saved_model(exports.find_latest_version(path, "model"))  # Keeps the variables.
+        self._signature = self._loaded.signatures["ids"]
 
     def __call__(self, features, batch_size):
         """Returns the logits of the original model, dict of arrays [n, ...]. `features`: See Predictor."""

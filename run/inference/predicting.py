@@ -51,4 +51,4 @@ def predict_rows(model, requests, batch_size):
     """
     requests = iter(requests)
     while window := list(itertools.islice(requests, WINDOW_BATCHES * batch_size)):
-        yield from model.rows(batch_size, **{name: [each[name] for each in window] for name in model.inputs})
+        yield from model.predict(batch_size, **{name: [each[name] for each in window] for name in model.inputs})

@@ -14,7 +14,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.cli.task_resolution import CASING
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
-from bert_tf.litert import signatures
+from bert_tf.litert import buckets
 from bert_tf.serving import exports
 from bert_tf.serving.settings import (
     AnyModelSettings,
@@ -89,10 +89,10 @@ class FillMaskSettings(AnyModelSettings):
         These are requests with `text_b` or ` ||| `, and lines of standard input. A pair without a second text is a
         single text.
         """
-        if self.card is None or (self.text and not self.text_b and not any(
+        if self.served_task is None or (self.text and not self.text_b and not any(
                 map(request_files.PAIR.fullmatch, self.text))):
             return self
-        return self.replace_values({"card": dataclasses.replace(self.card, pairs=True)})
+        return self.replace_values({"served_task": dataclasses.replace(self.served_task, pairs=True)})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,9 +151,9 @@ class ExportSettings(CheckpointSettings):
         None, "For SavedModels: type of the weights of an additional LiteRT model, model.tflite in the same "
               "directory. TensorFlow Serving uses it with the flag prefer_tflite_model.", choices=LITERT_WEIGHTS)
     lengths: tuple[int, ...] = setting(
-        signatures.LENGTHS, "Sequence lengths of LiteRT's graphs in tokens. A single text uses the shortest graph "
+        buckets.LENGTHS, "Sequence lengths of LiteRT's graphs in tokens. A single text uses the shortest graph "
                             "that fits it. Values above --max_seq_length become --max_seq_length.", lower=1)
-    batch_sizes: tuple[int, ...] = setting(signatures.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1)
+    batch_sizes: tuple[int, ...] = setting(buckets.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1)
     compute: str = setting(
         "float32", "Type of the matrix multiplications of a SavedModel; normalization, softmax, and scores are "
                    "float32. bfloat16 is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer "
@@ -190,7 +190,7 @@ class ExportSettings(CheckpointSettings):
 class PredictionSettings(LoadSettings):
     """A file of texts to predict."""
 
-    task_without_card: ClassVar = None
+    default_kind: ClassVar = None
     checkpoint_only: ClassVar = LoadSettings.checkpoint_only | {"top_k"}
 
     input_file: str | None = setting(None, "Input file; - for standard input. Required.",
@@ -210,11 +210,11 @@ class PredictionSettings(LoadSettings):
     def check_files(self):
         """See Settings."""
         self.check_kind()
-        if self.exported_model:
-            argument, path = self.exported_model
-            inputs = exports.read_inputs(path, argument)
-        else:
-            inputs = tuple(KINDS[self.card.kind].inputs(self.card.pairs)) if self.card else None
+        argument, path = self.exported_model or (None, "")
+        metadata = self.served_task
+        if argument and not path.endswith(exports.LITERT_SUFFIX):  # Those load fast.
+            metadata = exports.read_metadata(path, argument)
+        inputs = tuple(KINDS[metadata.kind].inputs(metadata.pairs)) if metadata else None
         request_files.check(self.input_file, inputs, self.columns, self.input_format)
 
     @property

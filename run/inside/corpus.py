@@ -56,7 +56,7 @@ class _Reader:
     def __init__(self, observer, settings):
         self._encoder, self._tokenizer = observer.encoder, observer.tokenizer
         self._corpus, self._output_dir = settings.corpus, settings.corpus.output_dir
-        self._max_seq_length = observer.card.max_seq_length
+        self._max_seq_length = observer.metadata.max_seq_length
         self._is_punctuation = observer.is_punctuation
         rows = tf.TensorSpec([None, None], tf.int32)
         features = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), rows)
@@ -142,7 +142,7 @@ def _save_settings(settings, observer):
         "init_checkpoint": files.absolute(settings.model.init_checkpoint),
         **values, **{name: fingerprint([values[name]]) for name in ("input_file", "treebank")
                      if values[name]},
-        "max_seq_length": observer.card.max_seq_length}
+        "max_seq_length": observer.metadata.max_seq_length}
     RunState(output_dir, started_with, name=SETTINGS_FILE, must_be_empty=True).begin()
 
 

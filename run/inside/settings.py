@@ -55,7 +55,7 @@ class EvaluationDataSettings(Settings):
 class AttentionReportSettings(ServingSettings):
     """A model, texts, and the output file for its attention."""
 
-    task_without_card: ClassVar = Encoder.name
+    default_kind: ClassVar = Encoder.name
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -118,7 +118,7 @@ class ImportanceSettings(Settings):
 class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     """A model, and the inputs and outputs of its analysis."""
 
-    task_without_card: ClassVar = Encoder.name
+    default_kind: ClassVar = Encoder.name
     needs_of_groups: ClassVar = {"data": "importance_examples", "importance": "importance_examples"}
 
     corpus: CorpusSettings = dataclasses.field(default_factory=CorpusSettings)

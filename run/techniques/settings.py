@@ -10,7 +10,7 @@ from bert_tf.cli import roles
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE_IF_USED, Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LAYER_MAPS = ("uniform", "last")

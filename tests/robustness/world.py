@@ -10,8 +10,8 @@ import numpy as np
 from bert_tf import export, models, run_state
 from bert_tf.checkpoints import FORMATS, model_tensors
 from bert_tf.config import BertConfig
-from bert_tf.model_folder.task_metadata import TaskMetadata
-from bert_tf.tasks import graphs
+from bert_tf.served_models import ServedClassifier
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from tests import toy_runs
@@ -63,8 +63,8 @@ def make(folder):
         FORMATS[kind].write(str(folder / name), model_tensors(models.BertPretrainer(sizes)), sizes)
         shutil.copy(vocabulary, folder / name)
     tokenizer = BertTokenizer(str(folder / "vocab.txt"))
-    served = graphs.ServedClassifier(models.BertClassifier(models.BertEncoder(config), 2), tokenizer, ["0", "1"],
-                                     max_seq_length=16)
+    served = ServedClassifier(models.BertClassifier(models.BertEncoder(config), 2), tokenizer,
+                              TaskMetadata("classifier", 16, True, ("0", "1")))
     export.save(served, str(folder / "served"))
     write_records(folder / "records.tfrecord")
     (folder / "empty").mkdir()

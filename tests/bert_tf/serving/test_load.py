@@ -72,16 +72,15 @@ def test_responses_of_all_formats_are_equal(load, get_path, name):
     assert (trained.kind, trained.labels) == (kind, (task.labels or None) if task else None)
     assert (trained.inputs, trained.limit) == (tuple(request), MAX_SEQ_LENGTH)
     expected = trained(**request)
-    for kind, limit in (("SavedModel", None), ("LiteRT", MAX_SEQ_LENGTH)):
+    for kind in ("SavedModel", "LiteRT"):
         exported = load(name, kind)
-        assert (exported.kind, exported.inputs, exported.labels) == (trained.kind, trained.inputs, trained.labels)
-        assert exported.limit == limit
+        assert (exported.metadata, exported.inputs) == (trained.metadata, trained.inputs)
         if kind == "SavedModel":
-            assert exports.read_inputs(str(get_path(name, kind)), "model") == trained.inputs
+            assert exports.read_metadata(str(get_path(name, kind))) == trained.metadata
         assert_equal({each: value for each, value in exported(**request).items() if each != "sequence_output"},
                      {each: value for each, value in expected.items() if each != "sequence_output"})
         assert exported(**{each: [] for each in request})["was_cut"].shape == (0,)
-    rows = trained.rows(**request, batch_size=3)
+    rows = trained.predict(**request, batch_size=3)
     assert [row.keys() for row in rows] == [row.keys() for row in KINDS[trained.kind].rows(expected)]
     assert [row["was_cut"] for row in rows] == expected["was_cut"].tolist()
 
@@ -91,7 +90,7 @@ def test_rows_equal_those_of_the_script(load, get_path, tmp_path, capsys):
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(each) + "\n" for each in requests))
     scripts.run_here("run.predict", model=get_path("choice"), input_file=tmp_path / "in.jsonl",
                      output_file=tmp_path / "out.jsonl")
-    rows = load("choice").rows(**{name: [each[name] for each in requests] for name in requests[0]})
+    rows = load("choice").predict(**{name: [each[name] for each in requests] for name in requests[0]})
     assert rows == [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
 
 
@@ -120,10 +119,10 @@ def test_embeddings_of_an_export(load, kind):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_invalid_requests(load, kind):
     model = load("classifier", kind)
-    for call in (model, model.rows):
+    for call in (model, model.predict):
         with pytest.raises(InputError, match="`text_b` must contain as many examples as `text_a`"):
             call(text_a=["a"], text_b=[])
-    for call in (load("choice", kind), load("choice", kind).rows):
+    for call in (load("choice", kind), load("choice", kind).predict):
         with pytest.raises(InputError, match="`choices` must contain at least one text in each row"):
             call(text_a=["a"], choices=[[]])
 
@@ -142,8 +141,8 @@ def test_checkpoints_of_other_projects(load, get_path, tmp_path, file_format):
     path = tmp_path / "new" / ("bert_model.ckpt" if file_format == "tf1" else "")
     model = bert_tf.load(path, top_k=2, max_seq_length=MAX_SEQ_LENGTH)
     assert model.kind == "masked_lm"
-    expected = load("masked_lm").rows(text=["a [MASK] dog"])[0]["masks"][0][:2]
-    (row,) = model.rows(text=["a [MASK] dog"])
+    expected = load("masked_lm").predict(text=["a [MASK] dog"])[0]["masks"][0][:2]
+    (row,) = model.predict(text=["a [MASK] dog"])
     assert [each["piece"] for each in row["masks"][0]] == [each["piece"] for each in expected]
 
 
@@ -210,12 +209,12 @@ def test_labels_from_a_file(load, get_path, tmp_path):
     shutil.copytree(get_path("classifier"), tmp_path / "bare")
     (tmp_path / "bare" / "task.json").unlink()
     (tmp_path / "labels.txt").write_text("x\ny\nz\n")
-    options = {"task": "classifier", "max_seq_length": MAX_SEQ_LENGTH, "pairs": True}
+    options = {"kind": "classifier", "max_seq_length": MAX_SEQ_LENGTH, "pairs": True}
     with pytest.raises(InputError, match="bare: the model has 3 outputs, but there are 0 label names; set `labels_fil"):
         bert_tf.load(tmp_path / "bare", **options)
     model = bert_tf.load(tmp_path / "bare", labels_file=tmp_path / "labels.txt", **options)
     assert model.labels == ("x", "y", "z")
-    assert model.rows(**PAIR) == load("classifier").rows(**PAIR)
+    assert model.predict(**PAIR) == load("classifier").predict(**PAIR)
 
 
 def test_an_explicit_config(get_path, tmp_path):
@@ -235,12 +234,10 @@ def test_an_explicit_config(get_path, tmp_path):
     ("tagger", "LiteRT", {"labels_file": False}, "`labels_file`=False: must be of type str"),
     ("tagger", "checkpoint", {"strip_accents": "no"}, "`strip_accents`=no: must be of type bool"),
     ("tagger", "checkpoint", {"kind": "tagger"}, "`kind`=tagger: must be one of encoder, masked_lm, classifier"),
-    ("tagger", "checkpoint", {"kind": "encoder", "task": "encoder"}, "`task`=encoder: cannot be combined with `kind`"),
     ("tagger", "checkpoint", {"max_seq_length": "64"}, "`max_seq_length`=64: must be of type int"),
     ("tagger", "checkpoint", {"max_seq_length": True}, "`max_seq_length`=True: must be of type int"),
     ("tagger", "checkpoint", {"do_lower_case": "no"}, "`do_lower_case`=no: must be of type bool"),
-    ("tagger", "checkpoint", {"task": "tagger"}, "`task`=tagger: must be one of encoder, masked_lm, classifier"),
-    ("tagger", "checkpoint", {"task": "span_labeler"}, "`task`=span_labeler: conflicts with task.json"),
+    ("tagger", "checkpoint", {"kind": "span_labeler"}, "`kind`=span_labeler: conflicts with task.json"),
     ("tagger", "LiteRT", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `model`=.*tagger.tflite, who"),
     ("tagger", "SavedModel", {"pairs": True}, "`pairs`=True: has no effect with `model`=.*tagger, whose sett"),
     ("encoder", "checkpoint", {"top_k": 3}, "`top_k`=3: has no effect on models of kind encoder; omit it"),
@@ -251,6 +248,21 @@ def test_an_explicit_config(get_path, tmp_path):
 def test_invalid_options(get_path, name, kind, options, message):
     with pytest.raises(InputError, match=message):
         bert_tf.load(get_path(name, kind), **options)
+
+
+def test_a_saved_model_of_another_project(tmp_path):
+    tf.saved_model.save(tf.Module(), str(tmp_path / "digits" / "1"))
+    with pytest.raises(InputError, match=r"^`model`=.*/digits: was not exported by export_saved_model: its SavedModel "
+                                         r"has no assets/task\.json, which describes the task$"):
+        bert_tf.load(tmp_path / "digits")
+
+
+def test_the_task_of_a_saved_model_is_unknown(get_path, tmp_path):
+    shutil.copytree(get_path("tagger", "SavedModel"), tmp_path / "tagger")
+    path = tmp_path / "tagger" / "1" / "assets" / "task.json"
+    path.write_text(path.read_text().replace("token_classifier", "juggler"))
+    with pytest.raises(InputError, match=r"task\.json: has kind 'juggler': must be one of classifier, token_classif"):
+        bert_tf.load(tmp_path / "tagger")
 
 
 @pytest.mark.parametrize("path", ["", None, 0, {}, b"tagger"])
@@ -267,7 +279,7 @@ def test_unknown_options(get_path, options):
 
 def test_the_signature_has_the_options_of_the_settings():
     options = inspect.signature(bert_tf.load).parameters
-    assert {*options} == {"path", "kind", *LoadSettings(model="x").values()} - {"model"}
+    assert {*options} == {"path", "kind", *LoadSettings(model="x").values()} - {"model", "task"}
     assert all(f"  {name}: " in inspect.getdoc(bert_tf.load) for name in options)
 
 
@@ -286,8 +298,9 @@ def test_the_length_defaults_to_all_positions(get_path):
 
 def test_a_litert_file_requires_no_tensorflow(load, get_path):
     code = ("import json, sys\nsys.modules['tensorflow'] = None\nimport bert_tf\n"
-            f"print(json.dumps(bert_tf.load({str(get_path('squad', 'LiteRT'))!r}).rows(**json.loads(sys.argv[1]))))\n")
+            f"model = bert_tf.load({str(get_path('squad', 'LiteRT'))!r})\n"
+            "print(json.dumps(model.predict(**json.loads(sys.argv[1]))))\n")
     done = subprocess.run([sys.executable, "-c", code, json.dumps(REQUESTS["squad"])], capture_output=True, text=True,
                           check=False, env={"PYTHONPATH": str(scripts.ROOT)})
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == load("squad", "LiteRT").rows(**REQUESTS["squad"])
+    assert json.loads(done.stdout) == load("squad", "LiteRT").predict(**REQUESTS["squad"])

@@ -54,7 +54,7 @@ def test_each_model_is_smaller_than_the_previous(folder):
 
 
 def test_the_int8_file_has_the_loss_of_its_training(folder):
-    servable, _ = checkpoint.load(resolve_checkpoint("int8"), static_length=True)
+    servable = checkpoint.load(resolve_checkpoint("int8"), static_length=True)
     (folder / "int8.tflite").write_bytes(litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,)))
     scripts.run_here("run.evaluate_export", init_checkpoint="int8", model="int8.tflite", output_file="int8.json",
                      **DATA)

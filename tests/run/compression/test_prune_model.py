@@ -31,8 +31,9 @@ def test_each_task(tmp_path, name, capsys):
     assert "measuring importance: 100%" in capsys.readouterr().err
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
-    servable, card = checkpoint.load(resolve_checkpoint(str(tmp_path)))
-    assert card.kind == toy_runs.TASKS[name][0].kind
+    servable = checkpoint.load(resolve_checkpoint(str(tmp_path)))
+    metadata = servable.metadata
+    assert metadata.kind == toy_runs.TASKS[name][0].kind
     assert servable.config.layer_sizes == [(1, 3)]
 
 
@@ -61,7 +62,7 @@ def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
     factors = [open_checkpoint(str(path)).tensors["bert/embeddings/embedding_projection"].read()
                for path in (tmp_path / "start", tmp_path)]
     assert np.abs(factors[0] - factors[1]).max() > 1e-6
-    servable, _ = checkpoint.load(resolve_checkpoint(str(tmp_path)))
+    servable = checkpoint.load(resolve_checkpoint(str(tmp_path)))
     assert servable.tokenizer.vocab_size == len(tokens)
 
 

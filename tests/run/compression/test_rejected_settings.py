@@ -96,8 +96,8 @@ def variants(teachers, tmp_path_factory):
     for name in ("no_task", "other_words", "frozen", "sharing"):
         shutil.copytree(teachers / "sst", folder / name)
     (folder / "no_task" / "task.json").unlink()
-    card = json.loads((folder / "frozen" / "task.json").read_text())
-    (folder / "frozen" / "task.json").write_text(json.dumps({**card, "kind": "frozen_token_classifier"}))
+    metadata = json.loads((folder / "frozen" / "task.json").read_text())
+    (folder / "frozen" / "task.json").write_text(json.dumps({**metadata, "kind": "frozen_token_classifier"}))
     words = (folder / "other_words" / "vocab.txt").read_text().splitlines()
     (folder / "other_words" / "vocab.txt").write_text("\n".join([*words[:-1], "elsewhere", ""]))
     config = json.loads((folder / "sharing" / "bert_config.json").read_text())
