@@ -1,1 +1,1 @@
-"""Shared code of command lines: start and end of scripts, paths and globs, and settings that define flags."""
+"""Command lines: flags of settings, and the start and end of scripts."""
