@@ -13,12 +13,12 @@ import os
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
+from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import check_vocabulary
 from bert_tf.model_folder import read_config as read_config_file
 from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
 from bert_tf.model_folder.model_files import to_vocab_txt
 from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
-from bert_tf.run_state import has_run
 from bert_tf.settings import conditions, paths, roles
 from bert_tf.settings.task_resolution import check_run_vocabulary, is_length_known, resolve_task_metadata
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary

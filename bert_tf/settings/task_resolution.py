@@ -4,9 +4,9 @@ import dataclasses
 
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
+from bert_tf.latest_checkpoint import RUN_FILE
 from bert_tf.model_folder import TASK_FILE, find_file
 from bert_tf.model_folder.model_files import to_vocab_txt
-from bert_tf.run_state import RUN_FILE
 from bert_tf.settings import paths
 from bert_tf.tasks import UNTRAINED_KINDS
 from bert_tf.tasks.metadata import TaskMetadata

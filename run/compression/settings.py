@@ -5,7 +5,7 @@ import os
 from typing import ClassVar
 
 from bert_tf.errors import InputError
-from bert_tf.run_state import has_run
+from bert_tf.latest_checkpoint import has_run
 from bert_tf.settings import paths, roles
 from bert_tf.settings.base import LARGEST_SEED, Settings, setting
 from run.finetuning.settings import FineTunedSettings, TuningSettings

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, task_metadata
-from bert_tf.run_state import has_run
 from bert_tf.settings import paths, roles
 from bert_tf.settings.base import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
 from bert_tf.settings.model_settings import ModelSettings, TokenizerSettings

@@ -13,7 +13,6 @@ from bert_tf.cli.script import to_flag_names
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.layers import Projection, WeightInitializer
-from bert_tf.run_state import fingerprint
 from bert_tf.settings.base import FIXED, collect
 from bert_tf.tasks import KINDS
 from bert_tf.techniques.distillation import DistilledModel, call_with_taps, create_distillation_loss, create_taps
@@ -26,6 +25,7 @@ from run.arrays.stored_rows import find_subfolder
 from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
+from run.training.run_state import fingerprint
 
 ROW = "row"  # Feature with the number of an example. Windows of questions have their own IDs instead.
 OUTPUTS_FOLDER = "answers"  # Within output_dir.

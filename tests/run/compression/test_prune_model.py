@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf import run_state
 from bert_tf.checkpoints import checkpoint_files, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint
 from bert_tf.serving.settings import resolve_checkpoint
 from run.finetuning.fine_tuned_model import FineTunedModel
-from run.training import model_files
+from run.training import model_files, run_state
 from tests import scripts, state_files, toy_runs
 
 pytestmark = pytest.mark.usefixtures("in_flat")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import models, run_state
+from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -15,6 +15,7 @@ from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll
 from run.arrays import batches
 from run.finetuning import frozen_model
+from run.training import run_state
 from tests import scripts, state_files, toy_runs
 
 FROZEN = {"lstm_width": 9, "lstm_dropout": 0.1, "frozen_epochs": 60.0, "frozen_learning_rate": 0.05}
