@@ -28,9 +28,6 @@ CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
 VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
 RUN = "output_dir"  # the setting of a run to resume or use; other places contain checkpoints
-# Names of the files that can contain a setting, for error messages.
-FILE_NAMES = {CONFIG: f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}",
-              VOCABULARY: f"{VOCABULARY_NAME} or {TOKENIZER_NAME}"}
 
 
 def find_checkpoints(settings):
@@ -180,89 +177,79 @@ def resolve_values(sources, explicit, model_files, announce):
     Raises:
       InputError: See `resolve`.
     """
-    return _Resolution(sources, explicit, model_files, announce).values()
-
-
-class _Resolution:
-    """See `resolve_values`."""
-
-    def __init__(self, sources, explicit, model_files, announce):
-        self._explicit = {name: value for name, value in explicit.items() if value is not None}
-        self._model_files, self._announce = model_files, announce
-        self._checkpoint = next((name for name in model_files.places if name != RUN), None)
-        self._config, self._vocabulary = (
-            next((name for name, by in sources.items() if by == wanted), None) for wanted in (CONFIG, VOCABULARY))
-        self._casing = [name for name, by in sources.items() if by == CASING]
-
-    def values(self):
-        """Returns a dict of setting -> value for settings with a source."""
-        values = self._config_file() if self._config else {}
-        if self._vocabulary:
-            values |= self._vocab_file(values) | self._casing_values()
-        for name, by in ((self._config, CONFIG), (self._vocabulary, VOCABULARY)):
-            if name and name not in values and name not in self._explicit and self._model_files.places:
-                place, path = next(iter(self._model_files.places.items()))
-                raise InputError(f"is required: there is no {FILE_NAMES[by]} next to `{place}`={path}", name)
-        return values
-
-    def _config_file(self):
-        name = self._config
-        if self._explicit.get(name):
+    names = {source: name for name, source in sources.items()}
+    checkpoint = next((name for name in model_files.places if name != RUN), None)
+    values = {}
+    for source, (attribute, file_names, describe_difference) in _FILES.items():
+        name = names.get(source)
+        if name is None:
+            continue
+        if path := explicit.get(name):
+            path = values[name] = to_vocab_txt(path)
             with contextlib.suppress(InputError, OSError):  # explicit values are checked later, others are unused
-                self._compare_configs(self._explicit[name], self._model_files.configs.get(self._checkpoint))
-            return {}
-        return {name: self._model_files.config_file} if self._model_files.config_file else {}
-
-    def _vocab_file(self, values):
-        name = self._vocabulary
-        if self._explicit.get(name):
-            path = to_vocab_txt(self._explicit[name])
-            with contextlib.suppress(InputError, OSError):
-                self._compare_vocabularies(path, self._model_files.vocabularies.get(self._checkpoint))
-            return {name: path}
-        original = self._model_files.vocab_file
-        if not original:
-            return {}
-        path = to_vocab_txt(original)
-        if self._config in values:
-            check_vocabulary(values[self._config], path, original)
-        return {name: path}
-
-    def _casing_values(self):
-        """Returns the casing that is not explicit; announces where the checkpoint's differs from explicit values."""
-        if not self._casing:
-            return {}
+                existing = getattr(model_files, attribute).get(checkpoint)
+                if existing and (difference := describe_difference(path, existing)):
+                    announce(f"note: `{name}`={path} overrides {existing}{difference}")
+        elif existing := next(iter(getattr(model_files, attribute).values()), None):
+            path = values[name] = to_vocab_txt(existing)
+            if source == VOCABULARY and names.get(CONFIG) in values and not explicit.get(names[CONFIG]):
+                check_vocabulary(values[names[CONFIG]], path, existing)
+        elif explicit.get(name) is None and model_files.places:
+            argument, path = next(iter(model_files.places.items()))
+            raise InputError(f"is required: there is no {file_names} next to `{argument}`={path}", name)
+    if VOCABULARY in names and CASING in names:
+        explicit_names = {name for name, value in explicit.items() if value is not None}
         try:
-            place, tokenizer = self._model_files.casing
+            argument, tokenizer = model_files.casing
         except (InputError, OSError):  # no error if all relevant values are explicit
-            if not all(name in self._explicit for name in (self._vocabulary, "do_lower_case")):
+            if not explicit_names >= {names[VOCABULARY], "do_lower_case"}:
                 raise
-            return {}
-        casing = {"do_lower_case": tokenizer.do_lower_case, "strip_accents": tokenizer.strip_accents}
-        if tokenizer.strip_accents is None:
-            casing["strip_accents"] = tokenizer.do_lower_case
-        values = {name: getattr(tokenizer, name) for name in self._casing if name not in self._explicit}
-        for name in (each for each in self._casing if each in self._explicit and place == self._checkpoint):
-            if casing[name] not in (None, self._explicit[name]) and os.sep in tokenizer.casing_from:
-                # (A casing from the name of a published directory has no path; check_casing rejects contradictions.)
-                self._note(f"`{name}`={self._explicit[name]} overrides {tokenizer.casing_from} ({casing[name]})")
-        if self._explicit.get("do_lower_case") not in (None, tokenizer.do_lower_case):
-            values.pop("strip_accents", None)  # from a casing that is not used
-        return {name: value for name, value in values.items() if value is not None}
+            return values
+        notes_on = tokenizer.casing_from if argument == checkpoint else None
+        casing = [name for name, source in sources.items() if source == CASING]
+        values |= _resolve_casing(casing, {name: explicit[name] for name in explicit_names}, tokenizer, notes_on,
+                                  announce)
+    return values
 
-    def _compare_configs(self, explicit, existing):
-        """Announces a difference between an explicit config and the one next to the checkpoint, if there is one."""
-        if not existing:
-            return
-        ours, theirs = (read_config(path).to_dict() for path in (explicit, existing))
-        name = next((name for name in ours | theirs if ours.get(name) != theirs.get(name)), None)
-        if name:
-            ours, theirs = (values.get(name, LATER_DEFAULTS.get(name)) for values in (ours, theirs))
-            self._note(f"`{self._config}`={explicit} overrides {existing}: {name} is {ours}, not {theirs}")
 
-    def _compare_vocabularies(self, path, existing):
-        if existing is not None and read_bytes(to_vocab_txt(existing)) != read_bytes(path):
-            self._note(f"`{self._vocabulary}`={path} overrides {existing}, which differs")
+def _resolve_casing(names, explicit, tokenizer, path, announce):
+    """Returns the casing that is not explicit; announces where a file differs from explicit values.
 
-    def _note(self, text):
-        self._announce(f"note: {text}")
+    Args:
+      names: Settings of the casing, a list of str.
+      explicit: Dict of explicit settings with a value.
+      tokenizer: TokenizerFiles of a checkpoint.
+      path: Path of the file with its casing; None if it may differ. A casing from the name of a published directory has
+        no path; check_casing rejects contradictions.
+      announce: See `resolve`.
+    """
+    stored = {"do_lower_case": tokenizer.do_lower_case, "strip_accents": tokenizer.strip_accents}
+    values = {name: stored[name] for name in names if name not in explicit}
+    if stored["strip_accents"] is None:
+        stored["strip_accents"] = tokenizer.do_lower_case
+    for name in names:
+        if name in explicit and stored[name] not in (None, explicit[name]) and path and os.sep in path:
+            announce(f"note: `{name}`={explicit[name]} overrides {path} ({stored[name]})")
+    if explicit.get("do_lower_case") not in (None, tokenizer.do_lower_case):
+        values.pop("strip_accents", None)  # from a casing that is not used
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _describe_config_difference(path, existing):
+    """Returns the first difference between two configs, "" if they are equal."""
+    ours, theirs = read_config(path).to_dict(), read_config(existing).to_dict()
+    for name in ours | theirs:
+        if ours.get(name) != theirs.get(name):
+            values = (config.get(name, LATER_DEFAULTS.get(name)) for config in (ours, theirs))
+            return ": {} is {}, not {}".format(name, *values)
+    return ""
+
+
+def _describe_vocabulary_difference(path, existing):
+    return "" if read_bytes(to_vocab_txt(existing)) == read_bytes(path) else ", which differs"
+
+
+# Source -> attribute of ModelFiles, names of the files for error messages, and function that compares two files.
+_FILES = {
+    CONFIG: ("configs", f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}", _describe_config_difference),
+    VOCABULARY: ("vocabularies", f"{VOCABULARY_NAME} or {TOKENIZER_NAME}", _describe_vocabulary_difference)}

@@ -27,11 +27,11 @@ def resolve_task_metadata(settings, explicit, model_files):
     Raises:
       InputError: If the task is unknown, or if a setting contradicts task.json.
     """
-    place, path = next(iter(model_files.places.items()))
-    with paths.convert_remote_errors(place):
-        metadata = model_files.task_metadata.get(place)
+    argument, path = next(iter(model_files.places.items()))
+    with paths.convert_remote_errors(argument):
+        metadata = model_files.task_metadata.get(argument)
     values, labels = settings.values(), settings.labels
-    kind = _kind(settings, metadata, place, path)
+    kind = _kind(settings, metadata, argument, path)
     names = [field.name for field in dataclasses.fields(TaskMetadata)]
     requested = {name: explicit[name] for name in names if explicit.get(name) is not None}
     if labels:
@@ -42,7 +42,7 @@ def resolve_task_metadata(settings, explicit, model_files):
                   if kind == metadata.kind or name in SHARED_FIELDS}
         if "do_lower_case" in stored:
             stored.setdefault("strip_accents", stored["do_lower_case"])
-        _check_not_changed(requested, stored, metadata, f"{metadata.source} of `{place}`={path}")
+        _check_not_changed(requested, stored, metadata, f"{metadata.source} of `{argument}`={path}")
         resolved |= stored
     return TaskMetadata(**resolved | requested | {"kind": kind})
 
@@ -55,27 +55,27 @@ def is_length_known(explicit, model_files):
 
 def check_run_vocabulary(explicit, model_files):
     """Raises InputError if an explicit vocabulary differs from that of the run to which a checkpoint belongs."""
-    (place, path), vocab_file = next(iter(model_files.places.items())), explicit.get("vocab_file")
+    (argument, path), vocab_file = next(iter(model_files.places.items())), explicit.get("vocab_file")
     if not vocab_file or not find_file(path, TASK_FILE, RUN_FILE):
         return
     paths.check_file("vocab_file", vocab_file)
     expected = model_files.vocab_file
     if expected and read_bytes(to_vocab_txt(expected)) != read_bytes(to_vocab_txt(vocab_file)):
-        raise InputError(f"differs from the vocabulary that `{place}`={path} was trained with, {expected}",
+        raise InputError(f"differs from the vocabulary that `{argument}`={path} was trained with, {expected}",
                          "vocab_file", vocab_file)
 
 
-def _kind(settings, metadata, place, path):
-    """Returns the kind of the model at a place; metadata: TaskMetadata of its task.json, or None."""
+def _kind(settings, metadata, argument, path):
+    """Returns the kind of the model of an argument; metadata: TaskMetadata of its task.json, or None."""
     kind = settings.task or (metadata.kind if metadata else settings.default_kind)
     kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
     if not kind:
         raise InputError(f"has no {TASK_FILE} that specifies the task"
-                         + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), place, path)
+                         + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), argument, path)
     if kinds and kind not in kinds:
-        raise InputError(f"{metadata.source} of `{place}`={path}: kind is {kind!r}: must be one of {', '.join(kinds)}")
+        raise InputError(f"{metadata.source} of `{argument}`={path}: kind is {kind!r}: must be one of {', '.join(kinds)}")
     if metadata and kind not in (metadata.kind, *UNTRAINED_KINDS):
-        raise InputError(f"conflicts with {metadata.source} of `{place}`={path} ({metadata.kind})", "task", kind)
+        raise InputError(f"conflicts with {metadata.source} of `{argument}`={path} ({metadata.kind})", "task", kind)
     return kind
 
 
