@@ -27,7 +27,7 @@ from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
 VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
-RUN = "output_dir"  # the setting of a run to resume or use; other places contain checkpoints
+RUN = "output_dir"  # Setting of a run to resume or use; the others contain checkpoints.
 
 
 def find_checkpoints(settings):

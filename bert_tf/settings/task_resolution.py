@@ -73,7 +73,8 @@ def _kind(settings, metadata, argument, path):
         raise InputError(f"has no {TASK_FILE} that specifies the task"
                          + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), argument, path)
     if kinds and kind not in kinds:
-        raise InputError(f"{metadata.source} of `{argument}`={path}: kind is {kind!r}: must be one of {', '.join(kinds)}")
+        raise InputError(f"{metadata.source} of `{argument}`={path}: kind is {kind!r}: must be one of "
+                         f"{', '.join(kinds)}")
     if metadata and kind not in (metadata.kind, *UNTRAINED_KINDS):
         raise InputError(f"conflicts with {metadata.source} of `{argument}`={path} ({metadata.kind})", "task", kind)
     return kind
