@@ -18,12 +18,11 @@ from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements, model_cache, peer_process
 from benchmarks.measurements import Comparison
 from bert_tf import export
-from bert_tf.cli import flags, script
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.resolution import read_config
+from bert_tf.cli.settings import setting
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.served_models import ServedEncoder
-from bert_tf.settings import paths
-from bert_tf.settings.base import setting
-from bert_tf.settings.resolution import read_config
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from run.settings import DTYPE_POLICIES

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks import measurements
 from bert_tf.cli import flags, script
-from bert_tf.settings.base import Settings, setting
+from bert_tf.cli.settings import Settings, setting
 from data_prep import records
 from data_prep.pretraining.instances import InstanceSettings, masking
 from run.pretraining import dynamic_masking, inputs

@@ -21,10 +21,10 @@ from benchmarks import measurements
 from benchmarks.measurements import Comparison
 from bert_tf import losses, optimization
 from bert_tf.cli import flags, script
+from bert_tf.cli.resolution import read_config
+from bert_tf.cli.settings import setting
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.models import BertPretrainer
-from bert_tf.settings.base import setting
-from bert_tf.settings.resolution import read_config
 from run.training import utilization
 
 PRODUCT_WIDTH = 2048

@@ -17,10 +17,9 @@ import time
 
 from benchmarks import measurements, peer_process
 from bert_tf import files
-from bert_tf.cli import flags, script
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
-from bert_tf.settings import paths
-from bert_tf.settings.base import setting
 from data_prep.tasks import glue
 
 TASKS = {"sst2_dir": "sst-2", "mrpc_dir": "mrpc"}

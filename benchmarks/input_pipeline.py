@@ -14,11 +14,10 @@ import numpy as np
 
 from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements
-from bert_tf.cli import flags, script
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.settings import paths
-from bert_tf.settings.base import Settings, setting
 from data_prep import records
 from data_prep.pretraining import InstanceSettings
 from run.pretraining import inputs, record_checks

@@ -14,11 +14,10 @@ import tensorflow as tf
 
 from benchmarks import measurements
 from bert_tf import losses, models, optimization
-from bert_tf.cli import flags, script
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.resolution import read_config
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.settings import paths
-from bert_tf.settings.base import Settings, setting
-from bert_tf.settings.resolution import read_config
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import glue
 from run.arrays import batches

@@ -23,7 +23,9 @@ from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements, model_cache, peer_process, serving
 from benchmarks.measurements import Comparison
 from bert_tf import models
-from bert_tf.cli import flags, script
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.resolution import read_config
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.fast import Fast, FastEncoder
@@ -31,9 +33,6 @@ from bert_tf.litert import LiteRTModel
 from bert_tf.litert.buckets import LENGTHS, Buckets
 from bert_tf.litert.compiled_graphs import CompiledGraphs
 from bert_tf.served_models import ServedClassifier
-from bert_tf.settings import paths
-from bert_tf.settings.base import setting
-from bert_tf.settings.resolution import read_config
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.rows import Row

@@ -17,10 +17,10 @@ import statistics
 import time
 
 from bert_tf import processor
+from bert_tf.cli.paths import check_output_dir
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object
-from bert_tf.settings.base import Settings, setting
-from bert_tf.settings.paths import check_output_dir
 
 RESULTS_DIR = os.path.join("build", "bench_results")
 VOCAB_FILE = str(pathlib.Path(__file__).parent.parent / "tests" / "reference" / "text" / "vocab.txt")  # Fallback.

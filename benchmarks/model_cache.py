@@ -10,7 +10,7 @@ import tempfile
 
 import bert_tf
 from benchmarks import measurements
-from bert_tf.settings.base import setting
+from bert_tf.cli.settings import setting
 
 MODELS_DIR = os.path.join("build", "bench_models")
 

@@ -17,9 +17,9 @@ from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements
 from benchmarks.measurements import Comparison
 from bert_tf.cli import flags, script
+from bert_tf.cli.resolution import read_config
+from bert_tf.cli.settings import setting
 from bert_tf.fast import FastEncoder
-from bert_tf.settings.base import setting
-from bert_tf.settings.resolution import read_config
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import masking
 from data_prep.pretraining.instances.packing import compute_packs

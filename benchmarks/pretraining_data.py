@@ -24,9 +24,8 @@ from absl import flags as absl_flags
 from absl import logging
 
 from benchmarks import measurements
-from bert_tf.cli import flags, script
-from bert_tf.settings import paths
-from bert_tf.settings.base import setting
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.settings import setting
 from data_prep.pretraining import InstanceSettings
 
 OURS, THEIRS = "this project", "tf-models-official"

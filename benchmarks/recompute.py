@@ -10,9 +10,9 @@ import dataclasses
 from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements
 from bert_tf.cli import flags, script
+from bert_tf.cli.resolution import read_config
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.settings.base import Settings, setting
-from bert_tf.settings.resolution import read_config
 
 
 @dataclasses.dataclass(frozen=True)

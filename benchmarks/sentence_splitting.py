@@ -15,11 +15,10 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from benchmarks import measurements, tokenization
-from bert_tf.cli import flags, script
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_text
-from bert_tf.settings import paths
-from bert_tf.settings.base import setting
 from data_prep.sentences import splitting
 
 OURS, PEER = "sentencex (ours)", "tf-text StateBasedSentenceBreaker"

@@ -24,14 +24,13 @@ from official.nlp.modeling import models as garden_models
 from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements, model_cache
 from bert_tf import export, models
-from bert_tf.cli import flags, script
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.resolution import read_config
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import read_text
 from bert_tf.served_models import ServedClassifier
-from bert_tf.settings import paths
-from bert_tf.settings.base import setting
-from bert_tf.settings.resolution import read_config
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from run.demo import topics

@@ -16,10 +16,9 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from benchmarks import measurements
-from bert_tf.cli import flags, script
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.settings import setting
 from bert_tf.files import read_text
-from bert_tf.settings import paths
-from bert_tf.settings.base import setting
 from bert_tf.tokenization import UNICODE_VERSION, BertTokenizer
 from tests.reference_tokenizer import ReferenceTokenizer
 

@@ -18,11 +18,11 @@ from benchmarks import measurements
 from benchmarks.measurements import Comparison
 from bert_tf import losses
 from bert_tf.cli import flags, script
+from bert_tf.cli.resolution import read_config
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.models import BertClassifier
-from bert_tf.settings.base import setting
-from bert_tf.settings.resolution import read_config
 from run.settings import DTYPE_POLICIES
 from run.training import strategies, utilization
 

@@ -16,7 +16,7 @@ from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_li
 
 from benchmarks import measurements, tokenization
 from bert_tf.cli import flags, script
-from bert_tf.settings.base import setting
+from bert_tf.cli.settings import setting
 from bert_tf.tokenization import read_vocabulary
 from bert_tf.tokenization.words import split_text
 from data_prep.vocabulary import counts, learner

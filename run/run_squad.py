@@ -7,7 +7,7 @@
 """
 
 from bert_tf.cli import script
-from bert_tf.settings.model_settings import TokenizerSettings
+from bert_tf.cli.model_settings import TokenizerSettings
 from data_prep.tasks import span_labeler
 from run.finetuning.settings import PACKING_FLAGS, FineTuningSettings
 

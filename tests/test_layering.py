@@ -39,9 +39,9 @@ ALLOWED = {
     "bert_tf.litert": ("bert_tf.processor", "bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks"),
     "bert_tf.model_folder": ("bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint",
                              "bert_tf.huggingface_config", "bert_tf.config", "bert_tf.tokenization", "bert_tf.tasks"),
-    "bert_tf.settings": ("bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint",
-                         "bert_tf.config", "bert_tf.tokenization", "bert_tf.tasks", "bert_tf.model_folder"),
-    "bert_tf.cli": ("bert_tf.processor", "bert_tf.errors", "bert_tf.files", "bert_tf.model_folder", "bert_tf.settings"),
+    "bert_tf.cli": ("bert_tf.processor", "bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint",
+                    "bert_tf.config", "bert_tf.tokenization", "bert_tf.tasks",
+                    "bert_tf.model_folder"),
     "bert_tf.checkpoints": ("bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint",
                             "bert_tf.huggingface_config", "bert_tf.config", "bert_tf.tokenization", "bert_tf.tasks",
                             "bert_tf.model_folder"),
@@ -52,33 +52,32 @@ ALLOWED = {
                        "bert_tf.litert", "bert_tf.checkpoints"),
     "bert_tf.served_models": ("bert_tf.errors", "bert_tf.models", "bert_tf.tokenization", "bert_tf.tasks"),
     "bert_tf.serving": ("bert_tf.errors", "bert_tf.files", "bert_tf.config", "bert_tf.fast", "bert_tf.tokenization",
-                        "bert_tf.tasks", "bert_tf.litert", "bert_tf.model_folder", "bert_tf.settings",
+                        "bert_tf.tasks", "bert_tf.litert", "bert_tf.model_folder", "bert_tf.cli",
                         "bert_tf.checkpoints", "bert_tf.served_models"),
     "bert_tf": ("bert_tf.serving",),
 
     "data_prep": (),
     "data_prep.machine": (),
-    "data_prep.records": ("bert_tf.errors", "bert_tf.files", "bert_tf.settings", "bert_tf.tokenization",
+    "data_prep.records": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
                           "data_prep.machine"),
-    "data_prep.vocabulary": ("bert_tf.errors", "bert_tf.files", "bert_tf.settings", "bert_tf.cli",
-                             "bert_tf.tokenization", "data_prep.machine"),
-    "data_prep.pretraining.instances": ("bert_tf.errors", "bert_tf.settings", "bert_tf.tokenization",
-                                        "data_prep.machine", "data_prep.records"),
-    "data_prep.sharding": ("bert_tf.processor", "bert_tf.errors", "bert_tf.files", "bert_tf.settings",
-                           "data_prep.machine"),
-    "data_prep.sentences": ("bert_tf.errors", "bert_tf.files", "bert_tf.settings", "bert_tf.cli", "data_prep.sharding"),
-    "data_prep.pretraining": ("bert_tf.errors", "bert_tf.files", "bert_tf.settings", "bert_tf.cli",
-                              "bert_tf.tokenization", "data_prep.machine", "data_prep.records", "data_prep.sharding",
+    "data_prep.vocabulary": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
+                             "data_prep.machine"),
+    "data_prep.pretraining.instances": ("bert_tf.errors", "bert_tf.cli", "bert_tf.tokenization", "data_prep.machine",
+                                        "data_prep.records"),
+    "data_prep.sharding": ("bert_tf.processor", "bert_tf.errors", "bert_tf.files", "bert_tf.cli", "data_prep.machine"),
+    "data_prep.sentences": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "data_prep.sharding"),
+    "data_prep.pretraining": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
+                              "data_prep.machine", "data_prep.records", "data_prep.sharding",
                               "data_prep.pretraining.instances"),
     "data_prep.tasks.squad": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks",
                               "data_prep.records"),
-    "data_prep.tasks": ("bert_tf.errors", "bert_tf.files", "bert_tf.tasks", "bert_tf.settings", "bert_tf.cli",
+    "data_prep.tasks": ("bert_tf.errors", "bert_tf.files", "bert_tf.tasks", "bert_tf.cli",
                         "data_prep.tasks.squad"),
     "data_prep.augmentation": ("bert_tf.*", "data_prep.tasks"),
     "data_prep (scripts)": ("bert_tf.*", "data_prep.*"),
 
     "run": (),
-    "run.settings": (*ROOT_MODULES, "bert_tf.settings", "bert_tf.tokenization", "bert_tf.model_folder"),
+    "run.settings": (*ROOT_MODULES, "bert_tf.cli", "bert_tf.tokenization", "bert_tf.model_folder"),
     "run.evaluation": (*ROOT_MODULES, "data_prep.tasks", "data_prep.tasks.squad"),
     "run.training": ("bert_tf.*", "run.settings", "run.evaluation"),
     "run.arrays": ("bert_tf.*", "run.training"),
@@ -115,7 +114,7 @@ LATE_IMPORTS = {
     "run.evaluation.plots": {"matplotlib"},
     "run.tasks.token_classifier": {"seqeval", "sklearn"},
     "bert_tf": {"bert_tf.serving"},  # `import bert_tf` is fast.
-    "bert_tf.settings.model_settings": {"bert_tf.tokenization"},
+    "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
     "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # TensorFlow.
 }
@@ -203,13 +202,6 @@ def test_imports_are_in_the_table(top):
     known = get_modules()
     assert [line for name, path in known.items() if name.split(".")[0] == top
             for line in find_violations(name, path, parse(path), known)] == []
-
-
-def test_the_library_does_not_import_command_lines():
-    known = get_modules()
-    assert {name for name, path in known.items() if name.split(".")[:2] != ["bert_tf", "cli"] and any(
-        target.startswith("bert_tf.cli") for target in find_imports(parse(path), known))
-        and name.split(".")[0] == "bert_tf"} == set()
 
 
 def test_no_import_cycles():

@@ -5,10 +5,10 @@ import pathlib
 
 import pytest
 
+from bert_tf.cli import roles
+from bert_tf.cli.settings import Settings
 from bert_tf.errors import InputError
 from bert_tf.files import lock_output
-from bert_tf.settings import roles
-from bert_tf.settings.base import Settings
 from tests import reference_page
 
 FILES = (roles.OUTPUT_FILE, roles.OUTPUT_STREAM)

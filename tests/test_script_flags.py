@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bert_tf.settings.base import Settings
+from bert_tf.cli.settings import Settings
 from tests import reference_page, scripts
 from tests.conftest import REFERENCE
 

@@ -16,8 +16,8 @@ from benchmarks.accelerator_compile import compiler, report, table
 from benchmarks.accelerator_compile.measurement import lower_step, measure_module
 from benchmarks.accelerator_compile.settings import CompileSettings
 from bert_tf.cli import flags, script
+from bert_tf.cli.resolution import read_config
 from bert_tf.errors import InputError
-from bert_tf.settings.resolution import read_config
 
 
 def define_flags():

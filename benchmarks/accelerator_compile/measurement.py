@@ -8,7 +8,7 @@ import time
 import tensorflow as tf
 
 from benchmarks.accelerator_compile import compiler, estimates, steps
-from bert_tf.settings.resolution import read_config
+from bert_tf.cli.resolution import read_config
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,8 +4,8 @@ import dataclasses
 import os
 
 from benchmarks.accelerator_compile.chips import CHIPS
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings.base import Settings, setting
 
 PRETRAINING, CLASSIFIER, SERVED, PEER = WORKLOADS = ("pretraining", "classifier", "served", "peer")
 LOOKUPS = GATHER, ONE_HOT = ("gather", "one_hot")

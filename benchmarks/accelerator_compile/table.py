@@ -15,9 +15,9 @@ from benchmarks.accelerator_compile.estimates import Estimate
 from benchmarks.accelerator_compile.measurement import Measurement, fingerprint, lower_step, measure_module
 from benchmarks.accelerator_compile.plans import PLANS
 from benchmarks.accelerator_compile.settings import CHECK, UPDATE
+from bert_tf.cli.paths import check_output_dir
 from bert_tf.errors import InputError
 from bert_tf.files import exists, make_dirs, new_file, read_json_object
-from bert_tf.settings.paths import check_output_dir
 
 SETTINGS = ("chip", "workload", "precision", "bert_config_file", "batch_size", "max_seq_length",
             "max_predictions_per_seq", "max_sequences_per_pack", "optimizer", "accumulate_steps",

@@ -1,1 +1,1 @@
-"""Command lines: flags of settings, and the start and end of scripts."""
+"""Shared code of command lines: start and end of scripts, paths and globs, and settings that define flags."""

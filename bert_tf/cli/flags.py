@@ -13,7 +13,7 @@ import typing
 
 from absl import flags
 
-from bert_tf.settings.base import Settings
+from bert_tf.cli.settings import Settings
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the calling script
 

@@ -27,10 +27,10 @@ from absl import app, flags, logging
 
 from bert_tf import processor
 from bert_tf.cli import flags as setting_flags
+from bert_tf.cli import resolution, roles
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.files import use_temporary_directory
 from bert_tf.model_folder.model_files import ModelFiles
-from bert_tf.settings import resolution, roles
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the calling script
 
@@ -96,7 +96,7 @@ class Command:
             job.run(settings)
 
     def resolve(self, arguments=()):
-        """Returns the effective settings for parsed flags; see bert_tf.settings.resolution."""
+        """Returns the effective settings for parsed flags; see bert_tf.cli.resolution."""
         for field, _ in self.settings.fields():
             if field.metadata["recipes"] and (recipe := setting_flags.get_explicit().get(field.name)):
                 print(setting_flags.use_recipe(recipe, field.metadata["recipes"][recipe]))

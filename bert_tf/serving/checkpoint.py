@@ -5,13 +5,13 @@ import dataclasses
 import tensorflow as tf
 
 from bert_tf.checkpoints import load_pretrained, open_checkpoint
+from bert_tf.cli.model_settings import read_tokenizer
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.model_folder import task_metadata
 from bert_tf.served_models import SERVED_MODELS
 from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.saved_model import call_signature
-from bert_tf.settings.model_settings import read_tokenizer
 from bert_tf.tasks import KINDS, MaskedLM
 from bert_tf.tasks.encoder import POOLER, average_tokens
 
@@ -57,7 +57,7 @@ def load(settings, *, remove_padding=True, dtype="float32", static_length=None):
     """Loads the served model of a checkpoint.
 
     Args:
-      settings: Resolved settings of a job that serves a model, with `served_task`; see bert_tf.settings.base.
+      settings: Resolved settings of a job that serves a model, with `served_task`; see bert_tf.cli.settings.
       remove_padding: bool. See Fast; not with static lengths.
       dtype: str. Policy of Keras for the encoder.
       static_length: bool. See Servable; None for the setting of this name.

@@ -5,6 +5,8 @@ import typing
 import warnings
 
 from bert_tf import files
+from bert_tf.cli import resolution
+from bert_tf.cli.task_resolution import is_length_known
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder.model_files import ModelFiles
@@ -12,8 +14,6 @@ from bert_tf.serving import exports
 from bert_tf.serving.exports import LITERT_SUFFIX
 from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.settings import LoadSettings
-from bert_tf.settings import resolution
-from bert_tf.settings.task_resolution import is_length_known
 from bert_tf.tasks import KINDS
 
 

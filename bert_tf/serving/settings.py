@@ -6,14 +6,14 @@ import warnings
 from typing import ClassVar
 
 from bert_tf import files
+from bert_tf.cli import paths, resolution, roles
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_text
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.serving.exports import is_export
-from bert_tf.settings import paths, resolution, roles
-from bert_tf.settings.base import Settings, setting
-from bert_tf.settings.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS, Encoder
 from bert_tf.tasks.base import check_unique
 from bert_tf.tasks.metadata import TaskMetadata
@@ -27,7 +27,7 @@ PLACES = ("model", "saved_model", "init_checkpoint")  # settings for the locatio
 class ServingSettings(Settings):
     """Base class of jobs that use a model for its task.
 
-    bert_tf.settings.resolution computes the fields without a flag.
+    bert_tf.cli.resolution computes the fields without a flag.
     """
 
     serves: ClassVar = True

@@ -1,9 +1,9 @@
 """The config and vocabulary of the model that proposes words, from flags or next to its checkpoint."""
 
 from bert_tf import model_folder
+from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.model_folder.tokenizers import TOKENIZER_NAME
-from bert_tf.settings import paths
 from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
 
 

@@ -2,9 +2,9 @@
 
 import dataclasses
 
+from bert_tf.cli import roles
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings import roles
-from bert_tf.settings.base import LARGEST_SEED, Settings, setting
 from data_prep.tasks import tables
 from data_prep.tasks.glue import find_task
 

@@ -6,10 +6,10 @@ reported immediately.
 
 import os
 
+from bert_tf.cli import paths
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.files import absolute, is_dir, is_remote
-from bert_tf.settings import paths
 from data_prep.pretraining.instances import masking
 from data_prep.sharding import runners
 

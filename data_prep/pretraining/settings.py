@@ -2,9 +2,9 @@
 
 import dataclasses
 
+from bert_tf.cli import roles
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings import roles
-from bert_tf.settings.base import LARGEST_SEED, Settings, setting
 from data_prep.pretraining.instances import InstanceSettings
 from data_prep.pretraining.recipes import RECIPES
 from data_prep.sharding import ShardSettings

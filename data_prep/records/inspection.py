@@ -7,8 +7,8 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 
 from bert_tf import files
+from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.settings import paths
 from bert_tf.tokenization import read_vocabulary
 from data_prep.records import schema
 from data_prep.records.reader import read_records

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from bert_tf.settings import roles
-from bert_tf.settings.base import Settings, setting
+from bert_tf.cli import roles
+from bert_tf.cli.settings import Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)

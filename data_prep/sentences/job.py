@@ -2,9 +2,9 @@
 
 import os
 
+from bert_tf.cli import paths
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
-from bert_tf.settings import paths
 from data_prep.sentences.shards import split_sentences
 from data_prep.sharding import runners
 

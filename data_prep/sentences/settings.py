@@ -3,9 +3,9 @@
 import dataclasses
 import re
 
+from bert_tf.cli import roles
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings import roles
-from bert_tf.settings.base import Settings, setting
 from data_prep.sentences import formats
 from data_prep.sharding import ShardSettings
 

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 
+from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.files import (
     absolute,
@@ -29,7 +30,6 @@ from bert_tf.files import (
     remove,
     size,
 )
-from bert_tf.settings import paths
 
 SUFFIX = paths.MANIFEST_SUFFIX
 FORMAT = 1

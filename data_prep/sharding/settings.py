@@ -3,8 +3,8 @@
 import dataclasses
 import math
 
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings.base import Settings, setting
 
 RUNNERS = ("local", "direct", "dataflow", "flink", "spark", "dask")  # All except "local" are Apache Beam's.
 

@@ -5,8 +5,8 @@ import dataclasses
 import sys
 from typing import ClassVar
 
+from bert_tf.cli.settings import FIXED, Settings, collect
 from bert_tf.errors import InputError
-from bert_tf.settings.base import FIXED, Settings, collect
 
 TRAINS = "do_train without unlabeled_file"  # Condition under which training data are required.
 ALL_DATA = ("task_name", "data_dir", "train_file", "dev_file", "test_file", "predict_file")  # Settings for data.

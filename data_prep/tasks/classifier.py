@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from bert_tf.cli import conditions, roles
+from bert_tf.cli.settings import FIXED, FIXED_IF_USED, collect, setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
-from bert_tf.settings import conditions, roles
-from bert_tf.settings.base import FIXED, FIXED_IF_USED, collect, setting
 from bert_tf.tasks.metadata import GENERIC_LABEL
 from data_prep.tasks import glue, text_windows
 from data_prep.tasks.base import Question, TaskData, TaskSettings

@@ -5,9 +5,9 @@ import sys
 from typing import ClassVar
 
 from bert_tf import files
+from bert_tf.cli import paths, roles
+from bert_tf.cli.settings import FIXED, setting
 from bert_tf.errors import InputError
-from bert_tf.settings import paths, roles
-from bert_tf.settings.base import FIXED, setting
 from data_prep.tasks import glue, swag
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from bert_tf.cli import roles
 from bert_tf.cli.script import warn
+from bert_tf.cli.settings import FIXED, setting
 from bert_tf.errors import InputError
-from bert_tf.settings import roles
-from bert_tf.settings.base import FIXED, setting
 from data_prep.tasks import squad
 from data_prep.tasks.base import ID_FEATURES, TRAINS, Question, TaskData, TaskSettings
 

@@ -6,10 +6,10 @@ import re
 import sys
 from typing import ClassVar
 
+from bert_tf.cli import roles
+from bert_tf.cli.settings import FIXED, FIXED_IF_USED, setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
-from bert_tf.settings import roles
-from bert_tf.settings.base import FIXED, FIXED_IF_USED, setting
 from data_prep.tasks import conll, treebank
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
 

@@ -4,9 +4,9 @@ import sys
 import time
 
 from bert_tf import files
+from bert_tf.cli import paths
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
-from bert_tf.settings import paths
 from bert_tf.tokenization import read_vocabulary
 from data_prep.vocabulary import learner
 from data_prep.vocabulary.counts import count_words

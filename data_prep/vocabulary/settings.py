@@ -2,9 +2,9 @@
 
 import dataclasses
 
+from bert_tf.cli import roles
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings import roles
-from bert_tf.settings.base import Settings, setting
 
 DEFAULT_VOCAB_SIZE = 30522  # The original BERT-Base, Uncased.
 DEFAULT_NUM_UNUSED = 99  # The original vocabularies have 99 before [UNK], so [UNK] has ID 100.

@@ -4,15 +4,15 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf import files
+from bert_tf.cli import paths, roles
+from bert_tf.cli.model_settings import ModelSettings
+from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
 from bert_tf.cli.script import warn
+from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.model_folder import TASK_FILE, task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
-from bert_tf.settings import paths, roles
-from bert_tf.settings.base import setting
-from bert_tf.settings.model_settings import ModelSettings
-from bert_tf.settings.resolution import CONFIG, VOCABULARY, read_config, resolve_values
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings

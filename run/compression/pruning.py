@@ -10,14 +10,14 @@ import os
 import tensorflow as tf
 
 from bert_tf import files, model_folder
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.script import to_flag_names
+from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
 from bert_tf.model_folder import TokenizerFiles, task_metadata
-from bert_tf.settings.base import FIXED, MAY_CHANGE, collect
-from bert_tf.settings.model_settings import ModelSettings
 from run.compression.distillation_settings import check_sizes
 from run.compression.selection import count_encoder_flops, select
 from run.compression.vocabularies import find_used_ids, write_vocabulary

@@ -4,10 +4,10 @@ import dataclasses
 import os
 from typing import ClassVar
 
+from bert_tf.cli import paths, roles
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
-from bert_tf.settings import paths, roles
-from bert_tf.settings.base import LARGEST_SEED, Settings, setting
 from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings, TeacherOutputSettings

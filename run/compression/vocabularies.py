@@ -9,8 +9,8 @@ import numpy as np
 from tqdm import tqdm
 
 from bert_tf import files
+from bert_tf.cli import paths
 from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
-from bert_tf.settings import paths
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 
 LINES_AT_ONCE = 4096

@@ -8,7 +8,7 @@ Every step is a public script with flags that a user would type. The demo prints
 import dataclasses
 
 from bert_tf.cli import script
-from bert_tf.settings.base import Settings, setting
+from bert_tf.cli.settings import Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,9 +4,9 @@ import dataclasses
 import os
 from typing import ClassVar
 
+from bert_tf.cli import roles
+from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings import roles
-from bert_tf.settings.base import FIXED, Settings, setting
 from run.finetuning.settings import FineTuningSettings
 
 LAST_FOUR = 4

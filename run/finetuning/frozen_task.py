@@ -14,9 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
+from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
-from bert_tf.settings.base import FIXED, collect
 from data_prep.tasks import conll
 from run.arrays.prediction import Predictor
 from run.arrays.stored_rows import find_subfolder

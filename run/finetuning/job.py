@@ -15,11 +15,11 @@ import tempfile
 import tensorflow as tf
 
 from bert_tf.cli.script import to_flag_names
+from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.files import absolute, exists, folder_for, lock_output
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, TokenizerFiles, task_metadata
-from bert_tf.settings.base import FIXED, MAY_CHANGE, collect
 from run.finetuning import ensemble, head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks import TASKS

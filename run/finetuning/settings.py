@@ -9,13 +9,13 @@ import os
 from typing import ClassVar
 
 from bert_tf import files
+from bert_tf.cli import paths, roles
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.resolution import has_runs
+from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, task_metadata
-from bert_tf.settings import paths, roles
-from bert_tf.settings.base import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
-from bert_tf.settings.model_settings import ModelSettings, TokenizerSettings
-from bert_tf.settings.resolution import has_runs
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import DATA
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions

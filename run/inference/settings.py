@@ -8,6 +8,10 @@ import itertools
 from typing import ClassVar
 
 from bert_tf import files
+from bert_tf.cli import paths, roles
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.task_resolution import CASING
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import buckets
@@ -19,10 +23,6 @@ from bert_tf.serving.settings import (
     QuestionSettings,
     ServingSettings,
 )
-from bert_tf.settings import paths, roles
-from bert_tf.settings.base import Settings, setting
-from bert_tf.settings.model_settings import ModelSettings, TokenizerSettings
-from bert_tf.settings.task_resolution import CASING
 from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
 from run.inference.formats import request_files

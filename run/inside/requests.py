@@ -1,9 +1,9 @@
 """Requests to a model: texts from flags, lines of a file, rows of development data that it predicts incorrectly."""
 
 from bert_tf import files
+from bert_tf.cli import roles
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
-from bert_tf.settings import roles
 from bert_tf.tasks import KINDS
 from data_prep.tasks import DATA, Question
 from run.finetuning.settings import TuningSettings

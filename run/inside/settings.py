@@ -3,11 +3,11 @@
 import dataclasses
 from typing import ClassVar
 
+from bert_tf.cli import paths, roles
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.serving.settings import KIND_NAMES, ServingSettings
-from bert_tf.settings import paths, roles
-from bert_tf.settings.base import LARGEST_SEED, Settings, setting
-from bert_tf.settings.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.tasks import Encoder
 from data_prep.tasks import treebank
 from run.finetuning.settings import FineTunedSettings, TuningSettings

@@ -7,9 +7,9 @@ import tensorflow as tf
 
 from bert_tf import files, losses, models
 from bert_tf.cli.script import to_flag_names
+from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
-from bert_tf.settings.base import FIXED, MAY_CHANGE, collect
 from run.evaluation.results import write_results
 from run.pretraining import evaluation, phases
 from run.pretraining.data import PretrainingData

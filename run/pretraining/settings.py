@@ -3,12 +3,12 @@
 import dataclasses
 from typing import ClassVar
 
+from bert_tf.cli import paths, roles
+from bert_tf.cli.model_settings import ModelSettings
+from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from bert_tf.model_folder import TokenizerFiles
-from bert_tf.settings import paths, roles
-from bert_tf.settings.base import FIXED, FIXED_IF_USED, MAY_CHANGE, Settings, setting
-from bert_tf.settings.model_settings import ModelSettings
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES, masking
 from data_prep.pretraining.instances.settings import NO_MASKS

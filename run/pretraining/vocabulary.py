@@ -2,13 +2,13 @@
 
 import dataclasses
 
+from bert_tf.cli import paths
+from bert_tf.cli.resolution import RUN
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_bytes
 from bert_tf.model_folder import TokenizerFiles
 from bert_tf.model_folder.model_files import to_vocab_txt
-from bert_tf.settings import paths
-from bert_tf.settings.resolution import RUN
 from data_prep.pretraining.vocabularies import read_vocabularies
 from data_prep.sharding.manifest import compute_digest
 from run.pretraining import phases

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.settings.base import Settings, setting
+from bert_tf.cli.settings import Settings, setting
 
 TPU = "use_tpu or distribution_strategy=tpu"
 OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # Obsolete flags of the original BERT.

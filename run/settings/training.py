@@ -4,9 +4,9 @@ import dataclasses
 import re
 from typing import ClassVar
 
+from bert_tf.cli import roles
+from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, LARGEST_SEED, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings import roles
-from bert_tf.settings.base import FIXED, LARGEST_NUMBER, LARGEST_SEED, MAY_CHANGE, Settings, setting
 
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # Names in Keras.
 

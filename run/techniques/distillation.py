@@ -10,10 +10,10 @@ import tensorflow as tf
 from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
 from bert_tf.cli.script import to_flag_names
+from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.layers import Projection, WeightInitializer
-from bert_tf.settings.base import FIXED, collect
 from bert_tf.tasks import KINDS
 from bert_tf.techniques.distillation import DistilledModel, call_with_taps, create_distillation_loss, create_taps
 from bert_tf.techniques.layer_maps import INNER, map_layers

@@ -6,10 +6,10 @@ The rules of the fields (`not_with`) are the only table of techniques that canno
 import dataclasses
 from typing import ClassVar
 
+from bert_tf.cli import roles
+from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE_IF_USED, Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.settings import roles
-from bert_tf.settings.base import FIXED, FIXED_IF_USED, MAY_CHANGE_IF_USED, Settings, setting
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.techniques.layer_maps import INNER, OUTER
 

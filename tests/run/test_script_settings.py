@@ -3,10 +3,10 @@
 import pytest
 
 from bert_tf import models
+from bert_tf.cli import roles
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
 from bert_tf.serving.settings import LabelSettings
-from bert_tf.settings import roles
-from bert_tf.settings.model_settings import ModelSettings
 from data_prep.tasks import classifier, multiple_choice, span_labeler
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
 from run.inference.settings import (

@@ -2,13 +2,13 @@
 
 import pytest
 
+from bert_tf.cli.model_settings import ModelSettings
+from bert_tf.cli.task_resolution import resolve_task_metadata
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.serving import exports
 from bert_tf.serving.settings import CheckpointSettings, resolve_checkpoint
-from bert_tf.settings.model_settings import ModelSettings
-from bert_tf.settings.task_resolution import resolve_task_metadata
 from bert_tf.tasks.metadata import TaskMetadata
 from run.finetuning.job import check_metadata
 

@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings.base import Settings, setting
 from data_prep import records
 from data_prep.pretraining.instances import masking
 from data_prep.pretraining.instances.objectives import OBJECTIVES

@@ -6,8 +6,8 @@ import pytest
 from absl import flags as absl_flags
 
 from bert_tf.cli import flags
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings.base import Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,8 +14,8 @@ import tensorflow as tf
 from absl import flags
 
 from bert_tf.cli import script
+from bert_tf.cli.settings import Settings
 from bert_tf.errors import InputError, LostWorkerError
-from bert_tf.settings.base import Settings
 
 REPORT = "internal error in bert_tf; please report it"
 

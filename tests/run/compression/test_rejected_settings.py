@@ -8,10 +8,10 @@ import shutil
 
 import pytest
 
+from bert_tf.cli import roles
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.settings import roles
-from bert_tf.settings.model_settings import ModelSettings, TokenizerSettings
 from run.compression.distillation_settings import GeneralSettings, check_sizes
 from run.compression.settings import ComparisonSettings, PruneModelSettings, PruningSettings, QuantizationSettings
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings

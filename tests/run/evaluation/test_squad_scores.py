@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from bert_tf.cli.model_settings import TokenizerSettings
 from bert_tf.errors import InputError
-from bert_tf.settings.model_settings import TokenizerSettings
 from data_prep import records
 from data_prep.tasks import span_labeler as span_labeler_data
 from data_prep.tasks import squad

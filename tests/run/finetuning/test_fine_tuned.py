@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bert_tf import models
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
-from bert_tf.settings.model_settings import ModelSettings, TokenizerSettings
 from run.finetuning.fine_tuned_model import FineTunedModel
 from run.finetuning.settings import DataSettings, FineTunedSettings
 from tests import toy_runs

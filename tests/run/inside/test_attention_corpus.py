@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bert_tf import files
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
-from bert_tf.settings.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import treebank
 from run.finetuning.fine_tuned_model import FineTunedModel

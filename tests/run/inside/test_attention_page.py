@@ -9,7 +9,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from bert_tf.settings.model_settings import ModelSettings
+from bert_tf.cli.model_settings import ModelSettings
 from run.inside import page, requests
 from run.inside.observing import Observer
 from run.inside.settings import AttentionReportSettings, ReportTextSettings

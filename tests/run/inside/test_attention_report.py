@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
-from bert_tf.settings.model_settings import ModelSettings, TokenizerSettings
 from run.inside import page, report, requests
 from run.inside.observing import Observer
 from run.inside.settings import AttentionReportSettings, EvaluationDataSettings, ReportTextSettings

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints import open_checkpoint
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.config import BertConfig
-from bert_tf.settings.model_settings import ModelSettings
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.plan import create_pretraining_data

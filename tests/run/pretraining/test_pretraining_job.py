@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.settings.model_settings import ModelSettings
+from bert_tf.cli.model_settings import ModelSettings
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, ScheduleSettings
 from run.settings import StepSettings, TrainingSettings

@@ -2,9 +2,9 @@
 
 import pytest
 
+from bert_tf.cli import resolution
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.settings import resolution
 from run.settings import DeviceSettings
 
 

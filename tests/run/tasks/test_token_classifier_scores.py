@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bert_tf.cli.model_settings import TokenizerSettings
 from bert_tf.errors import InputError
-from bert_tf.settings.model_settings import TokenizerSettings
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll, token_classifier

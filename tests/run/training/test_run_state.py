@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE, MAY_CHANGE_IF_USED, Settings, collect, setting
 from bert_tf.errors import InputError
-from bert_tf.settings.base import FIXED, FIXED_IF_USED, MAY_CHANGE, MAY_CHANGE_IF_USED, Settings, collect, setting
 from run.training import run_state
 from run.training.run_state import RunState
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
-from bert_tf.settings.model_settings import ModelSettings
 from run.finetuning.frozen_settings import FrozenSettings, TransferSettings
 from run.finetuning.settings import SearchSettings, TuningSettings
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings

@@ -2,12 +2,12 @@
 
 import dataclasses
 
+from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.latest_checkpoint import RUN_FILE
 from bert_tf.model_folder import TASK_FILE, find_file
 from bert_tf.model_folder.model_files import to_vocab_txt
-from bert_tf.settings import paths
 from bert_tf.tasks import UNTRAINED_KINDS
 from bert_tf.tasks.metadata import TaskMetadata
 
@@ -22,7 +22,7 @@ def resolve_task_metadata(settings, explicit, model_files):
 
     Args:
       settings: Settings with `task`, the required kind of the model, or None, and `labels`, the explicit label names.
-      explicit, model_files: See `bert_tf.settings.resolution.resolve`.
+      explicit, model_files: See `bert_tf.cli.resolution.resolve`.
 
     Raises:
       InputError: If the task is unknown, or if a setting contradicts task.json.

@@ -1,16 +1,16 @@
 """The model, with its vocabulary and casing. Does not import TensorFlow before a tokenizer is read.
 
-Values that the directory of a checkpoint contains are optional: bert_tf.settings.resolution finds them.
+Values that the directory of a checkpoint contains are optional: bert_tf.cli.resolution finds them.
 """
 
 import dataclasses
 
+from bert_tf.cli import roles
+from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
+from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import ModelFiles
-from bert_tf.settings import roles
-from bert_tf.settings.base import FIXED, Settings, setting
-from bert_tf.settings.resolution import CASING, CONFIG, VOCABULARY
 from bert_tf.tokenization.vocabulary import check_casing
 
 

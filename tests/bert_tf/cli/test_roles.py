@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import pytest
 
+from bert_tf.cli import roles
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings import roles
-from bert_tf.settings.base import Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)

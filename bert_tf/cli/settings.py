@@ -4,11 +4,11 @@
     class StepSettings(Settings):
         accumulate_steps: int = setting(1, "Micro-batches of a training step.", lower=1)
 
-The value of a field can be a Settings object too: a job's settings consist of groups. bert_tf.settings.resolution
+The value of a field can be a Settings object too: a job's settings consist of groups. bert_tf.cli.resolution
 computes the value of a field that `setting` does not define. bert_tf.cli.flags defines the flags of a class and reads
 them back. This module requires neither absl nor TensorFlow.
 
-Rules contain conditions: see bert_tf.settings.conditions. A class whose rules name a setting that neither it nor its
+Rules contain conditions: see bert_tf.cli.conditions. A class whose rules name a setting that neither it nor its
 groups have, and that is not in `outer_settings`, is a TypeError.
 """
 
@@ -16,8 +16,8 @@ import dataclasses
 import math
 from typing import ClassVar
 
+from bert_tf.cli import conditions
 from bert_tf.errors import InputError
-from bert_tf.settings import conditions
 
 # `resume` of a setting: a resumed run must have an equal value, or reports a different one.
 FIXED, MAY_CHANGE = "fixed", "may change"
@@ -42,8 +42,8 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
         alternative, which follows "; ".
       required: bool, or "CONDITION", "without CONDITION", or "CONDITION without CONDITION": a value is required if the
         first condition is met and the second is not. A path is checked only if the first condition is met.
-      role: Role of a path, from bert_tf.settings.roles; or dict of condition -> role, with the key "" for all others.
-      source: Source of an unset value next to a checkpoint, from bert_tf.settings.resolution.
+      role: Role of a path, from bert_tf.cli.roles; or dict of condition -> role, with the key "" for all others.
+      source: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
       recipes: Dict of choice -> dict of other settings and their values, for settings that are not set explicitly.
       resume: FIXED or MAY_CHANGE; with _IF_USED, only if the setting is used: if the conditions of `needs` and
         `required` are met, or, if it has none, if it differs from its default. None: a resumed run does not compare it.

@@ -6,12 +6,11 @@ import os
 
 import pytest
 
-from bert_tf.cli import script
+from bert_tf.cli import resolution, script
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import ModelFiles
-from bert_tf.settings import resolution
-from bert_tf.settings.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.tokenization import read_vocabulary
 from data_prep.pretraining import JobSettings
 from data_prep.vocabulary import VocabularySettings

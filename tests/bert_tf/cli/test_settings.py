@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import pytest
 
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.settings.base import LARGEST_SEED, Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,8 +7,8 @@ import re
 import pytest
 import tensorflow as tf
 
+from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.settings import paths
 from tests.remote_folders import new_folder, put
 
 

@@ -2,9 +2,9 @@
 
 import contextlib
 
+from bert_tf.cli import conditions, paths
 from bert_tf.errors import InputError
 from bert_tf.files import folder_for, is_dir, lock_output
-from bert_tf.settings import conditions, paths
 
 INPUT_FILE = "a file that is read"
 INPUT_STREAM = "a file that is read, or - for standard input"

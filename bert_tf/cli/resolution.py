@@ -10,6 +10,8 @@ import contextlib
 import dataclasses
 import os
 
+from bert_tf.cli import conditions, paths, roles
+from bert_tf.cli.task_resolution import check_run_vocabulary, is_length_known, resolve_task_metadata
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
@@ -19,11 +21,9 @@ from bert_tf.model_folder import read_config as read_config_file
 from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
 from bert_tf.model_folder.model_files import to_vocab_txt
 from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
-from bert_tf.settings import conditions, paths, roles
-from bert_tf.settings.task_resolution import check_run_vocabulary, is_length_known, resolve_task_metadata
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
-# Source of a setting next to a checkpoint: `source` of bert_tf.settings.base.setting.
+# Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
 CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
 VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
