@@ -12,15 +12,13 @@ import os
 
 from bert_tf.cli import paths, places
 from bert_tf.cli.settings import format_condition, is_met
-from bert_tf.cli.task_resolution import check_run_vocabulary, is_length_known, resolve_task_metadata
+from bert_tf.cli.task_resolution import is_length_known, resolve_task_metadata
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.model_folder import check_vocabulary
 from bert_tf.model_folder import read_config as read_config_file
-from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
-from bert_tf.model_folder.model_files import to_vocab_txt
-from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
+from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, check_run_vocabulary, to_vocab_txt
 from bert_tf.run_state import has_run
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
@@ -29,9 +27,7 @@ CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
 VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
 RUN = "output_dir"  # the setting of a run to resume or use; other places contain checkpoints
-# Names of the files that can contain a setting, for error messages.
-FILE_NAMES = {CONFIG: f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}",
-              VOCABULARY: f"{VOCABULARY_NAME} or {TOKENIZER_NAME}"}
+FILE_NAMES = {CONFIG: CONFIG_NAMES, VOCABULARY: VOCABULARY_NAMES}  # for error messages
 
 
 def find_checkpoints(settings):
@@ -87,7 +83,10 @@ def resolve(settings, explicit, model_files, announce):
     metadata = None
     if settings.serves and model_files.places:
         metadata = resolve_task_metadata(settings, explicit, model_files)
-        check_run_vocabulary(explicit, model_files)
+        if explicit.get("vocab_file"):
+            paths.check_file("vocab_file", explicit["vocab_file"])
+            check_run_vocabulary(*next(iter(model_files.places.items())), explicit["vocab_file"],
+                                 model_files.vocab_file)
         settings = settings.replace_values({
             name: value for name, value in metadata.to_dict().items() if name not in (*sources, "labels")})
     values = resolve_values(sources, explicit, model_files, announce)

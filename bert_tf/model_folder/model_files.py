@@ -13,9 +13,11 @@ import os
 import shutil
 import tempfile
 
+from bert_tf.errors import InputError
 from bert_tf.files import exists, new_file, read_bytes
 from bert_tf.model_folder import task_metadata
-from bert_tf.model_folder.configs import find_config
+from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME, find_config
+from bert_tf.model_folder.places import find_file
 from bert_tf.model_folder.tokenizers import (
     TOKENIZER_CONFIG_NAME,
     TOKENIZER_NAME,
@@ -26,7 +28,13 @@ from bert_tf.model_folder.tokenizers import (
     read_tokenizer_json_vocabulary,
 )
 from bert_tf.model_folder.weights import check_loadable
+from bert_tf.run_state import RUN_FILE
+from bert_tf.tasks.metadata import TASK_FILE
 from bert_tf.tokenization.vocabulary import read_vocabulary
+
+# Names of the files that can contain a setting, for error messages.
+CONFIG_NAMES = f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}"
+VOCABULARY_NAMES = f"{VOCABULARY_NAME} or {TOKENIZER_NAME}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +91,20 @@ class ModelFiles:
     def _find_each(self, find_one):
         found = {name: find_one(path) for name, path in self.places.items()}
         return {name: each for name, each in found.items() if each is not None}
+
+
+def check_run_vocabulary(argument, path, vocab_file, existing):
+    """Raises InputError if an explicit vocabulary differs from that of the run to which a checkpoint belongs.
+
+    Args:
+      argument, path: Argument with the path of the checkpoint, and this path.
+      vocab_file: Path of the explicit vocabulary.
+      existing: Path of the vocabulary next to the checkpoint, or None.
+    """
+    if existing and find_file(path, TASK_FILE, RUN_FILE) and (
+            read_bytes(to_vocab_txt(existing)) != read_bytes(to_vocab_txt(vocab_file))):
+        raise InputError(f"differs from the vocabulary that `{argument}`={path} was trained with, {existing}",
+                         "vocab_file", vocab_file)
 
 
 def save_tokenizer(folder, tokenizer, **settings):
