@@ -77,15 +77,15 @@ def resolve(settings, explicit, model_files, announce):
                 raise InputError(f"has no effect with {format_condition(condition)}; omit it", name, explicit[name])
     sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
     places.check_required(settings, without={*sources, *ignored})
-    for name in {*model_files.places} - {RUN}:
+    for name in {*model_files.checkpoints} - {RUN}:
         with paths.convert_remote_errors(name):  # the first access to it
             model_files.check_loadable()
     metadata = None
-    if settings.serves and model_files.places:
+    if settings.serves and model_files.checkpoints:
         metadata = resolve_task_metadata(settings, explicit, model_files)
         if explicit.get("vocab_file"):
             paths.check_file("vocab_file", explicit["vocab_file"])
-            check_run_vocabulary(*next(iter(model_files.places.items())), explicit["vocab_file"],
+            check_run_vocabulary(*next(iter(model_files.checkpoints.items())), explicit["vocab_file"],
                                  model_files.vocab_file)
         settings = settings.replace_values({
             name: value for name, value in metadata.to_dict().items() if name not in (*sources, "labels")})
@@ -187,7 +187,7 @@ class _Resolution:
     def __init__(self, sources, explicit, model_files, announce):
         self._explicit = {name: value for name, value in explicit.items() if value is not None}
         self._model_files, self._announce = model_files, announce
-        self._checkpoint = next((name for name in model_files.places if name != RUN), None)
+        self._checkpoint = next((name for name in model_files.checkpoints if name != RUN), None)
         self._config, self._vocabulary = (
             next((name for name, by in sources.items() if by == wanted), None) for wanted in (CONFIG, VOCABULARY))
         self._casing = [name for name, by in sources.items() if by == CASING]
@@ -198,8 +198,8 @@ class _Resolution:
         if self._vocabulary:
             values |= self._vocab_file(values) | self._casing_values()
         for name, by in ((self._config, CONFIG), (self._vocabulary, VOCABULARY)):
-            if name and name not in values and name not in self._explicit and self._model_files.places:
-                place, path = next(iter(self._model_files.places.items()))
+            if name and name not in values and name not in self._explicit and self._model_files.checkpoints:
+                place, path = next(iter(self._model_files.checkpoints.items()))
                 raise InputError(f"is required: there is no {FILE_NAMES[by]} next to `{place}`={path}", name)
         return values
 

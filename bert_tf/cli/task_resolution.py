@@ -18,7 +18,7 @@ def resolve_task_metadata(settings, explicit, model_files):
     Raises:
       InputError: If the task is unknown, or if a setting contradicts task.json.
     """
-    place, path = next(iter(model_files.places.items()))
+    place, path = next(iter(model_files.checkpoints.items()))
     with paths.convert_remote_errors(place):
         stored = model_files.task_metadata.get(place)
     values, labels = settings.values(), settings.labels

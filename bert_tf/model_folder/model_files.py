@@ -17,7 +17,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import exists, new_file, read_bytes
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME, find_config
-from bert_tf.model_folder.places import find_file
+from bert_tf.model_folder.directories import find_file
 from bert_tf.model_folder.tokenizers import (
     TOKENIZER_CONFIG_NAME,
     TOKENIZER_NAME,
@@ -42,14 +42,14 @@ class ModelFiles:
     """Files next to checkpoints; reading an attribute raises InputError if a file is corrupted.
 
     Attributes:
-      places: Dict of argument -> checkpoint: directory, prefix, or file. The first takes precedence.
+      checkpoints: Dict of argument -> checkpoint: directory, prefix, or file. The first takes precedence.
     """
 
-    places: dict
+    checkpoints: dict
 
     def check_loadable(self):
         """Raises InputError if a checkpoint of Hugging Face contains an unsupported model, or is a pickle."""
-        for path in self.places.values():
+        for path in self.checkpoints.values():
             check_loadable(path)
 
     @functools.cached_property
@@ -85,12 +85,12 @@ class ModelFiles:
     @property
     def casing(self):
         """(argument, TokenizerFiles) of the first checkpoint with a known casing, or (None, TokenizerFiles())."""
-        return next(((name, each) for name, each in self.tokenizers.items() if each.casing_from),
+        return next(((name, files) for name, files in self.tokenizers.items() if files.casing_from),
                     (None, TokenizerFiles()))
 
     def _find_each(self, find_one):
-        found = {name: find_one(path) for name, path in self.places.items()}
-        return {name: each for name, each in found.items() if each is not None}
+        found = {name: find_one(path) for name, path in self.checkpoints.items()}
+        return {name: result for name, result in found.items() if result is not None}
 
 
 def check_run_vocabulary(argument, path, vocab_file, existing):

@@ -8,7 +8,7 @@ import os
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json, read_json_object, read_text
 from bert_tf.huggingface_config import CONFIG_NAME
-from bert_tf.model_folder.places import find_file
+from bert_tf.model_folder.directories import find_file
 from bert_tf.run_state import RUN_FILE
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.base import check_unique
