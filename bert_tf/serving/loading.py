@@ -8,6 +8,7 @@ from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder import (
+    TokenizerFiles,
     check_loadable,
     check_vocabulary,
     find_config,
@@ -43,7 +44,13 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     if not (files.exists(path) or files.exists(f"{path}.index")):
         raise InputError("does not exist", "path", path)
     check_loadable(path)
-    stored, tokenizer = task_metadata.read(path), find_tokenizer(path)
+    stored = task_metadata.read(path)
+    try:
+        tokenizer = find_tokenizer(path)
+    except InputError:
+        if vocab_file is None or options.get("do_lower_case") is None:
+            raise
+        tokenizer = TokenizerFiles()
     config, config_file = _read_config(path, bert_config_file)
     vocab_file = _find_vocabulary(path, vocab_file, tokenizer.vocab_file, config_file)
     from bert_tf.serving.checkpoint import detect_kind, open_checkpoint  # TensorFlow takes seconds.

@@ -217,6 +217,16 @@ def test_labels_from_a_file(load, get_path, tmp_path):
     assert model.predict(**PAIR) == load("classifier").predict(**PAIR)
 
 
+def test_an_explicit_tokenizer(get_path, tmp_path):
+    """The files of an unsupported tokenizer are then not an error."""
+    shutil.copytree(get_path("masked_lm"), tmp_path / "bare")
+    (tmp_path / "bare" / "tokenizer_config.json").write_text('{"tokenizer_class": "T5Tokenizer"}')
+    options = {"vocab_file": tmp_path / "bare" / "vocab.txt", "max_seq_length": MAX_SEQ_LENGTH}
+    with pytest.raises(InputError, match="tokenizer_class is 'T5Tokenizer'"):
+        bert_tf.load(tmp_path / "bare", **options)
+    assert bert_tf.load(tmp_path / "bare", do_lower_case=False, **options).metadata.do_lower_case is False
+
+
 def test_an_explicit_config(get_path, tmp_path):
     shutil.copytree(get_path("masked_lm"), tmp_path / "bare")
     config = (tmp_path / "bare" / "bert_config.json").rename(tmp_path / "config.json")
