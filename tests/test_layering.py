@@ -52,7 +52,7 @@ ALLOWED = {
                        "bert_tf.litert", "bert_tf.checkpoints"),
     "bert_tf.served_models": ("bert_tf.errors", "bert_tf.models", "bert_tf.tokenization", "bert_tf.tasks"),
     "bert_tf.serving": ("bert_tf.errors", "bert_tf.files", "bert_tf.config", "bert_tf.fast", "bert_tf.tokenization",
-                        "bert_tf.tasks", "bert_tf.litert", "bert_tf.model_folder", "bert_tf.cli",
+                        "bert_tf.tasks", "bert_tf.litert", "bert_tf.model_folder",
                         "bert_tf.checkpoints", "bert_tf.served_models"),
     "bert_tf": ("bert_tf.serving",),
 
@@ -77,7 +77,8 @@ ALLOWED = {
     "data_prep (scripts)": ("bert_tf.*", "data_prep.*"),
 
     "run": (),
-    "run.settings": (*ROOT_MODULES, "bert_tf.cli", "bert_tf.tokenization", "bert_tf.model_folder"),
+    "run.settings": (*ROOT_MODULES, "bert_tf.cli", "bert_tf.tokenization", "bert_tf.tasks", "bert_tf.model_folder",
+                     "bert_tf.serving"),
     "run.evaluation": (*ROOT_MODULES, "data_prep.tasks", "data_prep.tasks.squad"),
     "run.training": ("bert_tf.*", "run.settings", "run.evaluation"),
     "run.arrays": ("bert_tf.*", "run.training"),
@@ -117,6 +118,7 @@ LATE_IMPORTS = {
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
     "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # TensorFlow.
+    "run.inference.opening": {"bert_tf.serving.checkpoint"},
 }
 
 
@@ -202,6 +204,13 @@ def test_imports_are_in_the_table(top):
     known = get_modules()
     assert [line for name, path in known.items() if name.split(".")[0] == top
             for line in find_violations(name, path, parse(path), known)] == []
+
+
+def test_the_library_does_not_import_command_lines():
+    known = get_modules()
+    assert {name for name, path in known.items() if name.split(".")[:2] != ["bert_tf", "cli"] and any(
+        target.startswith("bert_tf.cli") for target in find_imports(parse(path), known))
+        and name.split(".")[0] == "bert_tf"} == set()
 
 
 def test_no_import_cycles():

@@ -9,7 +9,6 @@ from bert_tf.cli import roles
 from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
 from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
-from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization.vocabulary import check_casing
 
@@ -50,27 +49,7 @@ class TokenizerSettings(Settings):
 
     def read_tokenizer(self, init_checkpoint, config):
         """Creates the BertTokenizer; raises InputError if the checkpoint's name or the config contradicts it."""
+        check_casing(self.do_lower_case, init_checkpoint)
+        from bert_tf.tokenization import read_tokenizer  # TensorFlow Text takes seconds to import: checks come first
+
         return read_tokenizer(self.vocab_file, self.do_lower_case, init_checkpoint, config, self.strip_accents)
-
-
-def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None):
-    """Creates the BertTokenizer of a vocabulary.
-
-    Args:
-      vocab_file: Path of an existing file.
-      do_lower_case: bool. Casing.
-      init_checkpoint: Checkpoint whose name can imply the casing, or None.
-      config: BertConfig, whose vocab_size limits the vocabulary.
-      strip_accents: See BertTokenizer.
-
-    Raises:
-      InputError: If the vocabulary cannot be read, or if the checkpoint or the config contradict it.
-    """
-    check_casing(do_lower_case, init_checkpoint)
-    from bert_tf.tokenization import BertTokenizer  # TensorFlow Text takes seconds to import: checks come first
-
-    tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case, strip_accents=strip_accents)
-    if tokenizer.vocab_size > config.vocab_size:
-        raise InputError(f"`vocab_file`={vocab_file}: has {tokenizer.vocab_size} entries, but the model has only "
-                         f"{config.vocab_size} (vocab_size of the BERT config); set the vocabulary of this model")
-    return tokenizer

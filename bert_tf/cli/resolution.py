@@ -11,16 +11,14 @@ import dataclasses
 import os
 
 from bert_tf.cli import conditions, paths, roles
-from bert_tf.cli.task_resolution import check_run_vocabulary, is_length_known, resolve_task_metadata
+from bert_tf.cli.task_resolution import is_length_known, resolve_task_metadata
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import check_vocabulary
 from bert_tf.model_folder import read_config as read_config_file
-from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
-from bert_tf.model_folder.model_files import to_vocab_txt
-from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
+from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, check_run_vocabulary, to_vocab_txt
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
@@ -78,13 +76,16 @@ def resolve(settings, explicit, model_files, announce):
                 raise InputError(f"has no effect with {conditions.to_text([term])}; omit it", name, explicit[name])
     sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
     roles.check_required(settings, without={*sources, *ignored})
-    for name in {*model_files.places} - {RUN}:
+    for name in {*model_files.checkpoints} - {RUN}:
         with paths.convert_remote_errors(name):  # the first access to it
             model_files.check_loadable()
     metadata = None
-    if settings.serves and model_files.places:
+    if settings.serves and model_files.checkpoints:
         metadata = resolve_task_metadata(settings, explicit, model_files)
-        check_run_vocabulary(explicit, model_files)
+        if explicit.get("vocab_file"):
+            paths.check_file("vocab_file", explicit["vocab_file"])
+            check_run_vocabulary(*next(iter(model_files.checkpoints.items())), explicit["vocab_file"],
+                                 model_files.vocab_file)
         settings = settings.replace_values({
             name: value for name, value in metadata.to_dict().items() if name not in (*sources, "labels")})
     values = resolve_values(sources, explicit, model_files, announce)
@@ -178,7 +179,7 @@ def resolve_values(sources, explicit, model_files, announce):
       InputError: See `resolve`.
     """
     names = {source: name for name, source in sources.items()}
-    checkpoint = next((name for name in model_files.places if name != RUN), None)
+    checkpoint = next((name for name in model_files.checkpoints if name != RUN), None)
     values = {}
     for source, (attribute, file_names, describe_difference) in _FILES.items():
         name = names.get(source)
@@ -194,8 +195,8 @@ def resolve_values(sources, explicit, model_files, announce):
             path = values[name] = to_vocab_txt(existing)
             if source == VOCABULARY and names.get(CONFIG) in values and not explicit.get(names[CONFIG]):
                 check_vocabulary(values[names[CONFIG]], path, existing)
-        elif explicit.get(name) is None and model_files.places:
-            argument, path = next(iter(model_files.places.items()))
+        elif explicit.get(name) is None and model_files.checkpoints:
+            argument, path = next(iter(model_files.checkpoints.items()))
             raise InputError(f"is required: there is no {file_names} next to `{argument}`={path}", name)
     if VOCABULARY in names and CASING in names:
         explicit_names = {name for name, value in explicit.items() if value is not None}
@@ -251,5 +252,5 @@ def _describe_vocabulary_difference(path, existing):
 
 # Source -> attribute of ModelFiles, names of the files for error messages, and function that compares two files.
 _FILES = {
-    CONFIG: ("configs", f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}", _describe_config_difference),
-    VOCABULARY: ("vocabularies", f"{VOCABULARY_NAME} or {TOKENIZER_NAME}", _describe_vocabulary_difference)}
+    CONFIG: ("configs", CONFIG_NAMES, _describe_config_difference),
+    VOCABULARY: ("vocabularies", VOCABULARY_NAMES, _describe_vocabulary_difference)}

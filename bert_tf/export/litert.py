@@ -1,9 +1,10 @@
 """Converts a Servable to one LiteRT (TensorFlow Lite) file that takes raw text through `bert_tf.litert.LiteRTModel`.
 
 The file has one graph of fixed shape, a signature, per bucket of batch size and length: "rows_8x128" takes
-"input_ids", "input_mask", and "segment_ids", int32 [8, 128], and returns the outputs of Servable.numbers. The head of a
-masked LM is separate, since texts can have any number of masks: "masks_8" takes "vectors" float32 [8, H] and returns
-"piece_ids" int32 [8, k] and "probabilities" float32 [8, k]. All graphs are converted together and share their weights.
+"input_ids", "input_mask", and "segment_ids", int32 [8, 128], and returns the result of Servable.compute_outputs. The
+head of a masked LM is separate, since texts can have any number of masks: "masks_8" takes "vectors" float32 [8, H] and
+returns "piece_ids" int32 [8, k] and "probabilities" float32 [8, k]. All graphs are converted together and share their
+weights.
 Other data for the predictions is in a zip archive at the end of the file (`bert_tf.litert.metadata`).
 
 The conversion requires only TensorFlow; running the file requires ai-edge-litert, but not TensorFlow.
@@ -79,7 +80,7 @@ def _functions(servable, lengths, batch_sizes):
     for length in lengths:
         for batch_size in batch_sizes:
             functions[f"{ROWS}{batch_size}x{length}"] = _concrete(
-                lambda **features: servable.numbers(features),
+                lambda **features: servable.compute_outputs(features),
                 dict.fromkeys(FEATURES, tf.TensorSpec([batch_size, length], tf.int32)))
     if hasattr(servable, "best_pieces"):
         for size in HEAD_SIZES:
@@ -107,7 +108,7 @@ def largest_differences(servable, path):
     """
     features = {name: tf.reshape(value, [-1, servable.max_seq_length])
                 for name, value in servable.example_features().items()}
-    expected = {name: value.numpy() for name, value in servable.numbers(features).items()}
+    expected = {name: value.numpy() for name, value in servable.compute_outputs(features).items()}
     rows = to_rows({name: value.numpy() for name, value in features.items()})
     differences = dict.fromkeys(expected, 0.0)
     for place, answer in enumerate(Buckets(path).run(rows)):

@@ -63,8 +63,8 @@ class Buckets:
         for size, length, start, end in plan([len(rows[number].ids) for number in by_length], self._batch_sizes):
             taken = by_length[start:end]
             outputs = self._call(f"{ROWS}{size}x{length}", _pad_rows([rows[number] for number in taken], size, length))
-            for place, number in enumerate(taken):
-                results[number] = {name: value[place] for name, value in outputs.items()}
+            for index, number in enumerate(taken):
+                results[number] = {name: value[index] for name, value in outputs.items()}
         return results
 
     def output_width(self, name):
@@ -116,9 +116,9 @@ def plan(lengths, batch_sizes):
 def _pad_rows(rows, batch_size, length):
     """Pads rows to features int32 [batch_size, length]."""
     features = {name: np.zeros([batch_size, length], np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         count = len(row.ids)
-        features["input_ids"][place, :count] = row.ids
-        features["input_mask"][place, :count] = 1
-        features["segment_ids"][place, :count] = row.segments
+        features["input_ids"][index, :count] = row.ids
+        features["input_mask"][index, :count] = 1
+        features["segment_ids"][index, :count] = row.segments
     return features

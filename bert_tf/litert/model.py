@@ -54,7 +54,7 @@ class LiteRTModel:
         values = check_request(self.kind, self._ranks, texts)
         return KINDS[self.kind].answer(self.metadata, self._tokenizer, self._buckets, *values.values())
 
-    def numbers(self, features, rows_at_a_time=None, progress=None):
+    def compute_outputs(self, features, rows_at_a_time=None, progress=None):
         """Returns the outputs of the graphs for rows of IDs, before conversion to predictions, to evaluate a model.
 
         Args:
@@ -70,15 +70,15 @@ class LiteRTModel:
         results, step = {}, rows_at_a_time or len(rows)
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
-            for place, (row, output) in enumerate(zip(part, self._buckets.run(part), strict=True), start):
+            for index, (row, output) in enumerate(zip(part, self._buckets.run(part), strict=True), start):
                 for name, value in output.items():
                     shape = [width, *value.shape[1:]] if name in per_position else value.shape
                     result = results.setdefault(name, np.zeros([len(rows), *shape], np.float32))
                     count = len(row.ids)
                     if name in per_position:
-                        result[place, :count] = value[:count]
+                        result[index, :count] = value[:count]
                     else:
-                        result[place] = value
+                        result[index] = value
             if progress:
                 progress(len(part))
         return results

@@ -9,7 +9,7 @@
 """
 
 from bert_tf.model_folder.configs import check_vocabulary, find_config, read_config
-from bert_tf.model_folder.places import BEST_FOLDER, find_file, list_directories
+from bert_tf.model_folder.directories import BEST_FOLDER, find_file, list_directories
 from bert_tf.model_folder.tokenizers import TokenizerFiles, find_tokenizer, read_tokenizer_json_vocabulary
 from bert_tf.model_folder.weights import check_loadable, weights_in
 from bert_tf.tasks.metadata import TASK_FILE

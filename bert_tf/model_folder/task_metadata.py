@@ -6,15 +6,19 @@ For a fine-tuned model of Hugging Face, its config.json contains a part of it.
 import os
 
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, read_json, read_json_object
+from bert_tf.files import new_file, read_json, read_json_object, read_text
 from bert_tf.huggingface_config import CONFIG_NAME
 from bert_tf.latest_checkpoint import RUN_FILE
-from bert_tf.model_folder.places import find_file
-from bert_tf.tasks import KINDS
+from bert_tf.model_folder.directories import find_file
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.base import check_unique
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 
 PROBLEM_TYPES = (None, "regression", "single_label_classification", "multi_label_classification")
+DEFAULTS = {"max_seq_length": 128, "do_lower_case": True}  # The original's.
+CASING = ("do_lower_case", "strip_accents")
+SHARED_FIELDS = (*CASING, "max_seq_length")  # read from task.json if the model serves another task
+FIXED_FIELDS = ("labels", "pairs", "multi_label", *CASING)  # not changed by settings; lengths can change
 DEFAULT_LABELS = 2  # Number of labels in transformers if config.json does not contain it.
 
 
@@ -35,6 +39,59 @@ def read(checkpoint):
     """
     path = find_file(checkpoint, TASK_FILE)
     return read_file(path) if path else read_hugging_face_task(checkpoint)
+
+
+def resolve(stored, kind, requested, defaults, checkpoint):
+    """Returns the TaskMetadata with which a model is used.
+
+    Args:
+      stored: TaskMetadata of the model's directory, or None.
+      kind: Kind of task to use the model for.
+      requested: Dict of explicit values.
+      defaults: Dict of values that neither `stored` nor `requested` may contain.
+      checkpoint: Argument and path of the model, for error messages: "`init_checkpoint`=mrpc".
+
+    Raises:
+      InputError: If the kind or a value contradicts `stored`.
+    """
+    resolved = DEFAULTS | defaults
+    if stored:
+        source = f"{stored.source} of {checkpoint}"
+        if kind not in (stored.kind, *UNTRAINED_KINDS):
+            raise InputError(f"conflicts with {source} ({stored.kind})", "task", kind)
+        values = {name: value for name, value in stored.to_dict().items()
+                  if kind == stored.kind or name in SHARED_FIELDS}
+        if "do_lower_case" in values:
+            values.setdefault("strip_accents", values["do_lower_case"])
+        _check_not_changed(requested, values, stored, source)
+        resolved |= values
+    return TaskMetadata(**resolved | requested | {"kind": kind})
+
+
+def _check_not_changed(requested, values, stored, source):
+    """Raises InputError if a dict of requested values contradicts that of the TaskMetadata `stored`."""
+    for name in FIXED_FIELDS:
+        if name == "labels" and stored.has_generic_labels and len(requested.get(name, ())) == len(stored.labels):
+            continue  # they do not have names yet
+        if name in values and name in requested and requested[name] != values[name]:
+            if name == "labels":
+                raise InputError(f"`labels_file`: the labels {', '.join(requested[name])} conflict with {source} "
+                                 f"({', '.join(values[name])})")
+            raise InputError(f"conflicts with {source} ({values[name]})", name, requested[name])
+
+
+def read_labels(path):
+    """Reads `labels_file`, with a label name on each line; raises InputError if it is empty or invalid."""
+    labels = tuple(map(str.strip, read_text(path).splitlines()))
+    if not labels:
+        raise InputError("is empty; omit it for a model that predicts a number", "labels_file", path)
+    if "" in labels:
+        raise InputError(f"line {labels.index('') + 1} is empty; each line is a label", "labels_file", path)
+    try:
+        check_unique(labels)
+    except InputError as error:
+        raise InputError(str(error), "labels_file", path) from error
+    return labels
 
 
 def read_file(path):

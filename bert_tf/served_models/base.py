@@ -83,7 +83,7 @@ class Servable:
         """Returns the result of `answer`; within `signatures`, by calling the one graph that they share."""
         return self._answer_in_graph(features) if self._answer_in_graph else self.answer(features)
 
-    def numbers(self, features):
+    def compute_outputs(self, features):
         """Computes the float32 outputs [B, ...] that responses are based on, for features int32 [B, S] of single rows.
 
         LiteRT's graphs compute these, and `bert_tf.litert` converts them to responses.

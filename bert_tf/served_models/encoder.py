@@ -31,6 +31,6 @@ class ServedEncoder(Servable):
                 "input_mask": features["input_mask"],
                 "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"])}
 
-    def numbers(self, features):
+    def compute_outputs(self, features):
         encoded = self.model(features)
         return {name: encoded[name] for name in self._names}

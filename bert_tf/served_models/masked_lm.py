@@ -91,12 +91,12 @@ class ServedMaskedLM(Servable):
             answer["is_next"] = tf.nn.softmax(outputs["next_sentence_logits"])[:, 0]
         return answer
 
-    def numbers(self, features):
+    def compute_outputs(self, features):
         encoded = self.model.encoder(features)
-        numbers = {"sequence_output": encoded["sequence_output"]}
+        outputs = {"sequence_output": encoded["sequence_output"]}
         if self._gives_is_next:
-            numbers["next_sentence_logits"] = self.model.next_sentence(encoded["pooled_output"])
-        return numbers
+            outputs["next_sentence_logits"] = self.model.next_sentence(encoded["pooled_output"])
+        return outputs
 
     def best_pieces(self, vectors):
         """Converts states of masks float32 [N, H] to "piece_ids" int32 [N, k] and "probabilities" float32 [N, k]."""

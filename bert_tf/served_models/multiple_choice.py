@@ -54,7 +54,7 @@ class ServedMultipleChoice(Servable):
         probabilities = tf.nn.softmax(self.model(features)["logits"])
         return {"choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32), "probabilities": probabilities}
 
-    def numbers(self, features):
+    def compute_outputs(self, features):
         """Scores rows, each a text with one of its choices: int32 [B, S] -> "logits" float32 [B, 1]."""
         return self.model({name: value[:, tf.newaxis] for name, value in features.items()})
 

@@ -8,7 +8,7 @@
 Importing this package does not import TensorFlow, which a .tflite file does not require.
 """
 
-from bert_tf.serving.loading import load, open_model
+from bert_tf.serving.loading import load
 from bert_tf.serving.model import LoadedModel
 
-__all__ = ["LoadedModel", "load", "open_model"]
+__all__ = ["LoadedModel", "load"]

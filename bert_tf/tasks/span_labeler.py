@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.tasks import numbers
+from bert_tf.tasks import results
 from bert_tf.tasks.base import Kind
 from bert_tf.tasks.span_decoding import (
     N_BEST_SIZE,
@@ -90,8 +90,8 @@ class SpanLabeler(Kind):
         answers = [_answer(metadata, context, windows, rows[first : first + len(windows)],
                            outputs[first : first + len(windows)]) for context, windows, first, _ in requests]
         scores = np.full([len(answers), metadata.top_k], NO_SPAN, np.float32)
-        for place, answer in enumerate(answers):
-            scores[place, : len(answer["scores"])] = answer["scores"]
+        for index, answer in enumerate(answers):
+            scores[index, : len(answer["scores"])] = answer["scores"]
         return {"answer": encode_strings([answer["answer"] for answer in answers]),
                 **{name: np.array([answer[name] for answer in answers], kind) for name, kind in (
                     ("score", np.float32), ("start", np.int32), ("end", np.int32), ("null_score_diff", np.float32))},
@@ -103,18 +103,18 @@ class SpanLabeler(Kind):
 
         Each answer is {"text": "...", "score": 7.1}.
         """
-        number = numbers.to_json_number
-        return [{"answer": outputs["answer"][place].decode(), "start": int(outputs["start"][place]),
-                 "end": int(outputs["end"][place]), "score": number(outputs["score"][place]),
-                 "null_score_diff": number(outputs["null_score_diff"][place]),
+        number = results.to_json_number
+        return [{"answer": outputs["answer"][index].decode(), "start": int(outputs["start"][index]),
+                 "end": int(outputs["end"][index]), "score": number(outputs["score"][index]),
+                 "null_score_diff": number(outputs["null_score_diff"][index]),
                  "answers": [{"text": text.decode(), "score": number(score)} for text, score in zip(
-                     outputs["answers"][place], outputs["scores"][place], strict=True) if text]}
-                for place in range(len(outputs["answer"]))]
+                     outputs["answers"][index], outputs["scores"][index], strict=True) if text]}
+                for index in range(len(outputs["answer"]))]
 
     def is_right(self, row, expected):
         """See `Kind`; `expected` lists all correct answers, empty for none. Compares like SQuAD's evaluation."""
         answer = normalize(row["answer"])
-        return any(normalize(each) == answer for each in expected) or not (row["answer"] or expected)
+        return any(normalize(text) == answer for text in expected) or not (row["answer"] or expected)
 
     def to_logits(self, answer):
         return {name: answer[name] for name in self.per_position}
@@ -147,16 +147,16 @@ def _answer(metadata, context, windows, rows, outputs):
     spans = find_spans(scored, N_BEST_SIZE, metadata.max_answer_length)
     scores = spans.start_scores + spans.end_scores
     best = rank(scores, N_BEST_SIZE)
-    shifts = np.array([window.start - each.begin for window, each in zip(windows, scored, strict=True)])
+    shifts = np.array([window.start - row.begin for window, row in zip(windows, scored, strict=True)])
     scores, shifts = scores[best], shifts[spans.windows[best]]
     texts = list(map(context.span_text, spans.starts[best] + shifts, spans.ends[best] + shifts))
     score = scores[0] if texts else np.float32(NO_SPAN)
-    null_score_diff = min(each.start_scores[0] + each.end_scores[0] for each in scored) - score
+    null_score_diff = min(row.start_scores[0] + row.end_scores[0] for row in scored) - score
     answer, begin, end = texts[0] if texts else ("", 0, 0)
     if metadata.version_2_with_negative and null_score_diff > metadata.null_score_diff_threshold:
         answer, begin, end = "", 0, 0
     distinct = {}
-    for (text, *_), each in zip(texts, scores, strict=True):
-        distinct.setdefault(text, each)
+    for (text, *_), text_score in zip(texts, scores, strict=True):
+        distinct.setdefault(text, text_score)
     return {"answer": answer, "score": score, "start": begin, "end": end, "null_score_diff": null_score_diff,
             "answers": list(distinct)[: metadata.top_k], "scores": list(distinct.values())[: metadata.top_k]}

@@ -33,7 +33,7 @@ def run(settings):
     kind = settings.served_task.kind
     if kind not in TASKS:
         raise InputError("must be a fine-tuned model", "init_checkpoint", checkpoint)
-    servable = checkpoints.load(settings)
+    servable = checkpoints.load(**settings.checkpoint_to_serve)
     if servable.metadata.window_pooling:
         raise InputError(f"`init_checkpoint`={checkpoint}: splits long texts into windows, but exports are compared on "
                          "single windows; compare the predictions of run.predict instead")

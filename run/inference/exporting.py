@@ -21,7 +21,8 @@ def run(settings):
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
     strategies.warn_about_slow_precision(settings.compute, "CPU")
-    export_saved_model(checkpoint.load(settings, dtype=DTYPE_POLICIES[settings.compute]), settings, content)
+    servable = checkpoint.load(**settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.compute])
+    export_saved_model(servable, settings, content)
 
 
 def export_saved_model(servable, settings, litert_content=None):
@@ -57,7 +58,7 @@ def export_litert(settings):
 
 def convert(settings, weights):
     """Returns a Servable and the bytes of its LiteRT model. `weights`: Storage format of the weights."""
-    servable = checkpoint.load(settings, static_length=True)
+    servable = checkpoint.load(**settings.checkpoint_to_serve | {"static_length": True})
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)
 
 

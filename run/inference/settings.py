@@ -11,22 +11,22 @@ from bert_tf import files
 from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
-from bert_tf.cli.task_resolution import CASING
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import buckets
+from bert_tf.model_folder.task_metadata import CASING
 from bert_tf.serving import exports
-from bert_tf.serving.settings import (
+from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
+from bert_tf.tasks.masked_lm import MASK
+from run.inference.formats import request_files
+from run.settings import DeviceSettings
+from run.settings.served_models import (
     AnyModelSettings,
     CheckpointSettings,
     LoadSettings,
     QuestionSettings,
     ServingSettings,
 )
-from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
-from bert_tf.tasks.masked_lm import MASK
-from run.inference.formats import request_files
-from run.settings import DeviceSettings
 
 LITERT_WEIGHTS = ("float32", "float16", "int8")
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"),
@@ -190,7 +190,6 @@ class ExportSettings(CheckpointSettings):
 class PredictionSettings(LoadSettings):
     """A file of texts to predict."""
 
-    default_kind: ClassVar = None
     checkpoint_only: ClassVar = LoadSettings.checkpoint_only | {"top_k"}
 
     input_file: str | None = setting(None, "Input file; - for standard input. Required.",

@@ -81,13 +81,15 @@ class Observer:
 
     def __init__(self, settings, answers=True):
         checkpoint = settings.model.init_checkpoint
-        settings = checkpoints.detect_kind(settings)
+        kind = settings.served_task.kind
+        if not (settings.task or settings.model_files.task_metadata):
+            kind = checkpoints.detect_kind(checkpoint, settings.config)
         may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # Not in task.json.
         self.top_k = getattr(settings, "top_k", 5)
         metadata = dataclasses.replace(
-            settings.served_task, window_stride=None,  # A text is one sequence.
+            settings.served_task, kind=kind, window_stride=None,  # A text is one sequence.
             version_2_with_negative=may_be_none, top_k=self.top_k)
-        self.servable = checkpoints.load(settings.replace_values({"served_task": metadata}), remove_padding=False)
+        self.servable = checkpoints.load(**settings.checkpoint_to_serve | {"metadata": metadata}, remove_padding=False)
         self.metadata, self.kind = self.servable.metadata, self.servable.kind
         if not answers and self.kind != MaskedLM.name:
             self.kind = Encoder.name

@@ -7,11 +7,11 @@ from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.serving.settings import KIND_NAMES, ServingSettings
 from bert_tf.tasks import Encoder
 from data_prep.tasks import treebank
 from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.settings import DeviceSettings
+from run.settings.served_models import KIND_NAMES, ServingSettings
 
 FORMATS = ("html", "npz", "json")
 PROBE_OUTPUTS = r"probes\.(txt|tsv|json|png)"

@@ -20,7 +20,8 @@ TEXT = "The debugger stops at the first line.\nIt goes on.\n\nEach module has a 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *".,?!|-", *string.digits, *string.ascii_lowercase,
           *(f"##{letter}" for letter in string.ascii_lowercase + string.digits), "the", "debugger", "stops", "line"]
 TASKS = {
-    "tuned": (TaskMetadata("classifier", 16, True, ("0", "1")), lambda config: models.BertClassifier(config, 2)),
+    "tuned": (TaskMetadata("classifier", 16, True, ("0", "1"), pairs=False),
+              lambda config: models.BertClassifier(config, 2)),
     "tagger": (TaskMetadata("token_classifier", 16, True, ("B-PER", "I-PER", "O")),
                lambda config: models.BertTokenClassifier(config, 3)),
     "span": (TaskMetadata("span_labeler", 24, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),

@@ -21,8 +21,8 @@ from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving import checkpoint
 from bert_tf.serving.exports import is_export
-from bert_tf.serving.settings import resolve_checkpoint
 from bert_tf.tasks.metadata import TaskMetadata
+from run.settings.served_models import resolve_checkpoint
 from tests import scripts
 from tests.gradients import compute_gradients
 
@@ -76,7 +76,8 @@ def expected(reference):
     ("electra_swag", "multiple_choice", ()),
 ])
 def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels):
-    servable = checkpoint.load(resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4))
+    settings = resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4)
+    servable = checkpoint.load(**settings.checkpoint_to_serve)
     metadata = servable.metadata
     assert (metadata.kind, metadata.labels, metadata.multi_label) == (kind, labels, name == "several")
     features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
@@ -200,7 +201,8 @@ def test_encoders_without_a_pooler(name, tmp_path):
     embeddings = model.encode(TEXTS)
     encoder = models.BertEncoder(huggingface.read_config(name))
     load_pretrained(encoder, name)
-    features = checkpoint.load(resolve_checkpoint(name, task="encoder", **LENGTH)).encode(tf.constant(TEXTS))[0]
+    servable = checkpoint.load(**resolve_checkpoint(name, task="encoder", **LENGTH).checkpoint_to_serve)
+    features = servable.encode(tf.constant(TEXTS))[0]
     mask = tf.cast(features["input_mask"], tf.float32)[..., tf.newaxis]
     wanted = tf.reduce_sum(encoder(features)["sequence_output"] * mask, axis=1) / tf.reduce_sum(mask, axis=1)
     np.testing.assert_allclose(embeddings, wanted, rtol=0, atol=1e-5)

@@ -8,10 +8,10 @@ import pytest
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.serving import open_model
 from bert_tf.tasks.metadata import TaskMetadata
 from run.inference import predicting
 from run.inference.formats import prediction_files, request_files
+from run.inference.opening import open_model
 from run.inference.settings import PredictionSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved

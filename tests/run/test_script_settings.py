@@ -6,7 +6,6 @@ from bert_tf import models
 from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
-from bert_tf.serving.settings import LabelSettings
 from data_prep.tasks import classifier, multiple_choice, span_labeler
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
 from run.inference.settings import (
@@ -18,6 +17,7 @@ from run.inference.settings import (
     NearestSettings,
 )
 from run.pretraining.settings import PretrainingSettings
+from run.settings.served_models import LabelSettings
 from run.techniques.base import Build
 from run.techniques.int8 import Int8
 from tests import remote_folders, scripts, toy_runs

@@ -8,9 +8,9 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.serving import exports
-from bert_tf.serving.settings import CheckpointSettings, resolve_checkpoint
 from bert_tf.tasks.metadata import TaskMetadata
 from run.finetuning.job import check_metadata
+from run.settings.served_models import CheckpointSettings, resolve_checkpoint
 
 REVIEWS = TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True)
 

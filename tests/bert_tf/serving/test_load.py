@@ -17,10 +17,10 @@ from bert_tf.checkpoints import convert
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.serving import exports
-from bert_tf.serving.settings import LoadSettings
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.vocabulary import describe_lines
+from run.settings.served_models import LoadSettings
 from tests import scripts
 from tests.encoders import make_encoder
 from tests.toy_servables import (
@@ -217,6 +217,16 @@ def test_labels_from_a_file(load, get_path, tmp_path):
     assert model.predict(**PAIR) == load("classifier").predict(**PAIR)
 
 
+def test_an_explicit_tokenizer(get_path, tmp_path):
+    """The files of an unsupported tokenizer are then not an error."""
+    shutil.copytree(get_path("masked_lm"), tmp_path / "bare")
+    (tmp_path / "bare" / "tokenizer_config.json").write_text('{"tokenizer_class": "T5Tokenizer"}')
+    options = {"vocab_file": tmp_path / "bare" / "vocab.txt", "max_seq_length": MAX_SEQ_LENGTH}
+    with pytest.raises(InputError, match="tokenizer_class is 'T5Tokenizer'"):
+        bert_tf.load(tmp_path / "bare", **options)
+    assert bert_tf.load(tmp_path / "bare", do_lower_case=False, **options).metadata.do_lower_case is False
+
+
 def test_an_explicit_config(get_path, tmp_path):
     shutil.copytree(get_path("masked_lm"), tmp_path / "bare")
     config = (tmp_path / "bare" / "bert_config.json").rename(tmp_path / "config.json")
@@ -226,20 +236,17 @@ def test_an_explicit_config(get_path, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "kind", "options", "message"), [
-    ("nowhere", "checkpoint", {}, "`model`=.*nowhere: does not exist"),
-    ("nowhere", "LiteRT", {}, "`model`=.*nowhere.tflite: does not exist"),
-    ("tagger", "checkpoint", {"bert_config_file": {}}, "`bert_config_file`={}: must be of type str"),
-    ("tagger", "checkpoint", {"bert_config_file": 0}, "`bert_config_file`=0: must be of type str"),
-    ("tagger", "checkpoint", {"bert_config_file": ""}, "`bert_config_file`=: must not be empty; omit it"),
-    ("tagger", "LiteRT", {"labels_file": False}, "`labels_file`=False: must be of type str"),
-    ("tagger", "checkpoint", {"strip_accents": "no"}, "`strip_accents`=no: must be of type bool"),
-    ("tagger", "checkpoint", {"kind": "tagger"}, "`kind`=tagger: must be one of encoder, masked_lm, classifier"),
-    ("tagger", "checkpoint", {"max_seq_length": "64"}, "`max_seq_length`=64: must be of type int"),
-    ("tagger", "checkpoint", {"max_seq_length": True}, "`max_seq_length`=True: must be of type int"),
-    ("tagger", "checkpoint", {"do_lower_case": "no"}, "`do_lower_case`=no: must be of type bool"),
+    ("nowhere", "checkpoint", {}, "`path`=.*nowhere: does not exist"),
+    ("nowhere", "LiteRT", {}, "`path`=.*nowhere.tflite: does not exist"),
+    ("encoder", "checkpoint", {"strip_accents": "no"}, "strip_accents is 'no': must be true or false or null"),
+    ("tagger", "checkpoint", {"kind": "tagger"}, "`kind`=tagger: must be one of classifier, token_classifier"),
+    ("tagger", "checkpoint", {"max_seq_length": "64"}, "max_seq_length is '64': must be an integer or null"),
+    ("tagger", "checkpoint", {"max_seq_length": True}, "max_seq_length is True: must be an integer or null"),
+    ("tagger", "checkpoint", {"do_lower_case": "no"},
+     "`do_lower_case`=no: conflicts with task.json of `path`=.*tagger .True."),
     ("tagger", "checkpoint", {"kind": "span_labeler"}, "`kind`=span_labeler: conflicts with task.json"),
-    ("tagger", "LiteRT", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `model`=.*tagger.tflite, who"),
-    ("tagger", "SavedModel", {"pairs": True}, "`pairs`=True: has no effect with `model`=.*tagger, whose sett"),
+    ("tagger", "LiteRT", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `path`=.*tagger.tflite, who"),
+    ("tagger", "SavedModel", {"pairs": True}, "`pairs`=True: has no effect with `path`=.*tagger, whose sett"),
     ("encoder", "checkpoint", {"top_k": 3}, "`top_k`=3: has no effect on models of kind encoder; omit it"),
     ("masked_lm", "checkpoint", {"doc_stride": 9}, "`doc_stride`=9: has no effect on models of kind masked_lm"),
     ("masked_lm", "LiteRT", {"top_k": 9}, "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm.tflite"),
@@ -252,7 +259,7 @@ def test_invalid_options(get_path, name, kind, options, message):
 
 def test_a_saved_model_of_another_project(tmp_path):
     tf.saved_model.save(tf.Module(), str(tmp_path / "digits" / "1"))
-    with pytest.raises(InputError, match=r"^`model`=.*/digits: was not exported by export_saved_model: its SavedModel "
+    with pytest.raises(InputError, match=r"^`path`=.*/digits: was not exported by export_saved_model: its SavedModel "
                                          r"has no assets/task\.json, which describes the task$"):
         bert_tf.load(tmp_path / "digits")
 
@@ -277,7 +284,7 @@ def test_unknown_options(get_path, options):
         bert_tf.load(get_path("tagger"), **options)
 
 
-def test_the_signature_has_the_options_of_the_settings():
+def test_the_options_have_the_names_of_flags():
     options = inspect.signature(bert_tf.load).parameters
     assert {*options} == {"path", "kind", *LoadSettings(model="x").values()} - {"model", "task"}
     assert all(f"  {name}: " in inspect.getdoc(bert_tf.load) for name in options)

@@ -4,10 +4,10 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.served_models import SERVED_MODELS
-from bert_tf.serving import settings as serving_settings
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from data_prep.tasks import DATA
 from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.settings import served_models as serving_settings
 from run.tasks import TASKS
 
 

@@ -10,11 +10,11 @@ from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.serving.settings import resolve_checkpoint
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll
 from run.arrays import batches
 from run.finetuning import frozen_model
+from run.settings.served_models import resolve_checkpoint
 from run.training import run_state
 from tests import scripts, state_files, toy_runs
 

@@ -11,11 +11,10 @@ from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.files import read_text
+from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.serving.exports import is_export
-from bert_tf.tasks import KINDS, UNTRAINED_KINDS, Encoder
-from bert_tf.tasks.base import check_unique
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.metadata import TaskMetadata
 
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
@@ -38,6 +37,14 @@ class ServingSettings(Settings):
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     served_task: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+
+    @property
+    def checkpoint_to_serve(self):
+        """Arguments of `bert_tf.serving.checkpoint.load`, a dict, once resolved."""
+        argument, path = next(iter(self.model_files.checkpoints.items()))
+        values = self.values()
+        return {"path": path, "metadata": self.served_task, "config": self.config, "vocab_file": values["vocab_file"],
+                "static_length": values.get("static_length", False), "argument": argument}
 
     def check_kind(self):
         """Raises InputError for a setting that has no effect on the kind of a checkpoint."""
@@ -79,17 +86,7 @@ class LabelSettings(Settings):
         if not self.labels_file:
             return ()
         paths.check_file("labels_file", self.labels_file)
-        labels = tuple(map(str.strip, read_text(self.labels_file).splitlines()))
-        if not labels:
-            raise InputError("is empty; omit it for a model that predicts a number", "labels_file", self.labels_file)
-        if "" in labels:
-            raise InputError(f"line {labels.index('') + 1} is empty; each line is a label", "labels_file",
-                             self.labels_file)
-        try:
-            check_unique(labels)
-        except InputError as error:
-            raise InputError(str(error), "labels_file", self.labels_file) from error
-        return labels
+        return task_metadata.read_labels(self.labels_file)
 
 
 # Settings that are fixed in an export.
@@ -136,8 +133,6 @@ class AnyModelSettings(ServingSettings):
 @dataclasses.dataclass(frozen=True)
 class LoadSettings(AnyModelSettings):
     """A checkpoint or an export, and the options for its predictions."""
-
-    default_kind: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.detect_kind
 
     model: str | None = setting(
         None, "Model to use: a .tflite file or a directory from export_saved_model, the directory of a fine-tuning "
