@@ -22,7 +22,8 @@ from bert_tf.cli import flags, paths, script
 from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import setting
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.tasks import graphs
+from bert_tf.served_models import ServedEncoder
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from run.settings import DTYPE_POLICIES
 from run.training import strategies, utilization
@@ -103,8 +104,8 @@ def load_export(config, settings, compute):
     """Returns the signature "ids" of an encoder exported to compute in a dtype and loaded again."""
     def create(directory):
         encoder = FastEncoder(config, Fast("unpadded"), dtype=DTYPE_POLICIES[compute])
-        export.save(graphs.ServedEncoder(encoder, BertTokenizer(settings.vocab_file),
-                                         max_seq_length=config.max_position_embeddings), directory, weights=compute)
+        metadata = TaskMetadata("encoder", config.max_position_embeddings, True)
+        export.save(ServedEncoder(encoder, BertTokenizer(settings.vocab_file), metadata), directory, weights=compute)
 
     key = [config.to_json(), model_cache.fingerprint_file(settings.vocab_file)]
     directory = model_cache.find_or_create(settings.models_dir, f"encoder_{compute}", key, create)

@@ -29,10 +29,11 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.litert import LiteRTModel, signatures
-from bert_tf.litert.buckets import Buckets
+from bert_tf.litert import LiteRTModel
+from bert_tf.litert.buckets import LENGTHS, Buckets
 from bert_tf.litert.compiled_graphs import CompiledGraphs
-from bert_tf.tasks import graphs
+from bert_tf.served_models import ServedClassifier
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.rows import Row
 
@@ -93,14 +94,14 @@ def make_servable(config, settings, max_seq_length, **options):
     """Creates a servable classifier with random weights."""
     encoder = FastEncoder(config, Fast("litert" if options else "unpadded", last_where_read=True))
     model = models.BertClassifier(encoder, serving.NUM_LABELS)
-    return graphs.ServedClassifier(model, BertTokenizer(settings.vocab_file), ["no", "yes"],
-                                   max_seq_length=max_seq_length, **options)
+    return ServedClassifier(model, BertTokenizer(settings.vocab_file),
+                            TaskMetadata("classifier", max_seq_length, True, ("no", "yes")), **options)
 
 
 def find_litert(config, settings):
     """Returns the path of the LiteRT model, with a graph for each measured shape; creates it if it does not exist."""
     longest = max(*settings.lengths, settings.max_seq_length)
-    lengths = sorted({*settings.lengths, *filter(settings.max_seq_length.__ge__, signatures.LENGTHS)})
+    lengths = sorted({*settings.lengths, *filter(settings.max_seq_length.__ge__, LENGTHS)})
     sizes = sorted({1, 8, *settings.batch_sizes})
 
     def create(directory):

@@ -30,7 +30,8 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import read_text
-from bert_tf.tasks import graphs
+from bert_tf.served_models import ServedClassifier
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from run.demo import topics
 
@@ -103,8 +104,8 @@ def make_callers(config, settings):
     model = models.BertClassifier(encoder, NUM_LABELS)
 
     def create(directory):
-        export.save(graphs.ServedClassifier(model, tokenizer, ["no", "yes"], max_seq_length=settings.max_seq_length),
-                    directory)
+        metadata = TaskMetadata("classifier", settings.max_seq_length, True, ("no", "yes"))
+        export.save(ServedClassifier(model, tokenizer, metadata), directory)
 
     directory = os.path.join(model_cache.find_or_create(
         settings.models_dir, "classifier", get_key(config, settings), create), "1")

@@ -3,7 +3,7 @@
     import bert_tf
 
     model = bert_tf.load("mrpc")
-    print(model.rows(text_a=["It rains."], text_b=["It is raining."]))
+    print(model.predict(text_a=["It rains."], text_b=["It is raining."]))
 
 The names of `__all__` are imported on first access (PEP 562), so that `import bert_tf` takes no time.
 """
@@ -28,13 +28,14 @@ def __dir__():
     return sorted({*globals(), *__all__})
 
 
-def load(path, *, kind=None, task=None, bert_config_file=None, vocab_file=None, do_lower_case=None, strip_accents=None,
+def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_case=None, strip_accents=None,
          max_seq_length=None, pairs=None, labels_file=None, multi_label=None, top_k=None, doc_stride=None,
          max_query_length=None, max_answer_length=None, version_2_with_negative=None, null_score_diff_threshold=None):
     """Loads a model that answers raw text.
 
-    The options other than `kind` have the names and the rules of the flags of run.predict. All but `top_k` are for
-    checkpoints, since an export contains them. None stands for the value next to the checkpoint, or the default.
+    The options have the names and the rules of the flags of run.predict; `kind` is --task. All but `kind` and `top_k`
+    are for checkpoints, since an export contains them. None stands for the value next to the checkpoint, or its
+    default.
 
     Args:
       path: str or os.PathLike. Local or remote (gs://): the directory or prefix of a checkpoint of this project, the
@@ -42,7 +43,6 @@ def load(path, *, kind=None, task=None, bert_config_file=None, vocab_file=None, 
         its version (defaults to the latest); or a .tflite file that it wrote, which does not require TensorFlow.
       kind: str, a key of bert_tf.tasks.KINDS. Required kind of task. Defaults to the kind in the model's directory,
         otherwise to "masked_lm" for a checkpoint with the weights of that head, otherwise to "encoder".
-      task: str. Another name of `kind`.
       bert_config_file: str or os.PathLike. Config, or name of a published size.
       vocab_file: str or os.PathLike. Vocabulary.
       do_lower_case: bool. Whether to lowercase texts.
@@ -62,14 +62,14 @@ def load(path, *, kind=None, task=None, bert_config_file=None, vocab_file=None, 
     Returns:
       bert_tf.serving.LoadedModel:
         model(text_a=[...], text_b=[...]): dict of arrays, the outputs of the signature serving_default;
-        model.rows(text_a=[...], text_b=[...]): list of dicts, the JSON objects of run.predict;
+        model.predict(text_a=[...], text_b=[...]): list of dicts, the JSON objects of run.predict;
         model.encode([...]): embeddings, float32 [N, hidden_size];
-        model.kind, model.inputs, model.labels, model.limit.
+        model.kind, model.inputs, model.labels, model.limit, model.metadata.
 
     Raises:
       bert_tf.errors.InputError: If there is no model, if it is corrupted, or if an option cannot be used with it.
     """
-    options = dict(locals())
+    options = {name: value for name, value in locals().items() if value is not None and name != "path"}
     from bert_tf import serving  # It imports NumPy and more; this keeps `import bert_tf` fast.
 
-    return serving.load(**{name: value for name, value in options.items() if value is not None})
+    return serving.load(path, **options)

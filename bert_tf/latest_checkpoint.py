@@ -1,4 +1,4 @@
-"""Finds the latest TensorFlow checkpoint of a directory. Does not import TensorFlow.
+"""Finds the run and the latest TensorFlow checkpoint of a directory. Does not import TensorFlow.
 
 TensorFlow relies on the file `checkpoint`, which names the latest one. Here, a directory without this file, or in which
 the file names a checkpoint that does not exist, is searched for names such as ckpt-1000 and model.ckpt-1000.
@@ -11,6 +11,8 @@ from bert_tf import files
 from bert_tf.errors import InputError
 
 STATE_FILE = "checkpoint"
+RUN_FILE = "run.json"  # Settings of a run and its finished parts.
+TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
 RUN_NAME = "ckpt"  # Name of the checkpoints of these scripts before the step.
 _LATEST = re.compile(rb"""(?:^|\s)model_checkpoint_path\s*:\s*(["'])(.+?)\1""")
 _NUMBERED_INDEX = re.compile(r"((.+)-(\d+))\.index")
@@ -37,6 +39,12 @@ def find_latest_checkpoint(folder, name=None):
     prefixes = reversed(list_checkpoints(folder, name))
     latest = next((prefix for prefix in prefixes if _is_complete(f"{prefix}.index")), None)
     return latest or (_find_only_checkpoint(folder) if name is None else None)
+
+
+def has_run(folder):
+    """Returns whether a directory contains checkpoints of a run, or the results of a trial of a search."""
+    return any(files.exists(os.path.join(folder, name)) for name in (STATE_FILE, TRIAL_FILE)) or (
+        find_latest_checkpoint(folder, RUN_NAME) is not None)
 
 
 def list_checkpoints(folder, name=None):

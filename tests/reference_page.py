@@ -67,7 +67,8 @@ def write_flag(field, default):
     rules = field.metadata
     if isinstance(default, tuple):
         default = ",".join(map(str, default))
-    default = "required" if rules["required"] is True else "none" if default in (None, "") else f"`{default}`"
+    is_required = rules["is_required"] and not any(rules["required"])
+    default = "required" if is_required else "none" if default in (None, "") else f"`{default}`"
     help_text = re.sub(r"([|*<>])", r"\\\1", re.sub(r"`(\w+)`", r"--\1", rules["help"]))
     return f"| `--{field.name}` | {describe_type(field)} | {default} | {help_text} |"
 

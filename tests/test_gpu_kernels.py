@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
-from bert_tf.export.request_checks import check_features
-from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.optimization import create_optimizer
-from bert_tf.tasks.graphs import GRAPHS, ServingOptions
+from bert_tf.served_models import SERVED_MODELS
+from bert_tf.served_models.request_checks import check_features
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer, TokensWithOffsets
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.prediction import Predictor
@@ -59,7 +59,7 @@ def metadata(kind, num_labels):
 
 
 def task_model(kind, num_labels, **options):
-    return GRAPHS[kind].model(make_encoder(CONFIG, **options), metadata(kind, num_labels))
+    return SERVED_MODELS[kind].create_model(make_encoder(CONFIG, **options), metadata(kind, num_labels))
 
 
 def pretrainer(**options):
@@ -152,7 +152,7 @@ def test_steps_with_causal_attention_and_a_bilstm(tuned, has_bilstm, one_device)
 
     def make_model():
         encoder = make_encoder(config, layers="unpadded", last_where_read=True)
-        return GRAPHS[kind].model(encoder, metadata(kind, num_labels))
+        return SERVED_MODELS[kind].create_model(encoder, metadata(kind, num_labels))
 
     check(training_step(one_device, make_model, NoUpdate("float32"), loss, {**inputs(None), **more_features(None)}))
 
@@ -201,13 +201,13 @@ def tokenizer(tmp_path_factory):
     return WordTokenizer(str(path))
 
 
-@pytest.mark.parametrize("kind", GRAPHS)
+@pytest.mark.parametrize("kind", SERVED_MODELS)
 def test_served_models(kind, tokenizer):
     """Serves texts, and IDs of one length. The host processes texts, labels, and the layout of predictions."""
     kind, num_labels = SERVED_AS[kind]
-    from_texts, from_ids = (GRAPHS[kind].servable(
+    from_texts, from_ids = (SERVED_MODELS[kind](
         task_model(kind, num_labels, layers=layers), tokenizer, metadata(kind, num_labels),
-        ServingOptions(static_length=layers == "padded")) for layers in ("unpadded", "padded"))
+        static_length=layers == "padded") for layers in ("unpadded", "padded"))
     texts = {name: tf.TensorSpec(shape, tf.string) for name, shape in from_texts.text_inputs.items()}
     features = dict.fromkeys(FEATURES, tf.TensorSpec(from_ids.ids_shape, tf.int32))
     for operations in (operations_of(lambda texts: from_texts.answer_texts(**texts), texts),

@@ -25,7 +25,6 @@ ALLOWED = {
     "bert_tf.processor": (),
     "bert_tf.files": ("bert_tf.errors",),
     "bert_tf.latest_checkpoint": ("bert_tf.errors", "bert_tf.files"),
-    "bert_tf.run_state": ("bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint"),
     "bert_tf.huggingface_config": ("bert_tf.errors",),
     "bert_tf.config": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config"),
     "bert_tf.saved_objects": ("bert_tf.errors", "bert_tf.config"),
@@ -40,10 +39,10 @@ ALLOWED = {
     "bert_tf.analysis": ("bert_tf.errors", "bert_tf.layers", "bert_tf.tokenization"),
     "bert_tf.tasks": ("bert_tf.errors", "bert_tf.tokenization"),
     "bert_tf.litert": ("bert_tf.processor", "bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks"),
-    "bert_tf.model_folder": ("bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint", "bert_tf.run_state",
+    "bert_tf.model_folder": ("bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint",
                              "bert_tf.huggingface_config", "bert_tf.config", "bert_tf.tokenization", "bert_tf.tasks"),
     "bert_tf.cli": ("bert_tf.processor", "bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint",
-                    "bert_tf.run_state", "bert_tf.config", "bert_tf.tokenization", "bert_tf.tasks",
+                    "bert_tf.config", "bert_tf.tokenization", "bert_tf.tasks",
                     "bert_tf.model_folder"),
     "bert_tf.checkpoints": ("bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint",
                             "bert_tf.huggingface_config", "bert_tf.config", "bert_tf.tokenization", "bert_tf.tasks",
@@ -53,11 +52,10 @@ ALLOWED = {
     "bert_tf.optimization": ("bert_tf.errors", "bert_tf.saved_objects", "bert_tf.checkpoints"),
     "bert_tf.export": ("bert_tf.errors", "bert_tf.files", "bert_tf.fast", "bert_tf.tokenization", "bert_tf.tasks",
                        "bert_tf.litert", "bert_tf.checkpoints"),
-    "bert_tf.tasks.graphs": ("bert_tf.errors", "bert_tf.losses", "bert_tf.models", "bert_tf.tokenization",
-                             "bert_tf.tasks", "bert_tf.export"),
+    "bert_tf.served_models": ("bert_tf.errors", "bert_tf.models", "bert_tf.tokenization", "bert_tf.tasks"),
     "bert_tf.serving": ("bert_tf.errors", "bert_tf.files", "bert_tf.config", "bert_tf.fast", "bert_tf.tokenization",
-                        "bert_tf.tasks", "bert_tf.litert", "bert_tf.model_folder", "bert_tf.cli",
-                        "bert_tf.checkpoints", "bert_tf.export", "bert_tf.tasks.graphs"),
+                        "bert_tf.tasks", "bert_tf.litert", "bert_tf.model_folder",
+                        "bert_tf.checkpoints", "bert_tf.served_models"),
     "bert_tf": ("bert_tf.serving",),
 
     "data_prep": (),
@@ -75,13 +73,14 @@ ALLOWED = {
                               "data_prep.pretraining.instances"),
     "data_prep.tasks.squad": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks",
                               "data_prep.records"),
-    "data_prep.tasks": ("bert_tf.errors", "bert_tf.files", "bert_tf.model_folder", "bert_tf.cli",
+    "data_prep.tasks": ("bert_tf.errors", "bert_tf.files", "bert_tf.tasks", "bert_tf.cli",
                         "data_prep.tasks.squad"),
     "data_prep.augmentation": ("bert_tf.*", "data_prep.tasks"),
     "data_prep (scripts)": ("bert_tf.*", "data_prep.*"),
 
     "run": (),
-    "run.settings": (*ROOT_MODULES, "bert_tf.cli", "bert_tf.tokenization", "bert_tf.model_folder"),
+    "run.settings": (*ROOT_MODULES, "bert_tf.cli", "bert_tf.tokenization", "bert_tf.tasks", "bert_tf.model_folder",
+                     "bert_tf.serving"),
     "run.evaluation": (*ROOT_MODULES, "data_prep.tasks", "data_prep.tasks.squad"),
     "run.training": ("bert_tf.*", "run.settings", "run.evaluation"),
     "run.arrays": ("bert_tf.*", "run.training"),
@@ -119,8 +118,9 @@ LATE_IMPORTS = {
     "run.tasks.token_classifier": {"seqeval", "sklearn"},
     "bert_tf": {"bert_tf.serving"},  # `import bert_tf` is fast.
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
-    "bert_tf.model_folder.saved_models": {"tensorflow"},
+    "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # TensorFlow.
+    "run.inference.opening": {"bert_tf.serving.checkpoint"},
 }
 
 
@@ -206,6 +206,13 @@ def test_imports_are_in_the_table(top):
     known = get_modules()
     assert [line for name, path in known.items() if name.split(".")[0] == top
             for line in find_violations(name, path, parse(path), known)] == []
+
+
+def test_the_library_does_not_import_command_lines():
+    known = get_modules()
+    assert {name for name, path in known.items() if name.split(".")[:2] != ["bert_tf", "cli"] and any(
+        target.startswith("bert_tf.cli") for target in find_imports(parse(path), known))
+        and name.split(".")[0] == "bert_tf"} == set()
 
 
 def test_no_import_cycles():

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from bert_tf import models
-from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_runs
 from tests.test_documentation import ROOT, code_blocks
 
@@ -35,8 +35,8 @@ def sections():
 
 
 def test_first_section(sections, tmp_path, reference):
-    card = TaskMetadata("classifier", 128, True, ("0", "1"), pairs=True)
-    toy_runs.write(tmp_path, reference, {"mrpc": (card, lambda config: models.BertClassifier(config, 2)),
+    metadata = TaskMetadata("classifier", 128, True, ("0", "1"), pairs=True)
+    toy_runs.write(tmp_path, reference, {"mrpc": (metadata, lambda config: models.BertClassifier(config, 2)),
                                          "pretrained": (None, models.BertPretrainer)}, max_position_embeddings=128)
     run_blocks(sections[0], tmp_path)
 

@@ -5,14 +5,14 @@ import pathlib
 
 import pytest
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.settings import Settings
 from bert_tf.errors import InputError
 from bert_tf.files import lock_output
 from tests import reference_page
 
-FILES = (places.OUTPUT_FILE, places.OUTPUT_STREAM)
-LOCKED = (*FILES, places.OUTPUT_FOLDER, places.SHARED_FOLDER)
+FILES = (roles.OUTPUT_FILE, roles.OUTPUT_STREAM)
+LOCKED = (*FILES, roles.OUTPUT_FOLDER, roles.SHARED_FOLDER)
 COMMANDS = {name: module.COMMAND for name, module in reference_page.find_scripts().items() if name != "run.demo"}
 # Scripts whose jobs lock their outputs: training runs, if they train, and shards, with their manifest.
 LOCKED_BY_JOBS = {"run.run_pretraining", "run.run_classifier", "run.run_squad", "run.run_tagger",
@@ -24,8 +24,7 @@ WITHOUT_OUTPUT = {"run.answer", "run.fill_mask", "run.nearest", "data_prep.inspe
 def find_outputs(settings):
     """Returns a list of (name, role) of the settings that are locked outputs, one for each role of a path."""
     return [(field.name, role) for field, _ in settings.fields()
-            for role in (field.metadata["place"].values() if isinstance(field.metadata["place"], dict)
-                         else [field.metadata["place"]]) if role in LOCKED]
+            for role in field.metadata["roles"].values() if role in LOCKED]
 
 
 @pytest.mark.parametrize("script", sorted({*COMMANDS} - LOCKED_BY_JOBS - WITHOUT_OUTPUT))
@@ -55,13 +54,13 @@ def test_lists_of_scripts_are_complete():
     for script in LOCKED_BY_JOBS | WITHOUT_OUTPUT:
         assert find_outputs(COMMANDS[script].settings) == []
     assert {name for name, command in COMMANDS.items() if any(
-        field.metadata["place"] == places.RUN_FOLDER for field, _ in command.settings.fields())
+        field.metadata["roles"].get(()) == roles.RUN_FOLDER for field, _ in command.settings.fields())
             } == LOCKED_BY_JOBS - {"data_prep.create_pretraining_data"}
 
 
 def test_settings_without_locks():
     settings = COMMANDS["run.predict"].settings.replace_values({"output_file": "-"})
-    with places.lock_outputs(settings), places.lock_outputs(settings):  # Standard output has no lock.
+    with roles.lock_outputs(settings), roles.lock_outputs(settings):  # Standard output has no lock.
         assert not pathlib.Path(".-.lock").exists()
-    with places.lock_outputs(Settings()):
+    with roles.lock_outputs(Settings()):
         pass

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from tests import scripts
+from bert_tf.cli.settings import Settings
+from tests import reference_page, scripts
 from tests.conftest import REFERENCE
 
 SCRIPTS = json.loads((REFERENCE / "script_flags.json").read_text(encoding="utf-8"))
@@ -48,3 +49,14 @@ def test_fine_tuning_has_the_optimizer_flags_of_pretraining(script):
     ("run.run_general_distillation", "replacing_rate"), ("run.measure_quantization", "train_file")])
 def test_a_flag_that_a_script_would_reject_or_ignore_does_not_exist(script, flag):
     assert flag not in describe_flags(script)
+
+
+def test_rules_name_settings_of_some_script():
+    """Settings outside of a class, which not all scripts have; the class itself checks all others."""
+    modules = reference_page.find_scripts().values()
+    known = {name for module in modules if hasattr(module, "COMMAND") for name in module.COMMAND.settings.values()}
+    classes = {Settings}
+    while more := {each for one in classes for each in one.__subclasses__()} - classes:
+        classes |= more
+    names = {name for each in classes if not each.__module__.startswith("tests.") for name in each.outer_settings}
+    assert names - known == set()

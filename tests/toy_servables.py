@@ -1,13 +1,15 @@
 """A toy model for each task: its servable, its checkpoint, its exports, and a request."""
 
+import dataclasses
+
 import tensorflow as tf
 
 from bert_tf import export, models
 from bert_tf.config import BertConfig
 from bert_tf.export import litert
 from bert_tf.model_folder import task_metadata
-from bert_tf.model_folder.task_metadata import TaskMetadata
-from bert_tf.tasks import graphs
+from bert_tf.served_models import SERVED_MODELS
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from tests.encoders import make_encoder
 
@@ -30,18 +32,11 @@ def make_model(name, **options):
             "squad": lambda: models.BertSpanLabeler(encoder)}[name]()
 
 
-def make_servable(name, tokenizer, layers="unpadded", **options):
+def make_servable(name, tokenizer, layers="unpadded", static_length=False, **changes):
+    """Creates the served model of a task; `changes`: fields of its TaskMetadata."""
     model = make_model(name, layers=layers, last_where_read=True)  # as exports are made
-    options = {"max_seq_length": MAX_SEQ_LENGTH, **options}
-    return {"encoder": lambda: graphs.ServedEncoder(model, tokenizer, **options),
-            "classifier": lambda: graphs.ServedClassifier(model, tokenizer, ["x", "y", "z"], pairs=True, **options),
-            "masked_lm": lambda: graphs.ServedMaskedLM(model, tokenizer, top_k=TOP_K, **options),
-            "pretrained": lambda: graphs.ServedMaskedLM(model, tokenizer, top_k=TOP_K, pairs=True, next_sentence=True,
-                                                        **options),
-            "tagger": lambda: graphs.ServedTokenClassifier(model, tokenizer, list("ABCDE"), **options),
-            "choice": lambda: graphs.ServedMultipleChoice(model, tokenizer, **options),
-            "squad": lambda: graphs.ServedSpanLabeler(model, tokenizer, max_query_length=6, doc_stride=4, **options),
-            }[name]()
+    metadata = dataclasses.replace(METADATA[name], **changes)
+    return SERVED_MODELS[metadata.kind](model, tokenizer, metadata, static_length=static_length)
 
 
 TASKS = {  # TaskMetadata of the fine-tuned models
@@ -49,6 +44,11 @@ TASKS = {  # TaskMetadata of the fine-tuned models
     "tagger": TaskMetadata("token_classifier", MAX_SEQ_LENGTH, True, tuple("ABCDE")),
     "choice": TaskMetadata("multiple_choice", MAX_SEQ_LENGTH, True),
     "squad": TaskMetadata("span_labeler", MAX_SEQ_LENGTH, True, max_query_length=6, doc_stride=4),
+}
+METADATA = TASKS | {  # and of all models
+    "encoder": TaskMetadata("encoder", MAX_SEQ_LENGTH, True),
+    "masked_lm": TaskMetadata("masked_lm", MAX_SEQ_LENGTH, True, top_k=TOP_K),
+    "pretrained": TaskMetadata("masked_lm", MAX_SEQ_LENGTH, True, pairs=True, top_k=TOP_K, next_sentence=True),
 }
 LOAD_OPTIONS = {  # Of bert_tf.load for checkpoints without a task.json.
     "encoder": {"max_seq_length": MAX_SEQ_LENGTH},

@@ -24,7 +24,7 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
       output_format: Key of FORMATS.
       config: BertConfig; None for the one next to the checkpoint.
       vocab_file: Path of a vocab.txt or tokenizer.json, whose vocabulary is written to `output`, or None.
-      task: bert_tf.model_folder.Task of the fine-tuned model, for Hugging Face's format, or None.
+      task: TaskMetadata of the fine-tuned model, for Hugging Face's format, or None.
       tokenizer: bert_tf.model_folder.TokenizerFiles with the casing to write to `output`; None if unknown.
       adapter: Path of a file of adapters that were trained on this checkpoint, to merge into it, or None.
       max_position_embeddings: int. Larger number of position embeddings; None to keep the checkpoint's.

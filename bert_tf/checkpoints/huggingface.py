@@ -29,8 +29,8 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import exists, local_copy, new_files, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME, from_bert
-from bert_tf.model_folder import Task, check_loadable
-from bert_tf.model_folder.tasks import generic_labels, get_task_settings
+from bert_tf.model_folder import check_loadable
+from bert_tf.model_folder.task_metadata import generic_labels, get_task_settings
 from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
 from bert_tf.tasks import KINDS, Classifier
 
@@ -120,7 +120,7 @@ def write(folder, tensors, config, task=None):
       folder: Output directory; created if it does not exist. Existing files with these names are overwritten.
       tensors: Dict of canonical name to StoredTensor. All are in memory at the same time, once.
       config: BertConfig of the model.
-      task: bert_tf.model_folder.Task of a fine-tuned model, which determines the class and the labels in config.json.
+      task: TaskMetadata of a fine-tuned model, which determines the class and the labels in config.json.
         None derives the class from the heads: BertModel without a head; for a classifier's head, which is also that of
         a token classifier, BertForSequenceClassification with generic label names.
 
@@ -263,17 +263,17 @@ def get_model_settings(tensors, task):
                                   "BertForMaskedLM"]}
     for kind in KINDS.values():
         if kind.head_scope and f"{kind.head_scope}output_weights" in tensors:
-            return get_task_settings(Task(kind.name))
+            return get_task_settings(kind.name)
     if "output_weights" not in tensors:
         return {"architectures": ["BertModel"]}
     outputs = tensors["output_bias"].shape[0]
     if task is None or task.kind not in KINDS or not KINDS[task.kind].hugging_face:
-        settings = get_task_settings(Task(Classifier.name, generic_labels(outputs)))
+        settings = get_task_settings(Classifier.name, generic_labels(outputs))
         del settings["problem_type"]  # unknown
         return settings
     if (len(task.labels) or 1) != outputs:
         raise InputError(f"the task has {len(task.labels)} labels, but the model has {outputs} outputs")
-    return get_task_settings(task)
+    return get_task_settings(task.kind, task.labels, task.multi_label)
 
 
 def _write_json(path, values):

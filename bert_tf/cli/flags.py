@@ -107,11 +107,11 @@ class _NumberListParser(flags.ListParser):
         self._number = number
 
     def parse(self, argument):
-        return [self._number.parse(each) for each in super().parse(argument)]
+        return [self._number.parse(item) for item in super().parse(argument)]
 
 
 def _remove_none(kind):
     """Returns `int` for `int | None`."""
     if isinstance(kind, types.UnionType):
-        return next(each for each in typing.get_args(kind) if each is not types.NoneType)
+        return next(part for part in typing.get_args(kind) if part is not types.NoneType)
     return kind

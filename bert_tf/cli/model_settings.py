@@ -5,11 +5,10 @@ Values that the directory of a checkpoint contains are optional: bert_tf.cli.res
 
 import dataclasses
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
 from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
-from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization.vocabulary import check_casing
 
@@ -21,11 +20,11 @@ class ModelSettings(Settings):
     bert_config_file: str | None = setting(
         None, "The model's bert_config.json, Hugging Face's config.json, the Model Garden's params.yaml, or the name "
               f"of a published size with 30,522 vocabulary entries ({', '.join(PUBLISHED_SIZES)}). Required unless "
-              "the directory of --init_checkpoint contains a config.", place=places.MODEL, source=CONFIG)
+              "the directory of --init_checkpoint contains a config.", role=roles.INPUT, source=CONFIG)
     init_checkpoint: str | None = setting(
         None, "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a directory, "
               "in the format of the original BERT, these scripts, the Model Garden, or Hugging Face. Config, "
-              "vocabulary, and casing default to those in its directory.", place=places.MODEL)
+              "vocabulary, and casing default to those in its directory.", role=roles.INPUT)
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
     model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False)
 
@@ -37,7 +36,7 @@ class TokenizerSettings(Settings):
     vocab_file: str | None = setting(
         None, "The model's vocab.txt, one WordPiece token per line, or Hugging Face's tokenizer.json. It must be the "
               "vocabulary that the checkpoint was trained with. Required unless the directory of --init_checkpoint "
-              "contains one.", required=True, place=places.INPUT_FILE, source=VOCABULARY)
+              "contains one.", required=True, role=roles.INPUT_FILE, source=VOCABULARY)
     do_lower_case: bool = setting(
         True, "Lowercase the text and strip accents: true for uncased models, false for cased models. Defaults to the "
               "setting in the checkpoint's directory.", source=CASING)
@@ -50,27 +49,7 @@ class TokenizerSettings(Settings):
 
     def read_tokenizer(self, init_checkpoint, config):
         """Creates the BertTokenizer; raises InputError if the checkpoint's name or the config contradicts it."""
+        check_casing(self.do_lower_case, init_checkpoint)
+        from bert_tf.tokenization import read_tokenizer  # TensorFlow Text takes seconds to import: checks come first
+
         return read_tokenizer(self.vocab_file, self.do_lower_case, init_checkpoint, config, self.strip_accents)
-
-
-def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None):
-    """Creates the BertTokenizer of a vocabulary.
-
-    Args:
-      vocab_file: Path of an existing file.
-      do_lower_case: bool. Casing.
-      init_checkpoint: Checkpoint whose name can imply the casing, or None.
-      config: BertConfig, whose vocab_size limits the vocabulary.
-      strip_accents: See BertTokenizer.
-
-    Raises:
-      InputError: If the vocabulary cannot be read, or if the checkpoint or the config contradict it.
-    """
-    check_casing(do_lower_case, init_checkpoint)
-    from bert_tf.tokenization import BertTokenizer  # TensorFlow Text takes seconds to import: checks come first
-
-    tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case, strip_accents=strip_accents)
-    if tokenizer.vocab_size > config.vocab_size:
-        raise InputError(f"`vocab_file`={vocab_file}: has {tokenizer.vocab_size} entries, but the model has only "
-                         f"{config.vocab_size} (vocab_size of the BERT config); set the vocabulary of this model")
-    return tokenizer

@@ -111,52 +111,52 @@ def check_output_file(argument, path):
                              path)
 
 
-def check_not_overwritten(argument, path, given):
+def check_not_overwritten(argument, path, inputs):
     """Raises InputError about `argument` if the file to write is one of the explicit inputs.
 
     Args:
       argument: Name of the argument with `path`.
       path: Path of a file to write.
-      given: Dict of another argument's name -> its path, a list of paths, or None. For the directory or prefix of a
+      inputs: Dict of another argument's name -> its path, a list of paths, or None. For the directory or prefix of a
         model, and the directory of a data set, this includes all of their files.
     """
-    for name, paths in given.items():
-        for each in [paths] if isinstance(paths, str) else paths or ():
-            if files.absolute(each) == files.absolute(path):
+    for name, paths in inputs.items():
+        for source in [paths] if isinstance(paths, str) else paths or ():
+            if files.absolute(source) == files.absolute(path):
                 raise InputError(f"would overwrite `{name}`; choose another path", argument, path)
-            if _is_part(path, each):
-                raise InputError(f"would overwrite a file of `{name}`={each}; choose another path", argument, path)
+            if _is_part(path, source):
+                raise InputError(f"would overwrite a file of `{name}`={source}; choose another path", argument, path)
 
 
-def check_files_not_overwritten(argument, folder, written, given):
+def check_files_not_overwritten(argument, folder, written, inputs):
     """Raises InputError about `argument` if writing files to a directory would replace an explicit file.
 
     Args:
       argument: Name of the argument with `folder`.
       folder: Directory to write files to.
       written: Regular expression of the names of these files.
-      given: Dict of another argument's name -> path of a file, or None.
+      inputs: Dict of another argument's name -> path of a file, or None.
     """
-    for name, path in given.items():
+    for name, path in inputs.items():
         if path and files.absolute(os.path.dirname(path) or os.curdir) == files.absolute(folder) and re.fullmatch(
                 written, os.path.basename(path)):
             raise InputError(f"would overwrite `{name}`={path}; choose another directory", argument, folder)
 
 
-def check_separate(argument, folder, given):
+def check_separate(argument, folder, inputs):
     """Raises InputError about `argument` if the output directory contains an explicit model.
 
     Args:
       argument: Name of the argument with `folder`.
       folder: Directory to write files to.
-      given: Dict of another argument's name -> directory or prefix, or None.
+      inputs: Dict of another argument's name -> directory or prefix, or None.
     """
-    for name, path in given.items():
+    for name, path in inputs.items():
         if path and files.absolute(folder) == files.absolute(_get_directory(path)):
             raise InputError(f"is the directory of `{name}`; choose another directory", argument, folder)
 
 
-def check_not_read(argument, path, given, is_folder=False):
+def check_not_read(argument, path, inputs, is_folder=False):
     """Raises InputError about `argument` if globs or directories of inputs would find an output.
 
     Otherwise, the next run, which can be one that resumes this one, would read it.
@@ -164,11 +164,11 @@ def check_not_read(argument, path, given, is_folder=False):
     Args:
       argument: Name of the argument with `path`.
       path: Path to write; it does not have to exist.
-      given: Dict of another argument's name -> its comma-separated glob patterns and directories, or None.
+      inputs: Dict of another argument's name -> its comma-separated glob patterns and directories, or None.
       is_folder: Whether `path` is a directory. Then, this applies to all files in it.
     """
     written = os.path.join(path, "any") if is_folder else path
-    for name, patterns in given.items():
+    for name, patterns in inputs.items():
         if any(_is_found(written, pattern) for pattern in filter(None, (patterns or "").split(","))):
             raise InputError(f"would be read by the next run as `{name}`={patterns}; choose another path", argument,
                              path)
@@ -180,11 +180,11 @@ def _is_found(path, pattern):
         return False
     if files.is_dir(pattern):
         return files.absolute(path).startswith(os.path.join(files.absolute(pattern), ""))
-    whole, pattern = pathlib.PurePath(os.path.abspath(path)), os.path.abspath(pattern)
+    full_path, pattern = pathlib.PurePath(os.path.abspath(path)), os.path.abspath(pattern)
     if "**" in pattern:
         above, _, name = pattern.partition("**")
-        return str(whole).startswith(above) and fnmatch.fnmatch(whole.name, name.rpartition("/")[2] or "*")
-    return any(each.match(pattern) for each in (whole, *whole.parents))
+        return str(full_path).startswith(above) and fnmatch.fnmatch(full_path.name, name.rpartition("/")[2] or "*")
+    return any(part.match(pattern) for part in (full_path, *full_path.parents))
 
 
 def _get_directory(path):
@@ -192,12 +192,12 @@ def _get_directory(path):
     return path if files.is_dir(path) else os.path.dirname(path) or os.curdir
 
 
-def _is_part(path, whole):
-    """Returns whether a path is below the directory of `whole`, a directory or prefix, and is named like its files."""
+def _is_part(path, model):
+    """Returns whether a path is below the directory of a model or a data set, and is named like its files."""
     if not _PARTS.fullmatch(os.path.basename(files.absolute(path))):  # `path` may be a link to it.
         return False
-    has_parts = files.is_dir(whole) or files.exists(f"{whole}.index") or whole.endswith(".safetensors")
-    return has_parts and files.absolute(path).startswith(os.path.join(files.absolute(_get_directory(whole)), ""))
+    has_parts = files.is_dir(model) or files.exists(f"{model}.index") or model.endswith(".safetensors")
+    return has_parts and files.absolute(path).startswith(os.path.join(files.absolute(_get_directory(model)), ""))
 
 
 def expand_globs(argument, patterns, folders=False):

@@ -10,41 +10,36 @@ import contextlib
 import dataclasses
 import os
 
-from bert_tf.cli import paths, places
-from bert_tf.cli.settings import format_condition, is_met
-from bert_tf.cli.task_resolution import check_run_vocabulary, is_length_known, resolve_task_metadata
+from bert_tf.cli import conditions, paths, roles
+from bert_tf.cli.task_resolution import is_length_known, resolve_task_metadata
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
+from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import check_vocabulary
 from bert_tf.model_folder import read_config as read_config_file
-from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
-from bert_tf.model_folder.model_files import to_vocab_txt
-from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
-from bert_tf.run_state import has_run
+from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, check_run_vocabulary, to_vocab_txt
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
 CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
 VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
-RUN = "output_dir"  # the setting of a run to resume or use; other places contain checkpoints
-# Names of the files that can contain a setting, for error messages.
-FILE_NAMES = {CONFIG: f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}",
-              VOCABULARY: f"{VOCABULARY_NAME} or {TOKENIZER_NAME}"}
+RUN = "output_dir"  # Setting of a run to resume or use; the others contain checkpoints.
 
 
 def find_checkpoints(settings):
-    """Returns the places to search for unset values: dict of setting -> checkpoint, or directory of a run."""
+    """Returns where to search for unset values: dict of setting -> checkpoint, or directory of a run."""
     checkpoints = dict([settings.checkpoint]) if settings.checkpoint else {}
-    fields = {field.name: (field.metadata["place"], value) for field, value in settings.fields()}
-    for name, (place, path) in fields.items():
-        for each in (path if isinstance(path, tuple) else [path]) if place == places.CHECKPOINT and path else ():
-            paths.check_checkpoint(name, each)
-        if place == places.RUN_FOLDER and path:
-            paths.check_run_folder(name, path)
-            if has_runs(path):
-                checkpoints[name] = path
+    for field, value in settings.fields():
+        role = field.metadata["roles"].get(())
+        if role == roles.CHECKPOINT and value:
+            for path in value if isinstance(value, tuple) else [value]:
+                paths.check_checkpoint(field.name, path)
+        if role == roles.RUN_FOLDER and value:
+            paths.check_run_folder(field.name, value)
+            if has_runs(value):
+                checkpoints[field.name] = value
     return checkpoints
 
 
@@ -63,8 +58,8 @@ def resolve(settings, explicit, model_files, announce):
       announce: Function that is called with a line for each setting that contradicts a checkpoint.
 
     Returns:
-      Settings of the same class with computed values for `model_files`, `config` (the BertConfig), and `card` (the
-      effective TaskMetadata).
+      Settings of the same class with computed values for `model_files`, `config` (the BertConfig), and `served_task`
+      (the TaskMetadata with which a job serves a model).
 
     Raises:
       InputError: If a setting is required; if a path is invalid; or if a file next to a checkpoint is corrupted,
@@ -75,36 +70,40 @@ def resolve(settings, explicit, model_files, announce):
         raise InputError("has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
             *settings.exported_model), name, explicit[name])
     fields = list(settings.fields())
-    for name, conditions in settings.replaced.items():
-        for condition in conditions.split(" or ") if name in explicit else ():
-            if is_met(condition, fields):
-                raise InputError(f"has no effect with {format_condition(condition)}; omit it", name, explicit[name])
+    for name, condition in settings.replaced.items():
+        for term in conditions.parse(condition) if name in explicit else ():
+            if conditions.is_met([term], fields):
+                raise InputError(f"has no effect with {conditions.to_text([term])}; omit it", name, explicit[name])
     sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
-    places.check_required(settings, without={*sources, *ignored})
-    for name in {*model_files.places} - {RUN}:
+    roles.check_required(settings, without={*sources, *ignored})
+    for name in {*model_files.checkpoints} - {RUN}:
         with paths.convert_remote_errors(name):  # the first access to it
             model_files.check_loadable()
-    card = resolve_task_metadata(settings, explicit, model_files) if settings.serves and model_files.places else None
-    if card:
-        check_run_vocabulary(explicit, model_files)
+    metadata = None
+    if settings.serves and model_files.checkpoints:
+        metadata = resolve_task_metadata(settings, explicit, model_files)
+        if explicit.get("vocab_file"):
+            paths.check_file("vocab_file", explicit["vocab_file"])
+            check_run_vocabulary(*next(iter(model_files.checkpoints.items())), explicit["vocab_file"],
+                                 model_files.vocab_file)
         settings = settings.replace_values({
-            name: value for name, value in dataclasses.asdict(card).items() if name not in (*sources, "labels")})
+            name: value for name, value in metadata.to_dict().items() if name not in (*sources, "labels")})
     values = resolve_values(sources, explicit, model_files, announce)
     settings = settings.replace_values({**values, "model_files": model_files})
-    if card:
+    if metadata:
         values = settings.values()
-        settings = settings.replace_values({"card": dataclasses.replace(
-            card, do_lower_case=values["do_lower_case"], strip_accents=values["strip_accents"])})
+        settings = settings.replace_values({"served_task": dataclasses.replace(
+            metadata, do_lower_case=values["do_lower_case"], strip_accents=values["strip_accents"])})
     settings = settings.add_file_values().replace_values({
         name: value for name, value in settings.values().items() if name in explicit})
-    places.check(settings, without=ignored)
+    roles.check(settings, without=ignored)
     config_name = next((name for name, by in sources.items() if by == CONFIG), None)
     if config_name and not any(getattr(group, "config", None) for group in settings.groups()):
         config_file = settings.values()[config_name]
         config = read_config(config_file)
         settings = settings.replace_values({"config": config})
-        if card and not is_length_known(explicit, model_files):
-            settings = limit_length(settings, min(card.max_seq_length, config.max_position_embeddings))
+        if metadata and not is_length_known(explicit, model_files):
+            settings = limit_length(settings, min(metadata.max_seq_length, config.max_position_embeddings))
         default = next((field.default for field, _ in settings.fields() if field.name == "max_seq_length"), None)
         _check_length(settings.longest_sequence, config, config_file, is_default=(
             settings.longest_sequence == default and not is_length_known(explicit, model_files)))
@@ -118,7 +117,8 @@ def _announce_vocabulary(settings, ignored, model_files, announce):
     """Announces unusual lines of the vocabulary that a job reads, and IDs of its model without a token."""
     config = next((group.config for group in settings.groups() if getattr(group, "config", None)), None)
     for field, path in settings.fields():
-        if field.name not in VOCABULARIES or field.name in ignored or field.metadata["place"] != places.INPUT_FILE:
+        if (field.name not in VOCABULARIES or field.name in ignored
+                or field.metadata["roles"].get(()) != roles.INPUT_FILE):
             continue
         with contextlib.suppress(InputError, OSError):  # its reader reports a damaged file
             path = path or (field.name == "vocab_file" and model_files.vocab_file)
@@ -131,13 +131,13 @@ def get_value_sources(settings):
     """Returns a dict of setting -> its source next to a checkpoint: CONFIG, VOCABULARY, or CASING."""
     fields = list(settings.fields())
     return {field.name: field.metadata["source"] for field, _ in fields if field.metadata["source"] and (
-        not isinstance(field.metadata["required"], str) or is_met(field.metadata["required"], fields))}
+        not field.metadata["required"][0] or conditions.is_met(field.metadata["required"][0], fields))}
 
 
 def limit_length(settings, max_seq_length):
     """Returns the resolved settings of a job that serves a model, with another maximum length of its inputs."""
-    card = dataclasses.replace(settings.card, max_seq_length=max_seq_length)
-    return settings.replace_values({"card": card, "max_seq_length": max_seq_length})
+    metadata = dataclasses.replace(settings.served_task, max_seq_length=max_seq_length)
+    return settings.replace_values({"served_task": metadata, "max_seq_length": max_seq_length})
 
 
 def read_config(bert_config_file, longest_sequence=0):
@@ -178,89 +178,79 @@ def resolve_values(sources, explicit, model_files, announce):
     Raises:
       InputError: See `resolve`.
     """
-    return _Resolution(sources, explicit, model_files, announce).values()
-
-
-class _Resolution:
-    """See `resolve_values`."""
-
-    def __init__(self, sources, explicit, model_files, announce):
-        self._explicit = {name: value for name, value in explicit.items() if value is not None}
-        self._model_files, self._announce = model_files, announce
-        self._checkpoint = next((name for name in model_files.places if name != RUN), None)
-        self._config, self._vocabulary = (
-            next((name for name, by in sources.items() if by == wanted), None) for wanted in (CONFIG, VOCABULARY))
-        self._casing = [name for name, by in sources.items() if by == CASING]
-
-    def values(self):
-        """Returns a dict of setting -> value for settings with a source."""
-        values = self._config_file() if self._config else {}
-        if self._vocabulary:
-            values |= self._vocab_file(values) | self._casing_values()
-        for name, by in ((self._config, CONFIG), (self._vocabulary, VOCABULARY)):
-            if name and name not in values and name not in self._explicit and self._model_files.places:
-                place, path = next(iter(self._model_files.places.items()))
-                raise InputError(f"is required: there is no {FILE_NAMES[by]} next to `{place}`={path}", name)
-        return values
-
-    def _config_file(self):
-        name = self._config
-        if self._explicit.get(name):
+    names = {source: name for name, source in sources.items()}
+    checkpoint = next((name for name in model_files.checkpoints if name != RUN), None)
+    values = {}
+    for source, (attribute, file_names, describe_difference) in _FILES.items():
+        name = names.get(source)
+        if name is None:
+            continue
+        if path := explicit.get(name):
+            path = values[name] = to_vocab_txt(path)
             with contextlib.suppress(InputError, OSError):  # explicit values are checked later, others are unused
-                self._compare_configs(self._explicit[name], self._model_files.configs.get(self._checkpoint))
-            return {}
-        return {name: self._model_files.config_file} if self._model_files.config_file else {}
-
-    def _vocab_file(self, values):
-        name = self._vocabulary
-        if self._explicit.get(name):
-            path = to_vocab_txt(self._explicit[name])
-            with contextlib.suppress(InputError, OSError):
-                self._compare_vocabularies(path, self._model_files.vocabularies.get(self._checkpoint))
-            return {name: path}
-        original = self._model_files.vocab_file
-        if not original:
-            return {}
-        path = to_vocab_txt(original)
-        if self._config in values:
-            check_vocabulary(values[self._config], path, original)
-        return {name: path}
-
-    def _casing_values(self):
-        """Returns the casing that is not explicit; announces where the checkpoint's differs from explicit values."""
-        if not self._casing:
-            return {}
+                existing = getattr(model_files, attribute).get(checkpoint)
+                if existing and (difference := describe_difference(path, existing)):
+                    announce(f"note: `{name}`={path} overrides {existing}{difference}")
+        elif existing := next(iter(getattr(model_files, attribute).values()), None):
+            path = values[name] = to_vocab_txt(existing)
+            if source == VOCABULARY and names.get(CONFIG) in values and not explicit.get(names[CONFIG]):
+                check_vocabulary(values[names[CONFIG]], path, existing)
+        elif explicit.get(name) is None and model_files.checkpoints:
+            argument, path = next(iter(model_files.checkpoints.items()))
+            raise InputError(f"is required: there is no {file_names} next to `{argument}`={path}", name)
+    if VOCABULARY in names and CASING in names:
+        explicit_names = {name for name, value in explicit.items() if value is not None}
         try:
-            place, tokenizer = self._model_files.casing
+            argument, tokenizer = model_files.casing
         except (InputError, OSError):  # no error if all relevant values are explicit
-            if not all(name in self._explicit for name in (self._vocabulary, "do_lower_case")):
+            if not explicit_names >= {names[VOCABULARY], "do_lower_case"}:
                 raise
-            return {}
-        casing = {"do_lower_case": tokenizer.do_lower_case, "strip_accents": tokenizer.strip_accents}
-        if tokenizer.strip_accents is None:
-            casing["strip_accents"] = tokenizer.do_lower_case
-        values = {name: getattr(tokenizer, name) for name in self._casing if name not in self._explicit}
-        for name in (each for each in self._casing if each in self._explicit and place == self._checkpoint):
-            if casing[name] not in (None, self._explicit[name]) and os.sep in tokenizer.casing_from:
-                # (A casing from the name of a published directory has no path; check_casing rejects contradictions.)
-                self._note(f"`{name}`={self._explicit[name]} overrides {tokenizer.casing_from} ({casing[name]})")
-        if self._explicit.get("do_lower_case") not in (None, tokenizer.do_lower_case):
-            values.pop("strip_accents", None)  # from a casing that is not used
-        return {name: value for name, value in values.items() if value is not None}
+            return values
+        notes_on = tokenizer.casing_from if argument == checkpoint else None
+        casing = [name for name, source in sources.items() if source == CASING]
+        values |= _resolve_casing(casing, {name: explicit[name] for name in explicit_names}, tokenizer, notes_on,
+                                  announce)
+    return values
 
-    def _compare_configs(self, explicit, existing):
-        """Announces a difference between an explicit config and the one next to the checkpoint, if there is one."""
-        if not existing:
-            return
-        ours, theirs = (read_config(path).to_dict() for path in (explicit, existing))
-        name = next((name for name in ours | theirs if ours.get(name) != theirs.get(name)), None)
-        if name:
-            ours, theirs = (values.get(name, LATER_DEFAULTS.get(name)) for values in (ours, theirs))
-            self._note(f"`{self._config}`={explicit} overrides {existing}: {name} is {ours}, not {theirs}")
 
-    def _compare_vocabularies(self, path, existing):
-        if existing is not None and read_bytes(to_vocab_txt(existing)) != read_bytes(path):
-            self._note(f"`{self._vocabulary}`={path} overrides {existing}, which differs")
+def _resolve_casing(names, explicit, tokenizer, path, announce):
+    """Returns the casing that is not explicit; announces where a file differs from explicit values.
 
-    def _note(self, text):
-        self._announce(f"note: {text}")
+    Args:
+      names: Settings of the casing, a list of str.
+      explicit: Dict of explicit settings with a value.
+      tokenizer: TokenizerFiles of a checkpoint.
+      path: Path of the file with its casing; None if it may differ. A casing from the name of a published directory has
+        no path; check_casing rejects contradictions.
+      announce: See `resolve`.
+    """
+    stored = {"do_lower_case": tokenizer.do_lower_case, "strip_accents": tokenizer.strip_accents}
+    values = {name: stored[name] for name in names if name not in explicit}
+    if stored["strip_accents"] is None:
+        stored["strip_accents"] = tokenizer.do_lower_case
+    for name in names:
+        if name in explicit and stored[name] not in (None, explicit[name]) and path and os.sep in path:
+            announce(f"note: `{name}`={explicit[name]} overrides {path} ({stored[name]})")
+    if explicit.get("do_lower_case") not in (None, tokenizer.do_lower_case):
+        values.pop("strip_accents", None)  # from a casing that is not used
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _describe_config_difference(path, existing):
+    """Returns the first difference between two configs, "" if they are equal."""
+    ours, theirs = read_config(path).to_dict(), read_config(existing).to_dict()
+    for name in ours | theirs:
+        if ours.get(name) != theirs.get(name):
+            values = (config.get(name, LATER_DEFAULTS.get(name)) for config in (ours, theirs))
+            return ": {} is {}, not {}".format(name, *values)
+    return ""
+
+
+def _describe_vocabulary_difference(path, existing):
+    return "" if read_bytes(to_vocab_txt(existing)) == read_bytes(path) else ", which differs"
+
+
+# Source -> attribute of ModelFiles, names of the files for error messages, and function that compares two files.
+_FILES = {
+    CONFIG: ("configs", CONFIG_NAMES, _describe_config_difference),
+    VOCABULARY: ("vocabularies", VOCABULARY_NAMES, _describe_vocabulary_difference)}

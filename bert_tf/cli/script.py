@@ -11,7 +11,7 @@ TensorFlow takes seconds to import, so the job is imported after the settings ar
 are immediate.
 """
 
-from bert_tf.cli import interrupts, streams  # before the libraries, whose imports Ctrl-C may interrupt
+from bert_tf.cli import endings  # before the libraries, whose imports Ctrl-C may interrupt
 
 # isort: split
 import contextlib
@@ -27,7 +27,7 @@ from absl import app, flags, logging
 
 from bert_tf import processor
 from bert_tf.cli import flags as setting_flags
-from bert_tf.cli import places, resolution
+from bert_tf.cli import resolution, roles
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.files import use_temporary_directory
 from bert_tf.model_folder.model_files import ModelFiles
@@ -90,7 +90,7 @@ class Command:
     def main(self, argv):
         """Resolves the settings, then imports and runs the job; argv: arguments that are not flags, after argv[0]."""
         settings = self.resolve(argv[1:])
-        with places.lock_outputs(settings):
+        with roles.lock_outputs(settings):
             with exempt_from_collection(), _announce_slow_import():
                 job = importlib.import_module(self.job)
             job.run(settings)
@@ -158,13 +158,13 @@ def run(main, define_flags, takes_arguments=False):
         output that cannot be read or written, by Python or TensorFlow, or insufficient memory.
       LOST_WORKER, after one line on standard error: if another process of the same training run ended.
       INTERNAL_ERROR, after a traceback and a line that asks to report it: for any other exception.
-      interrupts.INTERRUPTED: for Ctrl-C.
-      interrupts.TERMINATED: for SIGTERM; partial files are removed, as after Ctrl-C. (Training saves a checkpoint
+      endings.INTERRUPTED: for Ctrl-C.
+      endings.TERMINATED: for SIGTERM; partial files are removed, as after Ctrl-C. (Training saves a checkpoint
         first.)
       CLOSED_PIPE, without a message: if the reader of the output, such as `head`, has closed the pipe.
       0: otherwise, also for --help.
     """
-    if not streams.open_closed():
+    if not endings.open_closed():
         _fail("standard output is closed; redirect it to a file or to /dev/null")
 
     def run_guarded(argv):
@@ -172,11 +172,11 @@ def run(main, define_flags, takes_arguments=False):
         if len(argv) > 1 and not takes_arguments:
             _fail(f"unexpected argument {argv[1]!r}; write flags as --name=value")
         try:
-            with interrupts.raise_on_signals(), use_temporary_directory():
+            with endings.raise_on_signals(), use_temporary_directory():
                 main(argv)
                 sys.stdout.flush()  # here, so that its errors become one line too
                 gc.freeze()  # At its end, Python would search TensorFlow's modules again.
-        except tuple(interrupts.ENDINGS) as ending:
+        except tuple(endings.ENDINGS) as ending:
             _end_after_signal(ending)
         except Exception as error:
             _end_after(error)
@@ -192,15 +192,14 @@ def run(main, define_flags, takes_arguments=False):
 
 def _end_after_signal(ending):
     """Prints which signal ended the script, and exits with its status."""
-    streams.find_output_error()
-    status, message = interrupts.ENDINGS[type(ending)]
-    print(f"\n{_script_name()}: {message}", file=sys.stderr)
-    sys.exit(status)
+    endings.find_output_error()
+    endings.print_ending(type(ending))
+    sys.exit(endings.ENDINGS[type(ending)][0])
 
 
 def _end_after(error):
     """Prints an error, and exits with its status."""
-    output_error = streams.find_output_error(error)
+    output_error = endings.find_output_error(error)
     if output_error is not None and isinstance(error, OSError):
         _end_after_output(output_error)
     is_lost, is_input_error = isinstance(error, LostWorkerError), _is_input_error(error)
@@ -250,9 +249,9 @@ def _parse_flags(argv):
     except flags.Error as error:
         _fail(f"{_one_line(error)} (see --help)")
     except OSError as error:  # in writing the help
-        _end_after_output(streams.find_output_error(error) or error)
+        _end_after_output(endings.find_output_error(error) or error)
     except SystemExit:  # after the help
-        if error := streams.find_output_error():
+        if error := endings.find_output_error():
             _end_after_output(error)
         sys.exit(0)
 

@@ -4,19 +4,19 @@
     class StepSettings(Settings):
         accumulate_steps: int = setting(1, "Micro-batches of a training step.", lower=1)
 
-The value of a field can be a Settings object too: a job's settings consist of groups. bert_tf.cli.resolution computes
-the value of a field that `setting` does not define. bert_tf.cli.flags defines the flags of a class and reads them back.
-This module requires neither absl nor TensorFlow.
+The value of a field can be a Settings object too: a job's settings consist of groups. bert_tf.cli.resolution
+computes the value of a field that `setting` does not define. bert_tf.cli.flags defines the flags of a class and reads
+them back. This module requires neither absl nor TensorFlow.
 
-A condition, in `needs`, `not_with`, and `required`, is a str: "NAME" (the setting differs from its default),
-"NAME=VALUE", or several of these, separated by " or ". Settings that are not part of a job are ignored. The condition
-in `required` can end with, or be, "without CONDITION": no value is required if that is met.
+Rules contain conditions: see bert_tf.cli.conditions. A class whose rules name a setting that neither it nor its
+groups have, and that is not in `outer_settings`, is a TypeError.
 """
 
 import dataclasses
 import math
 from typing import ClassVar
 
+from bert_tf.cli import conditions
 from bert_tf.errors import InputError
 
 # `resume` of a setting: a resumed run must have an equal value, or reports a different one.
@@ -27,8 +27,7 @@ LARGEST_SEED = 2**63 - 1
 
 
 def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, choices=None, repeated=False, needs=(),
-            not_with=(), required=False, place=None, source=None, recipes=None,
-            resume=None):
+            not_with=(), required=False, role=None, source=None, recipes=None, resume=None):
     """Defines a field of a Settings class.
 
     Args:
@@ -41,19 +40,21 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
       needs: Condition, or tuple of conditions, without which only the default is allowed.
       not_with: Condition, or tuple of conditions, with which only the default is allowed. The message can contain an
         alternative, which follows "; ".
-      required: bool, or condition with which a value is required. A path is checked only if the condition is met.
-      place: Role of a path, from bert_tf.cli.places; or dict of condition -> role, with the key None for all others.
+      required: bool, or "CONDITION", "without CONDITION", or "CONDITION without CONDITION": a value is required if the
+        first condition is met and the second is not. A path is checked only if the first condition is met.
+      role: Role of a path, from bert_tf.cli.roles; or dict of condition -> role, with the key "" for all others.
       source: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
       recipes: Dict of choice -> dict of other settings and their values, for settings that are not set explicitly.
       resume: FIXED or MAY_CHANGE; with _IF_USED, only if the setting is used: if the conditions of `needs` and
         `required` are met, or, if it has none, if it differs from its default. None: a resumed run does not compare it.
     """
+    roles = role if isinstance(role, dict) else {"": role} if role else {}
     return dataclasses.field(default=default, metadata={
         "help": help_text, "lower": lower, "upper": upper, "most": most, "repeated": repeated,
-        "choices": tuple(choices or recipes or ()) or None, "required": required, "place": place,
-        "source": source, "recipes": recipes, "resume": resume,
-        "needs": (needs,) if isinstance(needs, str) else needs,
-        "not_with": (not_with,) if isinstance(not_with, str) else not_with})
+        "choices": tuple(choices or recipes or ()) or None, "source": source, "recipes": recipes, "resume": resume,
+        "needs": conditions.parse_all(needs), "not_with": conditions.parse_advice(not_with),
+        "is_required": bool(required), "required": conditions.parse_required(required),
+        "roles": {conditions.parse(condition): role for condition, role in roles.items()}})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,20 +64,41 @@ class Settings:
     Attributes:
       always_required: Names of settings of shared groups that this job requires.
       checkpoint_setting: Name of the setting whose checkpoint supplies values that are not set.
+      outer_settings: Names of settings of other groups that rules of this class refer to. They apply in jobs that have
+        these settings.
       needs_of_groups: Dict of group -> condition without which only the defaults of its settings are allowed.
       replaced: Dict of setting -> condition with which it has no effect, so that it cannot be set even to its default.
       checkpoint_only: Names of settings that have no effect on an export, which replaces a checkpoint.
       serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies values too.
-      task_without_card: Kind of task if it is unknown; None to reject this.
+      default_kind: Kind of task if it is unknown; None to reject this.
     """
 
     always_required: ClassVar[tuple[str, ...]] = ()
     checkpoint_setting: ClassVar[str] = "init_checkpoint"
+    outer_settings: ClassVar[tuple[str, ...]] = ()
     needs_of_groups: ClassVar[dict[str, str]] = {}
     replaced: ClassVar[dict[str, str]] = {}
     checkpoint_only: ClassVar[frozenset[str]] = frozenset()
     serves: ClassVar[bool] = False
-    task_without_card: ClassVar[str | None] = None
+    default_kind: ClassVar[str | None] = None
+
+    def __init_subclass__(cls):
+        """Raises TypeError if a rule of the class names an unknown setting."""
+        fields = {name: field for base in reversed(cls.__mro__)
+                  for name, field in (vars(base) | vars(base).get("__dataclass_fields__", {})).items()
+                  if isinstance(field, dataclasses.Field)}
+        known = {name for base in cls.__mro__ for name in vars(base).get("outer_settings", ())} | fields.keys()
+        for field in fields.values():
+            if field.default_factory is not dataclasses.MISSING and isinstance(
+                    group := field.default_factory(), Settings):
+                known |= group.values().keys()
+        rules = [(name, conditions.get_terms(field)) for name, field in fields.items() if field.metadata]
+        rules += [(name, conditions.parse(text)) for name, text in (cls.needs_of_groups | cls.replaced).items()]
+        for name, terms in rules:
+            for other, _ in terms:
+                if other not in known:
+                    raise TypeError(f"{cls.__name__}.{name}: a rule names {other!r}, which is not a setting of the "
+                                    "class; correct it, or add it to outer_settings")
 
     def __post_init__(self):
         own = [(field, getattr(self, field.name)) for field in dataclasses.fields(self) if field.metadata]
@@ -169,40 +191,22 @@ def _check_bounds(field, value):
 def check_rules(settings):
     """Raises InputError if a setting lacks one that it requires, or has one that it cannot be combined with."""
     fields = list(settings.fields())
-    of_groups = {field.name: (condition,) for name, condition in settings.needs_of_groups.items()
-                 for field, _ in getattr(settings, name).fields()}
+    needs_of_groups = {field.name: conditions.parse_all(text) for group, text in settings.needs_of_groups.items()
+                       for field, _ in getattr(settings, group).fields()}
     for field, value in fields:
-        if not _is_set(field, value):
+        if not conditions.is_set(field, value):
             continue
-        needed = field.metadata["needs"] + of_groups.get(field.name, ())
-        lacking = [each for each in needed if is_met(each, fields) is False]
-        if lacking:
-            raise InputError(f"requires {' and '.join(map(format_condition, lacking))}", field.name, value)
-        for each in field.metadata["not_with"]:
-            condition, mark, instead = each.partition("; ")
-            if is_met(condition, fields):
-                raise InputError(f"cannot be combined with {format_condition(condition)}{mark}{instead}", field.name,
-                                 value)
-
-
-def is_met(condition, fields):
-    """Returns whether a condition is met; None if no setting of it is in `fields`, (dataclasses.Field, value) pairs."""
-    known = []
-    for each in condition.split(" or "):
-        name, equals, wanted = each.partition("=")
-        known += [str(value).lower() == wanted.lower() if equals else _is_set(field, value)
-                  for field, value in fields if field.name == name]
-    return any(known) if known else None
-
-
-def format_condition(condition):
-    """Formats a condition for messages, with backquotes around the names."""
-    parts = (each.partition("=") for each in condition.split(" or "))
-    return " or ".join(f"`{name}`{equals}{value}" for name, equals, value in parts)
+        needs = field.metadata["needs"] + needs_of_groups.get(field.name, ())
+        missing = [terms for terms in needs if conditions.is_met(terms, fields) is False]
+        if missing:
+            raise InputError(f"requires {' and '.join(map(conditions.to_text, missing))}", field.name, value)
+        for terms, advice in field.metadata["not_with"]:
+            if conditions.is_met(terms, fields):
+                raise InputError(f"cannot be combined with {conditions.to_text(terms)}{advice}", field.name, value)
 
 
 def collect(resume, *groups):
-    """Collects the settings that a run keeps, for bert_tf.run_state.RunState.
+    """Collects the settings that a run keeps, for run.training.run_state.RunState.
 
     Args:
       resume: FIXED or MAY_CHANGE.
@@ -211,17 +215,12 @@ def collect(resume, *groups):
     Returns:
       Dict of name -> value.
     """
-    fields = [each for group in groups for each in group.fields()]
+    fields = [pair for group in groups for pair in group.fields()]
     return {field.name: value for field, value in fields if field.metadata["resume"] == resume or (
         field.metadata["resume"] == f"{resume} if used" and _is_used(field, value, fields))}
 
 
 def _is_used(field, value, fields):
-    required = field.metadata["required"]
-    wanted = required.partition("without ")[0].strip() if isinstance(required, str) else ""
-    conditions = [*field.metadata["needs"], *([wanted] if wanted else ())]
-    return all(is_met(each, fields) for each in conditions) if conditions else _is_set(field, value)
-
-
-def _is_set(field, value):
-    return value != field.default and value != ""
+    wanted, _ = field.metadata["required"]
+    needs = [*field.metadata["needs"], *([wanted] if wanted else ())]
+    return all(conditions.is_met(terms, fields) for terms in needs) if needs else conditions.is_set(field, value)

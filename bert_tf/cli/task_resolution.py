@@ -4,16 +4,8 @@ import dataclasses
 
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.files import read_bytes
-from bert_tf.model_folder import TASK_FILE, find_file
-from bert_tf.model_folder.model_files import to_vocab_txt
-from bert_tf.model_folder.task_metadata import DEFAULTS, TaskMetadata
-from bert_tf.run_state import RUN_FILE
-from bert_tf.tasks import UNTRAINED_KINDS
-
-CASING = ("do_lower_case", "strip_accents")
-SHARED_FIELDS = (*CASING, "max_seq_length")  # read from task.json if the model serves another task
-FIXED_FIELDS = ("labels", "pairs", "multi_label", *CASING)  # not changed by settings; lengths can change
+from bert_tf.model_folder import TASK_FILE, task_metadata
+from bert_tf.tasks.metadata import TaskMetadata
 
 
 def resolve_task_metadata(settings, explicit, model_files):
@@ -26,66 +18,32 @@ def resolve_task_metadata(settings, explicit, model_files):
     Raises:
       InputError: If the task is unknown, or if a setting contradicts task.json.
     """
-    place, path = next(iter(model_files.places.items()))
-    with paths.convert_remote_errors(place):
-        metadata = model_files.task_metadata.get(place)
+    argument, path = next(iter(model_files.checkpoints.items()))
+    with paths.convert_remote_errors(argument):
+        stored = model_files.task_metadata.get(argument)
     values, labels = settings.values(), settings.labels
-    kind = _kind(settings, metadata, place, path)
     names = [field.name for field in dataclasses.fields(TaskMetadata)]
     requested = {name: explicit[name] for name in names if explicit.get(name) is not None}
     if labels:
         requested["labels"] = labels
-    resolved = DEFAULTS | {name: values[name] for name in names if values.get(name) is not None}
-    if metadata:
-        stored = {name: value for name, value in dataclasses.asdict(metadata).items()
-                  if value is not None and name not in metadata.unknown
-                  and (kind == metadata.kind or name in SHARED_FIELDS)}
-        if "do_lower_case" in stored:
-            stored.setdefault("strip_accents", stored["do_lower_case"])
-        _check_not_changed(requested, stored, metadata, f"{metadata.source} of `{place}`={path}")
-        resolved |= stored
-    return TaskMetadata(**resolved | requested | {"kind": kind})
+    defaults = {name: values[name] for name in names if values.get(name) is not None}
+    return task_metadata.resolve(stored, _choose_kind(settings, stored, argument, path), requested, defaults,
+                                 f"`{argument}`={path}")
 
 
 def is_length_known(explicit, model_files):
     """Returns whether a setting or task.json states the maximum length of a model's inputs; see `resolve`."""
     metadata = next(iter(model_files.task_metadata.values()), None)
-    return "max_seq_length" in explicit or bool(metadata and "max_seq_length" not in metadata.unknown)
+    return "max_seq_length" in explicit or bool(metadata and metadata.max_seq_length)
 
 
-def check_run_vocabulary(explicit, model_files):
-    """Raises InputError if an explicit vocabulary differs from that of the run to which a checkpoint belongs."""
-    (place, path), vocab_file = next(iter(model_files.places.items())), explicit.get("vocab_file")
-    if not vocab_file or not find_file(path, TASK_FILE, RUN_FILE):
-        return
-    paths.check_file("vocab_file", vocab_file)
-    expected = model_files.vocab_file
-    if expected and read_bytes(to_vocab_txt(expected)) != read_bytes(to_vocab_txt(vocab_file)):
-        raise InputError(f"differs from the vocabulary that `{place}`={path} was trained with, {expected}",
-                         "vocab_file", vocab_file)
-
-
-def _kind(settings, metadata, place, path):
-    """Returns the kind of the model at a place; metadata: TaskMetadata of its task.json, or None."""
-    kind = settings.task or (metadata.kind if metadata else settings.task_without_card)
+def _choose_kind(settings, stored, argument, path):
+    """Returns the kind of the model of an argument; stored: TaskMetadata of its task.json, or None."""
+    kind = settings.task or (stored.kind if stored else settings.default_kind)
     kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
     if not kind:
         raise InputError(f"has no {TASK_FILE} that specifies the task"
-                         + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), place, path)
+                         + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), argument, path)
     if kinds and kind not in kinds:
-        raise InputError(f"{metadata.source} of `{place}`={path}: kind is {kind!r}: must be one of {', '.join(kinds)}")
-    if metadata and kind not in (metadata.kind, *UNTRAINED_KINDS):
-        raise InputError(f"conflicts with {metadata.source} of `{place}`={path} ({metadata.kind})", "task", kind)
+        raise InputError(f"{stored.source} of `{argument}`={path}: kind is {kind!r}: must be one of {', '.join(kinds)}")
     return kind
-
-
-def _check_not_changed(requested, stored, metadata, source):
-    """Raises InputError if dict `requested` contradicts dict `stored` from the file `source`."""
-    for name in FIXED_FIELDS:
-        if name == "labels" and metadata.task.is_generic and len(requested.get(name, ())) == len(metadata.labels):
-            continue  # they do not have names yet
-        if name in stored and name in requested and requested[name] != stored[name]:
-            if name == "labels":
-                raise InputError(f"`labels_file`: the labels {', '.join(requested[name])} conflict with {source} "
-                                 f"({', '.join(stored[name])})")
-            raise InputError(f"conflicts with {source} ({stored[name]})", name, requested[name])

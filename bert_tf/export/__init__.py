@@ -3,10 +3,9 @@
     save(servable, "serving/reviews")      a SavedModel for TensorFlow Serving
     litert.convert(servable)               a LiteRT model for bert_tf.litert
 
-bert_tf.tasks.graphs has a subclass of Servable for each kind of task, which defines the inputs and outputs.
+bert_tf.served_models has a Servable for each kind of task, which defines the inputs and outputs.
 """
 
 from bert_tf.export.saved_model import LITERT_FILE, save
-from bert_tf.export.servable import Servable
 
-__all__ = ["LITERT_FILE", "Servable", "save"]
+__all__ = ["LITERT_FILE", "save"]

@@ -1,9 +1,10 @@
 """Converts a Servable to one LiteRT (TensorFlow Lite) file that takes raw text through `bert_tf.litert.LiteRTModel`.
 
 The file has one graph of fixed shape, a signature, per bucket of batch size and length: "rows_8x128" takes
-"input_ids", "input_mask", and "segment_ids", int32 [8, 128], and returns the outputs of Servable.numbers. The head of a
-masked LM is separate, since texts can have any number of masks: "masks_8" takes "vectors" float32 [8, H] and returns
-"piece_ids" int32 [8, k] and "probabilities" float32 [8, k]. All graphs are converted together and share their weights.
+"input_ids", "input_mask", and "segment_ids", int32 [8, 128], and returns the result of Servable.compute_outputs. The
+head of a masked LM is separate, since texts can have any number of masks: "masks_8" takes "vectors" float32 [8, H] and
+returns "piece_ids" int32 [8, k] and "probabilities" float32 [8, k]. All graphs are converted together and share their
+weights.
 Other data for the predictions is in a zip archive at the end of the file (`bert_tf.litert.metadata`).
 
 The conversion requires only TensorFlow; running the file requires ai-edge-litert, but not TensorFlow.
@@ -15,9 +16,9 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.litert import compaction, metadata
-from bert_tf.litert.buckets import Buckets
-from bert_tf.litert.signatures import BATCH_SIZES, HEAD, LENGTHS, ROWS
+from bert_tf.export import compaction
+from bert_tf.litert import metadata
+from bert_tf.litert.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS, Buckets
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.rows import to_rows
@@ -48,7 +49,9 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
         raise InputError("a LiteRT model has fixed lengths; create the servable with `static_length`")
     if not lengths or not batch_sizes or min(*lengths, *batch_sizes) < 1:
         raise InputError(f"`lengths`={lengths} and `batch_sizes`={batch_sizes}: must be positive integers")
-    described = servable.litert_metadata()  # raises InputError for some servables
+    if servable.metadata.window_stride:
+        raise InputError("the model reads long texts in windows, which LiteRT files do not support; export a "
+                         "SavedModel instead, or train without windows")
     module = tf.Module()
     module.weights = servable.model.variables
     with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +63,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
         if weights == "float16":
             converter.target_spec.supported_types = [tf.float16]
         content = compaction.share_vectors(converter.convert())
-    return metadata.append(content, described, servable.tokenizer.vocabulary)
+    return metadata.append(content, servable.metadata, servable.tokenizer.vocabulary)
 
 
 def _list_buckets(lengths, max_seq_length):
@@ -74,7 +77,7 @@ def _functions(servable, lengths, batch_sizes):
     for length in lengths:
         for batch_size in batch_sizes:
             functions[f"{ROWS}{batch_size}x{length}"] = _concrete(
-                lambda **features: servable.numbers(features),
+                lambda **features: servable.compute_outputs(features),
                 dict.fromkeys(FEATURES, tf.TensorSpec([batch_size, length], tf.int32)))
     if hasattr(servable, "best_pieces"):
         for size in HEAD_SIZES:
@@ -102,7 +105,7 @@ def largest_differences(servable, path):
     """
     features = {name: tf.reshape(value, [-1, servable.max_seq_length])
                 for name, value in servable.example_features().items()}
-    expected = {name: value.numpy() for name, value in servable.numbers(features).items()}
+    expected = {name: value.numpy() for name, value in servable.compute_outputs(features).items()}
     rows = to_rows({name: value.numpy() for name, value in features.items()})
     differences = dict.fromkeys(expected, 0.0)
     for place, answer in enumerate(Buckets(path).run(rows)):

@@ -1,9 +1,10 @@
 """Writes a Servable as a SavedModel in the directory layout of TensorFlow Serving.
 
-The SavedModel contains the weights, the tokenizer, vocab.txt, and bert_config.json, and does not require this package.
-It requires the kernels of TensorFlow Text (`import tensorflow_text`; TensorFlow Serving includes them). It also
-contains requests that TensorFlow Serving runs when it loads the model, so that the first client does not have to wait.
-Their message types come from the optional tensorflow-serving-api, which is imported on use.
+The SavedModel contains the weights, the tokenizer, and the assets vocab.txt, bert_config.json, and task.json, which
+describes the model for `bert_tf.load`. It does not require this package. It requires the kernels of TensorFlow Text
+(`import tensorflow_text`; TensorFlow Serving includes them). It also contains requests that TensorFlow Serving runs
+when it loads the model, so that the first client does not have to wait. Their message types come from the optional
+tensorflow-serving-api, which is imported on use.
 """
 
 import importlib.util
@@ -16,6 +17,7 @@ from bert_tf import files
 from bert_tf.checkpoints import tensorflow_file
 from bert_tf.errors import InputError
 from bert_tf.export import weight_storage
+from bert_tf.tasks.metadata import TASK_FILE
 
 LITERT_FILE = "model.tflite"  # File name that TensorFlow Serving uses if LiteRT models are preferred.
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
@@ -53,6 +55,9 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
           files.new_folder(path) as partial):  # under a name that TensorFlow Serving ignores
         tensorflow_file.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, tensorflow_file.CONFIG_NAME))
+        with open(os.path.join(folder, TASK_FILE), "w", encoding="utf-8") as file:
+            file.write(servable.metadata.to_json())
+        module.metadata = tf.saved_model.Asset(file.name)
         # There is nothing to convert, and AutoGraph would write files for converted code.
         save_traced = tf.autograph.experimental.do_not_convert(tf.saved_model.save)
         save_traced(module, partial, signatures=servable.signatures())

@@ -11,7 +11,13 @@ import numpy as np
 from bert_tf import processor
 from bert_tf.errors import InputError
 from bert_tf.litert import compiled_graphs
-from bert_tf.litert.signatures import HEAD, ROWS
+
+# Names of the signatures of a file.
+ROWS = "rows_"  # ROWS, batch size, "x", length: the model on rows of IDs.
+HEAD = "masks_"  # HEAD, number: a masked LM's head on this many states.
+
+LENGTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # Default lengths of rows.
+BATCH_SIZES = (1, 8)  # Default batch sizes.
 
 # Cost of a call in positions. For BERT-Base on 2 cores, it is 3 or 4 with AVX2, from the times of graphs with one row;
 # about 9 with AVX-512, estimated from the times of one sentence and of 8 x 128.
@@ -57,9 +63,14 @@ class Buckets:
         for size, length, start, end in plan([len(rows[number].ids) for number in by_length], self._batch_sizes):
             taken = by_length[start:end]
             outputs = self._call(f"{ROWS}{size}x{length}", _pad_rows([rows[number] for number in taken], size, length))
-            for place, number in enumerate(taken):
-                results[number] = {name: value[place] for name, value in outputs.items()}
+            for index, number in enumerate(taken):
+                results[number] = {name: value[index] for name, value in outputs.items()}
         return results
+
+    def output_width(self, name):
+        """Returns the size of the last axis of an output of the model."""
+        length = self.lengths[0]
+        return self._graphs.output_width(f"{ROWS}{self._batch_sizes[length][0]}x{length}", name)
 
     def run_head(self, vectors):
         """Runs a masked LM's head; float32 [N, H] -> dict of name -> array [N, ...], N at least 1."""
@@ -105,9 +116,9 @@ def plan(lengths, batch_sizes):
 def _pad_rows(rows, batch_size, length):
     """Pads rows to features int32 [batch_size, length]."""
     features = {name: np.zeros([batch_size, length], np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         count = len(row.ids)
-        features["input_ids"][place, :count] = row.ids
-        features["input_mask"][place, :count] = 1
-        features["segment_ids"][place, :count] = row.segments
+        features["input_ids"][index, :count] = row.ids
+        features["input_mask"][index, :count] = 1
+        features["segment_ids"][index, :count] = row.segments
     return features

@@ -39,6 +39,10 @@ class CompiledGraphs:
         self._buffers = {}
         self.names = list(self._signatures)
 
+    def output_width(self, name, output):
+        """Returns the size of the last axis of an output of the signature `name`."""
+        return int(self._model.get_output_tensor_details(name)[output]["shape"][-1])
+
     def run(self, name, inputs):
         """Runs a signature.
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.litert import metadata as metadata_file
 from bert_tf.litert.buckets import Buckets
+from bert_tf.litert.metadata import read
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 from bert_tf.tokenization.rows import check_request, to_rows
@@ -18,7 +18,7 @@ class LiteRTModel:
 
     Attributes:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
-      metadata: Metadata.
+      metadata: TaskMetadata.
       text_inputs: Dict of name of each input to its shape; see `Servable.text_inputs`.
     """
 
@@ -29,11 +29,11 @@ class LiteRTModel:
           InputError: If the file has another format.
           OSError: If it cannot be read.
         """
-        self.metadata, vocabulary = metadata_file.read(path)
+        self.metadata, vocabulary = read(path)
         self.kind = self.metadata.kind
         if self.kind not in KINDS:
             raise InputError(f"{path}: has kind {self.kind!r}: must be one of {', '.join(KINDS)}")
-        self._tokenizer = PlainTokenizer(vocabulary, self.metadata.lower_case, self.metadata.strip_accents)
+        self._tokenizer = PlainTokenizer(vocabulary, self.metadata.do_lower_case, self.metadata.strip_accents)
         self._buckets = Buckets(path, num_threads)
         self._ranks = KINDS[self.kind].inputs(self.metadata.pairs)
         self.text_inputs = {name: [None] * rank for name, rank in self._ranks.items()}
@@ -54,7 +54,7 @@ class LiteRTModel:
         values = check_request(self.kind, self._ranks, texts)
         return KINDS[self.kind].answer(self.metadata, self._tokenizer, self._buckets, *values.values())
 
-    def numbers(self, features, rows_at_a_time=None, progress=None):
+    def compute_outputs(self, features, rows_at_a_time=None, progress=None):
         """Returns the outputs of the graphs for rows of IDs, before conversion to predictions, to evaluate a model.
 
         Args:
@@ -70,15 +70,15 @@ class LiteRTModel:
         results, step = {}, rows_at_a_time or len(rows)
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
-            for place, (row, output) in enumerate(zip(part, self._buckets.run(part), strict=True), start):
+            for index, (row, output) in enumerate(zip(part, self._buckets.run(part), strict=True), start):
                 for name, value in output.items():
                     shape = [width, *value.shape[1:]] if name in per_position else value.shape
                     result = results.setdefault(name, np.zeros([len(rows), *shape], np.float32))
                     count = len(row.ids)
                     if name in per_position:
-                        result[place, :count] = value[:count]
+                        result[index, :count] = value[:count]
                     else:
-                        result[place] = value
+                        result[index] = value
             if progress:
                 progress(len(part))
         return results

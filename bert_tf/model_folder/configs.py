@@ -13,7 +13,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_json_object, read_text
 from bert_tf.huggingface_config import CONFIG_NAME as HUGGING_FACE_NAME
 from bert_tf.model_folder import saved_models
-from bert_tf.model_folder.places import find_file, list_files
+from bert_tf.model_folder.directories import find_file, list_files
 from bert_tf.model_folder.weights import is_hugging_face, weights_in
 from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
 

@@ -13,9 +13,12 @@ import os
 import shutil
 import tempfile
 
+from bert_tf.errors import InputError
 from bert_tf.files import exists, new_file, read_bytes
+from bert_tf.latest_checkpoint import RUN_FILE
 from bert_tf.model_folder import task_metadata
-from bert_tf.model_folder.configs import find_config
+from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME, find_config
+from bert_tf.model_folder.directories import find_file
 from bert_tf.model_folder.tokenizers import (
     TOKENIZER_CONFIG_NAME,
     TOKENIZER_NAME,
@@ -26,7 +29,12 @@ from bert_tf.model_folder.tokenizers import (
     read_tokenizer_json_vocabulary,
 )
 from bert_tf.model_folder.weights import check_loadable
+from bert_tf.tasks.metadata import TASK_FILE
 from bert_tf.tokenization.vocabulary import read_vocabulary
+
+# Names of the files that can contain a setting, for error messages.
+CONFIG_NAMES = f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}"
+VOCABULARY_NAMES = f"{VOCABULARY_NAME} or {TOKENIZER_NAME}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,14 +42,14 @@ class ModelFiles:
     """Files next to checkpoints; reading an attribute raises InputError if a file is corrupted.
 
     Attributes:
-      places: Dict of argument -> checkpoint: directory, prefix, or file. The first takes precedence.
+      checkpoints: Dict of argument -> checkpoint: directory, prefix, or file. The first takes precedence.
     """
 
-    places: dict
+    checkpoints: dict
 
     def check_loadable(self):
         """Raises InputError if a checkpoint of Hugging Face contains an unsupported model, or is a pickle."""
-        for path in self.places.values():
+        for path in self.checkpoints.values():
             check_loadable(path)
 
     @functools.cached_property
@@ -77,12 +85,26 @@ class ModelFiles:
     @property
     def casing(self):
         """(argument, TokenizerFiles) of the first checkpoint with a known casing, or (None, TokenizerFiles())."""
-        return next(((name, each) for name, each in self.tokenizers.items() if each.casing_from),
+        return next(((name, files) for name, files in self.tokenizers.items() if files.casing_from),
                     (None, TokenizerFiles()))
 
     def _find_each(self, find_one):
-        found = {name: find_one(path) for name, path in self.places.items()}
-        return {name: each for name, each in found.items() if each is not None}
+        found = {name: find_one(path) for name, path in self.checkpoints.items()}
+        return {name: result for name, result in found.items() if result is not None}
+
+
+def check_run_vocabulary(argument, path, vocab_file, existing):
+    """Raises InputError if an explicit vocabulary differs from that of the run to which a checkpoint belongs.
+
+    Args:
+      argument, path: Argument with the path of the checkpoint, and this path.
+      vocab_file: Path of the explicit vocabulary.
+      existing: Path of the vocabulary next to the checkpoint, or None.
+    """
+    if existing and find_file(path, TASK_FILE, RUN_FILE) and (
+            read_bytes(to_vocab_txt(existing)) != read_bytes(to_vocab_txt(vocab_file))):
+        raise InputError(f"differs from the vocabulary that `{argument}`={path} was trained with, {existing}",
+                         "vocab_file", vocab_file)
 
 
 def save_tokenizer(folder, tokenizer, **settings):

@@ -1,63 +1,24 @@
-"""SavedModels: the signatures and the shapes of variables in saved_model.pb, and encoders of TF Hub and Kaggle Models.
+"""Encoders of TF Hub and Kaggle Models: SavedModels of tf-models-official, which its `export_tfhub_lib` writes.
 
-Does not import TensorFlow, which takes seconds, except for the casing of an encoder. The message types of the file are
-in the TensorFlow package, so this module walks the protocol buffer itself. See
-https://protobuf.dev/programming-guides/encoding.
-
-TF Hub and Kaggle Models have encoders of tf-models-official as SavedModels, which its `export_tfhub_lib` writes. They
-contain no config: the shapes of the variables show the sizes.
+They contain no config: the shapes of the variables in saved_model.pb show the sizes. TensorFlow, which has the message
+types of this file, is only imported for SavedModels of other projects.
 """
 
 import os
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.tasks.metadata import TASK_FILE
 
 SAVED_MODEL_NAME = "saved_model.pb"
 VARIABLES_FOLDER = "variables"
 VARIABLES_NAME = os.path.join(VARIABLES_FOLDER, "variables")  # Prefix of a checkpoint in the directory.
 VOCABULARY_PATH = os.path.join("assets", "vocab.txt")
+TASK_PATH = os.path.join("assets", TASK_FILE)  # Only in the exports of these scripts.
 CASING = "do_lower_case/.ATTRIBUTES/VARIABLE_VALUE"  # Key of the casing in that checkpoint.
 
 WORDS = "word_embeddings/embeddings"  # Name of a variable of each encoder of tf-models-official.
 LAYER = "transformer/layer_{}/{}/kernel"
-
-# Field numbers in saved_model.proto, meta_graph.proto, and the entries of any map.
-_META_GRAPHS = 2  # of SavedModel
-_SIGNATURES, _OBJECTS = 5, 7  # of MetaGraphDef; a map of names to SignatureDef, and a SavedObjectGraph
-_INPUTS, _OUTPUTS = 1, 2  # of SignatureDef; maps of names to TensorInfo
-_KEY, _VALUE = 1, 2
-
-# Field numbers in saved_object_graph.proto and tensor_shape.proto
-_NODES = 1  # of SavedObjectGraph
-_VARIABLE = 7  # of SavedObject
-_SHAPE, _NAME = 2, 6  # of SavedVariable
-_DIMENSIONS, _SIZE = 2, 1  # of TensorShapeProto and its Dim
-
-# Wire types.
-_VARINT, _EIGHT_BYTES, _SIZED, _FOUR_BYTES = 0, 1, 2, 5
-_LONGEST_VARINT = 10  # Bytes.
-
-
-def read_signature(path, name="serving_default"):
-    """Reads the names of a signature's inputs and outputs.
-
-    Args:
-      path: str. A saved_model.pb.
-      name: str. Name of the signature.
-
-    Returns:
-      Tuple `(inputs, outputs)` of sets of str; None if the file does not have the signature, or is damaged.
-    """
-    try:
-        for graph in _find(memoryview(files.read_bytes(path)), _META_GRAPHS):
-            for entry in _find(graph, _SIGNATURES):
-                if _read_key(entry) == name:
-                    return tuple({_read_key(item) for signature in _find(entry, _VALUE)
-                                  for item in _find(signature, number)} for number in (_INPUTS, _OUTPUTS))
-    except ValueError:
-        pass
-    return None
 
 
 def read_variables(path):
@@ -69,24 +30,26 @@ def read_variables(path):
     Returns:
       Dict of name -> shape, a list of int; {} if the file does not exist or is damaged.
     """
-    variables = {}
-    try:
-        content = memoryview(files.read_bytes(path)) if files.is_file(path) else b""
-        for graph in _find(content, _META_GRAPHS):
-            for node in (node for objects in _find(graph, _OBJECTS) for node in _find(objects, _NODES)):
-                for variable in _find(node, _VARIABLE):
-                    name = "".join(str(each, "utf-8") for each in _find(variable, _NAME))
-                    variables[name] = [sum(_find(dimension, _SIZE, _VARINT)) for shape in _find(variable, _SHAPE)
-                                       for dimension in _find(shape, _DIMENSIONS)]
-    except ValueError:
+    from google.protobuf.message import DecodeError
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    if not files.is_file(path):
         return {}
-    return variables
+    try:
+        saved_model = saved_model_pb2.SavedModel.FromString(files.read_bytes(path))
+    except DecodeError:
+        return {}
+    return {node.variable.name: [dimension.size for dimension in node.variable.shape.dim]
+            for graph in saved_model.meta_graphs for node in graph.object_graph_def.nodes
+            if node.WhichOneof("kind") == "variable"}
 
 
 def is_encoder(folder):
     """Returns whether a directory is the SavedModel of an encoder of tf-models-official, not one of these scripts."""
-    return files.is_file(os.path.join(folder, SAVED_MODEL_NAME)) and WORDS in read_variables(
-        os.path.join(folder, SAVED_MODEL_NAME))
+    path = os.path.join(folder, SAVED_MODEL_NAME)
+    if not files.is_file(path) or files.is_file(os.path.join(folder, TASK_PATH)):
+        return False
+    return WORDS in read_variables(path)
 
 
 def read_sizes(path):
@@ -127,43 +90,3 @@ def read_casing(path):
         return bool(reader.get_tensor(CASING)) if reader.has_tensor(CASING) else None
     except (tf.errors.OpError, IndexError) as error:  # IndexError is raised for truncated files
         raise InputError(f"{prefix}: the checkpoint cannot be read: {getattr(error, 'message', error)}") from error
-
-
-def _read_key(entry):
-    """Returns the key of an entry of a map with str keys."""
-    return "".join(str(key, "utf-8") for key in _find(entry, _KEY))
-
-
-def _find(message, number, wanted=_SIZED):
-    """Yields the strings or messages with a field number, or integers if `wanted` is _VARINT.
-
-    Raises:
-      ValueError: If `message` is damaged.
-    """
-    position = 0
-    while position < len(message):
-        tag, position = _read_varint(message, position)
-        wire_type = tag & 7
-        if wire_type == _VARINT:
-            value, position = _read_varint(message, position)
-            if wanted == _VARINT and tag >> 3 == number:
-                yield value
-        elif wire_type == _SIZED:
-            size, position = _read_varint(message, position)
-            if wanted == _SIZED and tag >> 3 == number:
-                yield message[position : position + size]
-            position += size
-        elif wire_type in (_EIGHT_BYTES, _FOUR_BYTES):
-            position += 8 if wire_type == _EIGHT_BYTES else 4
-        else:
-            raise ValueError(f"unknown wire type {wire_type}")
-
-
-def _read_varint(message, position):
-    """Returns the integer at a position and the position after it."""
-    value = 0
-    for shift, byte in enumerate(message[position : position + _LONGEST_VARINT]):
-        value |= (byte & 127) << (7 * shift)
-        if byte < 128:
-            return value, position + shift + 1
-    raise ValueError("unfinished integer")

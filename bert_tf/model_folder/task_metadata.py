@@ -1,126 +1,175 @@
-"""The task of a fine-tuned model in `task.json` next to its checkpoints, for evaluation, prediction, and export.
+"""Reads and writes the TaskMetadata of a model: task.json next to its checkpoints.
 
 For a fine-tuned model of Hugging Face, its config.json contains a part of it.
 """
 
-import dataclasses
-import json
 import os
-from typing import ClassVar
 
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, read_json, read_json_object
+from bert_tf.files import new_file, read_json, read_json_object, read_text
 from bert_tf.huggingface_config import CONFIG_NAME
-from bert_tf.model_folder.places import TASK_FILE, find_file
-from bert_tf.model_folder.tasks import Task, read_task
-from bert_tf.run_state import RUN_FILE
+from bert_tf.latest_checkpoint import RUN_FILE
+from bert_tf.model_folder.directories import find_file
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.base import check_unique
+from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 
-# Defaults, which are the original's.
-DEFAULTS = {"max_seq_length": 128, "do_lower_case": True, "doc_stride": 128, "max_query_length": 64}
-
-
-@dataclasses.dataclass(frozen=True)
-class TaskMetadata:
-    """A task and the settings with which its inputs were created.
-
-    Attributes:
-      kind: Kind of task, a key of bert_tf.tasks.KINDS.
-      max_seq_length: Maximum length of inputs in tokens, including [CLS] and [SEP].
-      do_lower_case: Casing of the tokenizer.
-      labels: Names in the order of their IDs; empty for regressions, span labelers, and multiple choice.
-      pairs: Whether an example of a classifier, an encoder, or a masked LM is two texts.
-      multi_label: Whether a text can have several of the labels.
-      doc_stride: For span labelers: tokens between the starts of two windows of a context.
-      max_query_length: For span labelers: maximum length of questions in tokens.
-      strip_accents: Whether the tokenizer removes accents; None for `do_lower_case`. A value that is equal to
-        `do_lower_case` becomes None.
-      window_pooling: For classifiers that read long texts in windows: pooling of the logits; otherwise None.
-      window_stride: For these classifiers: tokens between the starts of two windows of a text.
-      max_windows: For these classifiers: maximum number of windows of a text.
-      source: Name of the file that contains the metadata.
-      unknown: Fields that the file does not contain, so that any value is compatible with it.
-
-    Raises:
-      InputError: If a value has the wrong type, or a label occurs twice.
-    """
-
-    source: ClassVar[str] = TASK_FILE
-    unknown: ClassVar[frozenset] = frozenset()
-
-    kind: str
-    max_seq_length: int
-    do_lower_case: bool
-    labels: tuple[str, ...] = ()
-    pairs: bool = False
-    multi_label: bool = False
-    doc_stride: int | None = None
-    max_query_length: int | None = None
-    strip_accents: bool | None = None
-    window_pooling: str | None = None
-    window_stride: int | None = None
-    max_windows: int | None = None
-
-    def __post_init__(self):
-        for name, kind, is_right in (
-            ("kind", "a name", isinstance(self.kind, str)),
-            ("labels", "a list of names", isinstance(self.labels, list | tuple) and all(
-                isinstance(label, str) for label in self.labels)),
-            ("max_seq_length", "an integer", type(self.max_seq_length) is int),
-            ("do_lower_case", "true or false", isinstance(self.do_lower_case, bool)),
-            ("strip_accents", "true, false, or null", isinstance(self.strip_accents, bool | None)),
-            *((name, "true or false", isinstance(getattr(self, name), bool)) for name in ("pairs", "multi_label")),
-            *((name, "an integer or null", type(getattr(self, name)) in (int, type(None)))
-              for name in ("doc_stride", "max_query_length", "window_stride", "max_windows")),
-            ("window_pooling", "mean, max, or null", self.window_pooling in ("mean", "max", None)),
-        ):
-            if not is_right:
-                raise InputError(f"{name} is {getattr(self, name)!r:.80}: must be {kind}")
-        object.__setattr__(self, "labels", tuple(self.labels))  # JSON has lists
-        check_unique(self.labels)
-        if self.strip_accents == self.do_lower_case:  # the same tokenizer, even if it was set explicitly
-            object.__setattr__(self, "strip_accents", None)
-
-    @property
-    def task(self):
-        """bert_tf.model_folder.Task with its kind and labels, for Hugging Face's files."""
-        return Task(self.kind, self.labels, self.multi_label)
-
-
-class HuggingFaceTask(TaskMetadata):
-    """The kind and the labels of a task, from Hugging Face's config.json."""
-
-    source = CONFIG_NAME
-    unknown = frozenset({"max_seq_length", "do_lower_case", "strip_accents", "pairs", "doc_stride", "max_query_length",
-                         "window_pooling", "window_stride", "max_windows"})
+PROBLEM_TYPES = (None, "regression", "single_label_classification", "multi_label_classification")
+DEFAULTS = {"max_seq_length": 128, "do_lower_case": True}  # The original's.
+CASING = ("do_lower_case", "strip_accents")
+SHARED_FIELDS = (*CASING, "max_seq_length")  # read from task.json if the model serves another task
+FIXED_FIELDS = ("labels", "pairs", "multi_label", *CASING)  # not changed by settings; lengths can change
+DEFAULT_LABELS = 2  # Number of labels in transformers if config.json does not contain it.
 
 
 def keep(output_dir, metadata):
     """Writes task.json to `output_dir`."""
     with new_file(os.path.join(output_dir, TASK_FILE)) as file:
-        json.dump(dataclasses.asdict(metadata), file, indent=2, ensure_ascii=False)
-        file.write("\n")
+        file.write(metadata.to_json())
 
 
 def read(checkpoint):
     """Reads the TaskMetadata next to a checkpoint, a directory or a prefix; returns None if there is none.
 
     It is in the checkpoint's directory; for the weights in OUTPUT_DIR/best, it is in OUTPUT_DIR. Without a task.json,
-    it is the HuggingFaceTask of a config.json.
+    it is the task in Hugging Face's config.json.
 
     Raises:
       InputError: If a task.json is invalid, or if the labels in a config.json are.
     """
     path = find_file(checkpoint, TASK_FILE)
-    if path is None:
-        task = read_task(checkpoint)
-        return task and HuggingFaceTask(task.kind, DEFAULTS["max_seq_length"], DEFAULTS["do_lower_case"], task.labels,
-                                        multi_label=task.multi_label)
-    values = read_json(path, unique_keys=True)
+    return read_file(path) if path else read_hugging_face_task(checkpoint)
+
+
+def resolve(stored, kind, requested, defaults, checkpoint):
+    """Returns the TaskMetadata with which a model is used.
+
+    Args:
+      stored: TaskMetadata of the model's directory, or None.
+      kind: Kind of task to use the model for.
+      requested: Dict of explicit values.
+      defaults: Dict of values that neither `stored` nor `requested` may contain.
+      checkpoint: Argument and path of the model, for error messages: "`init_checkpoint`=mrpc".
+
+    Raises:
+      InputError: If the kind or a value contradicts `stored`.
+    """
+    resolved = DEFAULTS | defaults
+    if stored:
+        source = f"{stored.source} of {checkpoint}"
+        if kind not in (stored.kind, *UNTRAINED_KINDS):
+            raise InputError(f"conflicts with {source} ({stored.kind})", "task", kind)
+        values = {name: value for name, value in stored.to_dict().items()
+                  if kind == stored.kind or name in SHARED_FIELDS}
+        if "do_lower_case" in values:
+            values.setdefault("strip_accents", values["do_lower_case"])
+        _check_not_changed(requested, values, stored, source)
+        resolved |= values
+    return TaskMetadata(**resolved | requested | {"kind": kind})
+
+
+def _check_not_changed(requested, values, stored, source):
+    """Raises InputError if a dict of requested values contradicts that of the TaskMetadata `stored`."""
+    for name in FIXED_FIELDS:
+        if name == "labels" and stored.has_generic_labels and len(requested.get(name, ())) == len(stored.labels):
+            continue  # they do not have names yet
+        if name in values and name in requested and requested[name] != values[name]:
+            if name == "labels":
+                raise InputError(f"`labels_file`: the labels {', '.join(requested[name])} conflict with {source} "
+                                 f"({', '.join(values[name])})")
+            raise InputError(f"conflicts with {source} ({values[name]})", name, requested[name])
+
+
+def read_labels(path):
+    """Reads `labels_file`, with a label name on each line; raises InputError if it is empty or invalid."""
+    labels = tuple(map(str.strip, read_text(path).splitlines()))
+    if not labels:
+        raise InputError("is empty; omit it for a model that predicts a number", "labels_file", path)
+    if "" in labels:
+        raise InputError(f"line {labels.index('') + 1} is empty; each line is a label", "labels_file", path)
     try:
-        return TaskMetadata(**values)
-    except (TypeError, InputError) as error:  # not an object, unknown or missing keys, or wrong types
-        raise InputError(f"{path}: is not a valid task file: {error}") from error
+        check_unique(labels)
+    except InputError as error:
+        raise InputError(str(error), "labels_file", path) from error
+    return labels
+
+
+def read_file(path):
+    """Reads the TaskMetadata of a task.json; raises InputError if it is invalid."""
+    return TaskMetadata.from_dict(read_json(path, unique_keys=True), path)
+
+
+def read_hugging_face_task(checkpoint):
+    """Reads the kind and the labels of a model from its config.json; returns None without one, or if it has no task.
+
+    Args:
+      checkpoint: Directory, prefix, or file.
+
+    Returns:
+      TaskMetadata, without the values that a config.json does not contain.
+
+    Raises:
+      InputError: If the labels are invalid, with the path.
+    """
+    path = find_file(checkpoint, CONFIG_NAME)
+    values = read_json_object(path) if path else {}
+    architectures = values.get("architectures")
+    kind = next((kind for kind in KINDS.values() if isinstance(architectures, list) and any(
+        name in architectures for name in kind.hugging_face)), None)
+    if kind is None:
+        return None
+    if not kind.has_labels:
+        return _create_task(kind.name)
+    problem_type, labels = values.get("problem_type"), _labels(path, values)
+    if problem_type not in PROBLEM_TYPES:
+        raise InputError(f"{path}: problem_type is {problem_type!r}: must be one of "
+                         f"{', '.join(filter(None, PROBLEM_TYPES))}")
+    if problem_type == "regression" and len(labels) > 1:
+        raise InputError(f"{path}: problem_type is 'regression' with {len(labels)} outputs: only one is supported")
+    is_regression = kind.may_give_number and len(labels) == 1 and problem_type in (None, "regression")
+    return _create_task(kind.name, () if is_regression else labels, problem_type == "multi_label_classification")
+
+
+def _create_task(kind, labels=(), multi_label=False):
+    return TaskMetadata(kind, None, None, labels, multi_label=multi_label, source=CONFIG_NAME)
+
+
+def get_task_settings(kind, labels=(), multi_label=False):
+    """Returns the keys of a config.json that describe a task, a dict; for the arguments, see TaskMetadata."""
+    kind = KINDS[kind]
+    values = {"architectures": [kind.hugging_face[0]]}
+    if kind.may_give_number:
+        values["problem_type"] = ("multi_label_classification" if multi_label else
+                                  "single_label_classification" if labels else "regression")
+    if kind.has_labels:
+        labels = labels or ("LABEL_0",)
+        values["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        values["label2id"] = {label: number for number, label in enumerate(labels)}
+    return values
+
+
+def generic_labels(number):
+    """Returns the names in transformers for this many labels without names, a tuple of str."""
+    return tuple(f"LABEL_{label}" for label in range(number))
+
+
+def _labels(path, values):
+    """Returns the names of id2label, a tuple of str in the order of their IDs."""
+    names = values.get("id2label")
+    if names is None:
+        number = values.get("num_labels", DEFAULT_LABELS)
+        return generic_labels(number if type(number) is int else DEFAULT_LABELS)
+    if not isinstance(names, dict) or {*names} != {str(number) for number in range(len(names))} or not all(
+            isinstance(name, str) for name in names.values()):
+        raise InputError(f"{path}: id2label is {names!r}: must map consecutive numbers, starting at 0, to names")
+    labels = tuple(names[str(number)] for number in range(len(names)))
+    if not labels:
+        raise InputError(f"{path}: id2label is {{}}: must contain at least one label")
+    try:
+        check_unique(labels)
+    except InputError as error:
+        raise InputError(f"{path}: id2label {error}") from error
+    return labels
 
 
 def read_run(checkpoint):

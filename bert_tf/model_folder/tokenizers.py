@@ -6,8 +6,9 @@ import os
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.model_folder.configs import GARDEN_NAME, read_garden_casing
-from bert_tf.model_folder.places import TASK_FILE, find_file
+from bert_tf.model_folder.directories import find_file
 from bert_tf.model_folder.saved_models import SAVED_MODEL_NAME, VOCABULARY_PATH, read_casing
+from bert_tf.tasks.metadata import TASK_FILE
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, find_published_casing
 
 VOCABULARY_NAME = "vocab.txt"

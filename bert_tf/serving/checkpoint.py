@@ -1,107 +1,88 @@
 """Loads a checkpoint as a model that takes raw text."""
 
 import dataclasses
-import functools
 
 import tensorflow as tf
 
-from bert_tf.checkpoints import load_pretrained, open_checkpoint
-from bert_tf.cli.model_settings import read_tokenizer
+from bert_tf import checkpoints
+from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.model_folder import task_metadata
+from bert_tf.served_models import SERVED_MODELS
 from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.saved_model import call_signature
-from bert_tf.tasks import KINDS, MaskedLM
+from bert_tf.tasks import KINDS, Encoder, MaskedLM
 from bert_tf.tasks.encoder import POOLER, average_tokens
-from bert_tf.tasks.graphs import GRAPHS, ServingOptions
+from bert_tf.tokenization import read_tokenizer
 
 SENTENCE_ORDER = "sentence_order"  # The `objective` of a pre-training run with another label than the next sentence.
 
 
-class LoadedCheckpoint(LoadedModel):
-    """A checkpoint of any kind of task and any format."""
+def open_checkpoint(path, **options):
+    """Loads a checkpoint of any kind of task and any format as LoadedModel. For the arguments, see `load`."""
+    servable = load(path, **options)
+    signature = servable.signatures("serving_default")["serving_default"]
+    ranks = KINDS[servable.kind].inputs(servable.metadata.pairs)
+    encoder = getattr(servable.model, "encoder", servable.model)
 
-    def __init__(self, settings):
-        """Loads a checkpoint.
+    @tf.autograph.experimental.do_not_convert
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+    def encode(texts):
+        features, was_cut = servable.pack(servable.tokenizer.tokenize(texts))
+        return tf.cast(encoder(features)["sequence_output"], tf.float32), features["input_mask"], was_cut
 
-        Args:
-          settings: Resolved AnyModelSettings.
+    def answer(texts):
+        return call_signature(signature, texts, ranks)
 
-        Raises:
-          InputError: See `load`.
-        """
-        settings = detect_kind(settings)
-        settings.check_kind()
-        self._servable, card = load(settings)
-        super().__init__(card.kind, next(iter(settings.model_files.places.values())), pairs=card.pairs,
-                         limit=card.max_seq_length)
-        self.labels = card.labels or None
-        self._signature = self._servable.signatures("serving_default")["serving_default"]
-
-    def _answer(self, texts):
-        return call_signature(self._signature, texts, self._ranks)
-
-    def _encode(self, texts):
-        *outputs, was_cut = (each.numpy() for each in self._sequence_output(tf.constant(texts, tf.string)))
+    def embed(texts):
+        *outputs, was_cut = (value.numpy() for value in encode(tf.constant(texts, tf.string)))
         return average_tokens(*outputs), was_cut
 
-    @functools.cached_property
-    def _sequence_output(self):
-        """Function of a batch of texts, string [B] -> float32 [B, S, H], input_mask int32 [B, S], was_cut bool [B]."""
-        servable = self._servable
-        encoder = getattr(servable.model, "encoder", servable.model)
-
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-        def sequence_output(texts):
-            features, was_cut = servable.pack(servable.tokenizer.tokenize(texts))
-            return tf.cast(encoder(features)["sequence_output"], tf.float32), features["input_mask"], was_cut
-
-        return tf.autograph.experimental.do_not_convert(sequence_output)
+    return LoadedModel(servable.metadata, path, answer, embed)
 
 
-def load(settings, *, layers=None, dtype="float32", **options):
-    """Loads the Servable of a checkpoint.
+def load(path, metadata, config, vocab_file, *, static_length=False, layers=None, dtype="float32",
+         argument="init_checkpoint"):
+    """Loads the served model of a checkpoint.
 
     Args:
-      settings: Resolved settings of a job that serves a model, with `card`; see bert_tf.cli.settings.
+      path: str. Path of the checkpoint, in any format.
+      metadata: TaskMetadata with which to use the model.
+      config: BertConfig.
+      vocab_file: Path of the vocab.txt.
+      static_length: bool. See Servable.
       layers: str. See Fast; None for "unpadded", or "padded" with static lengths.
       dtype: str. Policy of Keras for the encoder.
-      **options: Fields of ServingOptions; the settings supply the others.
+      argument: str. Name of the argument with the path, for error messages.
 
     Returns:
-      (bert_tf.export.Servable, TaskMetadata).
+      bert_tf.served_models.Servable.
 
     Raises:
       InputError: If the checkpoint lacks weights of the task.
     """
-    place, checkpoint = next(iter(settings.model_files.places.items()))
-    values, card = settings.values(), settings.card
-    kind, graph = KINDS[card.kind], GRAPHS[card.kind]
-    if kind.name == MaskedLM.name and settings.config.is_causal:
-        raise InputError("is not a masked LM; attention is causal in its config, so it predicts the next token", place,
-                         checkpoint)
-    options = ServingOptions(**{field.name: values[field.name] for field in dataclasses.fields(ServingOptions)
-                                if field.name in values} | options)
-    tokenizer = read_tokenizer(values["vocab_file"], card.do_lower_case, checkpoint, settings.config,
-                               card.strip_accents)
-    layers = layers or ("padded" if options.static_length else "unpadded")
-    fast = Fast(layers, last_where_read=True, float32_scores=True)
-    model = graph.model(FastEncoder(settings.config, fast, dtype=dtype), card)
+    kind, served_model = KINDS[metadata.kind], SERVED_MODELS[metadata.kind]
+    if kind.name == MaskedLM.name and config.is_causal:
+        raise InputError("is not a masked LM; attention is causal in its config, so it predicts the next token",
+                         argument, path)
+    tokenizer = read_tokenizer(vocab_file, metadata.do_lower_case, path, config, metadata.strip_accents)
+    fast = Fast(layers or ("padded" if static_length else "unpadded"), last_where_read=True, float32_scores=True)
+    model = served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata)
     try:
-        report = load_pretrained(model, checkpoint)
+        report = load_pretrained(model, path)
     except InputError:
         if kind.has_labels:
-            _check_labels(checkpoint, card, place)
+            _check_labels(path, metadata, argument)
         raise
-    if card.pairs and kind.name == MaskedLM.name:
-        options = dataclasses.replace(options, next_sentence=_has_next_sentence(checkpoint, report.missing))
-    options = dataclasses.replace(options, has_pooler=not any(name.startswith(POOLER) for name in report.missing))
     missing = [name for name in report.missing if kind.needs(name)]
     if missing:
         needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model"
-        raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", place, checkpoint)
-    return graph.servable(model, tokenizer, card, options), card
+        raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", argument, path)
+    metadata = dataclasses.replace(
+        metadata, has_pooler=not any(name.startswith(POOLER) for name in report.missing),
+        next_sentence=bool(metadata.pairs) and _has_next_sentence(path, report.missing))
+    return served_model(model, tokenizer, metadata, static_length=static_length)
 
 
 def _has_next_sentence(checkpoint, missing):
@@ -113,28 +94,21 @@ def _has_next_sentence(checkpoint, missing):
                 or task_metadata.read_run(checkpoint).get("objective") == SENTENCE_ORDER)
 
 
-def _check_labels(checkpoint, card, place):
+def _check_labels(checkpoint, metadata, argument):
     """Raises InputError if the number of outputs of a checkpoint differs from the number of a TaskMetadata's labels."""
-    kernel = open_checkpoint(checkpoint).tensors.get("output_weights")
-    if kernel and kernel.shape[0] != KINDS[card.kind].num_outputs(card):
-        raise InputError(f"the model has {kernel.shape[0]} outputs, but there are {len(card.labels)} label names; set "
-                         "`labels_file`", place, checkpoint)
+    kernel = checkpoints.open_checkpoint(checkpoint).tensors.get("output_weights")
+    if kernel and kernel.shape[0] != KINDS[metadata.kind].num_outputs(metadata):
+        raise InputError(f"the model has {kernel.shape[0]} outputs, but there are {len(metadata.labels)} label names; "
+                         "set `labels_file`", argument, checkpoint)
 
 
-def detect_kind(settings):
-    """Sets the kind of a checkpoint if neither the settings nor its directory state one.
+def detect_kind(checkpoint, config):
+    """Returns the kind of a checkpoint without a task: "masked_lm" if it has the weights of that head, or "encoder".
 
     Args:
-      settings: See `load`, with the kind "encoder" of `task_without_card`.
-
-    Returns:
-      The settings, of the kind "masked_lm" if nothing states a kind and the checkpoint has the weights of that head.
+      checkpoint: str. Path of the checkpoint.
+      config: BertConfig. With causal attention, that head predicts the next token.
     """
-    checkpoint = next(iter(settings.model_files.places.values()))
-    if settings.task or settings.model_files.task_metadata or not settings.task_without_card:
-        return settings
-    if settings.config.is_causal:  # Its head predicts the next token.
-        return settings
-    if not any(name.startswith(MaskedLM.head_scope) for name in open_checkpoint(checkpoint).tensors):
-        return settings
-    return settings.replace_values({"card": dataclasses.replace(settings.card, kind=MaskedLM.name)})
+    has_head = not config.is_causal and any(
+        name.startswith(MaskedLM.head_scope) for name in checkpoints.open_checkpoint(checkpoint).tensors)
+    return MaskedLM.name if has_head else Encoder.name

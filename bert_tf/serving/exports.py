@@ -4,7 +4,7 @@ import os
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.model_folder import find_config, saved_models
+from bert_tf.model_folder import find_config, saved_models, task_metadata
 from bert_tf.tasks import KINDS
 
 LITERT_SUFFIX = ".tflite"
@@ -28,25 +28,16 @@ def find_latest_version(folder, argument="saved_model"):
     return path
 
 
-def find_kind(outputs):
-    """Returns the kind of task whose serving_default has these output names; None if it is none of KINDS."""
-    return next((name for name, kind in KINDS.items() if not kind.signature.isdisjoint(outputs)), None)
-
-
-def read_inputs(path, argument):
-    """Returns the names of an export's texts, in their order, without loading it; None if they cannot be read.
-
-    Args:
-      path: str. An export that exists.
-      argument: str. Name of the argument with the path, for error messages.
-    """
-    if path.endswith(LITERT_SUFFIX) or files.is_remote(path):  # a LiteRT file loads fast; TensorFlow reads remote files
-        return None
-    folder = find_latest_version(path, argument)
-    signature = saved_models.read_signature(os.path.join(folder, saved_models.SAVED_MODEL_NAME))
-    inputs, outputs = signature or ((), ())
-    kind = find_kind(outputs)
-    return tuple(KINDS[kind].inputs("text_b" in inputs)) if kind else None
+def read_metadata(folder, argument="saved_model"):
+    """Reads the TaskMetadata of a SavedModel without loading it; raises InputError if it was exported by others."""
+    path = os.path.join(find_latest_version(folder, argument), saved_models.TASK_PATH)
+    if not files.is_file(path):
+        raise InputError("was not exported by export_saved_model: its SavedModel has no "
+                         f"{saved_models.TASK_PATH}, which describes the task", argument, folder)
+    metadata = task_metadata.read_file(path)
+    if metadata.kind not in KINDS:
+        raise InputError(f"{path}: has kind {metadata.kind!r}: must be one of {', '.join(KINDS)}")
+    return metadata
 
 
 def _find_version(folder):

@@ -1,115 +1,150 @@
 """Loads a model in any format. Imports TensorFlow only if it is required."""
 
-import contextlib
 import os
-import typing
 import warnings
 
 from bert_tf import files
-from bert_tf.cli import resolution
-from bert_tf.cli.task_resolution import is_length_known
+from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.litert import LiteRTModel
-from bert_tf.model_folder.model_files import ModelFiles
-from bert_tf.serving.exports import LITERT_SUFFIX, find_latest_version
+from bert_tf.model_folder import (
+    TokenizerFiles,
+    check_loadable,
+    check_vocabulary,
+    find_config,
+    find_tokenizer,
+    read_config,
+    task_metadata,
+)
+from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, check_run_vocabulary, to_vocab_txt
+from bert_tf.serving import exports
 from bert_tf.serving.model import LoadedModel
-from bert_tf.serving.settings import LoadSettings
 from bert_tf.tasks import KINDS
+from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
 
-def load(path=None, **options):
+def load(path, *, kind=None, top_k=None, **options):
     """See `bert_tf.load`; `options` are only the values that are set."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InputError("must be the path of a model", "path", path)
-    renaming = contextlib.nullcontext()
-    if "kind" in options:
-        if "task" in options:
-            raise InputError("cannot be combined with `kind`, which means the same; omit it", "task", options["task"])
-        options["task"], renaming = options.pop("kind"), rename_argument(task="kind")
-    with renaming:
-        settings, notes = _resolve(os.fspath(path), options)
-        for note in notes:
-            warnings.warn(note, stacklevel=3)  # The line that calls `bert_tf.load`.
-        return open_model(settings)
+    if kind not in (None, *KINDS):
+        raise InputError(f"must be one of {', '.join(KINDS)}", "kind", kind)
+    path = os.fspath(path)
+    with rename_argument(task="kind"):
+        if not exports.is_export(path):
+            return _load_checkpoint(path, kind, top_k=top_k, **options)
+        for name, value in options.items():
+            raise InputError(f"has no effect with `path`={path}, whose settings are fixed by the export; omit it", name,
+                             value)
+        return open_export(path, kind, top_k, "path")
 
 
-def _resolve(path, options):
-    """Returns the resolved LoadSettings of a model with options, and the notes about them, list of str."""
-    settings, notes = LoadSettings(model=path), []
-    fields = {field.name: field for field, _ in settings.fields()}
-    options = {name: _check_option(fields[name], value) for name, value in options.items()}
-    settings = settings.replace_values(options)
-    model_files = ModelFiles(resolution.find_checkpoints(settings))
-    settings = resolution.resolve(settings, options, model_files, notes.append)
-    if settings.card and not (is_length_known(options, model_files) or KINDS[settings.card.kind].is_fine_tuned):
-        settings = resolution.limit_length(settings, settings.config.max_position_embeddings)
-    return settings, notes
+def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labels_file=None, **options):
+    """Loads a checkpoint with the files in its directory. For the arguments, see `bert_tf.load`; None is unset."""
+    if not (files.exists(path) or files.exists(f"{path}.index")):
+        raise InputError("does not exist", "path", path)
+    check_loadable(path)
+    stored = task_metadata.read(path)
+    try:
+        tokenizer = find_tokenizer(path)
+    except InputError:
+        if vocab_file is None or options.get("do_lower_case") is None:
+            raise
+        tokenizer = TokenizerFiles()
+    config, config_file = _read_config(path, bert_config_file)
+    vocab_file = _find_vocabulary(path, vocab_file, tokenizer.vocab_file, config_file)
+    from bert_tf.serving.checkpoint import detect_kind, open_checkpoint  # TensorFlow takes seconds.
+
+    kind = kind or (stored.kind if stored else detect_kind(path, config))
+    if kind not in KINDS:
+        raise InputError(f"{stored.source} of `path`={path}: kind is {kind!r}: must be one of {', '.join(KINDS)}")
+    requested = {name: value for name, value in options.items() if value is not None}
+    if labels_file is not None:
+        requested["labels"] = task_metadata.read_labels(os.fspath(labels_file))
+    _check_options(kind, requested)
+    limit = config.max_position_embeddings
+    if KINDS[kind].is_fine_tuned:
+        limit = min(limit, task_metadata.DEFAULTS["max_seq_length"])
+    casing = {"do_lower_case": tokenizer.do_lower_case, "strip_accents": tokenizer.strip_accents}
+    if requested.get("do_lower_case") not in (None, tokenizer.do_lower_case):
+        del casing["strip_accents"]
+    defaults = {name: value for name, value in casing.items() if value is not None}
+    metadata = task_metadata.resolve(stored, kind, requested, {"max_seq_length": limit, **defaults}, f"`path`={path}")
+    for message in describe_lines(read_vocabulary(vocab_file), config.vocab_size):
+        warnings.warn(f"note: `vocab_file`={vocab_file}: {message}", stacklevel=4)  # the line that calls bert_tf.load
+    return open_checkpoint(path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path")
 
 
-def _check_option(field, value):
-    """Returns the value of a setting, with a path as str; raises InputError if it has another type or is empty."""
-    required = next(iter(typing.get_args(field.type)), field.type)  # str of `str | None`
-    if required is str and isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    if (not isinstance(value, int | float if required is float else required)
-            or (isinstance(value, bool) and required is not bool)):
-        raise InputError(f"must be of type {required.__name__}", field.name, value)
-    if value == "":
-        raise InputError("must not be empty; omit it to use its default", field.name, value)
-    return value
+def _read_config(path, bert_config_file):
+    """Returns the BertConfig of a checkpoint, and its path, None for the name of a published size."""
+    if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
+        return BertConfig.from_name(bert_config_file), None
+    config_file = find_config(path) if bert_config_file is None else os.fspath(bert_config_file)
+    if config_file is None:
+        raise InputError(f"is required: there is no {CONFIG_NAMES} next to `path`={path}", "bert_config_file")
+    return read_config(config_file), config_file
 
 
-def open_model(settings):
-    """Opens the model of a job.
+def _find_vocabulary(path, vocab_file, existing, config_file):
+    """Returns the path of the vocab.txt of a checkpoint: of `vocab_file`, or of the existing one next to it."""
+    if vocab_file is not None:
+        vocab_file = os.fspath(vocab_file)
+        check_run_vocabulary("path", path, vocab_file, existing)
+        return to_vocab_txt(vocab_file)
+    if existing is None:
+        raise InputError(f"is required: there is no {VOCABULARY_NAMES} next to `path`={path}", "vocab_file")
+    vocab_file = to_vocab_txt(existing)
+    if config_file:
+        check_vocabulary(config_file, vocab_file, existing)
+    return vocab_file
+
+
+def _check_options(kind, requested):
+    """Raises InputError for an option without effect."""
+    for name, value in requested.items():
+        if name not in (*KINDS[kind].fields, *task_metadata.SHARED_FIELDS):
+            raise InputError(f"has no effect on models of kind {kind}; omit it", name, value)
+    if "null_score_diff_threshold" in requested and not requested.get("version_2_with_negative"):
+        raise InputError("requires `version_2_with_negative`", "null_score_diff_threshold",
+                         requested["null_score_diff_threshold"])
+
+
+def open_export(path, kind=None, top_k=None, argument="model"):
+    """Opens a .tflite file, or a directory with a SavedModel.
 
     Args:
-      settings: Resolved AnyModelSettings.
+      path: str. Local or remote.
+      kind: str or None. Required kind of task.
+      top_k: int or None. Required number of candidates.
+      argument: str. Name of the argument with the path, for error messages.
 
     Returns:
       LoadedModel.
 
     Raises:
-      InputError: If the kind of the model differs from the settings' `task`, if it was exported with fewer candidates
-        than `top_k`, or if it is corrupted; see bert_tf.serving.checkpoint.load.
+      InputError: If the export does not exist, is corrupted, does not meet the requirements, or is of another project.
     """
-    name, path = settings.exported_model or (None, "")
-    top_k = settings.top_k if settings.top_k != type(settings).top_k else None
-    if path.endswith(LITERT_SUFFIX) and name == "model":
-        return LoadedLiteRT(path, settings.task, top_k)
-    if settings.exported_model:
-        from bert_tf.serving.saved_model import LoadedSavedModel
+    is_litert = path.endswith(exports.LITERT_SUFFIX) and argument != "saved_model"
+    if is_litert:
+        model = open_litert(path, argument)
+        metadata, version = model.metadata, path
+    else:
+        metadata, version = exports.read_metadata(path, argument), exports.find_latest_version(path, argument)
+    if kind not in (None, metadata.kind):
+        raise InputError(f"must be of kind {kind}, but is of kind {metadata.kind}", argument, path)
+    if top_k and metadata.top_k and top_k > metadata.top_k:
+        raise InputError(f"must be at most {metadata.top_k}, the `top_k` of the export {version}", "top_k", top_k)
+    if is_litert:
+        return model
+    from bert_tf.serving.saved_model import open_saved_model
 
-        return LoadedSavedModel(find_latest_version(path, name), settings.task, top_k, path, name)
-    from bert_tf.serving.checkpoint import LoadedCheckpoint
-
-    return LoadedCheckpoint(settings)
+    return open_saved_model(version, metadata)
 
 
-class LoadedLiteRT(LoadedModel):
-    """A .tflite file that export_saved_model wrote."""
-
-    def __init__(self, path, kind=None, top_k=None):
-        """Opens a file.
-
-        Args:
-          path: str. Local or remote.
-          kind: str or None. Required kind of task.
-          top_k: int or None. Required number of candidates.
-
-        Raises:
-          InputError: If the file does not exist, or does not meet the requirements.
-        """
-        if not files.is_file(path):
-            raise InputError("does not exist", "model", path)
-        with files.local_copy(path) as local:
-            self._model = LiteRTModel(local)
-        metadata = self._model.metadata
-        if kind not in (None, metadata.kind):
-            raise InputError(f"must be of kind {kind}, but is of kind {metadata.kind}", "model", path)
-        if top_k and top_k > metadata.top_k:
-            raise InputError(f"must be at most {metadata.top_k}, the `top_k` of the export {path}", "top_k", top_k)
-        super().__init__(metadata.kind, path, pairs=metadata.pairs, limit=metadata.max_seq_length)
-        self.labels = metadata.labels or None
-
-    def _answer(self, texts):
-        return self._model(**texts)
+def open_litert(path, argument="model"):
+    """Opens a .tflite file, local or remote, as LoadedModel; raises InputError if it does not exist or is corrupted."""
+    if not files.is_file(path):
+        raise InputError("does not exist", argument, path)
+    with files.local_copy(path) as local:
+        model = LiteRTModel(local)
+    return LoadedModel(model.metadata, path, lambda texts: model(**texts))

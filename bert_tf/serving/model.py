@@ -1,6 +1,5 @@
-"""The contract of a model that takes raw text. Does not import TensorFlow."""
+"""A loaded model of any format. Does not import TensorFlow."""
 
-import abc
 import itertools
 import numbers
 import warnings
@@ -16,32 +15,35 @@ from bert_tf.tokenization.rows import check_request, to_texts
 GENERAL_NAMES = ("text_a", "text_b")  # accepted for the first and the second input of any model
 
 
-class LoadedModel(abc.ABC):
+class LoadedModel:
     """A model of any kind of task and any format, with its tokenizer.
 
     Attributes:
+      metadata: TaskMetadata of the model.
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
       inputs: Tuple of str. Names of the texts of a request, in their order.
-      place: str. Source of the model.
-      limit: int or None. Maximum length of inputs in tokens, including [CLS] and [SEP]; None if unknown (SavedModels).
-      labels: Tuple of str or None. Names in the order of their IDs; None for a kind of task without labels.
+      path: str. Path of the model.
+      limit: int. Maximum length of inputs in tokens, including [CLS] and [SEP].
+      labels: Tuple of str or None. Names in the order of their IDs; None for a model without labels.
     """
 
-    labels = None
-    _has_warned = False  # about truncated texts
-
-    def __init__(self, kind, place, *, pairs=False, limit=None):
-        """Creates the part that all formats share.
+    def __init__(self, metadata, path, answer, embed=None):
+        """Creates a model.
 
         Args:
-          kind: str. Key of KINDS.
-          place: str. Source of the model.
-          pairs: bool. Whether an example is two texts, for the kinds that accept one or two.
-          limit: int or None. See the class.
+          metadata: TaskMetadata.
+          path: str. Path of the model.
+          answer: Function of a dict of `inputs` -> nested lists of str, all of the same size, that returns the
+            outputs of serving_default; see `__call__`.
+          embed: Function of a list of str that returns the embeddings, see `encode`, and was_cut, bool [B]. None for
+            exports, whose kind determines whether they return embeddings.
         """
-        self.kind, self.place, self.limit = kind, place, limit
-        self._ranks = KINDS[kind].inputs(pairs)
+        self.metadata, self.path = metadata, path
+        self.kind, self.limit, self.labels = metadata.kind, metadata.max_seq_length, metadata.labels or None
+        self._ranks = KINDS[self.kind].inputs(metadata.pairs)
         self.inputs = tuple(self._ranks)
+        self._answer, self._embed = answer, embed or self._embed_with_export
+        self._has_warned = False  # about truncated texts
 
     def __call__(self, **texts):
         """Computes the response to a request as one batch.
@@ -59,8 +61,8 @@ class LoadedModel(abc.ABC):
         """
         return self._compute(check_request(self.kind, self._ranks, self._rename_inputs(texts)))
 
-    def rows(self, batch_size=32, **texts):
-        """Computes the responses for any number of texts, in batches of similar length.
+    def predict(self, batch_size=32, **texts):
+        """Computes predictions for any number of texts, in batches of similar length.
 
         Args:
           batch_size: int.
@@ -76,11 +78,12 @@ class LoadedModel(abc.ABC):
         rows = [None] * len(texts[self.inputs[0]])
         sizes = [_size(example) for example in zip(*map(texts.get, self.inputs), strict=True)]
         order = sorted(range(len(rows)), key=sizes.__getitem__)
-        for _, group in itertools.groupby(order, key=lambda place: sizes[place][0]):
+        for _, group in itertools.groupby(order, key=lambda example: sizes[example][0]):
             for batch in _batches(list(group), batch_size):
-                answers = self._compute({name: [values[place] for place in batch] for name, values in texts.items()})
-                for place, row in zip(batch, KINDS[self.kind].rows(answers), strict=True):
-                    rows[place] = row
+                outputs = self._compute({name: [values[example] for example in batch]
+                                         for name, values in texts.items()})
+                for example, row in zip(batch, KINDS[self.kind].rows(outputs), strict=True):
+                    rows[example] = row
         return rows
 
     def encode(self, texts, batch_size=32):
@@ -99,38 +102,34 @@ class LoadedModel(abc.ABC):
           InputError: If this is an export of a task, which does not contain its encoder's outputs.
         """
         texts = to_texts("texts", texts)
-        vectors, num_cut = [None] * len(texts), 0
-        for batch in _batches(sorted(range(len(texts)), key=lambda place: len(texts[place])), batch_size):
-            batch_vectors, was_cut = self._encode([texts[place] for place in batch])
+        embeddings, num_cut = [None] * len(texts), 0
+        for batch in _batches(sorted(range(len(texts)), key=lambda number: len(texts[number])), batch_size):
+            batch_embeddings, was_cut = self._embed([texts[number] for number in batch])
             num_cut += np.count_nonzero(was_cut)
-            for place, vector in zip(batch, batch_vectors, strict=True):
-                vectors[place] = vector
+            for number, embedding in zip(batch, batch_embeddings, strict=True):
+                embeddings[number] = embedding
         if num_cut and not self._has_warned:
             self._has_warned = True
-            warnings.warn(f"note: {self.place}: truncated {num_cut} of {len(texts)} texts to the model's limit"
-                          + (f", {self.limit} tokens (`max_seq_length`)" if self.limit else ""), stacklevel=2)
-        return np.array(vectors, np.float32) if vectors else self._encode([])[0]
+            warnings.warn(f"note: {self.path}: truncated {num_cut} of {len(texts)} texts to the model's limit, "
+                          f"{self.limit} tokens (`max_seq_length`)", stacklevel=2)
+        return np.array(embeddings, np.float32) if embeddings else self._embed([])[0]
 
     def _compute(self, texts):
-        """Calls `_answer`; raises InputError for a number that is not finite."""
+        """Calls the model; raises InputError for a number that is not finite."""
         outputs = self._answer(texts)
         for name, values in outputs.items():
             if values.dtype.kind == "f" and not np.isfinite(values).all():
-                raise InputError(f"{self.place}: computes {name} with numbers that are not finite (NaN or infinity); "
+                raise InputError(f"{self.path}: computes {name} with numbers that are not finite (NaN or infinity); "
                                  "choose another model, or export it again")
         return outputs
 
-    @abc.abstractmethod
-    def _answer(self, texts):
-        """Computes the response for a dict of `inputs` -> nested lists of str, all of the same size; see `__call__`."""
-
-    def _encode(self, texts):
-        """Returns the embeddings of a batch, list of str, see `encode`, and was_cut, bool [B]."""
+    def _embed_with_export(self, texts):
+        """See `embed` of the constructor."""
         if self.kind != Encoder.name or self._ranks != TEXT:
-            raise InputError(f"{self.place}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
+            raise InputError(f"{self.path}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
                              "text embeddings; load its checkpoint")
-        answer = self._compute({"text": texts})
-        return average_tokens(answer["sequence_output"], answer["input_mask"]), answer["was_cut"]
+        outputs = self._compute({"text": texts})
+        return average_tokens(outputs["sequence_output"], outputs["input_mask"]), outputs["was_cut"]
 
     def _rename_inputs(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""
@@ -144,10 +143,10 @@ class LoadedModel(abc.ABC):
         return {own_name: texts[name] for own_name, name in sources.items()}
 
 
-def _batches(places, batch_size):
+def _batches(examples, batch_size):
     if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
         raise InputError("must be an integer of at least 1", "batch_size", batch_size)
-    return (places[start : start + batch_size] for start in range(0, len(places), batch_size))
+    return (examples[start : start + batch_size] for start in range(0, len(examples), batch_size))
 
 
 def _size(example):

@@ -26,40 +26,36 @@ class Kind(abc.ABC):
       name: str. Name in task.json and value of `--task`.
       is_fine_tuned: bool. False if any checkpoint can serve as it, fine-tuned or not.
       hugging_face: Tuple of str. Model classes of transformers for this kind; the first is the one to write.
-      card_fields: Frozenset of str. Fields of task.json for this kind, in addition to those of all kinds.
+      fields: Dict of the fields of TaskMetadata that not all kinds have -> their defaults for predictions.
       may_give_number: bool. Whether a model without labels predicts a number (regression).
       head_scope: str. Prefix of the names of the head's variables.
       unused_variables: Tuple of str. Name prefixes of variables that do not affect the predictions.
       per_position: Dict of model output name -> its negative position axis. Other outputs have none.
-      signature: Frozenset of str. Outputs of serving_default that only exports of this kind have.
-      candidates: str or None. Output of serving_default that has `top_k` candidates on its last axis.
       has_several_rows: bool. Whether one request becomes several rows of IDs.
     """
 
     name: ClassVar[str]
     is_fine_tuned: ClassVar[bool] = True
     hugging_face: ClassVar[tuple] = ()
-    card_fields: ClassVar[frozenset] = frozenset()
+    fields: ClassVar[dict] = {}
     may_give_number: ClassVar[bool] = False
     head_scope: ClassVar[str] = ""
     unused_variables: ClassVar[tuple] = ()
     per_position: ClassVar[dict] = {}
-    signature: ClassVar[frozenset] = frozenset()
-    candidates: ClassVar[str | None] = None
     has_several_rows: ClassVar[bool] = False
 
     @property
     def has_labels(self):
         """True if task.json lists labels."""
-        return "labels" in self.card_fields
+        return "labels" in self.fields
 
-    def gives_number(self, card):
+    def gives_number(self, metadata):
         """Returns whether a model with a TaskMetadata predicts a number instead of labels."""
-        return self.may_give_number and not card.labels
+        return self.may_give_number and not metadata.labels
 
-    def num_outputs(self, card):
+    def num_outputs(self, metadata):
         """Returns the number of rows of the head's kernel: one per label, 1 without labels."""
-        return len(card.labels) or 1
+        return len(metadata.labels) or 1
 
     def needs(self, variable):
         """Returns whether predictions depend on the variable with this name."""
@@ -74,7 +70,7 @@ class Kind(abc.ABC):
         Returns:
           Dict of name -> rank: 1 for string [B], 2 for string [B, choices].
         """
-        return PAIR if pairs and "pairs" in self.card_fields else TEXT
+        return PAIR if pairs and "pairs" in self.fields else TEXT
 
     @property
     def takes_choices(self):
@@ -96,11 +92,11 @@ class Kind(abc.ABC):
         return {"text": text_a} if text_b is None else {"text_a": text_a, "text_b": text_b}
 
     @abc.abstractmethod
-    def answer(self, card, tokenizer, buckets, *texts):
-        """Computes the response to a request in NumPy: the same as the kind's Servable in its graph.
+    def answer(self, metadata, tokenizer, buckets, *texts):
+        """Computes the response to a request in NumPy: the same as the kind's Servable in TensorFlow.
 
         Args:
-          card: bert_tf.litert.Metadata.
+          metadata: TaskMetadata of an export.
           tokenizer: PlainTokenizer.
           buckets: bert_tf.litert.buckets.Buckets, which runs the model on rows of IDs.
           *texts: Lists of str in the order of `inputs`, all of length B.

@@ -1,8 +1,10 @@
 """A label, several labels, or a number for a text or a pair of texts."""
 
+from typing import ClassVar
+
 import numpy as np
 
-from bert_tf.tasks import numbers
+from bert_tf.tasks import results
 from bert_tf.tasks.base import LEAST_PROBABILITY, Kind
 from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 
@@ -13,22 +15,22 @@ class Classifier(Kind):
     name = "classifier"
     hugging_face = ("BertForSequenceClassification", "DistilBertForSequenceClassification",
                     "ElectraForSequenceClassification")
-    card_fields = frozenset({"labels", "pairs", "multi_label", "window_pooling", "window_stride", "max_windows"})
+    fields: ClassVar = {"labels": (), "pairs": False, "multi_label": False, "window_pooling": None,
+                        "window_stride": None, "max_windows": None}
     may_give_number = True
-    signature = frozenset({"label", "has_label", "value"})
 
-    def answer(self, card, tokenizer, buckets, *texts):
-        rows = pack_texts(tokenizer, card.max_seq_length, *texts)
-        logits = numbers.stack([each["logits"] for each in buckets.run(rows)], [self.num_outputs(card)])
+    def answer(self, metadata, tokenizer, buckets, *texts):
+        rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
+        logits = results.stack([output["logits"] for output in buckets.run(rows)], [self.num_outputs(metadata)])
         was_cut = were_cut(rows)
-        if self.gives_number(card):
+        if self.gives_number(metadata):
             return {"value": logits[:, 0], "was_cut": was_cut}
-        names = encode_strings([card.labels] * len(rows), len(card.labels))
-        if card.multi_label:
+        names = encode_strings([metadata.labels] * len(rows), len(metadata.labels))
+        if metadata.multi_label:
             return {"labels": names, "probabilities": 1 / (1 + np.exp(-logits)), "has_label": logits > 0,
                     "was_cut": was_cut}
-        return {"label": encode_strings([card.labels[number] for number in logits.argmax(axis=1)]), "labels": names,
-                "probabilities": numbers.softmax(logits), "was_cut": was_cut}
+        return {"label": encode_strings([metadata.labels[number] for number in logits.argmax(axis=1)]), "labels": names,
+                "probabilities": results.softmax(logits), "was_cut": was_cut}
 
     def json_rows(self, outputs):
         """{"label": "yes", "probabilities": {"no": 0.1, "yes": 0.9}}; for multi-label models, "labels" with a list.
@@ -36,15 +38,15 @@ class Classifier(Kind):
         A regression has {"value": 3.2}.
         """
         if "value" in outputs:
-            return [{"value": numbers.to_json_number(value)} for value in outputs["value"]]
+            return [{"value": results.to_json_number(value)} for value in outputs["value"]]
         rows = []
-        for place, values in enumerate(outputs["probabilities"]):
-            names = [name.decode() for name in outputs["labels"][place]]
+        for index, values in enumerate(outputs["probabilities"]):
+            names = [name.decode() for name in outputs["labels"][index]]
             if "has_label" in outputs:
-                chosen = {"labels": [name for name, has in zip(names, outputs["has_label"][place], strict=True) if has]}
+                chosen = {"labels": [name for name, has in zip(names, outputs["has_label"][index], strict=True) if has]}
             else:
-                chosen = {"label": outputs["label"][place].decode()}
-            rows.append({**chosen, "probabilities": dict(zip(names, numbers.to_json_numbers(values), strict=True))})
+                chosen = {"label": outputs["label"][index].decode()}
+            rows.append({**chosen, "probabilities": dict(zip(names, results.to_json_numbers(values), strict=True))})
         return rows
 
     def is_right(self, row, expected):

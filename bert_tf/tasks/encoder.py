@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks import numbers
+from bert_tf.tasks import results
 from bert_tf.tasks.base import Kind
 from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 
@@ -16,27 +16,27 @@ class Encoder(Kind):
 
     name = "encoder"
     is_fine_tuned = False
-    card_fields = frozenset({"pairs"})
+    fields: ClassVar = {"pairs": False, "has_pooler": True}
     unused_variables = (POOLER,)
     per_position: ClassVar = {"sequence_output": -2}
-    signature = frozenset({"sequence_output"})
 
-    def answer(self, card, tokenizer, buckets, *texts):
+    def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`; the outputs have the length of the longest row of the request."""
-        rows = pack_texts(tokenizer, card.max_seq_length, *texts)
+        rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
         outputs = buckets.run(rows)
         width = max((len(row.ids) for row in rows), default=1)
         mask = np.zeros([len(rows), width], np.int32)
         ids = np.full([len(rows), width], tokenizer.pad_id)
-        sequence = np.zeros([len(rows), width, card.hidden_size], np.float32)
-        for place, (row, output) in enumerate(zip(rows, outputs, strict=True)):
+        hidden_size = buckets.output_width("sequence_output")
+        sequence = np.zeros([len(rows), width, hidden_size], np.float32)
+        for index, (row, output) in enumerate(zip(rows, outputs, strict=True)):
             count = len(row.ids)
-            mask[place, :count], ids[place, :count] = 1, row.ids
-            sequence[place, :count] = output["sequence_output"][:count]
+            mask[index, :count], ids[index, :count] = 1, row.ids
+            sequence[index, :count] = output["sequence_output"][:count]
         pieces = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
         answer = {"sequence_output": sequence, "input_mask": mask, "pieces": pieces, "was_cut": were_cut(rows)}
-        if card.has_pooler:
-            answer["pooled_output"] = numbers.stack([output["pooled_output"] for output in outputs], [card.hidden_size])
+        if metadata.has_pooler:
+            answer["pooled_output"] = results.stack([output["pooled_output"] for output in outputs], [hidden_size])
         return answer
 
     def json_rows(self, outputs):
@@ -44,7 +44,7 @@ class Encoder(Kind):
         vectors = outputs.get("pooled_output")
         if vectors is None:
             vectors = average_tokens(outputs["sequence_output"], outputs["input_mask"])
-        return [{"vector": numbers.to_json_numbers(vector)} for vector in vectors]
+        return [{"vector": results.to_json_numbers(vector)} for vector in vectors]
 
 
 def average_tokens(sequence_output, input_mask):

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks import numbers
+from bert_tf.tasks import results
 from bert_tf.tasks.base import Kind
 from bert_tf.tokenization.rows import encode_strings, pack, were_cut
 
@@ -20,26 +20,24 @@ class MaskedLM(Kind):
     name = "masked_lm"
     is_fine_tuned = False
     hugging_face = ("BertForMaskedLM", "BertForPreTraining", "DistilBertForMaskedLM")
-    card_fields = frozenset({"pairs"})
+    fields: ClassVar = {"pairs": False, "top_k": 5, "next_sentence": False}
     head_scope = "cls/predictions/"
     unused_variables = ("bert/pooler/", "cls/seq_relationship/")
     per_position: ClassVar = {"sequence_output": -2}
-    signature = frozenset({"num_masks"})
-    candidates = "pieces"
 
-    def answer(self, card, tokenizer, buckets, *texts):
+    def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`."""
         first, second = texts if len(texts) == 2 else (texts[0], [None] * len(texts[0]))
         rows = [pack(tokenizer, _tokenize(tokenizer, text), text_b if text_b is None else _tokenize(tokenizer, text_b),
-                     card.max_seq_length) for text, text_b in zip(first, second, strict=True)]
+                     metadata.max_seq_length) for text, text_b in zip(first, second, strict=True)]
         outputs = buckets.run(rows)
-        places = [[place for place, id_ in enumerate(row.ids) if id_ == tokenizer.mask_id] for row in rows]
-        counts = np.array(list(map(len, places)), np.int32)
-        shape = [len(rows), max([1, *counts]), card.top_k]
+        positions = [[position for position, id_ in enumerate(row.ids) if id_ == tokenizer.mask_id] for row in rows]
+        counts = np.array(list(map(len, positions)), np.int32)
+        shape = [len(rows), max([1, *counts]), metadata.top_k]
         piece_ids = np.full(shape, tokenizer.pad_id, np.int32)
         probabilities, pieces = np.zeros(shape, np.float32), np.full(shape, b"", object)
-        vectors = [output["sequence_output"][place] for output, row in zip(outputs, places, strict=True)
-                   for place in row]
+        vectors = [output["sequence_output"][position] for output, row in zip(outputs, positions, strict=True)
+                   for position in row]
         if vectors:
             best = buckets.run_head(np.array(vectors))
             is_real = np.arange(shape[1]) < counts[:, np.newaxis]
@@ -48,20 +46,20 @@ class MaskedLM(Kind):
                                              shape[2])
         answer = {"pieces": pieces, "piece_ids": piece_ids, "probabilities": probabilities, "num_masks": counts,
                   "was_cut": were_cut(rows)}
-        if card.next_sentence:
-            logits = numbers.stack([output["next_sentence_logits"] for output in outputs], [2])
-            answer["is_next"] = numbers.softmax(logits)[:, 0]
+        if metadata.next_sentence and metadata.pairs:
+            logits = results.stack([output["next_sentence_logits"] for output in outputs], [2])
+            answer["is_next"] = results.softmax(logits)[:, 0]
         return answer
 
     def json_rows(self, outputs):
         """{"masks": [[{"piece": "paris", "probability": 0.4}, ...], ...]}; with next sentence also "is_next": 0.9."""
-        rows = [{"masks": [[{"piece": piece.decode(), "probability": numbers.to_json_number(probability)}
-                            for piece, probability in zip(outputs["pieces"][place, mask],
-                                                          outputs["probabilities"][place, mask], strict=True)]
+        rows = [{"masks": [[{"piece": piece.decode(), "probability": results.to_json_number(probability)}
+                            for piece, probability in zip(outputs["pieces"][index, mask],
+                                                          outputs["probabilities"][index, mask], strict=True)]
                            for mask in range(number)]}
-                for place, number in enumerate(outputs["num_masks"])]
+                for index, number in enumerate(outputs["num_masks"])]
         for row, probability in zip(rows, outputs.get("is_next", ()), strict=False):
-            row["is_next"] = numbers.to_json_number(probability)
+            row["is_next"] = results.to_json_number(probability)
         return rows
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bert_tf.tasks import numbers
+from bert_tf.tasks import results
 from bert_tf.tasks.base import Kind
 from bert_tf.tokenization.rows import pack, were_cut
 
@@ -12,7 +12,6 @@ class MultipleChoice(Kind):
 
     name = "multiple_choice"
     hugging_face = ("BertForMultipleChoice", "DistilBertForMultipleChoice", "ElectraForMultipleChoice")
-    signature = frozenset({"choice"})
     has_several_rows = True
 
     def inputs(self, pairs=False):
@@ -21,19 +20,19 @@ class MultipleChoice(Kind):
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
         return {"text_a": text_a, "choices": choices}
 
-    def answer(self, card, tokenizer, buckets, *texts):
+    def answer(self, metadata, tokenizer, buckets, *texts):
         texts, choices = texts
         num_choices = len(choices[0]) if choices else 1
-        rows = [pack(tokenizer, first, tokenizer.ids(choice), card.max_seq_length)
-                for first, each in zip(map(tokenizer.ids, texts), choices, strict=True) for choice in each]
-        logits = numbers.stack([output["logits"] for output in buckets.run(rows)], [1]).reshape([-1, num_choices])
-        probabilities = numbers.softmax(logits)
+        rows = [pack(tokenizer, first, tokenizer.ids(choice), metadata.max_seq_length)
+                for first, row in zip(map(tokenizer.ids, texts), choices, strict=True) for choice in row]
+        logits = results.stack([output["logits"] for output in buckets.run(rows)], [1]).reshape([-1, num_choices])
+        probabilities = results.softmax(logits)
         return {"choice": probabilities.argmax(axis=-1).astype(np.int32), "probabilities": probabilities,
                 "was_cut": were_cut(rows).reshape([-1, num_choices]).any(axis=1)}
 
     def json_rows(self, outputs):
         """{"choice": 0, "probabilities": [...]}."""
-        return [{"choice": int(choice), "probabilities": numbers.to_json_numbers(probabilities)}
+        return [{"choice": int(choice), "probabilities": results.to_json_numbers(probabilities)}
                 for choice, probabilities in zip(outputs["choice"], outputs["probabilities"], strict=True)]
 
     def is_right(self, row, expected):

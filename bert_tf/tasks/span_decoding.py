@@ -1,7 +1,7 @@
 """Decodes start and end scores of windows to spans, in NumPy, by the rules of the original's `write_predictions`.
 
 Scores are added in the precision of the input. Equal scores keep the original's order. The graph of
-`bert_tf.tasks.graphs.span_labeler` computes the same.
+`bert_tf.served_models.span_labeler` computes the same.
 
 Shape legend: S positions of a row, N spans, P tokens of a context.
 """

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.tasks import numbers
+from bert_tf.tasks import results
 from bert_tf.tasks.base import Kind
 from bert_tf.tasks.span_decoding import (
     N_BEST_SIZE,
@@ -24,6 +24,7 @@ from bert_tf.tokenization.rows import encode_strings, pack
 # Word separators of the original's `read_squad_examples`.
 _SEPARATORS = re.compile("[ \t\r\n\u202f]+")
 _WORD = re.compile("[^ \t\r\n\u202f]+")
+MAX_WINDOWS = 64  # Maximum number of windows of a context, which limits the memory of a request.
 _CACHED_CONTEXTS = 16  # Several questions can be about the same context.
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
@@ -54,15 +55,14 @@ class SpanLabeler(Kind):
 
     name = "span_labeler"
     hugging_face = ("BertForQuestionAnswering", "DistilBertForQuestionAnswering", "ElectraForQuestionAnswering")
-    card_fields = frozenset({"doc_stride", "max_query_length"})
+    fields: ClassVar = {"doc_stride": 128, "max_query_length": 64, "max_answer_length": 30, "top_k": 5,
+                        "version_2_with_negative": False, "null_score_diff_threshold": 0.0}
     head_scope = "cls/squad/"
     unused_variables = ("bert/pooler/",)
     per_position: ClassVar = {"start_logits": -1, "end_logits": -1}
-    signature = frozenset({"null_score_diff"})
-    candidates = "answers"
     has_several_rows = True
 
-    def num_outputs(self, card):
+    def num_outputs(self, metadata):
         """Returns 2, for start and end; see `Kind`."""
         return 2
 
@@ -74,28 +74,28 @@ class SpanLabeler(Kind):
             raise InputError(f"{argument} is required: a span labeler reads a question and its context")
         return {"question": text_a, "context": text_b}
 
-    def answer(self, card, tokenizer, buckets, *texts):
+    def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`."""
         rows, requests = [], []
         for question, text in zip(*texts, strict=True):
             context, query = split(tokenizer, text), tokenizer.ids(question)
-            truncated = query[: card.max_query_length]
+            truncated = query[: metadata.max_query_length]
             windows, was_cut = split_into_windows(
-                len(context.ids), card.max_seq_length - 3 - len(truncated), card.doc_stride,
-                card.max_windows)  # the original's 3: [CLS] and two [SEP]
+                len(context.ids), metadata.max_seq_length - 3 - len(truncated), metadata.doc_stride,
+                MAX_WINDOWS)  # the original's 3: [CLS] and two [SEP]
             requests.append((context, windows, len(rows), was_cut or len(query) > len(truncated)))
-            rows += [pack(tokenizer, truncated, context.ids[start : start + length], card.max_seq_length)
+            rows += [pack(tokenizer, truncated, context.ids[start : start + length], metadata.max_seq_length)
                      for start, length in windows]
         outputs = buckets.run(rows)
-        answers = [_answer(card, context, windows, rows[first : first + len(windows)],
+        answers = [_answer(metadata, context, windows, rows[first : first + len(windows)],
                            outputs[first : first + len(windows)]) for context, windows, first, _ in requests]
-        scores = np.full([len(answers), card.top_k], NO_SPAN, np.float32)
-        for place, answer in enumerate(answers):
-            scores[place, : len(answer["scores"])] = answer["scores"]
+        scores = np.full([len(answers), metadata.top_k], NO_SPAN, np.float32)
+        for index, answer in enumerate(answers):
+            scores[index, : len(answer["scores"])] = answer["scores"]
         return {"answer": encode_strings([answer["answer"] for answer in answers]),
                 **{name: np.array([answer[name] for answer in answers], kind) for name, kind in (
                     ("score", np.float32), ("start", np.int32), ("end", np.int32), ("null_score_diff", np.float32))},
-                "answers": encode_strings([answer["answers"] for answer in answers], card.top_k), "scores": scores,
+                "answers": encode_strings([answer["answers"] for answer in answers], metadata.top_k), "scores": scores,
                 "was_cut": np.array([was_cut for *_, was_cut in requests], bool)}
 
     def json_rows(self, outputs):
@@ -103,18 +103,18 @@ class SpanLabeler(Kind):
 
         Each answer is {"text": "...", "score": 7.1}.
         """
-        number = numbers.to_json_number
-        return [{"answer": outputs["answer"][place].decode(), "start": int(outputs["start"][place]),
-                 "end": int(outputs["end"][place]), "score": number(outputs["score"][place]),
-                 "null_score_diff": number(outputs["null_score_diff"][place]),
+        number = results.to_json_number
+        return [{"answer": outputs["answer"][index].decode(), "start": int(outputs["start"][index]),
+                 "end": int(outputs["end"][index]), "score": number(outputs["score"][index]),
+                 "null_score_diff": number(outputs["null_score_diff"][index]),
                  "answers": [{"text": text.decode(), "score": number(score)} for text, score in zip(
-                     outputs["answers"][place], outputs["scores"][place], strict=True) if text]}
-                for place in range(len(outputs["answer"]))]
+                     outputs["answers"][index], outputs["scores"][index], strict=True) if text]}
+                for index in range(len(outputs["answer"]))]
 
     def is_right(self, row, expected):
         """See `Kind`; `expected` lists all correct answers, empty for none. Compares like SQuAD's evaluation."""
         answer = normalize(row["answer"])
-        return any(normalize(each) == answer for each in expected) or not (row["answer"] or expected)
+        return any(normalize(text) == answer for text in expected) or not (row["answer"] or expected)
 
     def to_logits(self, answer):
         return {name: answer[name] for name in self.per_position}
@@ -137,26 +137,26 @@ def split(tokenizer, text):
     return Context(text, ids, starts, ends)
 
 
-def _answer(card, context, windows, rows, outputs):
+def _answer(metadata, context, windows, rows, outputs):
     """Returns a question's answer, a dict of output names -> values, from its Windows, Rows, and outputs."""
     fullest = find_fullest_windows(windows)
     scored = [ScoredWindow(
         len(row.ids) - 1 - length,  # a window is last in its row, before a [SEP]
         fullest[start : start + length] == number, *(output[name][: len(row.ids)] for name in SpanLabeler.per_position))
         for number, ((start, length), row, output) in enumerate(zip(windows, rows, outputs, strict=True))]
-    spans = find_spans(scored, N_BEST_SIZE, card.max_answer_length)
+    spans = find_spans(scored, N_BEST_SIZE, metadata.max_answer_length)
     scores = spans.start_scores + spans.end_scores
     best = rank(scores, N_BEST_SIZE)
-    shifts = np.array([window.start - each.begin for window, each in zip(windows, scored, strict=True)])
+    shifts = np.array([window.start - row.begin for window, row in zip(windows, scored, strict=True)])
     scores, shifts = scores[best], shifts[spans.windows[best]]
     texts = list(map(context.span_text, spans.starts[best] + shifts, spans.ends[best] + shifts))
     score = scores[0] if texts else np.float32(NO_SPAN)
-    null_score_diff = min(each.start_scores[0] + each.end_scores[0] for each in scored) - score
+    null_score_diff = min(row.start_scores[0] + row.end_scores[0] for row in scored) - score
     answer, begin, end = texts[0] if texts else ("", 0, 0)
-    if card.allow_no_answer and null_score_diff > card.null_score_diff_threshold:
+    if metadata.version_2_with_negative and null_score_diff > metadata.null_score_diff_threshold:
         answer, begin, end = "", 0, 0
     distinct = {}
-    for (text, *_), each in zip(texts, scores, strict=True):
-        distinct.setdefault(text, each)
+    for (text, *_), text_score in zip(texts, scores, strict=True):
+        distinct.setdefault(text, text_score)
     return {"answer": answer, "score": score, "start": begin, "end": end, "null_score_diff": null_score_diff,
-            "answers": list(distinct)[: card.top_k], "scores": list(distinct.values())[: card.top_k]}
+            "answers": list(distinct)[: metadata.top_k], "scores": list(distinct.values())[: metadata.top_k]}

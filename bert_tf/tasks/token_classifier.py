@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.tasks import numbers
+from bert_tf.tasks import results
 from bert_tf.tasks.base import Kind
 from bert_tf.tokenization.rows import encode_strings, pack, split_words
 
@@ -17,33 +17,32 @@ class TokenClassifier(Kind):
 
     name = "token_classifier"
     hugging_face = ("BertForTokenClassification", "DistilBertForTokenClassification", "ElectraForTokenClassification")
-    card_fields = frozenset({"labels"})
+    fields: ClassVar = {"labels": ()}
     unused_variables = ("bert/pooler/",)
     per_position: ClassVar = {"logits": -2}
-    signature = frozenset({"tags"})
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
         if text_b is not None:
             raise InputError(f"{argument} cannot be used: a token classifier reads a single text")
         return super().question(text_a)
 
-    def answer(self, card, tokenizer, buckets, *texts):
+    def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`."""
         # Like TensorFlow, bytes.split() only recognizes ASCII white space.
         words = [[word.decode() for word in text.encode().split()] for text in texts[0]]
         pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]
-        windows = [(place, start, stop) for place, row in enumerate(pieces) for start, stop in split_words(
-            list(map(len, row)), card.max_seq_length - 2)[:MAX_WINDOWS]]
-        rows = [pack(tokenizer, [id_ for word in pieces[place][start:stop] for id_ in word], None, card.max_seq_length)
-                for place, start, stop in windows]
+        windows = [(text, start, stop) for text, row in enumerate(pieces) for start, stop in split_words(
+            list(map(len, row)), metadata.max_seq_length - 2)[:MAX_WINDOWS]]
+        rows = [pack(tokenizer, [id_ for word in pieces[text][start:stop] for id_ in word], None,
+                     metadata.max_seq_length) for text, start, stop in windows]
         tags, scores = [[] for _ in words], np.zeros([len(words), max([1, *map(len, words)])], np.float32)
         was_cut = np.zeros(len(words), bool)
-        for (place, start, stop), row, output in zip(windows, rows, buckets.run(rows), strict=True):
-            firsts = 1 + np.cumsum([0, *map(len, pieces[place][start : stop - 1])])  # 1 for [CLS]
-            probabilities = numbers.softmax(output["logits"][firsts])  # [words, L]
-            tags[place] += [card.labels[number] for number in probabilities.argmax(axis=-1)]
-            scores[place, start:stop] = probabilities.max(axis=-1)
-            was_cut[place] |= row.was_cut
+        for (text, start, stop), row, output in zip(windows, rows, buckets.run(rows), strict=True):
+            firsts = 1 + np.cumsum([0, *map(len, pieces[text][start : stop - 1])])  # 1 for [CLS]
+            probabilities = results.softmax(output["logits"][firsts])  # [words, L]
+            tags[text] += [metadata.labels[number] for number in probabilities.argmax(axis=-1)]
+            scores[text, start:stop] = probabilities.max(axis=-1)
+            was_cut[text] |= row.was_cut
         was_cut |= np.array([len(row) > len(tagged) for row, tagged in zip(words, tags, strict=True)], bool)
         width = scores.shape[1]
         return {"words": encode_strings(words, width), "tags": encode_strings(tags, width), "scores": scores,
@@ -52,7 +51,7 @@ class TokenClassifier(Kind):
     def json_rows(self, outputs):
         """{"words": [...], "tags": [...], "scores": [...]}."""
         return [{"words": [word.decode() for word in words[:count]], "tags": [tag.decode() for tag in tags[:count]],
-                 "scores": numbers.to_json_numbers(scores[:count])}
+                 "scores": results.to_json_numbers(scores[:count])}
                 for words, tags, scores, count in zip(*map(outputs.get, (
                     "words", "tags", "scores", "num_words")), strict=True)]
 

@@ -7,9 +7,10 @@ TensorFlow, which the tokenizer requires.
 import importlib
 
 _MODULES = {"BertTokenizer": "tokenizer", "TokensWithOffsets": "tokenizer", "UNICODE_VERSION": "unicode_rules",
-            "check_casing": "vocabulary", "read_vocabulary": "vocabulary"}
+            "check_casing": "vocabulary", "read_tokenizer": "tokenizer", "read_vocabulary": "vocabulary"}
 
-__all__ = ["UNICODE_VERSION", "BertTokenizer", "TokensWithOffsets", "check_casing", "read_vocabulary"]
+__all__ = ["UNICODE_VERSION", "BertTokenizer", "TokensWithOffsets", "check_casing", "read_tokenizer",
+           "read_vocabulary"]
 
 
 def __getattr__(name):

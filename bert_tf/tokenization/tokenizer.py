@@ -191,6 +191,27 @@ class BertTokenizer(tf.Module):
         return tf.strings.regex_replace(text, rf" {SUFFIX_INDICATOR}(\S)", r"\1")
 
 
+def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None):
+    """Creates the BertTokenizer of a vocabulary.
+
+    Args:
+      vocab_file: Path of an existing file.
+      do_lower_case: bool. Casing.
+      init_checkpoint: Checkpoint whose name can imply the casing, or None.
+      config: BertConfig, whose vocab_size limits the vocabulary.
+      strip_accents: See BertTokenizer.
+
+    Raises:
+      InputError: If the vocabulary cannot be read, or if the checkpoint or the config contradict it.
+    """
+    check_casing(do_lower_case, init_checkpoint)
+    tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case, strip_accents=strip_accents)
+    if tokenizer.vocab_size > config.vocab_size:
+        raise InputError(f"`vocab_file`={vocab_file}: has {tokenizer.vocab_size} entries, but the model has only "
+                         f"{config.vocab_size} (vocab_size of the BERT config); set the vocabulary of this model")
+    return tokenizer
+
+
 def _to_texts(texts):
     texts = tf.convert_to_tensor(texts, tf.string)
     if texts.shape.rank not in (None, 1):

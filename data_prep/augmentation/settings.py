@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import tables
@@ -17,10 +17,10 @@ class AugmentationSettings(Settings):
 
     input_file: str | None = setting(
         None, "Table of examples with a header: CSV if the name ends in .csv, otherwise TSV.", required=True,
-        place=places.INPUT_FILE)
+        role=roles.INPUT_FILE)
     output_file: str | None = setting(
         None, "Table to write, in the same format: each row of the input, followed by its copies.", required=True,
-        place=places.OUTPUT_FILE)
+        role=roles.OUTPUT_FILE)
     task_name: str | None = setting(
         None, "Published task whose training file is the input, such as mrpc or sst-2. It determines the columns of "
               "the texts.")
@@ -28,11 +28,11 @@ class AugmentationSettings(Settings):
         (), "One or two columns of the header with the texts, instead of `task_name`.", not_with="task_name")
     init_checkpoint: str | None = setting(
         None, "Pre-trained BERT: a directory, prefix, or file. Its masked LM and its word embeddings propose "
-              "replacements.", required=True, place=places.MODEL)
+              "replacements.", required=True, role=roles.INPUT)
     bert_config_file: str | None = setting(None, "bert_config.json. Defaults to the one in the checkpoint's directory.",
-                                           place=places.MODEL)
+                                           role=roles.INPUT)
     vocab_file: str | None = setting(None, "Vocabulary of the checkpoint. Defaults to the one in its directory.",
-                                     place=places.INPUT_FILE)
+                                     role=roles.INPUT_FILE)
     do_lower_case: bool | None = setting(
         None, "Lowercase the text. Defaults to the setting in the checkpoint's directory, otherwise to true.")
     strip_accents: bool | None = setting(

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from data_prep.pretraining.instances import InstanceSettings
@@ -22,12 +22,12 @@ class JobSettings(Settings):
         None, "Text files: comma-separated paths, glob patterns, or directories, whose files are all read except "
               "hidden ones. UTF-8 with one sentence per line and a blank line after each document; without it, the "
               "document continues in the next file. Files that end in .gz are decompressed.", required=True,
-        place=places.INPUT_FILES)
+        role=roles.INPUT_FILES)
     output_file: str | None = setting(
         None, "TFRecord files to write, comma-separated; records are distributed among them in turn. With several "
               "shards, train.tfrecord becomes train-00000-of-00012.tfrecord and so on.", required=True)
     vocab_file: str | None = setting(None, "Vocabulary of the model to train, one token per line.",
-                                     required=True, place=places.INPUT_FILE)
+                                     required=True, role=roles.INPUT_FILE)
     do_lower_case: bool = setting(
         True, "Lowercase the text and strip accents: true for uncased models, false for cased models.")
     strip_accents: bool | None = setting(

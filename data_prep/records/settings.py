@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.settings import Settings, setting
 
 
@@ -16,8 +16,8 @@ class InspectionSettings(Settings):
 
     input_file: str | None = setting(
         None, "TFRecord files: comma-separated paths or glob patterns, also accepted without this flag.", required=True,
-        place=places.INPUT_FILES)
-    vocab_file: str | None = setting(None, "Vocabulary that the records were created with.", place=places.INPUT_FILE)
+        role=roles.INPUT_FILES)
+    vocab_file: str | None = setting(None, "Vocabulary that the records were created with.", role=roles.INPUT_FILE)
     num_records: int = setting(3, "Number of records of each file to print.", lower=0)
     max_seq_length: int | None = setting(
         None, "Required value of the records. Defaults to the value of the first record.", lower=1)

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.sentences import formats
@@ -20,10 +20,10 @@ class SentenceSettings(Settings):
 
     input_file: str | None = setting(
         None, "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files are all read "
-              "except hidden ones. Files that end in .gz are decompressed.", required=True, place=places.INPUT_FILES)
+              "except hidden ones. Files that end in .gz are decompressed.", required=True, role=roles.INPUT_FILES)
     output_dir: str | None = setting(
         None, "Directory for the sentences, created if it does not exist: sentences.txt, or several shards with names "
-              "such as sentences-00000-of-00012.txt.", required=True, place=places.OUTPUT_FOLDER)
+              "such as sentences-00000-of-00012.txt.", required=True, role=roles.OUTPUT_FOLDER)
     language: str = setting(
         "en", "Language of the text: a lowercase code of Wikipedia, such as en, ko, zh, ja, or hi. For unknown "
               "languages, the rules of English apply.")

@@ -22,6 +22,7 @@ class TaskSettings(Settings):
       data: Tuple of str. Names of the settings that name data.
     """
 
+    outer_settings: ClassVar = ("do_train", "do_eval", "do_predict", "unlabeled_file")
     kind: ClassVar[str]
     data: ClassVar[tuple]
 
@@ -167,7 +168,7 @@ class TaskData(abc.ABC):
         """Dict of the name of the training data setting to the list of its files."""
 
     @property
-    def card(self):
+    def metadata_fields(self):
         """Dict of the TaskMetadata fields that depend on the data."""
         return {}
 

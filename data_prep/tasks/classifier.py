@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.cli import places
+from bert_tf.cli import conditions, roles
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, collect, setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
-from bert_tf.model_folder.tasks import GENERIC_LABEL
+from bert_tf.tasks.metadata import GENERIC_LABEL
 from data_prep.tasks import glue, text_windows
 from data_prep.tasks.base import Question, TaskData, TaskSettings
 
@@ -37,7 +37,7 @@ class Settings(TaskSettings):
 
     data_dir: str | None = setting(
         None, "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks also train.csv if "
-              "train.tsv does not exist. Required.", required=True, place=places.INPUT_FOLDER)
+              "train.tsv does not exist. Required.", required=True, role=roles.INPUT_FOLDER)
     task_name: str | None = setting(
         None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, xnli, sick_e (entailment), or sick_r "
               "(relatedness, a number), in the published format; ax, the diagnostic data of GLUE, to predict with a "
@@ -87,7 +87,8 @@ class Settings(TaskSettings):
     def from_model(cls, model_settings, data, model_name="model"):
         """See TaskSettings. Columns of a custom task are ignored for another `task_name`."""
         if (getattr(data, "task_name", None) or model_settings.get("task_name")) != "own":
-            custom_names = {field.name for field in dataclasses.fields(cls) if OWN in field.metadata["needs"]}
+            custom_names = {field.name for field in dataclasses.fields(cls)
+                            if conditions.parse(OWN) in field.metadata["needs"]}
             model_settings = {name: value for name, value in model_settings.items() if name not in custom_names}
         return super().from_model(model_settings, data, model_name)
 
@@ -111,7 +112,7 @@ class ClassifierData(TaskData):
     def check(self):
         """See TaskData. Prints the assumed labels if the model's labels have no names or another order."""
         metadata, labels = self.metadata, self.dataset.labels
-        if metadata and metadata.task.is_generic and metadata.labels != labels:
+        if metadata and metadata.has_generic_labels and metadata.labels != labels:
             print(f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in this order",
                   file=sys.stderr)
         if self.dataset.name != "own" and labels != glue.find_task(self.dataset.name).labels:
@@ -161,7 +162,7 @@ class ClassifierData(TaskData):
         return features
 
     def _read_unlabeled(self, path, tokenizer):
-        decoder, is_pair = LineDecoder(), self.metadata.pairs
+        decoder, is_pair = LineDecoder(), bool(self.metadata.pairs)
         rows = [line.split("\t") for line in read_lines(path, decoder) if line.strip()]
         decoder.tell(path)
         for number, row in enumerate(rows, 1):
@@ -193,7 +194,7 @@ class ClassifierData(TaskData):
         return {"data_dir": [os.path.join(self.settings.data_dir, self.dataset.splits["train"].file)]}
 
     @property
-    def card(self):
+    def metadata_fields(self):
         return {"labels": self.dataset.labels, "pairs": self.dataset.first_split.text_b is not None,
                 "multi_label": bool(self.dataset.label_separator), **self._window_settings}
 
@@ -216,7 +217,7 @@ def _find_dataset(task, metadata):
     Custom tasks use the labels of the training file, or the model's labels if there is a model with label names.
     """
     if task.task_name == "own":
-        has_names = metadata and not metadata.task.is_generic
+        has_names = metadata and not metadata.has_generic_labels
         dataset = glue.create_custom_task(
             task.data_dir, task.text_a_column, task.text_b_column, task.label_column,
             labels=metadata.labels if has_names else (), regression=task.regression,

@@ -5,13 +5,13 @@ import sys
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, places
+from bert_tf.cli import paths, roles
 from bert_tf.cli.settings import FIXED, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import glue, swag
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
 
-QUESTIONS_PLACE = {"data_format=race": places.INPUT_PATH, None: places.INPUT_FILE}
+QUESTIONS_ROLE = {"data_format=race": roles.INPUT_PATH, "": roles.INPUT_FILE}
 QUESTIONS_FILE = "SWAG's CSV file; or with --data_format=race, a JSON file or a directory of JSON files"
 
 
@@ -23,11 +23,11 @@ class Settings(TaskSettings):
     data: ClassVar = ("train_file", "dev_file", "test_file")
 
     train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_train.",
-                                     required=TRAINS, place=QUESTIONS_PLACE)
+                                     required=TRAINS, role=QUESTIONS_ROLE)
     dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_eval.",
-                                   required="do_eval", place=QUESTIONS_PLACE)
+                                   required="do_eval", role=QUESTIONS_ROLE)
     test_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_predict.",
-                                    required="do_predict", place=QUESTIONS_PLACE)
+                                    required="do_predict", role=QUESTIONS_ROLE)
     data_format: str = setting(
         "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ..., and label. race: JSON files with the "
                 "keys article, questions, options, and answers.", choices=("swag", "race"), resume=FIXED)

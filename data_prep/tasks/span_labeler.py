@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import FIXED, setting
 from bert_tf.errors import InputError
@@ -25,10 +25,10 @@ class Settings(TaskSettings):
     data: ClassVar = ("train_file", "predict_file")
 
     train_file: str | None = setting(None, "SQuAD JSON to train on, such as train-v1.1.json. Required with --do_train.",
-                                     required=TRAINS, place=places.INPUT_FILE)
+                                     required=TRAINS, role=roles.INPUT_FILE)
     predict_file: str | None = setting(
         None, "SQuAD JSON to evaluate and predict, such as dev-v1.1.json or test-v1.1.json. Required with --do_eval "
-              "and --do_predict.", required="do_eval or do_predict", place=places.INPUT_FILE)
+              "and --do_predict.", required="do_eval or do_predict", role=roles.INPUT_FILE)
     doc_stride: int = setting(128, "Tokens between the starts of two windows of a long context.", lower=1, resume=FIXED)
     max_query_length: int = setting(
         64, "Maximum length of a question in tokens; longer questions are truncated. Less than --max_seq_length - 3.",
@@ -134,7 +134,7 @@ class SpanLabelerData(TaskData):
         return {"train_file": [self.settings.train_file]}
 
     @property
-    def card(self):
+    def metadata_fields(self):
         return {"doc_stride": self.settings.doc_stride, "max_query_length": self.settings.max_query_length}
 
 

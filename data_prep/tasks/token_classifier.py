@@ -6,7 +6,7 @@ import re
 import sys
 from typing import ClassVar
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
@@ -28,11 +28,11 @@ class Settings(TaskSettings):
     data: ClassVar = ("train_file", "dev_file", "test_file")
 
     train_file: str | None = setting(None, f"{WORDS_FILE}. Required with --do_train.",
-                                     required=TRAINS, place=places.INPUT_FILE)
+                                     required=TRAINS, role=roles.INPUT_FILE)
     dev_file: str | None = setting(None, f"{WORDS_FILE}. Required with --do_eval.",
-                                   required="do_eval", place=places.INPUT_FILE)
+                                   required="do_eval", role=roles.INPUT_FILE)
     test_file: str | None = setting(None, f"{WORDS_FILE}. Required with --do_predict.",
-                                    required="do_predict", place=places.INPUT_FILE)
+                                    required="do_predict", role=roles.INPUT_FILE)
     token_column: int = setting(0, "0-based column of the word; negative values count from the last column, -1.",
                                 resume=FIXED)
     label_column: int = setting(
@@ -133,7 +133,7 @@ class TokenClassifierData(TaskData):
         return {"train_file": [self.settings.train_file]}
 
     @property
-    def card(self):
+    def metadata_fields(self):
         return {"labels": self.labels}
 
 

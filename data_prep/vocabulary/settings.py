@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 
@@ -21,9 +21,9 @@ class VocabularySettings(Settings):
 
     input_file: str | None = setting(
         None, "Text files in UTF-8: comma-separated paths or glob patterns; files that end in .gz are decompressed.",
-        required=True, place=places.INPUT_FILES)
+        required=True, role=roles.INPUT_FILES)
     vocab_file: str | None = setting(None, "Vocabulary to write, one entry per line.",
-                                     required=True, place=places.OUTPUT_FILE)
+                                     required=True, role=roles.OUTPUT_FILE)
     vocab_size: int | None = setting(
         None, f"Number of entries, the same as vocab_size of the model. Defaults to {DEFAULT_VOCAB_SIZE}, or with "
               "`initial_vocab` to its size.", lower=1, most=MOST_ENTRIES)
@@ -39,7 +39,7 @@ class VocabularySettings(Settings):
               "number of its [unusedN] entries to keep; defaults to 0.", lower=0, most=MOST_ENTRIES)
     initial_vocab: str | None = setting(
         None, "Existing vocabulary: words of the text replace its [unusedN] entries, and all other entries keep their "
-              "IDs, so that its checkpoint remains compatible.", place=places.INPUT_FILE)
+              "IDs, so that its checkpoint remains compatible.", role=roles.INPUT_FILE)
     num_workers: int | None = setting(None, "Number of processes that count words. Defaults to one per core.", lower=1)
     max_distinct_words: int = setting(
         5_000_000, "Maximum number of distinct words in memory, about 150 bytes each; beyond it, the rarest words are "

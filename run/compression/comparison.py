@@ -15,13 +15,13 @@ from bert_tf.cli import script
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
-from bert_tf.serving.settings import resolve_checkpoint
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.batches import take_rows
 from run.evaluation import plots
 from run.finetuning.fine_tuned_model import FineTunedModel
 from run.finetuning.settings import FineTunedSettings
 from run.inference import feature_models
+from run.settings.served_models import resolve_checkpoint
 from run.tasks import TASKS
 
 TEXTS_TOGETHER = (1, 8)  # Batch sizes to measure latency with.
@@ -65,10 +65,10 @@ def run(settings):
     exports = []
     options = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
     models = [resolve_checkpoint(path, "models", script.warn, **options) for path in settings.models]
-    _check_kinds(settings.models, [each.card.kind for each in models])
+    _check_kinds(settings.models, [each.served_task.kind for each in models])
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
-            servable, _ = checkpoint.load(model)
+            servable = checkpoint.load(**model.checkpoint_to_serve)
             with rename_argument(init_checkpoint="models"):
                 task = FineTunedModel.open(FineTunedSettings.from_served(model, **settings.data)).task
             parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)
@@ -94,7 +94,7 @@ def _export(servable, model, kind, place):
     """Exports a model; returns the path."""
     if kind == "saved_model":
         return export.save(servable, place, version=1)[0]
-    static, _ = checkpoint.load(model, layers="litert", static_length=True)
+    static = checkpoint.load(**model.checkpoint_to_serve | {"static_length": True, "layers": "litert"})
     content = litert.convert(static, kind.removeprefix("litert_"), batch_sizes=TEXTS_TOGETHER)
     path = f"{place}.tflite"
     with files.new_file(path, "wb") as file:

@@ -4,14 +4,14 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, places
+from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder import TASK_FILE, task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
@@ -24,12 +24,14 @@ from run.techniques.settings import LossSettings, StudentSettings, Teacher, Teac
 class TeachingDataSettings(DataSettings):
     """Data of the teacher's task. Other settings of the features are as in the teacher's run."""
 
+    outer_settings: ClassVar = ("label_weight",)
+
     test_file: str | None = setting(None, "For token classification and multiple choice: file to predict.",
-                                    place=places.INPUT)
+                                    role=roles.INPUT)
     unlabeled_file: str | None = setting(
         None, "File of texts whose teacher outputs replace the training data. For classifiers: one text per line, or "
               "two separated by a tab. For other tasks: a file like --train_file, whose labels or answers are "
-              "optional and ignored. Requires --label_weight=0.", needs="label_weight=0.0", place=places.INPUT_FILE)
+              "optional and ignored. Requires --label_weight=0.", needs="label_weight=0.0", role=roles.INPUT_FILE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +77,8 @@ class DistillationSettings(FineTuningSettings):
         return dataclasses.replace(
             self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.from_model(run, self.data, "teacher"),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
-            tokenizer=dataclasses.replace(self.tokenizer, max_seq_length=teacher.metadata.max_seq_length))
+            tokenizer=dataclasses.replace(
+                self.tokenizer, max_seq_length=teacher.metadata.max_seq_length or self.tokenizer.max_seq_length))
 
     def check_files(self):
         """See Settings. Also raises InputError if a student and a teacher cannot be compared."""
@@ -133,7 +136,7 @@ def read_teacher(path, bert_config_file):
         metadata, started_with = task_metadata.read(path), task_metadata.read_run(path)
     if metadata is None or metadata.kind not in DATA:
         reason = f"its {metadata.source} says {metadata.kind}" if metadata else (
-            f"its directory has no {task_metadata.TASK_FILE}")
+            f"its directory has no {TASK_FILE}")
         raise InputError(f"is not a fine-tuned model: {reason}", "teacher", path)
     return Teacher(path, metadata, read_config(bert_config_file)), started_with
 

@@ -18,7 +18,6 @@ from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
 from bert_tf.model_folder import TokenizerFiles, task_metadata
-from bert_tf.run_state import RunState, fingerprint
 from run.compression.distillation_settings import check_sizes
 from run.compression.selection import count_encoder_flops, select
 from run.compression.vocabularies import find_used_ids, write_vocabulary
@@ -29,6 +28,7 @@ from run.settings import DeviceSettings
 from run.techniques.distillation import TaskDistillation
 from run.techniques.settings import StudentSettings, Teacher
 from run.training import model_files, strategies
+from run.training.run_state import RunState, fingerprint
 
 SETTINGS_FILE = "prune.json"  # The settings that a pruning was started with, which a resumed command must match.
 ROUND, TUNED, SCORES_FILE, REPORT_FILE = "round_{}", "tuned", "scores.json", "pruning.json"

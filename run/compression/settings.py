@@ -4,10 +4,10 @@ import dataclasses
 import os
 from typing import ClassVar
 
-from bert_tf.cli import paths, places
+from bert_tf.cli import paths, roles
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.run_state import has_run
+from bert_tf.latest_checkpoint import has_run
 from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings, TeacherOutputSettings
@@ -111,7 +111,7 @@ class QuantizationSettings(FineTunedSettings):
     """A fine-tuned model, its development data, and the output file."""
 
     eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
-    output_file: str | None = setting(None, "TSV file for the printed table.", place=places.OUTPUT_FILE)
+    output_file: str | None = setting(None, "TSV file for the printed table.", role=roles.OUTPUT_FILE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,12 +120,12 @@ class ComparisonSettings(Settings):
 
     models: tuple[str, ...] = setting(
         (), "Directories or checkpoints of models that were fine-tuned for one task, as for --init_checkpoint of the "
-            "other scripts. The first model is the baseline. Required.", required=True, place=places.CHECKPOINT)
+            "other scripts. The first model is the baseline. Required.", required=True, role=roles.CHECKPOINT)
     formats: tuple[str, ...] = setting(
         ("saved_model", "litert_int8"), f"Export formats of each model: {', '.join(FORMATS)}.", required=True)
     output_dir: str | None = setting(
         None, "Directory for comparison.txt, comparison.tsv, and comparison.png; created if it does not exist. "
-              "Required.", required=True, place=places.SHARED_FOLDER)
+              "Required.", required=True, role=roles.SHARED_FOLDER)
     max_seq_length: int | None = setting(
         None, "Maximum sequence length in tokens. Defaults to the length in each model's task.json.", lower=4)
     task_name: str | None = setting(

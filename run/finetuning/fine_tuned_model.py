@@ -12,9 +12,9 @@ from bert_tf.compression.importance import importance
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
+from bert_tf.latest_checkpoint import RUN_FILE
 from bert_tf.model_folder import TokenizerFiles, task_metadata
 from bert_tf.model_folder.model_files import save_tokenizer
-from bert_tf.run_state import RUN_FILE
 from run.arrays.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings
 from run.tasks import TASKS

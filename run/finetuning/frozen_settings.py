@@ -4,7 +4,7 @@ import dataclasses
 import os
 from typing import ClassVar
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.errors import InputError
 from run.finetuning.settings import FineTuningSettings
@@ -36,6 +36,9 @@ FINE_TUNING_ONLY = {  # Settings of a group that do not apply to frozen features
 class FrozenSettings(Settings):
     """The embeddings of a frozen encoder, and the trained BiLSTM."""
 
+    outer_settings: ClassVar = ("init_checkpoint", "do_train", "do_eval", "do_predict", "num_runs",
+                                "distribution_strategy")
+
     frozen_features: str | None = setting(
         None, "Train a two-layer BiLSTM on frozen features of the encoder instead of the encoder: its embeddings; its "
               "second-to-last or last layer; the sum, a learned mix, or the concatenation of its last four layers; or "
@@ -53,7 +56,7 @@ class FrozenSettings(Settings):
         needs=EITHER)
     vectors_dir: str | None = setting(
         None, "With --frozen_features: directory for storing the features and for reusing those of other runs. "
-              f"Defaults to OUTPUT_DIR/{VECTORS_FOLDER}.", needs=EITHER, place=places.CACHE_FOLDER)
+              f"Defaults to OUTPUT_DIR/{VECTORS_FOLDER}.", needs=EITHER, role=roles.CACHE_FOLDER)
     all_features: bool = setting(
         False, "Train and evaluate a fine-tuned model and one model per kind of --frozen_features, each with "
                "several seeds, in subdirectories of OUTPUT_DIR. Writes means and standard deviations to "

@@ -10,12 +10,13 @@ import os
 
 from bert_tf.checkpoints import checkpoint_files
 from bert_tf.files import exists, folder_for, lock_output, new_file
-from bert_tf.run_state import RunState, fingerprint, has_run
+from bert_tf.latest_checkpoint import has_run
 from run.evaluation import results
 from run.finetuning import job, runs
 from run.finetuning.frozen_settings import KINDS, TABLE_FILE, TABLE_SETTINGS_FILE, select_layers
 from run.finetuning.frozen_task import FROZEN_TASKS, TECHNIQUES
 from run.training import checkpoints
+from run.training.run_state import RunState, fingerprint
 
 FINE_TUNED = "fine_tuned"
 DEVIATION = "_std"  # Suffix of the names of standard deviations over runs.

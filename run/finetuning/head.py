@@ -69,7 +69,7 @@ def _describe_difference(task, checkpoint):
     if existing.multi_label != metadata.multi_label:
         old, new = (NUMBER_OF_LABELS[each.multi_label] for each in (existing, metadata))
         return f"predicts {old}, but this task requires {new}"
-    if not (existing.task.is_generic or task.has_labels(existing.labels)):
+    if not (existing.has_generic_labels or task.has_labels(existing.labels)):
         old, new = map(_format_labels, (existing.labels, metadata.labels))
         return f"predicts {old}, but this task requires {new}"
     return None

@@ -18,8 +18,8 @@ from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.files import absolute, exists, folder_for, lock_output
+from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, TokenizerFiles, task_metadata
-from bert_tf.run_state import RunState, fingerprint, has_run
 from run.finetuning import ensemble, head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks import TASKS
@@ -27,6 +27,7 @@ from run.techniques.int8 import Int8
 from run.techniques.trained_weights import TrainedWeights
 from run.techniques.weight_pruning import WeightPruning
 from run.training import model_files, strategies
+from run.training.run_state import RunState, fingerprint
 
 # Attributes of a task that a resumed run must match. Lengths may change.
 FIXED_ATTRIBUTES = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")

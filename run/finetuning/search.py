@@ -10,14 +10,14 @@ import os
 
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, remove
-from bert_tf.latest_checkpoint import find_latest_checkpoint
-from bert_tf.run_state import TRIAL_FILE, RunState
+from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
 from run.evaluation import plots
 from run.finetuning import head, runs
 from run.finetuning.settings import SEARCH_FOLDER, FineTuningSettings, format_number
 from run.techniques.settings import TrainedWeightsSettings, WeightPruningSettings
 from run.training import checkpoints
 from run.training.loop import DivergedError
+from run.training.run_state import RunState
 
 TABLE_FILE, PLOT_FILE = "search.tsv", "search.png"  # In SEARCH_FOLDER.
 SETTINGS = ("train_batch_size", "learning_rate", "num_train_epochs")

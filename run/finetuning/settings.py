@@ -9,13 +9,14 @@ import os
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, places
+from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.resolution import has_runs
 from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
+from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, task_metadata
-from bert_tf.run_state import has_run
+from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import DATA
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
@@ -31,6 +32,8 @@ OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
 @dataclasses.dataclass(frozen=True)
 class TuningSettings(Settings):
     """Steps to run, training schedule, and batching."""
+
+    outer_settings: ClassVar = ("init_checkpoint", "long_texts")
 
     do_train: bool = setting(False, "Train the model.")
     do_eval: bool = setting(False, "Evaluate on the development data.")
@@ -86,6 +89,9 @@ class TuningSettings(Settings):
 @dataclasses.dataclass(frozen=True)
 class SearchSettings(Settings):
     """Hyperparameter search over batch size, learning rate, and epochs (appendix A.3 of the paper)."""
+
+    outer_settings: ClassVar = ("do_train", "do_eval", "num_runs", "train_batch_size", "learning_rate",
+                                "num_train_epochs")
 
     search: bool = setting(
         False, "Train with every combination of --search_batch_sizes, --search_learning_rates, and --search_epochs, "
@@ -235,12 +241,12 @@ class DataSettings(Settings):
     task_name: str | None = setting(
         None, "For classifiers: same as for run_classifier. Defaults to the task in the model's run.json.")
     data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
-                                   place=places.INPUT)
+                                   role=roles.INPUT)
     train_file: str | None = setting(None, "For other tasks: file to train on, as for the task's script.",
-                                     place=places.INPUT)
+                                     role=roles.INPUT)
     dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.",
-                                   place=places.INPUT)
-    predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.", place=places.INPUT)
+                                   role=roles.INPUT)
+    predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.", role=roles.INPUT)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -259,7 +265,7 @@ class FineTunedSettings(Settings):
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     data: DataSettings = dataclasses.field(default_factory=DataSettings)
-    metadata: task_metadata.TaskMetadata | None = dataclasses.field(
+    metadata: TaskMetadata | None = dataclasses.field(
         default=None, compare=False, repr=False, kw_only=True)
     task: Settings | None = dataclasses.field(default=None, kw_only=True)
     tuning: Settings | None = dataclasses.field(default=None, kw_only=True)
@@ -269,13 +275,13 @@ class FineTunedSettings(Settings):
         """Returns the settings of the model that a job serves.
 
         Args:
-          settings: Resolved settings of the job, with `card`.
+          settings: Resolved settings of the job, with `served_task`.
           **data: Values of DataSettings.
         """
         values = settings.values() | data | {"config": settings.config}
         opened = cls().replace_values(values).add_file_values()
-        opened = opened.replace_values({"max_seq_length": settings.card.max_seq_length})
-        places.check(opened.task, opened.tuning)
+        opened = opened.replace_values({"max_seq_length": settings.served_task.max_seq_length})
+        roles.check(opened.task, opened.tuning)
         return opened
 
     def add_file_values(self):
@@ -284,12 +290,12 @@ class FineTunedSettings(Settings):
         with paths.convert_remote_errors("init_checkpoint"):
             metadata, started_with = task_metadata.read(checkpoint), task_metadata.read_run(checkpoint)
         settings = dataclasses.replace(self, metadata=metadata)
-        if metadata and "max_seq_length" not in metadata.unknown:
+        if metadata and metadata.max_seq_length:
             settings = settings.replace_values({"max_seq_length": metadata.max_seq_length})
         if not self.needs_task:
             return settings
         if metadata is None or metadata.kind not in DATA:
-            raise InputError(f"must be a fine-tuned model, with a {task_metadata.TASK_FILE} that names its task",
+            raise InputError(f"must be a fine-tuned model, with a {TASK_FILE} that names its task",
                              "init_checkpoint", checkpoint)
         task = DATA[metadata.kind].Settings.from_model(started_with, self.data)
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())

@@ -16,7 +16,7 @@ def run(settings):
     metadata = task_metadata.read(settings.adapter or settings.input)
     for line in checkpoints.convert(
             settings.input, settings.output, settings.format, config, vocab_file,
-            task=metadata and metadata.task, tokenizer=tokenizer, adapter=settings.adapter,
+            task=metadata, tokenizer=tokenizer, adapter=settings.adapter,
             max_position_embeddings=settings.max_position_embeddings, position_extension=settings.position_extension):
         print(line)
     # Other formats and sources specify the task, or have no heads.

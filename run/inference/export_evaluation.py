@@ -30,11 +30,11 @@ def run(settings):
         match it, if the export has another kind, or if a score decreased by more than `most_lost`.
     """
     checkpoint, path = settings.model.init_checkpoint, settings.export.model
-    kind = settings.card.kind
+    kind = settings.served_task.kind
     if kind not in TASKS:
         raise InputError("must be a fine-tuned model", "init_checkpoint", checkpoint)
-    servable, card = checkpoints.load(settings)
-    if card.window_pooling:
+    servable = checkpoints.load(**settings.checkpoint_to_serve)
+    if servable.metadata.window_pooling:
         raise InputError(f"`init_checkpoint`={checkpoint}: splits long texts into windows, but exports are compared on "
                          "single windows; compare the predictions of run.predict instead")
     export = feature_models.open_export(path)

@@ -21,17 +21,17 @@ def run(settings):
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
     strategies.warn_about_slow_precision(settings.compute, "CPU")
-    servable, card = checkpoint.load(settings, dtype=DTYPE_POLICIES[settings.compute])
-    export_saved_model(servable, card, settings, content)
+    servable = checkpoint.load(**settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.compute])
+    export_saved_model(servable, settings, content)
 
 
-def export_saved_model(servable, card, settings, litert_content=None):
+def export_saved_model(servable, settings, litert_content=None):
     """Writes the SavedModel of a Servable, including the bytes of a LiteRT model."""
     path, has_warmup = export.save(servable, settings.export_dir, version=settings.version, weights=settings.weights,
                                    litert=litert_content)
-    labels = f"; labels {', '.join(card.labels)}" if card.labels else ""
+    labels = servable.metadata.labels
     print(f"{path}: SavedModel of a {servable.kind}, {_megabytes(path):.1f} MB, with the signatures serving_default "
-          f"({', '.join(servable.text_inputs)}), ids, and tf_example{labels}")
+          f"({', '.join(servable.text_inputs)}), ids, and tf_example" + f"; labels {', '.join(labels)}" * bool(labels))
     if litert_content:
         print(f"{os.path.join(path, export.LITERT_FILE)}: LiteRT model with {settings.with_litert} weights, "
               f"{len(litert_content) / 1e6:.1f} MB")
@@ -58,7 +58,7 @@ def export_litert(settings):
 
 def convert(settings, weights):
     """Returns a Servable and the bytes of its LiteRT model. `weights`: Storage format of the weights."""
-    servable, _ = checkpoint.load(settings, layers="litert", static_length=True)
+    servable = checkpoint.load(**settings.checkpoint_to_serve | {"static_length": True, "layers": "litert"})
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)
 
 

@@ -28,12 +28,9 @@ class SavedModelOfFeatures:
     """
 
     def __init__(self, path):
-        loaded = saved_model.load_saved_model(exports.find_latest_version(path, "model"))
-        signature = loaded.signatures.get("serving_default")
-        self.kind = exports.find_kind(signature.structured_outputs if signature else {})
-        if self.kind is None or "ids" not in loaded.signatures:
-            raise InputError(f"`model`={path}: was not exported by these scripts")
-        self._loaded, self._signature = loaded, loaded.signatures["ids"]  # `_loaded` keeps the variables alive.
+        self.kind = exports.read_metadata(path, "model").kind
+        self._loaded = saved_model.load_saved_model(exports.find_latest_version(path, "model"))  # Keeps the variables.
+        self._signature = self._loaded.signatures["ids"]
 
     def __call__(self, features, batch_size):
         """Returns the logits of the original model, dict of arrays [n, ...]. `features`: See Predictor."""
@@ -42,7 +39,7 @@ class SavedModelOfFeatures:
             raise InputError(f"`max_seq_length`={features['input_ids'].shape[-1]}: the export requires {static_length}")
 
         def answer(features, training):
-            return self._numbers(features)
+            return self._compute_outputs(features)
 
         predictor = Predictor(tf.distribute.get_strategy(), answer, per_position=bool(KINDS[self.kind].per_position),
                               static_shapes=static_length is not None)
@@ -50,13 +47,13 @@ class SavedModelOfFeatures:
 
     def answer(self, features):
         """Runs a single batch without overhead, for timing."""
-        return {name: value.numpy() for name, value in self._numbers(features).items()}
+        return {name: value.numpy() for name, value in self._compute_outputs(features).items()}
 
     @property
     def _static_length(self):
         return self._signature.structured_input_signature[1]["input_ids"].shape[-1]
 
-    def _numbers(self, features):
+    def _compute_outputs(self, features):
         answer = self._signature(**{name: tf.cast(value, tf.int32) for name, value in features.items()})
         return {name: value for name, value in answer.items() if value.dtype != tf.string}
 
@@ -85,7 +82,7 @@ class LiteRTModelOfFeatures:
         """Returns the logits of the original model, dict of arrays [n, ...]. `features`: See Predictor."""
         shape, flat = features["input_ids"].shape, self._flat(features)  # [n, S] or [n, choices, S]
         with tqdm(total=shape[0], desc="export", unit="example", dynamic_ncols=True) as progress:
-            outputs = self._model.numbers(flat, ROWS_AT_A_TIME,
+            outputs = self._model.compute_outputs(flat, ROWS_AT_A_TIME,
                                           lambda rows: progress.update(rows * shape[0] // len(flat["input_ids"])))
         if len(shape) == 3:
             return {name: values.reshape(shape[:2]) for name, values in outputs.items()}
@@ -93,7 +90,7 @@ class LiteRTModelOfFeatures:
 
     def answer(self, features):
         """Runs a single batch without overhead, for timing."""
-        return self._model.numbers(self._flat(features))
+        return self._model.compute_outputs(self._flat(features))
 
     def _flat(self, features):
         """Reshapes features to one row per text."""

@@ -8,25 +8,25 @@ import itertools
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, places
+from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
-from bert_tf.cli.task_resolution import CASING
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
-from bert_tf.litert import signatures
+from bert_tf.litert import buckets
+from bert_tf.model_folder.task_metadata import CASING
 from bert_tf.serving import exports
-from bert_tf.serving.settings import (
+from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
+from bert_tf.tasks.masked_lm import MASK
+from run.inference.formats import request_files
+from run.settings import DeviceSettings
+from run.settings.served_models import (
     AnyModelSettings,
     CheckpointSettings,
     LoadSettings,
     QuestionSettings,
     ServingSettings,
 )
-from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
-from bert_tf.tasks.masked_lm import MASK
-from run.inference.formats import request_files
-from run.settings import DeviceSettings
 
 LITERT_WEIGHTS = ("float32", "float16", "int8")
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"),
@@ -41,10 +41,10 @@ class SavedModelSettings(Settings):
 
     model: str | None = setting(
         None, "Model to use, in any format: a .tflite file or a directory from export_saved_model, or a checkpoint. "
-              "Replaces --saved_model and --init_checkpoint.", place=places.MODEL)
+              "Replaces --saved_model and --init_checkpoint.", role=roles.INPUT)
     saved_model: str | None = setting(
         None, "Directory from export_saved_model, with or without version; defaults to the latest version. Replaces "
-              "--init_checkpoint and its settings.", place=places.MODEL)
+              "--init_checkpoint and its settings.", role=roles.INPUT)
     latency: bool = setting(False, f"Repeat the last request {LATENCY_CALLS} times and print the median latency.")
 
 
@@ -89,10 +89,10 @@ class FillMaskSettings(AnyModelSettings):
         These are requests with `text_b` or ` ||| `, and lines of standard input. A pair without a second text is a
         single text.
         """
-        if self.card is None or (self.text and not self.text_b and not any(
+        if self.served_task is None or (self.text and not self.text_b and not any(
                 map(request_files.PAIR.fullmatch, self.text))):
             return self
-        return self.replace_values({"card": dataclasses.replace(self.card, pairs=True)})
+        return self.replace_values({"served_task": dataclasses.replace(self.served_task, pairs=True)})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +108,7 @@ class AnswerSettings(AnyModelSettings):
     question: tuple[str, ...] = setting((), "Question; can be repeated.", repeated=True)
     context: str | None = setting(None, "Text that contains the answers.")
     context_file: str | None = setting(
-        None, "UTF-8 file with the text that contains the answers, instead of --context.", place=places.INPUT_FILE)
+        None, "UTF-8 file with the text that contains the answers, instead of --context.", role=roles.INPUT_FILE)
     top_k: int = setting(5, "Number of answers to print per question.", lower=1)
 
     @property
@@ -136,7 +136,7 @@ class ExportSettings(CheckpointSettings):
 
     export_dir: str | None = setting(
         None, "Directory of the exported model. A SavedModel is written to export_dir/VERSION, a LiteRT model to "
-              "export_dir/model_WEIGHTS.tflite. Required.", required=True, place=places.SHARED_FOLDER)
+              "export_dir/model_WEIGHTS.tflite. Required.", required=True, role=roles.SHARED_FOLDER)
     version: int | None = setting(
         None, "Version number. Defaults to one more than the highest version in --export_dir.", lower=1)
     format: str = setting(
@@ -151,9 +151,9 @@ class ExportSettings(CheckpointSettings):
         None, "For SavedModels: type of the weights of an additional LiteRT model, model.tflite in the same "
               "directory. TensorFlow Serving uses it with the flag prefer_tflite_model.", choices=LITERT_WEIGHTS)
     lengths: tuple[int, ...] = setting(
-        signatures.LENGTHS, "Sequence lengths of LiteRT's graphs in tokens. A single text uses the shortest graph "
+        buckets.LENGTHS, "Sequence lengths of LiteRT's graphs in tokens. A single text uses the shortest graph "
                             "that fits it. Values above --max_seq_length become --max_seq_length.", lower=1)
-    batch_sizes: tuple[int, ...] = setting(signatures.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1)
+    batch_sizes: tuple[int, ...] = setting(buckets.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1)
     compute: str = setting(
         "float32", "Type of the matrix multiplications of a SavedModel; normalization, softmax, and scores are "
                    "float32. bfloat16 is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer "
@@ -190,11 +190,10 @@ class ExportSettings(CheckpointSettings):
 class PredictionSettings(LoadSettings):
     """A file of texts to predict."""
 
-    task_without_card: ClassVar = None
     checkpoint_only: ClassVar = LoadSettings.checkpoint_only | {"top_k"}
 
     input_file: str | None = setting(None, "Input file; - for standard input. Required.",
-                                     required=True, place=places.INPUT_STREAM)
+                                     required=True, role=roles.INPUT_STREAM)
     input_format: str | None = setting(
         None, "lines: one text per line, or two separated by ` ||| `. tsv: a table with a header, separated by commas "
               "with quotes for .csv files, otherwise by tabs. jsonl: one JSON object per line. Defaults to the format "
@@ -204,17 +203,17 @@ class PredictionSettings(LoadSettings):
             "text_b; question, context; or text_a and one column per choice. Defaults to the names of the inputs.")
     output_file: str | None = setting(
         None, "Output file: a table if it ends in .tsv, otherwise JSON lines; - for standard output. Required.",
-        required=True, place=places.OUTPUT_STREAM)
+        required=True, role=roles.OUTPUT_STREAM)
     batch_size: int = setting(32, "Batch size.", lower=1)
 
     def check_files(self):
         """See Settings."""
         self.check_kind()
-        if self.exported_model:
-            argument, path = self.exported_model
-            inputs = exports.read_inputs(path, argument)
-        else:
-            inputs = tuple(KINDS[self.card.kind].inputs(self.card.pairs)) if self.card else None
+        argument, path = self.exported_model or (None, "")
+        metadata = self.served_task
+        if argument and not path.endswith(exports.LITERT_SUFFIX):  # Those load fast.
+            metadata = exports.read_metadata(path, argument)
+        inputs = tuple(KINDS[metadata.kind].inputs(metadata.pairs)) if metadata else None
         request_files.check(self.input_file, inputs, self.columns, self.input_format)
 
     @property
@@ -229,7 +228,7 @@ class ExportedModelSettings(Settings):
 
     model: str | None = setting(
         None, "A .tflite file or a directory from export_saved_model, with or without version. Required.",
-        required=True, place=places.MODEL)
+        required=True, role=roles.INPUT)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,15 +249,15 @@ class ExportEvaluationSettings(ServingSettings):
     task_name: str | None = setting(
         None, "For classifiers: same as for run_classifier. Defaults to the task in the checkpoint's run.json.")
     data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
-                                   place=places.INPUT_FOLDER)
+                                   role=roles.INPUT_FOLDER)
     dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.",
-                                   place=places.INPUT_PATH)
+                                   role=roles.INPUT_PATH)
     predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.",
-                                       place=places.INPUT_FILE)
+                                       role=roles.INPUT_FILE)
     eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
     most_lost: float | None = setting(
         None, "Maximum loss of the task's first metric, in percentage points; if it is larger, the script fails.")
-    output_file: str | None = setting(None, "JSON file for the printed results.", place=places.OUTPUT_FILE)
+    output_file: str | None = setting(None, "JSON file for the printed results.", role=roles.OUTPUT_FILE)
 
 
 EVALUATION_FLAGS = {*ExportEvaluationSettings().values()} - {"vocab_file", *CASING}
@@ -275,10 +274,10 @@ class ExtractionSettings(Settings):
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Required.",
-        required=True, place=places.INPUT_STREAM)
+        required=True, role=roles.INPUT_STREAM)
     output_file: str | None = setting(None, "Output file; a directory for --output_format=projector. Required.",
                                       required=True,
-                                      place={"output_format=projector": places.OUTPUT_FOLDER, None: places.OUTPUT_FILE})
+                                      role={"output_format=projector": roles.OUTPUT_FOLDER, "": roles.OUTPUT_FILE})
     output_format: str = setting(
         "jsonl", "jsonl: JSON lines as in the original BERT. npz: NumPy arrays vectors [tokens, layers, hidden_size], "
                  "tokens, row_splits, and layers. tfrecord: one tf.train.Example per line with linex_index, tokens, "
@@ -332,18 +331,18 @@ class ConversionSettings(Settings):
         None, "Checkpoint: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a directory that contains "
               "one of these. Required.", required=True)
     output: str | None = setting(None, "Directory for the converted files; created if it does not exist. Required.",
-                                 required=True, place=places.OUTPUT_FOLDER)
+                                 required=True, role=roles.OUTPUT_FOLDER)
     format: str | None = setting(None, "Format to write. Required.",
                                  required=True, choices=("tf1", "model_garden", "huggingface"))
     adapter: str | None = setting(
         None, "adapter.safetensors of a fine-tuning run with --lora_rank. Merges its adapters into --input, the "
-              "checkpoint that the run started from, and adds its head.", place=places.INPUT_FILE)
+              "checkpoint that the run started from, and adds its head.", role=roles.INPUT_FILE)
     bert_config_file: str | None = setting(
         None, "The model's bert_config.json, Hugging Face's config.json, or the Model Garden's params.yaml. Required "
-              "unless the directory of --input contains a config.", place=places.INPUT_FILE)
+              "unless the directory of --input contains a config.", role=roles.INPUT_FILE)
     vocab_file: str | None = setting(
         None, "The model's vocab.txt or tokenizer.json, to write next to the weights. Defaults to the vocabulary in "
-              "the directory of --input, if any.", place=places.INPUT_FILE)
+              "the directory of --input, if any.", role=roles.INPUT_FILE)
     max_position_embeddings: int | None = setting(
         None, "Extend the model to this number of positions, for further pre-training or fine-tuning on longer texts. "
               "By default, the number does not change.", lower=1)
@@ -372,13 +371,13 @@ class NearestSettings(Settings):
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     input_file: str | None = setting(
         None, "Text file to search, with a text, or `text_a ||| text_b`, on each line. Required.", required=True,
-        place=places.INPUT_FILE)
+        role=roles.INPUT_FILE)
     query: tuple[str, ...] = setting(
         (), "A text, or `text_a ||| text_b`; can be repeated. Defaults to the lines of standard input.", repeated=True)
     vectors: str | None = setting(
         None, ".npz file from extract_features with --pooling for --input_file. Uses its embeddings, so that only the "
               "queries run through the model. Set the same model, --pooling, and --max_seq_length.",
-        place=places.INPUT_FILE)
+        role=roles.INPUT_FILE)
     layer: int = setting(
         -1, "Layer of the embeddings: 0 is the first, -1 the last; with --vectors, the layer that was extracted.")
     pooling: str = setting(

@@ -6,11 +6,11 @@ import sys
 import time
 
 from bert_tf.errors import InputError
-from bert_tf.serving import open_model
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import MaskedLM
 from bert_tf.tasks.masked_lm import MASK
 from run.inference.formats import request_files
+from run.inference.opening import open_model
 from run.inference.settings import LATENCY_CALLS
 
 
@@ -59,7 +59,7 @@ def fill_masks(model, pairs, top_k):
     for pair in pairs:
         text = " ||| ".join(filter(None, pair))
         if pair[1] and len(model.inputs) == 1:
-            raise InputError(f"{model.place} accepts only single texts; export it with `pairs`", "text_b", pair[1])
+            raise InputError(f"{model.path} accepts only single texts; export it with `pairs`", "text_b", pair[1])
         print(text)
         if MASK not in text:  # The next line may be valid.
             print(f"  --text={text}: must contain {MASK}")
@@ -107,4 +107,4 @@ def report_latency(model, request):
 
 def _limit(model):
     """Returns what limits the length of a text: the flag for a checkpoint, or the export."""
-    return f"the length of {model.place}" if is_export(model.place) else f"--max_seq_length={model.limit}"
+    return f"the length of {model.path}" if is_export(model.path) else f"--max_seq_length={model.limit}"

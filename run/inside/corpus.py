@@ -13,11 +13,11 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.analysis import behaviors, dependencies, distances
 from bert_tf.errors import InputError
-from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import treebank
 from run.inside import corpus_reading, corpus_results, importance
 from run.inside.corpus_sums import Sums, compute_relations
 from run.inside.observing import Observer
+from run.training.run_state import RunState, fingerprint
 
 SETTINGS_FILE = "analysis.json"  # The settings that an analysis was started with, which a resumed command must match.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
@@ -56,7 +56,7 @@ class _Reader:
     def __init__(self, observer, settings):
         self._encoder, self._tokenizer = observer.encoder, observer.tokenizer
         self._corpus, self._output_dir = settings.corpus, settings.corpus.output_dir
-        self._max_seq_length = observer.card.max_seq_length
+        self._max_seq_length = observer.metadata.max_seq_length
         self._is_punctuation = observer.is_punctuation
         rows = tf.TensorSpec([None, None], tf.int32)
         features = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), rows)
@@ -142,7 +142,7 @@ def _save_settings(settings, observer):
         "init_checkpoint": files.absolute(settings.model.init_checkpoint),
         **values, **{name: fingerprint([values[name]]) for name in ("input_file", "treebank")
                      if values[name]},
-        "max_seq_length": observer.card.max_seq_length}
+        "max_seq_length": observer.metadata.max_seq_length}
     RunState(output_dir, started_with, name=SETTINGS_FILE, must_be_empty=True).begin()
 
 

@@ -69,7 +69,7 @@ class Observer:
 
     Attributes:
       kind: str. Kind of the model as observed, a key of KINDS.
-      card: TaskMetadata.
+      metadata: TaskMetadata.
       tokenizer: BertTokenizer.
       encoder: BertEncoder.
       heads: List of (layer, head) of each matrix.
@@ -81,14 +81,16 @@ class Observer:
 
     def __init__(self, settings, answers=True):
         checkpoint = settings.model.init_checkpoint
-        settings = checkpoints.detect_kind(settings)
-        card = dataclasses.replace(settings.card, window_stride=None)  # A text is one sequence.
+        kind = settings.served_task.kind
+        if not (settings.task or settings.model_files.task_metadata):
+            kind = checkpoints.detect_kind(checkpoint, settings.config)
         may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # Not in task.json.
         self.top_k = getattr(settings, "top_k", 5)
-        self.servable, self.card = checkpoints.load(
-            settings.replace_values({"card": card}), layers="padded", version_2_with_negative=may_be_none,
-            top_k=self.top_k)
-        self.kind = self.card.kind
+        metadata = dataclasses.replace(
+            settings.served_task, kind=kind, window_stride=None,  # A text is one sequence.
+            version_2_with_negative=may_be_none, top_k=self.top_k)
+        self.servable = checkpoints.load(**settings.checkpoint_to_serve | {"metadata": metadata}, layers="padded")
+        self.metadata, self.kind = self.servable.metadata, self.servable.kind
         if not answers and self.kind != MaskedLM.name:
             self.kind = Encoder.name
         self.tokenizer = self.servable.tokenizer
@@ -134,7 +136,7 @@ class Observer:
             features, was_cut = self.servable.encode(*(tf.constant([text]) for text in texts))
         else:
             features, was_cut = pack(self.tokenizer, *map(self._tokenize, texts),
-                                     max_seq_length=self.card.max_seq_length)
+                                     max_seq_length=self.metadata.max_seq_length)
         return features, tf.reduce_any(was_cut)
 
     def _tokenize(self, text):

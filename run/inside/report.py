@@ -21,7 +21,7 @@ def run(settings):
     """
     observer = Observer(settings)
     if settings.texts.wrong_examples:
-        questions, num_rows = requests.find_wrong_predictions(settings, observer.card, observer.predict)
+        questions, num_rows = requests.find_wrong_predictions(settings, observer.metadata, observer.predict)
         print(f"selected {len(questions)} wrong predictions from {num_rows:,} examples")
     else:
         questions = requests.read_questions(settings.texts, observer.kind)
@@ -39,7 +39,7 @@ def _observe(observer, questions, is_page):
         size = page.estimate_size(len(observer.heads), [len(each.pieces) for each in observations])
         if is_page and size > MAX_BYTES:
             raise InputError(f"a page of {len(observations)} texts would exceed {MAX_BYTES >> 20} MB; choose fewer "
-                             f"texts, or a smaller `max_seq_length` than {observer.card.max_seq_length}")
+                             f"texts, or a smaller `max_seq_length` than {observer.metadata.max_seq_length}")
     return observations
 
 

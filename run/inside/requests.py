@@ -1,7 +1,7 @@
 """Requests to a model: texts from flags, lines of a file, rows of development data that it predicts incorrectly."""
 
 from bert_tf import files
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.tasks import KINDS
@@ -71,27 +71,27 @@ def _drop_invalid_bytes(text):
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 
 
-def find_wrong_predictions(settings, card, answer):
+def find_wrong_predictions(settings, metadata, answer):
     """Returns the first `wrong_examples` Questions of development data predicted incorrectly, and the rows read.
 
     For a regression, which is never exactly correct, it reads all rows and returns those with the largest errors first.
 
     Args:
       settings: AttentionReportSettings.
-      card: TaskMetadata of the model.
+      metadata: TaskMetadata of the model.
       answer: Callable from a list of Questions to their predictions, as from Kind.rows.
 
     Raises:
       InputError: If the model was not fine-tuned, if the data are invalid or unlabeled, or if all rows are correct.
     """
-    kind, checkpoint = card.kind, settings.model.init_checkpoint
+    kind, checkpoint = metadata.kind, settings.model.init_checkpoint
     if kind not in DATA:
         raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
     task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data)
-    places.check(task, TuningSettings(do_eval=True))
+    roles.check(task, TuningSettings(do_eval=True))
     errors, num_rows, most = [], 0, settings.texts.wrong_examples
-    rows = DATA[kind](task, card.max_seq_length, card).questions()
-    is_number = KINDS[kind].gives_number(card)
+    rows = DATA[kind](task, metadata.max_seq_length, metadata).questions()
+    is_number = KINDS[kind].gives_number(metadata)
     while batch := [each for _, each in zip(range(ROWS_AT_A_TIME), rows, strict=False)]:
         for question, answered in zip(batch, answer(batch), strict=True):
             num_rows += 1

@@ -3,15 +3,15 @@
 import dataclasses
 from typing import ClassVar
 
-from bert_tf.cli import paths, places
+from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.serving.settings import KIND_NAMES, ServingSettings
 from bert_tf.tasks import Encoder
 from data_prep.tasks import treebank
 from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.settings import DeviceSettings
+from run.settings.served_models import KIND_NAMES, ServingSettings
 
 FORMATS = ("html", "npz", "json")
 PROBE_OUTPUTS = r"probes\.(txt|tsv|json|png)"
@@ -28,7 +28,7 @@ class ReportTextSettings(Settings):
             "choice for the only --text; can be repeated.", repeated=True, needs="text")
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line, instead of --text.",
-        place=places.INPUT_FILE)
+        role=roles.INPUT_FILE)
     wrong_examples: int = setting(
         0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
     max_texts: int = setting(10, "Maximum number of texts of --input_file to show.", lower=1, needs="input_file")
@@ -38,22 +38,24 @@ class ReportTextSettings(Settings):
 class EvaluationDataSettings(Settings):
     """Development data of the task that a model was fine-tuned for."""
 
+    outer_settings: ClassVar = ("wrong_examples",)
+
     task_name: str | None = setting(
         None, "For classifiers: same as for run_classifier. Defaults to the task in the model's run.json.",
         needs="wrong_examples")
     data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
-                                   needs="wrong_examples", place=places.INPUT_FOLDER)
+                                   needs="wrong_examples", role=roles.INPUT_FOLDER)
     dev_file: str | None = setting(None, "For token classification and multiple choice: file of the examples.",
-                                   needs="wrong_examples", place=places.INPUT_PATH)
+                                   needs="wrong_examples", role=roles.INPUT_PATH)
     predict_file: str | None = setting(None, "For question answering: SQuAD JSON of the examples.",
-                                       needs="wrong_examples", place=places.INPUT_FILE)
+                                       needs="wrong_examples", role=roles.INPUT_FILE)
 
 
 @dataclasses.dataclass(frozen=True)
 class AttentionReportSettings(ServingSettings):
     """A model, texts, and the output file for its attention."""
 
-    task_without_card: ClassVar = Encoder.name
+    default_kind: ClassVar = Encoder.name
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -64,7 +66,7 @@ class AttentionReportSettings(ServingSettings):
               "the weights of that head, otherwise to encoder.", choices=KIND_NAMES)
     top_k: int = setting(10, "Number of candidates per token of a masked LM, or of answers per question.", lower=1)
     format: str = setting("html", "html: one page that requires no network. npz, json: the numbers.", choices=FORMATS)
-    output_file: str | None = setting(None, "Output file. Required.", required=True, place=places.OUTPUT_FILE)
+    output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)
 
     def check_files(self):
         """See Settings."""
@@ -83,12 +85,12 @@ class CorpusSettings(Settings):
 
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line, for measuring attention. Defaults to the "
-              "sentences of --treebank.", required="without treebank", place=places.INPUT_FILE)
+              "sentences of --treebank.", required="without treebank", role=roles.INPUT_FILE)
     treebank: str | None = setting(None, "CoNLL-U file, for finding the best head for each dependency relation. "
                                           "Layers and heads are 0-based: 2.8 is head 8 of layer 2.",
-                                   place=places.INPUT_FILE)
+                                   role=roles.INPUT_FILE)
     output_dir: str | None = setting(None, "Directory for tables and plots. Required.",
-                                     required=True, place=places.OUTPUT_FOLDER)
+                                     required=True, role=roles.OUTPUT_FOLDER)
     max_texts: int | None = setting(
         None, "Maximum number of texts of --input_file, and of sentences of --treebank. By default, reads all.",
         lower=1)
@@ -116,7 +118,7 @@ class ImportanceSettings(Settings):
 class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     """A model, and the inputs and outputs of its analysis."""
 
-    task_without_card: ClassVar = Encoder.name
+    default_kind: ClassVar = Encoder.name
     needs_of_groups: ClassVar = {"data": "importance_examples", "importance": "importance_examples"}
 
     corpus: CorpusSettings = dataclasses.field(default_factory=CorpusSettings)
@@ -144,12 +146,12 @@ class ProbeLayersSettings(Settings):
     train_file: str | None = setting(
         None, "Labeled words to train on: a treebank in CoNLL-U format (.conllu), or a file with one word per line, "
               "columns separated by tabs or spaces, and an empty line after each sentence. Required.", required=True,
-        place=places.INPUT_FILE)
+        role=roles.INPUT_FILE)
     dev_file: str | None = setting(None, "Labeled words to evaluate on, in the same format. Required.",
-                                   required=True, place=places.INPUT_FILE)
+                                   required=True, role=roles.INPUT_FILE)
     output_dir: str | None = setting(
         None, "Directory for probes.txt, .tsv, .json, and .png; created if it does not exist. Required.", required=True,
-        place=places.SHARED_FOLDER)
+        role=roles.SHARED_FOLDER)
     label: str = setting(
         "tags", "Label to predict. tags: the label of each word (for a treebank, its universal part of speech). "
                 "relations: for a treebank, the relation of each word to its head, from the hidden states of both. "

@@ -4,14 +4,14 @@ import functools
 import sys
 
 from bert_tf.cli import paths
-from bert_tf.cli.model_settings import read_tokenizer
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import to_vocab_txt
-from bert_tf.run_state import fingerprint
+from bert_tf.tokenization import read_tokenizer
 from data_prep.pretraining.instances import masking
 from run.pretraining import dynamic_masking, inputs, next_tokens, record_checks
+from run.training.run_state import fingerprint
 
 
 class PretrainingData:

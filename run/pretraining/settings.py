@@ -3,7 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
-from bert_tf.cli import paths, places
+from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
@@ -50,7 +50,7 @@ class RecordSettings(Settings):
     vocab_file: str | None = setting(
         None, "Vocabulary that the records were created with, to save in --output_dir. Defaults to the one in their "
               "manifest if it still exists unchanged, otherwise to the one in the directory of --init_checkpoint. "
-              "Required if there is none, with --masking=dynamic.", place=places.INPUT_FILE)
+              "Required if there is none, with --masking=dynamic.", role=roles.INPUT_FILE)
     masked_lm_prob: float = setting(0.15, "With --masking=dynamic: fraction of the tokens of a sequence to predict.",
                                     lower=0, upper=1, needs="masking=dynamic", resume=FIXED_IF_USED)
     do_whole_word_mask: bool = setting(False, "With --masking=dynamic: mask whole words instead of single tokens.",

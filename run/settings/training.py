@@ -2,8 +2,9 @@
 
 import dataclasses
 import re
+from typing import ClassVar
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, LARGEST_SEED, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
 
@@ -21,9 +22,11 @@ def check_positions(argument, batch_size, max_seq_length):
 class TrainingSettings(Settings):
     """Batches, checkpoints, and the seed of a run."""
 
+    outer_settings: ClassVar = ("do_train",)
+
     output_dir: str | None = setting(
         None, "Directory for checkpoints, results, and loss curves; created if it does not exist. Required.",
-        required=True, place=places.RUN_FOLDER)
+        required=True, role=roles.RUN_FOLDER)
     train_batch_size: int = setting(32, "Batch size for training, over all replicas.", lower=1, resume=FIXED)
     eval_batch_size: int = setting(8, "Batch size for evaluation.", lower=1)
     save_checkpoints_steps: int = setting(1000, "Number of steps between checkpoints; the last step always saves one.",

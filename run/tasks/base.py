@@ -1,6 +1,6 @@
 """The contract of a kind of task in fine-tuning. Each kind has a subclass in the module of its name.
 
-A kind has modules of the same name in data_prep.tasks (its data), bert_tf.tasks, and bert_tf.tasks.graphs, and a
+A kind has modules of the same name in data_prep.tasks (its data), bert_tf.tasks, and bert_tf.served_models, and a
 script.
 """
 
@@ -8,9 +8,9 @@ import abc
 import copy
 from typing import ClassVar
 
-from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.served_models import SERVED_MODELS
 from bert_tf.tasks import KINDS
-from bert_tf.tasks.graphs import GRAPHS
+from bert_tf.tasks.metadata import TaskMetadata
 from run.arrays import batches, packing
 from run.evaluation import metrics
 
@@ -77,11 +77,7 @@ class Task(abc.ABC):
 
     def make_model(self, encoder, metadata):
         """Creates a model of the task's kind, of bert_tf.models, from a BertEncoder and TaskMetadata."""
-        return self._graph.model(encoder, metadata)
-
-    @property
-    def _graph(self):
-        return GRAPHS[self.data.Settings.kind]
+        return SERVED_MODELS[self.data.Settings.kind].create_model(encoder, metadata)
 
     @property
     def _kind(self):
@@ -105,7 +101,7 @@ class Task(abc.ABC):
         """The TaskMetadata to save with the model."""
         tokenizer = self.settings.tokenizer
         return TaskMetadata(self.kind, tokenizer.max_seq_length, tokenizer.do_lower_case,
-                            strip_accents=tokenizer.strip_accents, **self.data.card)
+                            strip_accents=tokenizer.strip_accents, **self.data.metadata_fields)
 
     def head_shapes(self, config):
         """Returns dict of the head's variables to their shapes, for a model with this BertConfig."""
@@ -161,9 +157,14 @@ class Task(abc.ABC):
         return self.settings.training.eval_batch_size
 
     @property
+    @abc.abstractmethod
     def loss(self):
         """The `bert_tf.losses.TotalLoss` of the model's outputs."""
-        return self._graph.loss(self.metadata)
+
+    @property
+    @abc.abstractmethod
+    def logits_loss(self):
+        """Key in `bert_tf.techniques.distillation.LOGITS_LOSSES` of the distillation loss."""
 
     def average(self, outputs):
         """Averages the probabilities of several models.

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from bert_tf import losses
 from bert_tf.errors import InputError
 from data_prep.tasks import glue
 from data_prep.tasks.classifier import ClassifierData, order_labels
@@ -23,6 +24,18 @@ class ClassifierTask(Task):
         if settings.task.glue_submission:
             glue_submission.check_task(self._dataset.name)
         self.metric = f"eval_{self._dataset.metrics[0]}"
+
+    @property
+    def loss(self):
+        if self._dataset.regression:
+            return losses.regression_loss
+        return losses.multi_label_loss if self.metadata.multi_label else losses.classification_loss
+
+    @property
+    def logits_loss(self):
+        if self._dataset.regression:
+            return "number"
+        return "sigmoid" if self.metadata.multi_label else "softmax"
 
     def average(self, outputs):
         """See Task. Averages numbers in regression."""

@@ -2,6 +2,7 @@
 
 import os
 
+from bert_tf import losses
 from data_prep.tasks.multiple_choice import MultipleChoiceData
 from run.evaluation import metrics, plots, results
 from run.tasks.base import Task
@@ -13,6 +14,14 @@ class MultipleChoiceTask(Task):
     data_class = MultipleChoiceData
     kind = MultipleChoiceData.Settings.kind
     metric = "eval_accuracy"
+
+    @property
+    def loss(self):
+        return losses.classification_loss
+
+    @property
+    def logits_loss(self):
+        return "softmax"
 
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]

@@ -79,7 +79,11 @@ class SpanLabelerTask(Task):
 
     @property
     def loss(self):
-        return self._graph.loss(self.metadata, self._ignore_padding)
+        return losses.create_span_loss(self._ignore_padding)
+
+    @property
+    def logits_loss(self):
+        return "spans"
 
     def score(self, outputs):
         answers = self._predict_answers(outputs)

@@ -3,6 +3,7 @@
 import itertools
 import os
 
+from bert_tf import losses
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
 from data_prep.tasks import conll, treebank
@@ -33,6 +34,14 @@ class TokenClassifierTask(Task):
     @property
     def metric(self):
         return "eval_f1" if self._has_entities else "eval_accuracy"
+
+    @property
+    def loss(self):
+        return losses.token_classification_loss
+
+    @property
+    def logits_loss(self):
+        return "tokens"
 
     def score(self, outputs):
         """Computes F1, precision, and recall by seqeval for entities; accuracy and macro F1 for other labels."""

@@ -14,9 +14,7 @@ from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.layers import Projection, WeightInitializer
-from bert_tf.run_state import fingerprint
 from bert_tf.tasks import KINDS
-from bert_tf.tasks.graphs import GRAPHS
 from bert_tf.techniques.distillation import DistilledModel, call_with_taps, create_distillation_loss, create_taps
 from bert_tf.techniques.layer_maps import INNER, map_layers
 from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
@@ -27,6 +25,7 @@ from run.arrays.stored_rows import find_subfolder
 from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
+from run.training.run_state import fingerprint
 
 ROW = "row"  # Feature with the number of an example. Windows of questions have their own IDs instead.
 OUTPUTS_FOLDER = "answers"  # Within output_dir.
@@ -134,7 +133,7 @@ class TaskDistillation(Distillation):
         if "train" in task.features:
             numbers = np.arange(len(task.features["train"]["input_ids"]), dtype=np.int32)
             task.features = {**task.features, "train": {**task.features["train"], ROW: numbers}}
-        self._logits_loss = GRAPHS[task.kind].teaching(task.metadata)
+        self._logits_loss = task.logits_loss
         self._load_teacher = functools.partial(self._load_model, task)
 
     def begin(self, task, folder):
@@ -174,11 +173,11 @@ class TaskDistillation(Distillation):
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""
         teacher, metadata, path = self._metadata, task.metadata, self._path
-        if not teacher.task.is_generic and teacher.labels != metadata.labels:
+        if not teacher.has_generic_labels and teacher.labels != metadata.labels:
             labels = [", ".join(each.labels) or "a number" for each in (teacher, metadata)]
             raise InputError(f"`teacher`={path}: was trained for another task; its labels are {labels[0]}, but "
                              f"the labels of the data are {labels[1]}")
-        if teacher.pairs != metadata.pairs and "pairs" not in teacher.unknown:
+        if teacher.pairs not in (None, metadata.pairs):
             raise InputError(f"`teacher`={path}: was trained for another task; it reads "
                              f"{'two texts' if teacher.pairs else 'one text'}, but the data have "
                              f"{'two' if metadata.pairs else 'one'}")

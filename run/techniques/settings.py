@@ -4,12 +4,13 @@ The rules of the fields (`not_with`) are the only table of techniques that canno
 """
 
 import dataclasses
+from typing import ClassVar
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE_IF_USED, Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LAYER_MAPS = ("uniform", "last")
@@ -31,6 +32,8 @@ class Int8Settings(Settings):
 @dataclasses.dataclass(frozen=True)
 class WeightPruningSettings(Settings):
     """Pruning of weights of the encoder's matrices during training."""
+
+    outer_settings: ClassVar = ("do_train",)
 
     weight_pruning: str | None = setting(
         None, "Prune the weights of the encoder's matrices during training: sets a growing fraction of them, those "
@@ -57,6 +60,8 @@ class WeightPruningSettings(Settings):
 @dataclasses.dataclass(frozen=True)
 class TrainedWeightsSettings(Settings):
     """Selection of the weights to train, and their learning rates."""
+
+    outer_settings: ClassVar = ("do_train", "weight_pruning", "quantize_from_step")
 
     freeze_layers: int | None = setting(
         None, "Number of lowest layers to freeze, together with the embeddings. 0 freezes only the embeddings. Saves "
@@ -101,21 +106,23 @@ class StudentSettings(Settings):
 
     teacher: str | None = setting(
         None, "Teacher: the directory of a fine-tuning run, its OUTPUT_DIR/best, or another fine-tuned checkpoint. "
-              "Its task.json determines the task. Required.", required=True, place=places.CHECKPOINT)
+              "Its task.json determines the task. Required.", required=True, role=roles.CHECKPOINT)
     student_layers: tuple[int, ...] = setting(
         (), "0-based layers of the teacher that initialize the student, together with the embeddings, the pooler, and "
             "the head.", lower=0, required="without student_checkpoint or student_config_file", resume=FIXED_IF_USED)
     student_checkpoint: str | None = setting(
         None, "Checkpoint that initializes the student, as for --init_checkpoint of fine-tuning; its vocabulary must "
-              "be the same as the teacher's.", place=places.CHECKPOINT, not_with="student_layers", resume=FIXED_IF_USED)
+              "be the same as the teacher's.", role=roles.CHECKPOINT, not_with="student_layers", resume=FIXED_IF_USED)
     student_config_file: str | None = setting(
         None, "Config of a randomly initialized student: a bert_config.json or the name of a published size.",
-        place=places.MODEL, not_with=("student_layers", "student_checkpoint"), resume=FIXED_IF_USED)
+        role=roles.INPUT, not_with=("student_layers", "student_checkpoint"), resume=FIXED_IF_USED)
 
 
 @dataclasses.dataclass(frozen=True)
 class LossSettings(Settings):
     """Losses of the student, and their weights."""
+
+    outer_settings: ClassVar = ("pack_sequences", "early_stopping_evals", "recompute_activations")
 
     logits_weight: float = setting(
         1.0, "Weight of the loss between the logits of student and teacher: KL divergence of softened probabilities "
@@ -197,7 +204,7 @@ class TeacherOutputSettings(Settings):
     answers_dir: str | None = setting(
         None, "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "
               "has a subdirectory. Defaults to OUTPUT_DIR/answers.", needs="keep_answers=true",
-        place=places.CACHE_FOLDER)
+        role=roles.CACHE_FOLDER)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,10 +7,10 @@ from bert_tf import files
 from bert_tf.config import LATER_DEFAULTS, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
+from bert_tf.latest_checkpoint import RUN_FILE, has_run
 from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_FILE
 from bert_tf.model_folder.model_files import save_tokenizer, to_saved_files, to_vocab_txt
 from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
-from bert_tf.run_state import RUN_FILE, has_run
 
 RUN_CHECKPOINT = re.compile(r"ckpt-\d+\.index")  # Left by a run that was killed while it saved its first checkpoint.
 WEIGHTS = re.compile(r"checkpoint|.*\.(index|safetensors|safetensors\.index\.json|bin)")

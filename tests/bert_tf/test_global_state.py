@@ -66,7 +66,7 @@ for name, path, options, request in json.loads(sys.argv[1]):
     model = bert_tf.load(path, **options)
     compare(f"load({path})")
     model(**request)
-    model.rows(**request)
+    model.predict(**request)
     if name == "encoder":
         model.encode(request["text"])
     compare(f"predictions of {path}")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bert_tf.model_folder import task_metadata
+from bert_tf.tasks.metadata import TaskMetadata
 from tests import scripts
 from tests.end_to_end import toy_files
 from tests.end_to_end.toy_files import ANSWERS, read_results
@@ -56,7 +57,7 @@ def test_task_is_learned_and_its_files_are_written(folder, trained):
         question: not text for question, text in predictions.items()}
     for candidates in nbest.values():
         assert sum(candidate["probability"] for candidate in candidates) == pytest.approx(1)
-    assert task_metadata.read(output) == task_metadata.TaskMetadata("span_labeler", do_lower_case=True, **LENGTHS)
+    assert task_metadata.read(output) == TaskMetadata("span_labeler", do_lower_case=True, **LENGTHS)
     # Steps count the 39 questions that are used, 39 / 8 * 12, and not their windows.
     assert np.genfromtxt(output / "eval_log.csv", delimiter=",", names=True)["step"].tolist() == [20, 40, 58]
     assert "train.json: 1 questions are skipped, because their answer is not at its answer_start" in trained.stderr

@@ -7,11 +7,11 @@ import string
 
 import numpy as np
 
-from bert_tf import export, models, run_state
+from bert_tf import export, latest_checkpoint, models
 from bert_tf.checkpoints import FORMATS, model_tensors
 from bert_tf.config import BertConfig
-from bert_tf.model_folder.task_metadata import TaskMetadata
-from bert_tf.tasks import graphs
+from bert_tf.served_models import ServedClassifier
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from tests import toy_runs
@@ -20,7 +20,8 @@ TEXT = "The debugger stops at the first line.\nIt goes on.\n\nEach module has a 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *".,?!|-", *string.digits, *string.ascii_lowercase,
           *(f"##{letter}" for letter in string.ascii_lowercase + string.digits), "the", "debugger", "stops", "line"]
 TASKS = {
-    "tuned": (TaskMetadata("classifier", 16, True, ("0", "1")), lambda config: models.BertClassifier(config, 2)),
+    "tuned": (TaskMetadata("classifier", 16, True, ("0", "1"), pairs=False),
+              lambda config: models.BertClassifier(config, 2)),
     "tagger": (TaskMetadata("token_classifier", 16, True, ("B-PER", "I-PER", "O")),
                lambda config: models.BertTokenClassifier(config, 3)),
     "span": (TaskMetadata("span_labeler", 24, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),
@@ -56,15 +57,15 @@ def make(folder):
     config = BertConfig.from_json_file(folder / "pretrained" / "bert_config.json")
     (folder / "bert_config.json").write_text(config.to_json())
     for name, started_with in STARTED_WITH.items():
-        (folder / name / run_state.RUN_FILE).write_text(json.dumps(started_with))
+        (folder / name / latest_checkpoint.RUN_FILE).write_text(json.dumps(started_with))
     for name, kind, size in (("model", "tf1", 8), ("wide", "tf1", 16), ("hf", "huggingface", 8)):
         sizes = BertConfig(len(PIECES), size, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2)
         (folder / name).mkdir()
         FORMATS[kind].write(str(folder / name), model_tensors(models.BertPretrainer(sizes)), sizes)
         shutil.copy(vocabulary, folder / name)
     tokenizer = BertTokenizer(str(folder / "vocab.txt"))
-    served = graphs.ServedClassifier(models.BertClassifier(models.BertEncoder(config), 2), tokenizer, ["0", "1"],
-                                     max_seq_length=16)
+    served = ServedClassifier(models.BertClassifier(models.BertEncoder(config), 2), tokenizer,
+                              TaskMetadata("classifier", 16, True, ("0", "1")))
     export.save(served, str(folder / "served"))
     write_records(folder / "records.tfrecord")
     (folder / "empty").mkdir()

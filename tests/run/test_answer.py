@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
-from bert_tf.tasks import graphs
+from bert_tf.served_models import ServedSpanLabeler
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import squad
 from tests.encoders import make_encoder
@@ -32,9 +33,10 @@ def test_answers_equal_those_of_run_squad(reference, tmp_path, allow_no_answer):
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     config = BertConfig(tokenizer.vocab_size, 8, 1, 2, 12, max_position_embeddings=48, initializer_range=0.7)
     model = models.BertSpanLabeler(make_encoder(config, seed=3, layers="unpadded"))
-    signatures = graphs.ServedSpanLabeler(
-        model, tokenizer, max_seq_length=MAX_SEQ_LENGTH, doc_stride=DOC_STRIDE, max_query_length=MAX_QUERY_LENGTH,
-        max_answer_length=MAX_ANSWER_LENGTH, allow_no_answer=allow_no_answer).signatures()
+    metadata = TaskMetadata(
+        "span_labeler", MAX_SEQ_LENGTH, True, doc_stride=DOC_STRIDE, max_query_length=MAX_QUERY_LENGTH,
+        max_answer_length=MAX_ANSWER_LENGTH, version_2_with_negative=allow_no_answer)
+    signatures = ServedSpanLabeler(model, tokenizer, metadata).signatures()
     examples = [squad.Example(str(number), f"What is number {number}?", context)
                 for number, context in enumerate(CONTEXTS)]
     features = list(squad.convert_examples_to_features(

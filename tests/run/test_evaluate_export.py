@@ -10,9 +10,9 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder.task_metadata import TaskMetadata
-from bert_tf.serving import open_model
+from bert_tf.tasks.metadata import TaskMetadata
 from run.inference import feature_models
+from run.inference.opening import open_model
 from run.inference.settings import PredictionSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved

@@ -14,7 +14,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
-from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll
 from tests import remote_folders, scripts, toy_runs

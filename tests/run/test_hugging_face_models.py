@@ -18,9 +18,11 @@ from bert_tf import losses, model_folder, models
 from bert_tf.checkpoints import huggingface, load_pretrained
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.litert import LiteRTModel
+from bert_tf.model_folder import task_metadata
 from bert_tf.serving import checkpoint
 from bert_tf.serving.exports import is_export
-from bert_tf.serving.settings import resolve_checkpoint
+from bert_tf.tasks.metadata import TaskMetadata
+from run.settings.served_models import resolve_checkpoint
 from tests import scripts
 from tests.gradients import compute_gradients
 
@@ -74,8 +76,10 @@ def expected(reference):
     ("electra_swag", "multiple_choice", ()),
 ])
 def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels):
-    servable, card = checkpoint.load(resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4))
-    assert (card.kind, card.labels, card.multi_label) == (kind, labels, name == "several")
+    settings = resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4)
+    servable = checkpoint.load(**settings.checkpoint_to_serve)
+    metadata = servable.metadata
+    assert (metadata.kind, metadata.labels, metadata.multi_label) == (kind, labels, name == "several")
     features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
     mask = expected["input_mask"].astype(bool)
     if kind == "multiple_choice":
@@ -149,7 +153,7 @@ def test_a_directory_is_enough_from_training_to_export(folder, tmp_path, monkeyp
     scripts.run_here(EXPORT, init_checkpoint="out/best", export_dir="served")
     assert "labels a, b" in capsys.readouterr().out
     scripts.run_here("run.convert_checkpoint", input="out/best", output="hf", format="huggingface")
-    assert model_folder.read_task("hf") == model_folder.Task("classifier", ("a", "b"))
+    assert task_metadata.read("hf") == TaskMetadata("classifier", None, None, ("a", "b"))
     assert model_folder.find_tokenizer("hf").strip_accents is False
 
 
@@ -193,11 +197,12 @@ def test_exports_equal_transformers(folder, expected, name, tmp_path):
 @pytest.mark.parametrize("name", ["distilbert_masked", "electra_base", "electra_discriminator"])
 def test_encoders_without_a_pooler(name, tmp_path):
     """The response has no pooled output, and run.predict writes the means of the tokens' outputs."""
-    model = bert_tf.load(name, task="encoder", **LENGTH)
+    model = bert_tf.load(name, kind="encoder", **LENGTH)
     embeddings = model.encode(TEXTS)
     encoder = models.BertEncoder(huggingface.read_config(name))
     load_pretrained(encoder, name)
-    features = model._servable.encode(tf.constant(TEXTS))[0]
+    servable = checkpoint.load(**resolve_checkpoint(name, task="encoder", **LENGTH).checkpoint_to_serve)
+    features = servable.encode(tf.constant(TEXTS))[0]
     mask = tf.cast(features["input_mask"], tf.float32)[..., tf.newaxis]
     wanted = tf.reduce_sum(encoder(features)["sequence_output"] * mask, axis=1) / tf.reduce_sum(mask, axis=1)
     np.testing.assert_allclose(embeddings, wanted, rtol=0, atol=1e-5)
@@ -209,7 +214,7 @@ def test_encoders_without_a_pooler(name, tmp_path):
         for texts in (TEXTS, []):
             assert {*exported(text=texts)} == {"sequence_output", "input_mask", "pieces", "was_cut"}
         np.testing.assert_allclose(exported.encode(TEXTS), wanted, rtol=0, atol=5e-5)
-        np.testing.assert_allclose([row["vector"] for row in exported.rows(text=TEXTS)], wanted, rtol=0, atol=5e-5)
+        np.testing.assert_allclose([row["vector"] for row in exported.predict(text=TEXTS)], wanted, rtol=0, atol=5e-5)
 
 
 @pytest.mark.parametrize(("name", "loaded"), [("distilbert_masked", 28), ("electra_discriminator", 31)])

@@ -8,12 +8,12 @@ import pytest
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.model_folder.task_metadata import TaskMetadata
-from bert_tf.serving import open_model
+from bert_tf.tasks.metadata import TaskMetadata
 from run.inference import predicting
 from run.inference.formats import prediction_files, request_files
+from run.inference.opening import open_model
 from run.inference.settings import PredictionSettings
-from tests import scripts, signature_files, toy_runs
+from tests import scripts, toy_runs
 from tests.settings import resolved
 
 TEXTS = ["the debugger stops", "", "caf\u00e9 and na\u00efve \u4e2d\u6587", "line " * 40, "it prints\ta tab"]
@@ -109,7 +109,10 @@ def test_rows_of_each_task(folder, model, request_, keys):
 def test_a_file_without_the_columns_is_rejected_before_the_model_is_loaded(folder, model, flags, message):
     (folder / "rows.tsv").write_text("x\ty\n1\t2\n")
     (folder / "unread.tflite").write_bytes(b"")
-    signature_files.write(folder / "served", {"serving_default": (["text_a", "text_b"], ["label"])})
+    (folder / "served" / "assets").mkdir(parents=True, exist_ok=True)
+    (folder / "served" / "saved_model.pb").write_bytes(b"")
+    (folder / "served" / "assets" / "task.json").write_text(
+        TaskMetadata("classifier", 26, True, ("a", "b"), pairs=True).to_json())
     settings = PredictionSettings(model=str(folder / model), output_file="-").replace_values(
         {"input_file": str(folder / "rows.tsv"), **flags})
     with pytest.raises(InputError, match=message):

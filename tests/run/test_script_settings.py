@@ -3,10 +3,9 @@
 import pytest
 
 from bert_tf import models
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
-from bert_tf.serving.settings import LabelSettings
 from data_prep.tasks import classifier, multiple_choice, span_labeler
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
 from run.inference.settings import (
@@ -18,6 +17,7 @@ from run.inference.settings import (
     NearestSettings,
 )
 from run.pretraining.settings import PretrainingSettings
+from run.settings.served_models import LabelSettings
 from run.techniques.base import Build
 from run.techniques.int8 import Int8
 from tests import remote_folders, scripts, toy_runs
@@ -170,7 +170,7 @@ def test_files_and_directories_may_be_remote():
     remote_folders.put(f"{folder}/data/article.txt", "Mary".encode("utf-16"))
     with pytest.raises(InputError, match=r"article\.txt: is UTF-16; save the file as UTF-8"):
         AnswerSettings(context_file=f"{folder}/data/article.txt").read_context()
-    places.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), TuningSettings(**TRAIN))
+    roles.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), TuningSettings(**TRAIN))
     for source, message in (("other", "is not empty; choose another"), ("data", "is the directory of `input`")):
         with pytest.raises(InputError, match=message):
             ConversionSettings(f"{folder}/{source}", f"{folder}/data/").check_files()

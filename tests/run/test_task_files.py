@@ -7,11 +7,10 @@ from bert_tf.cli.task_resolution import resolve_task_metadata
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
-from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.serving import exports
-from bert_tf.serving.settings import CheckpointSettings, resolve_checkpoint
-from bert_tf.tasks.graphs.classifier import check_labels
+from bert_tf.tasks.metadata import TaskMetadata
 from run.finetuning.job import check_metadata
+from run.settings.served_models import CheckpointSettings, resolve_checkpoint
 
 REVIEWS = TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True)
 
@@ -67,7 +66,7 @@ def test_an_unknown_kind(tmp_path):
         resolve_checkpoint(str(tmp_path))
 
 
-def card(folder, **explicit_flags):
+def resolve(folder, **explicit_flags):
     """Returns the TaskMetadata with which the model of a directory is served, which needs no other files."""
     settings = CheckpointSettings(model=ModelSettings(init_checkpoint=str(folder))).replace_values(explicit_flags)
     return resolve_task_metadata(settings, explicit_flags, ModelFiles({"init_checkpoint": str(folder)}))
@@ -84,10 +83,10 @@ def labels_file(tmp_path):
 
 def test_flags_may_change_lengths_and_select_an_encoder(tmp_path):
     task_metadata.keep(tmp_path, REVIEWS)
-    metadata = card(tmp_path, max_seq_length=19)
+    metadata = resolve(tmp_path, max_seq_length=19)
     assert (metadata.kind, metadata.labels, metadata.pairs, metadata.do_lower_case, metadata.max_seq_length) == (
         "classifier", ("bad", "good"), True, False, 19)
-    encoder = card(tmp_path, task="encoder", pairs=False)
+    encoder = resolve(tmp_path, task="encoder", pairs=False)
     assert (encoder.kind, encoder.pairs, encoder.do_lower_case, encoder.max_seq_length) == ("encoder", False, False, 26)
 
 
@@ -98,19 +97,19 @@ def test_flags_that_contradict_the_file(tmp_path, labels_file):
                            ({"multi_label": True}, "`multi_label`=True: conflicts"),
                            ({"labels_file": labels_file("x")}, "`labels_file`: the labels x conflict")):
         with pytest.raises(InputError, match=message):
-            card(tmp_path, **flags)
+            resolve(tmp_path, **flags)
     task_metadata.keep(tmp_path, TaskMetadata("classifier", 26, True, ("bad", "good")))
-    assert card(tmp_path, strip_accents=True).strip_accents is None
+    assert resolve(tmp_path, strip_accents=True).strip_accents is None
     with pytest.raises(InputError, match=r"`strip_accents`=False: conflicts with task\.json of .* \(True\)"):
-        card(tmp_path, strip_accents=False)
+        resolve(tmp_path, strip_accents=False)
 
 
 def test_labels_without_names_accept_some(tmp_path, labels_file):
     (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"]}')
-    assert card(tmp_path).labels == ("LABEL_0", "LABEL_1")
-    assert card(tmp_path, labels_file=labels_file("bad", "good")).labels == ("bad", "good")
+    assert resolve(tmp_path).labels == ("LABEL_0", "LABEL_1")
+    assert resolve(tmp_path, labels_file=labels_file("bad", "good")).labels == ("bad", "good")
     with pytest.raises(InputError, match=r"`labels_file`: the labels x conflict with config.json of .*LABEL_1"):
-        card(tmp_path, labels_file=labels_file("x"))
+        resolve(tmp_path, labels_file=labels_file("x"))
 
 
 def test_labels_are_unique(tmp_path, labels_file):
@@ -118,15 +117,13 @@ def test_labels_are_unique(tmp_path, labels_file):
     twice = "contains the label 'a' twice; labels must be unique"
     (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"]}')
     with pytest.raises(InputError, match=f"^`labels_file`=.*labels.txt: {twice}$"):
-        card(tmp_path, labels_file=labels_file("a", "b", "a "))
+        resolve(tmp_path, labels_file=labels_file("a", "b", "a "))
     with pytest.raises(InputError, match=r"^`labels_file`=.*labels.txt: line 2 is empty; each line is a label$"):
-        card(tmp_path, labels_file=labels_file("a", "", "b", ""))
+        resolve(tmp_path, labels_file=labels_file("a", "", "b", ""))
     (tmp_path / "task.json").write_text(
         '{"kind": "classifier", "max_seq_length": 26, "do_lower_case": true, "labels": ["a", "b", "a"]}')
     with pytest.raises(InputError, match=f"^.*task.json: is not a valid task file: {twice}$"):
-        card(tmp_path)
-    with pytest.raises(InputError, match=f"^{twice}$"):
-        check_labels(["a", "b", "a"], 3)
+        resolve(tmp_path)
 
 
 def test_the_latest_version_of_an_export(tmp_path):

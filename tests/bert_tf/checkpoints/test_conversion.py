@@ -13,7 +13,7 @@ from bert_tf import files
 from bert_tf.checkpoints import FORMATS, convert, model_tensors, open_checkpoint, tf1
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import Task
+from bert_tf.tasks.metadata import TaskMetadata
 from tests.remote_folders import new_folder, put
 
 
@@ -119,7 +119,7 @@ def test_causal_attention_stays_in_the_format_of_the_original(tf1_checkpoint, re
 
 @pytest.mark.parametrize(("output_format", "task", "message"), [
     ("onnx", None, "^`format`=onnx: must be one of tf1, model_garden, huggingface$"),
-    ("huggingface", Task("classifier", tuple("abcdefghi")),
+    ("huggingface", TaskMetadata("classifier", None, None, tuple("abcdefghi")),
      r"/classify_init\.ckpt: the task has 9 labels, but the model has \d outputs"),
 ])
 def test_invalid_conversions_write_nothing(reference, reference_config, tmp_path, output_format, task, message):

@@ -14,7 +14,8 @@ from bert_tf import huggingface_config, models
 from bert_tf.checkpoints import checkpoint_files, huggingface, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import Task, read_task
+from bert_tf.model_folder.task_metadata import read_hugging_face_task
+from bert_tf.tasks.metadata import TaskMetadata
 
 SMALL = BertConfig(vocab_size=19, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
                    max_position_embeddings=13, type_vocab_size=5)
@@ -89,21 +90,26 @@ def test_activations_have_other_names(tmp_path):
     assert huggingface_config.ACTIVATIONS["gelu_pytorch_tanh"] == "gelu"
 
 
+def describe(kind, labels=(), multi_label=False):
+    """Returns the TaskMetadata of a config.json."""
+    return TaskMetadata(kind, None, None, labels, multi_label=multi_label)
+
+
 @pytest.mark.parametrize(("model_class", "outputs", "task", "architecture", "read", "head"), [
     ("BertEncoder", (), None, "Model", None, ()),
-    ("BertPretrainer", (), None, "ForPreTraining", Task("masked_lm"), ("cls.predictions.bias", 19)),
-    ("BertClassifier", (2,), Task("classifier", ("böse", "gut")), "ForSequenceClassification", None,
+    ("BertPretrainer", (), None, "ForPreTraining", describe("masked_lm"), ("cls.predictions.bias", 19)),
+    ("BertClassifier", (2,), describe("classifier", ("böse", "gut")), "ForSequenceClassification", None,
      ("classifier.bias", 2)),
-    ("BertClassifier", (3,), Task("classifier", ABC, True), "ForSequenceClassification", None, ()),
-    ("BertClassifier", (1,), Task("classifier"), "ForSequenceClassification", None, ()),
-    ("BertClassifier", (2,), None, "ForSequenceClassification", Task("classifier", ("LABEL_0", "LABEL_1")), ()),
-    ("BertClassifier", (2,), Task("juggler", ("a", "b")), "ForSequenceClassification",
-     Task("classifier", ("LABEL_0", "LABEL_1")), ()),
-    ("BertTokenClassifier", (3,), Task("token_classifier", ABC), "ForTokenClassification", None,
+    ("BertClassifier", (3,), describe("classifier", ABC, True), "ForSequenceClassification", None, ()),
+    ("BertClassifier", (1,), describe("classifier"), "ForSequenceClassification", None, ()),
+    ("BertClassifier", (2,), None, "ForSequenceClassification", describe("classifier", ("LABEL_0", "LABEL_1")), ()),
+    ("BertClassifier", (2,), describe("juggler", ("a", "b")), "ForSequenceClassification",
+     describe("classifier", ("LABEL_0", "LABEL_1")), ()),
+    ("BertTokenClassifier", (3,), describe("token_classifier", ABC), "ForTokenClassification", None,
      ("classifier.weight", 3, 6)),
-    ("BertSpanLabeler", (), Task("span_labeler"), "ForQuestionAnswering", None, ("qa_outputs.weight", 2, 6)),
-    ("BertSpanLabeler", (), None, "ForQuestionAnswering", Task("span_labeler"), ("qa_outputs.bias", 2)),
-    ("BertMultipleChoice", (), Task("multiple_choice"), "ForMultipleChoice", None, ("classifier.weight", 1, 6)),
+    ("BertSpanLabeler", (), describe("span_labeler"), "ForQuestionAnswering", None, ("qa_outputs.weight", 2, 6)),
+    ("BertSpanLabeler", (), None, "ForQuestionAnswering", describe("span_labeler"), ("qa_outputs.bias", 2)),
+    ("BertMultipleChoice", (), describe("multiple_choice"), "ForMultipleChoice", None, ("classifier.weight", 1, 6)),
 ])
 def test_models_and_their_tasks_are_written_and_read(tmp_path, model_class, outputs, task, architecture, read, head):
     """`read`: the task in config.json, if it is not `task`; `head`: key and shape of a tensor."""
@@ -111,8 +117,8 @@ def test_models_and_their_tasks_are_written_and_read(tmp_path, model_class, outp
     huggingface.write(tmp_path, model_tensors(model), SMALL, task)
     values = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
     assert values["architectures"] == [f"Bert{architecture}"]
-    assert read_task(str(tmp_path)) == (read or task)
-    if task == Task("token_classifier", ABC):
+    assert read_hugging_face_task(str(tmp_path)) == (read or task)
+    if task == describe("token_classifier", ABC):
         assert values["label2id"] == {"a": 0, "b": 1, "c": 2}
     if head:
         assert safetensors.numpy.load_file(tmp_path / "model.safetensors")[head[0]].shape == head[1:]

@@ -219,13 +219,13 @@ def test_the_length_of_a_served_model_defaults_to_its_positions(bert):
     """The default of the flag, 128, is only for models with as many positions."""
     settings = FillMaskSettings().replace_values({"init_checkpoint": "bert"})
     resolved = resolve_completely(settings)
-    assert (resolved.card.max_seq_length, resolved.tokenizer.max_seq_length) == (13, 13)
-    assert resolve_completely(settings, max_seq_length=9).card.max_seq_length == 9
+    assert (resolved.served_task.max_seq_length, resolved.tokenizer.max_seq_length) == (13, 13)
+    assert resolve_completely(settings, max_seq_length=9).served_task.max_seq_length == 9
     with pytest.raises(InputError, match=r"^`max_seq_length`=14: must be at most 13 \(max_position_embeddings of b"):
         resolve_completely(settings, max_seq_length=14)
     (bert / "config.json").write_text(json.dumps(
         dataclasses.replace(SMALL, max_position_embeddings=300).to_dict() | {"model_type": "bert"}))
-    assert resolve_completely(settings).card.max_seq_length == 128
+    assert resolve_completely(settings).served_task.max_seq_length == 128
 
 
 @pytest.mark.usefixtures("bert")

@@ -113,3 +113,27 @@ def test_a_group_that_requires_a_setting():
     assert Distillation(True, Step(2)).names("step") >= {"accumulate_steps", "rate"}
     with pytest.raises(InputError, match=r"^`accumulate_steps`=2: requires `distill`$"):
         Distillation(step=Step(2))
+
+
+@pytest.mark.parametrize("rule", [
+    {"needs": ("do_train", "do_trian")}, {"not_with": "do_train or do_trian=true; set `rates`"},
+    {"required": "do_train without do_trian"}, {"required": "do_trian"}, {"role": {"do_trian=true": "A", "": "B"}}])
+def test_a_rule_about_an_unknown_setting(rule):
+    """It would never apply."""
+    def create():
+        @dataclasses.dataclass(frozen=True)
+        class Rules(Tuning):
+            outer_settings: ClassVar = ("do_eval",)
+
+            steps: int = setting(0, "Steps.", needs="seed or do_eval")  # `seed` is in the group `step`
+            path: str | None = setting(None, "Path.", **rule)
+        return Rules
+
+    with pytest.raises(TypeError, match=r"^Rules.path: a rule names 'do_trian', which is not a setting of the class"):
+        create()
+
+
+@pytest.mark.parametrize("rules", [{"needs_of_groups": {"step": "distil"}}, {"replaced": {"distill": "distil"}}])
+def test_a_rule_of_a_class_about_an_unknown_setting(rules):
+    with pytest.raises(TypeError, match=r": a rule names 'distil', "):
+        type("Rules", (Distillation,), {name: Distillation.needs_of_groups | value for name, value in rules.items()})

@@ -13,7 +13,8 @@ from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
-from bert_tf.tasks import graphs
+from bert_tf.served_models import ServedMaskedLM
+from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.gradients import compute_gradients
 
@@ -122,7 +123,7 @@ def test_formats_that_cannot_store_a_model(output_format, options, tmp_path):
 def test_a_litert_file_with_shared_layers(tmp_path):
     tokenizer = toy_servables.make_tokenizer(tmp_path)
     config = dataclasses.replace(toy_servables.CONFIG, num_hidden_layers=2, num_hidden_groups=1, embedding_size=6)
-    servable = graphs.ServedMaskedLM(models.BertPretrainer(models.BertEncoder(config)), tokenizer, top_k=2,
-                                     max_seq_length=24, static_length=True)
+    servable = ServedMaskedLM(models.BertPretrainer(models.BertEncoder(config)), tokenizer,
+                              TaskMetadata("masked_lm", 24, True, top_k=2), static_length=True)
     (tmp_path / "model.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(1,)))
     assert max(litert.largest_differences(servable, str(tmp_path / "model.tflite")).values()) < 1e-4

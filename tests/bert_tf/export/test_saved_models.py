@@ -16,7 +16,8 @@ from bert_tf import export, models
 from bert_tf.config import BertConfig
 from bert_tf.export import saved_model
 from bert_tf.files.remote import Remote
-from bert_tf.tasks import graphs
+from bert_tf.served_models import ServedClassifier
+from bert_tf.tasks.metadata import TaskMetadata
 from tests import gpu_kernels
 from tests.encoders import make_encoder
 from tests.remote_folders import new_folder
@@ -68,7 +69,7 @@ def wide_model():
 
 
 def serve(model, tokenizer):
-    return graphs.ServedClassifier(model, tokenizer, ["x", "y", "z"], max_seq_length=MAX_SEQ_LENGTH)
+    return ServedClassifier(model, tokenizer, TaskMetadata("classifier", MAX_SEQ_LENGTH, True, ("x", "y", "z")))
 
 
 def compute_probabilities(signature):
@@ -152,7 +153,7 @@ def test_a_scalar_in_a_layer_of_keras_3(toy_saved_models):
 
 
 def test_contents(toy_saved_models):
-    """The inputs that saved_model_cli shows, the vocabulary, and the config."""
+    """The inputs that saved_model_cli shows, the vocabulary, the config, and the task."""
     loaded = tf.saved_model.load(str(toy_saved_models / "choice" / "1"))
     inputs = {name: {key: (spec.dtype, spec.shape.as_list()) for key, spec in
                      signature.structured_input_signature[1].items()} for name, signature in loaded.signatures.items()}
@@ -163,6 +164,9 @@ def test_contents(toy_saved_models):
     assets = toy_saved_models / "choice" / "1" / "assets"
     assert (assets / "vocab.txt").read_text().split() == PIECES.split()
     assert BertConfig.from_json_file(assets / "bert_config.json") == CONFIG
+    assert json.loads((assets / "task.json").read_text()) == {
+        "kind": "multiple_choice", "max_seq_length": MAX_SEQ_LENGTH, "do_lower_case": True, "labels": [],
+        "multi_label": False}
 
 
 @pytest.mark.parametrize(("weights", "ratio", "tolerance"), [("bfloat16", 0.55, 0.02), ("int8", 0.35, 0.05)])

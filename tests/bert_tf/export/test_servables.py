@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import export, models
+from bert_tf import export, models, served_models
 from bert_tf.errors import InputError
 from bert_tf.export import saved_model
-from bert_tf.tasks import graphs
+from bert_tf.tasks.metadata import TaskMetadata
 from tests.encoders import make_encoder
 from tests.toy_servables import CONFIG, LONG, MAX_SEQ_LENGTH, REQUESTS, TEXTS, TOP_K, make_model, make_servable
 
@@ -38,14 +38,14 @@ def test_classifier(servables, toy_tokenizer):
 
 def test_classifiers_with_several_labels_or_a_number(toy_tokenizer):
     model, texts = make_model("classifier"), {"text": TEXTS}
-    several = graphs.ServedClassifier(model, toy_tokenizer, ["x", "y", "z"], multi_label=True,
-                                      max_seq_length=MAX_SEQ_LENGTH)
+    metadata = TaskMetadata("classifier", MAX_SEQ_LENGTH, True, ("x", "y", "z"), multi_label=True)
+    several = served_models.ServedClassifier(model, toy_tokenizer, metadata)
     logits = model(toy_tokenizer.encode(TEXTS, max_seq_length=MAX_SEQ_LENGTH))["logits"].numpy()
     response = respond(several, texts)
     assert_near(response["probabilities"], 1 / (1 + np.exp(-logits)))
     np.testing.assert_array_equal(response["has_label"], logits > 0)
     model = models.BertClassifier(CONFIG, 1)
-    number = graphs.ServedClassifier(model, toy_tokenizer, [], max_seq_length=MAX_SEQ_LENGTH)
+    number = served_models.ServedClassifier(model, toy_tokenizer, TaskMetadata("classifier", MAX_SEQ_LENGTH, True))
     expected = model(toy_tokenizer.encode(TEXTS, max_seq_length=MAX_SEQ_LENGTH))["logits"][:, 0]
     assert_near(respond(number, texts)["value"], expected)
 
@@ -231,8 +231,8 @@ def test_static_length(servables, toy_tokenizer):
 def test_responses_of_bfloat16_models_are_float32(toy_tokenizer, name):
     encoder = make_encoder(CONFIG, layers="unpadded", float32_scores=True, dtype="mixed_bfloat16")
     model = encoder if name == "encoder" else models.BertPretrainer(encoder)
-    serve = {"encoder": graphs.ServedEncoder, "masked_lm": graphs.ServedMaskedLM}[name]
-    response = respond(serve(model, toy_tokenizer, max_seq_length=MAX_SEQ_LENGTH), {"text": ["a [MASK] dog"]})
+    serve, metadata = served_models.SERVED_MODELS[name], TaskMetadata(name, MAX_SEQ_LENGTH, True)
+    response = respond(serve(model, toy_tokenizer, metadata), {"text": ["a [MASK] dog"]})
     assert {value.dtype for value in response.values() if value.dtype.kind not in "Oib"} == {np.dtype("float32")}
     if name == "masked_lm":  # scores in bfloat16 would often be equal
         logits = model({"input_ids": tf.constant([[2, 5, 6, 3]]), "input_mask": tf.ones([1, 4], tf.int32),
@@ -265,4 +265,4 @@ def test_invalid_lengths(toy_tokenizer, name, options, message):
 
 def test_a_wrong_number_of_labels(toy_tokenizer):
     with pytest.raises(InputError, match="there are 2 labels, but the model has 3 outputs"):
-        graphs.ServedClassifier(make_model("classifier"), toy_tokenizer, ["x", "y"], max_seq_length=MAX_SEQ_LENGTH)
+        make_servable("classifier", toy_tokenizer, labels=("x", "y"))

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import models
+from bert_tf import models, served_models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
-from bert_tf.litert import LiteRTModel, Metadata
+from bert_tf.litert import LiteRTModel
 from bert_tf.litert import metadata as metadata_file
-from bert_tf.tasks import graphs
+from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.encoders import make_encoder
-from tests.toy_servables import LONG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, make_model, make_servable
+from tests.toy_servables import LONG, MAX_SEQ_LENGTH, METADATA, PIECES, REQUESTS, TEXTS, make_model, make_servable
 
 pytestmark = pytest.mark.timeout(180)  # the first test converts seven models
 
@@ -84,9 +84,9 @@ def test_outputs_of_the_graphs(toy_litert_files, toy_tokenizer):
 
 @pytest.mark.parametrize("labels", [["x", "y", "z"], []])
 def test_several_labels_and_numbers(toy_tokenizer, tmp_path, labels):
-    servable = graphs.ServedClassifier(
-        models.BertClassifier(make_model("encoder", layers="litert"), len(labels) or 1), toy_tokenizer, labels,
-        multi_label=bool(labels), max_seq_length=MAX_SEQ_LENGTH, static_length=True)
+    metadata = TaskMetadata("classifier", MAX_SEQ_LENGTH, True, labels, multi_label=bool(labels))
+    model = models.BertClassifier(make_model("encoder", layers="litert"), len(labels) or 1)
+    servable = served_models.ServedClassifier(model, toy_tokenizer, metadata, static_length=True)
     expected = respond(servable, {"text": TEXTS})
     (tmp_path / "m.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(2,)))
     assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(text=TEXTS), expected)
@@ -103,14 +103,14 @@ def test_causal_attention_and_a_bilstm(toy_tokenizer, tmp_path, name, monkeypatc
     assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(**REQUESTS[name]), expected)
 
 
-@pytest.mark.parametrize("options", [{"allow_no_answer": True, "null_score_diff_threshold": -3.0},
-                                     {"max_windows": 2, "top_k": 20}, {"max_answer_length": 2}])
+@pytest.mark.parametrize("options", [{"version_2_with_negative": True, "null_score_diff_threshold": -3.0},
+                                     {"top_k": 20}, {"max_answer_length": 2}])
 def test_question_answering_in_long_contexts(loaded, toy_tokenizer, options, monkeypatch):
     """With other options of the search for the same graphs."""
     servable, model = make_servable("squad", toy_tokenizer, **options), loaded["squad"]
-    monkeypatch.setattr(model, "metadata", servable.litert_metadata())
+    monkeypatch.setattr(model, "metadata", servable.metadata)
     unusual = "Mary\tShelley  W\u00e9nt \u2126 to\u202fLondon , and the\u0301 DOG-fox\u00adjumps . "
-    request = {"question": ["where did it go", "?", "book", ""], "context": [LONG, unusual * 3, "\x01", "over"]}
+    request = {"question": ["where did it go", "?", "book", ""], "context": [LONG * 7, unusual * 3, "\x01", "over"]}
     assert_same_responses(model(**request), respond(servable, request))
 
 
@@ -134,7 +134,7 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
     """All matrices, including embeddings, are smaller, and both graphs share them."""
     config = BertConfig(3001, 96, 1, 4, 384, max_position_embeddings=31, type_vocab_size=2)
     model = models.BertPretrainer(make_encoder(config, layers="litert"))
-    servable = graphs.ServedMaskedLM(model, toy_tokenizer, top_k=3, max_seq_length=MAX_SEQ_LENGTH, static_length=True)
+    servable = served_models.ServedMaskedLM(model, toy_tokenizer, METADATA["masked_lm"], static_length=True)
     expected = respond(servable, REQUESTS["masked_lm"])["probabilities"][:, :2]
     float32_bytes = 4 * sum(np.prod(variable.shape) for variable in servable.model.variables
                             if not variable.name.startswith(("bert/pooler", "cls/seq_relationship")))
@@ -153,7 +153,9 @@ def test_choices_must_exist(loaded):
 
 def test_metadata_of_a_converted_model(toy_litert_files):
     metadata, vocabulary = metadata_file.read(toy_litert_files / "squad.tflite")
-    assert metadata == Metadata("span_labeler", MAX_SEQ_LENGTH, True, True, 16, doc_stride=4, max_query_length=6)
+    assert metadata == TaskMetadata(
+        "span_labeler", MAX_SEQ_LENGTH, True, doc_stride=4, max_query_length=6, max_answer_length=30, top_k=5,
+        version_2_with_negative=False, null_score_diff_threshold=0.0)
     assert vocabulary == PIECES.split()
 
 

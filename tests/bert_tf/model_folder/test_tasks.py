@@ -3,37 +3,44 @@
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.model_folder import Task, read_task
+from bert_tf.model_folder.task_metadata import read_hugging_face_task
+from bert_tf.tasks.metadata import TaskMetadata
 
 NAMES = {"id2label": {"0": "b", "1": "a", "2": "c"}}
 CLASSIFIER, TAGGER = ({"architectures": [f"BertFor{name}Classification"]} for name in ("Sequence", "Token"))
+
+
+def describe(kind, labels=(), multi_label=False):
+    """Returns the TaskMetadata of a config.json."""
+    return TaskMetadata(kind, None, None, labels, multi_label=multi_label)
 
 
 @pytest.mark.parametrize(("values", "task"), [
     ({"architectures": ["BertModel"]}, None),
     ({}, None),
     ({"architectures": None}, None),
-    ({"architectures": ["BertForMaskedLM"]}, Task("masked_lm")),
-    ({"architectures": ["BertForPreTraining"]}, Task("masked_lm")),
-    ({"architectures": ["BertForQuestionAnswering"]}, Task("span_labeler")),
-    ({"architectures": ["BertForMultipleChoice"], **NAMES}, Task("multiple_choice")),
-    (CLASSIFIER | NAMES, Task("classifier", ("b", "a", "c"))),
-    (CLASSIFIER | NAMES | {"problem_type": "single_label_classification"}, Task("classifier", ("b", "a", "c"))),
-    (CLASSIFIER | NAMES | {"problem_type": "multi_label_classification"}, Task("classifier", ("b", "a", "c"), True)),
-    (CLASSIFIER, Task("classifier", ("LABEL_0", "LABEL_1"))),
-    (CLASSIFIER | {"num_labels": 3}, Task("classifier", ("LABEL_0", "LABEL_1", "LABEL_2"))),
-    (CLASSIFIER | {"id2label": {"0": "LABEL_0"}}, Task("classifier")),
-    (CLASSIFIER | {"id2label": {"0": "score"}, "problem_type": "regression"}, Task("classifier")),
-    (TAGGER | NAMES, Task("token_classifier", ("b", "a", "c"))),
-    (TAGGER | {"id2label": {"0": "O"}}, Task("token_classifier", ("O",))),
+    ({"architectures": ["BertForMaskedLM"]}, describe("masked_lm")),
+    ({"architectures": ["BertForPreTraining"]}, describe("masked_lm")),
+    ({"architectures": ["BertForQuestionAnswering"]}, describe("span_labeler")),
+    ({"architectures": ["BertForMultipleChoice"], **NAMES}, describe("multiple_choice")),
+    (CLASSIFIER | NAMES, describe("classifier", ("b", "a", "c"))),
+    (CLASSIFIER | NAMES | {"problem_type": "single_label_classification"}, describe("classifier", ("b", "a", "c"))),
+    (CLASSIFIER | NAMES | {"problem_type": "multi_label_classification"},
+     describe("classifier", ("b", "a", "c"), multi_label=True)),
+    (CLASSIFIER, describe("classifier", ("LABEL_0", "LABEL_1"))),
+    (CLASSIFIER | {"num_labels": 3}, describe("classifier", ("LABEL_0", "LABEL_1", "LABEL_2"))),
+    (CLASSIFIER | {"id2label": {"0": "LABEL_0"}}, describe("classifier")),
+    (CLASSIFIER | {"id2label": {"0": "score"}, "problem_type": "regression"}, describe("classifier")),
+    (TAGGER | NAMES, describe("token_classifier", ("b", "a", "c"))),
+    (TAGGER | {"id2label": {"0": "O"}}, describe("token_classifier", ("O",))),
 ])
 def test_the_model_class_and_its_labels(written, values, task):
     folder = written(config_json=values)
-    assert read_task(folder) == read_task(f"{folder}/model.safetensors") == task
+    assert read_hugging_face_task(folder) == read_hugging_face_task(f"{folder}/model.safetensors") == task
 
 
 def test_a_folder_without_a_config(tmp_path):
-    assert read_task(str(tmp_path)) is None
+    assert read_hugging_face_task(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize(("values", "message"), [
@@ -48,10 +55,10 @@ def test_a_folder_without_a_config(tmp_path):
 def test_invalid_labels(written, values, message):
     folder = written(config_json=CLASSIFIER | values)
     with pytest.raises(InputError, match=f"^{folder}/config.json: {message}"):
-        read_task(folder)
+        read_hugging_face_task(folder)
 
 
 def test_generic_labels():
-    assert Task("classifier", ("LABEL_0", "LABEL_1")).is_generic
-    assert not Task("classifier", ("LABEL_0", "b")).is_generic
-    assert not Task("classifier").is_generic
+    assert describe("classifier", ("LABEL_0", "LABEL_1")).has_generic_labels
+    assert not describe("classifier", ("LABEL_0", "b")).has_generic_labels
+    assert not describe("classifier").has_generic_labels

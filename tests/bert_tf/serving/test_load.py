@@ -17,10 +17,10 @@ from bert_tf.checkpoints import convert
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.serving import exports
-from bert_tf.serving.settings import LoadSettings
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.vocabulary import describe_lines
+from run.settings.served_models import LoadSettings
 from tests import scripts
 from tests.encoders import make_encoder
 from tests.toy_servables import (
@@ -72,16 +72,15 @@ def test_responses_of_all_formats_are_equal(load, get_path, name):
     assert (trained.kind, trained.labels) == (kind, (task.labels or None) if task else None)
     assert (trained.inputs, trained.limit) == (tuple(request), MAX_SEQ_LENGTH)
     expected = trained(**request)
-    for kind, limit in (("SavedModel", None), ("LiteRT", MAX_SEQ_LENGTH)):
+    for kind in ("SavedModel", "LiteRT"):
         exported = load(name, kind)
-        assert (exported.kind, exported.inputs, exported.labels) == (trained.kind, trained.inputs, trained.labels)
-        assert exported.limit == limit
+        assert (exported.metadata, exported.inputs) == (trained.metadata, trained.inputs)
         if kind == "SavedModel":
-            assert exports.read_inputs(str(get_path(name, kind)), "model") == trained.inputs
+            assert exports.read_metadata(str(get_path(name, kind))) == trained.metadata
         assert_equal({each: value for each, value in exported(**request).items() if each != "sequence_output"},
                      {each: value for each, value in expected.items() if each != "sequence_output"})
         assert exported(**{each: [] for each in request})["was_cut"].shape == (0,)
-    rows = trained.rows(**request, batch_size=3)
+    rows = trained.predict(**request, batch_size=3)
     assert [row.keys() for row in rows] == [row.keys() for row in KINDS[trained.kind].rows(expected)]
     assert [row["was_cut"] for row in rows] == expected["was_cut"].tolist()
 
@@ -91,7 +90,7 @@ def test_rows_equal_those_of_the_script(load, get_path, tmp_path, capsys):
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(each) + "\n" for each in requests))
     scripts.run_here("run.predict", model=get_path("choice"), input_file=tmp_path / "in.jsonl",
                      output_file=tmp_path / "out.jsonl")
-    rows = load("choice").rows(**{name: [each[name] for each in requests] for name in requests[0]})
+    rows = load("choice").predict(**{name: [each[name] for each in requests] for name in requests[0]})
     assert rows == [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
 
 
@@ -120,10 +119,10 @@ def test_embeddings_of_an_export(load, kind):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_invalid_requests(load, kind):
     model = load("classifier", kind)
-    for call in (model, model.rows):
+    for call in (model, model.predict):
         with pytest.raises(InputError, match="`text_b` must contain as many examples as `text_a`"):
             call(text_a=["a"], text_b=[])
-    for call in (load("choice", kind), load("choice", kind).rows):
+    for call in (load("choice", kind), load("choice", kind).predict):
         with pytest.raises(InputError, match="`choices` must contain at least one text in each row"):
             call(text_a=["a"], choices=[[]])
 
@@ -142,8 +141,8 @@ def test_checkpoints_of_other_projects(load, get_path, tmp_path, file_format):
     path = tmp_path / "new" / ("bert_model.ckpt" if file_format == "tf1" else "")
     model = bert_tf.load(path, top_k=2, max_seq_length=MAX_SEQ_LENGTH)
     assert model.kind == "masked_lm"
-    expected = load("masked_lm").rows(text=["a [MASK] dog"])[0]["masks"][0][:2]
-    (row,) = model.rows(text=["a [MASK] dog"])
+    expected = load("masked_lm").predict(text=["a [MASK] dog"])[0]["masks"][0][:2]
+    (row,) = model.predict(text=["a [MASK] dog"])
     assert [each["piece"] for each in row["masks"][0]] == [each["piece"] for each in expected]
 
 
@@ -210,12 +209,22 @@ def test_labels_from_a_file(load, get_path, tmp_path):
     shutil.copytree(get_path("classifier"), tmp_path / "bare")
     (tmp_path / "bare" / "task.json").unlink()
     (tmp_path / "labels.txt").write_text("x\ny\nz\n")
-    options = {"task": "classifier", "max_seq_length": MAX_SEQ_LENGTH, "pairs": True}
+    options = {"kind": "classifier", "max_seq_length": MAX_SEQ_LENGTH, "pairs": True}
     with pytest.raises(InputError, match="bare: the model has 3 outputs, but there are 0 label names; set `labels_fil"):
         bert_tf.load(tmp_path / "bare", **options)
     model = bert_tf.load(tmp_path / "bare", labels_file=tmp_path / "labels.txt", **options)
     assert model.labels == ("x", "y", "z")
-    assert model.rows(**PAIR) == load("classifier").rows(**PAIR)
+    assert model.predict(**PAIR) == load("classifier").predict(**PAIR)
+
+
+def test_an_explicit_tokenizer(get_path, tmp_path):
+    """The files of an unsupported tokenizer are then not an error."""
+    shutil.copytree(get_path("masked_lm"), tmp_path / "bare")
+    (tmp_path / "bare" / "tokenizer_config.json").write_text('{"tokenizer_class": "T5Tokenizer"}')
+    options = {"vocab_file": tmp_path / "bare" / "vocab.txt", "max_seq_length": MAX_SEQ_LENGTH}
+    with pytest.raises(InputError, match="tokenizer_class is 'T5Tokenizer'"):
+        bert_tf.load(tmp_path / "bare", **options)
+    assert bert_tf.load(tmp_path / "bare", do_lower_case=False, **options).metadata.do_lower_case is False
 
 
 def test_an_explicit_config(get_path, tmp_path):
@@ -227,22 +236,17 @@ def test_an_explicit_config(get_path, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "kind", "options", "message"), [
-    ("nowhere", "checkpoint", {}, "`model`=.*nowhere: does not exist"),
-    ("nowhere", "LiteRT", {}, "`model`=.*nowhere.tflite: does not exist"),
-    ("tagger", "checkpoint", {"bert_config_file": {}}, "`bert_config_file`={}: must be of type str"),
-    ("tagger", "checkpoint", {"bert_config_file": 0}, "`bert_config_file`=0: must be of type str"),
-    ("tagger", "checkpoint", {"bert_config_file": ""}, "`bert_config_file`=: must not be empty; omit it"),
-    ("tagger", "LiteRT", {"labels_file": False}, "`labels_file`=False: must be of type str"),
-    ("tagger", "checkpoint", {"strip_accents": "no"}, "`strip_accents`=no: must be of type bool"),
-    ("tagger", "checkpoint", {"kind": "tagger"}, "`kind`=tagger: must be one of encoder, masked_lm, classifier"),
-    ("tagger", "checkpoint", {"kind": "encoder", "task": "encoder"}, "`task`=encoder: cannot be combined with `kind`"),
-    ("tagger", "checkpoint", {"max_seq_length": "64"}, "`max_seq_length`=64: must be of type int"),
-    ("tagger", "checkpoint", {"max_seq_length": True}, "`max_seq_length`=True: must be of type int"),
-    ("tagger", "checkpoint", {"do_lower_case": "no"}, "`do_lower_case`=no: must be of type bool"),
-    ("tagger", "checkpoint", {"task": "tagger"}, "`task`=tagger: must be one of encoder, masked_lm, classifier"),
-    ("tagger", "checkpoint", {"task": "span_labeler"}, "`task`=span_labeler: conflicts with task.json"),
-    ("tagger", "LiteRT", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `model`=.*tagger.tflite, who"),
-    ("tagger", "SavedModel", {"pairs": True}, "`pairs`=True: has no effect with `model`=.*tagger, whose sett"),
+    ("nowhere", "checkpoint", {}, "`path`=.*nowhere: does not exist"),
+    ("nowhere", "LiteRT", {}, "`path`=.*nowhere.tflite: does not exist"),
+    ("encoder", "checkpoint", {"strip_accents": "no"}, "strip_accents is 'no': must be true or false or null"),
+    ("tagger", "checkpoint", {"kind": "tagger"}, "`kind`=tagger: must be one of classifier, token_classifier"),
+    ("tagger", "checkpoint", {"max_seq_length": "64"}, "max_seq_length is '64': must be an integer or null"),
+    ("tagger", "checkpoint", {"max_seq_length": True}, "max_seq_length is True: must be an integer or null"),
+    ("tagger", "checkpoint", {"do_lower_case": "no"},
+     "`do_lower_case`=no: conflicts with task.json of `path`=.*tagger .True."),
+    ("tagger", "checkpoint", {"kind": "span_labeler"}, "`kind`=span_labeler: conflicts with task.json"),
+    ("tagger", "LiteRT", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `path`=.*tagger.tflite, who"),
+    ("tagger", "SavedModel", {"pairs": True}, "`pairs`=True: has no effect with `path`=.*tagger, whose sett"),
     ("encoder", "checkpoint", {"top_k": 3}, "`top_k`=3: has no effect on models of kind encoder; omit it"),
     ("masked_lm", "checkpoint", {"doc_stride": 9}, "`doc_stride`=9: has no effect on models of kind masked_lm"),
     ("masked_lm", "LiteRT", {"top_k": 9}, "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm.tflite"),
@@ -251,6 +255,21 @@ def test_an_explicit_config(get_path, tmp_path):
 def test_invalid_options(get_path, name, kind, options, message):
     with pytest.raises(InputError, match=message):
         bert_tf.load(get_path(name, kind), **options)
+
+
+def test_a_saved_model_of_another_project(tmp_path):
+    tf.saved_model.save(tf.Module(), str(tmp_path / "digits" / "1"))
+    with pytest.raises(InputError, match=r"^`path`=.*/digits: was not exported by export_saved_model: its SavedModel "
+                                         r"has no assets/task\.json, which describes the task$"):
+        bert_tf.load(tmp_path / "digits")
+
+
+def test_the_task_of_a_saved_model_is_unknown(get_path, tmp_path):
+    shutil.copytree(get_path("tagger", "SavedModel"), tmp_path / "tagger")
+    path = tmp_path / "tagger" / "1" / "assets" / "task.json"
+    path.write_text(path.read_text().replace("token_classifier", "juggler"))
+    with pytest.raises(InputError, match=r"task\.json: has kind 'juggler': must be one of classifier, token_classif"):
+        bert_tf.load(tmp_path / "tagger")
 
 
 @pytest.mark.parametrize("path", ["", None, 0, {}, b"tagger"])
@@ -265,9 +284,9 @@ def test_unknown_options(get_path, options):
         bert_tf.load(get_path("tagger"), **options)
 
 
-def test_the_signature_has_the_options_of_the_settings():
+def test_the_options_have_the_names_of_flags():
     options = inspect.signature(bert_tf.load).parameters
-    assert {*options} == {"path", "kind", *LoadSettings(model="x").values()} - {"model"}
+    assert {*options} == {"path", "kind", *LoadSettings(model="x").values()} - {"model", "task"}
     assert all(f"  {name}: " in inspect.getdoc(bert_tf.load) for name in options)
 
 
@@ -286,8 +305,9 @@ def test_the_length_defaults_to_all_positions(get_path):
 
 def test_a_litert_file_requires_no_tensorflow(load, get_path):
     code = ("import json, sys\nsys.modules['tensorflow'] = None\nimport bert_tf\n"
-            f"print(json.dumps(bert_tf.load({str(get_path('squad', 'LiteRT'))!r}).rows(**json.loads(sys.argv[1]))))\n")
+            f"model = bert_tf.load({str(get_path('squad', 'LiteRT'))!r})\n"
+            "print(json.dumps(model.predict(**json.loads(sys.argv[1]))))\n")
     done = subprocess.run([sys.executable, "-c", code, json.dumps(REQUESTS["squad"])], capture_output=True, text=True,
                           check=False, env={"PYTHONPATH": str(scripts.ROOT)})
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == load("squad", "LiteRT").rows(**REQUESTS["squad"])
+    assert json.loads(done.stdout) == load("squad", "LiteRT").predict(**REQUESTS["squad"])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.served_models import question_windows
 from bert_tf.tasks import span_labeler
-from bert_tf.tasks.graphs import question_windows
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.served_models.span_labeler import rank_spans
 from bert_tf.tasks import span_decoding
-from bert_tf.tasks.graphs.span_labeler import rank_spans
 from bert_tf.tokenization.windows import split_into_windows
 
 LENGTH, STRIDE, MOST_WINDOWS, LONGEST_ANSWER = 29, 5, 6, 7

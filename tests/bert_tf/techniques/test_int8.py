@@ -9,7 +9,8 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.errors import InputError
 from bert_tf.export import litert
-from bert_tf.tasks import graphs
+from bert_tf.served_models import ServedClassifier
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.techniques import int8
 from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
 from tests import toy_servables
@@ -47,7 +48,8 @@ def features(tokenizer):
 def test_the_int8_file_and_the_model_agree(config, tokenizer, tmp_path):
     """To 1e-5; without fake quantization, they differ by more than 2e-3."""
     model = make_model(config, layers="litert")
-    servable = graphs.ServedClassifier(model, tokenizer, list("xyz"), pairs=True, max_seq_length=24, static_length=True)
+    servable = ServedClassifier(
+        model, tokenizer, TaskMetadata("classifier", 24, True, tuple("xyz"), pairs=True), static_length=True)
     path = tmp_path / "model.tflite"
     path.write_bytes(litert.convert(servable, "int8", lengths=(24,), batch_sizes=(1,)))
     assert max(litert.largest_differences(servable, str(path)).values()) > 2e-3

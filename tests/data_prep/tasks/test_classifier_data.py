@@ -3,7 +3,7 @@
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.model_folder.task_metadata import HuggingFaceTask
+from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks.classifier import ClassifierData, Settings
 
 
@@ -15,7 +15,7 @@ from data_prep.tasks.classifier import ClassifierData, Settings
 def test_number_of_labels_of_an_unnamed_model(tmp_path, write, model_labels, message):
     write("train.tsv", "text\tlabel\nx\tb\ny\ta\nz\tc\n")
     settings = Settings(task_name="own", data_dir=str(tmp_path))
-    model = HuggingFaceTask("classifier", 7, True, model_labels)
+    model = TaskMetadata("classifier", None, None, model_labels)
     if message:
         with pytest.raises(InputError, match=f"^`data_dir`=.*: {message}; use the data of the task"):
             ClassifierData(settings, 7, model)
@@ -28,8 +28,8 @@ def test_the_format_of_sick_depends_on_the_files(tmp_path, write):
                             "3\ta\tb\t2.5\tNEUTRAL\n")
     data = ClassifierData(Settings(task_name="SICK-R", data_dir=str(tmp_path)), 7)
     assert (data.dataset.name, data.examples("dev").labels.tolist()) == ("sick_r", [2.5])
-    assert data.card == {"labels": (), "pairs": True, "multi_label": False}
+    assert data.metadata_fields == {"labels": (), "pairs": True, "multi_label": False}
     data = ClassifierData(Settings(task_name="sick_e", data_dir=str(tmp_path)), 7)
-    model = HuggingFaceTask("classifier", 7, True, data.dataset.labels)
+    model = TaskMetadata("classifier", None, None, data.dataset.labels)
     (question,) = ClassifierData(data.settings, 7, model).questions()
     assert (question.text_a, question.text_b, question.expected) == ("a", "b", "neutral")

@@ -10,9 +10,9 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
-from bert_tf.serving.settings import resolve_checkpoint
 from run.compression import comparison
 from run.compression.comparison import ComparisonRow
+from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 
 # Wide enough that its matrices have the 1,024 elements from which LiteRT keeps them in int8.
@@ -54,7 +54,8 @@ def test_each_model_is_smaller_than_the_previous(folder):
 
 
 def test_the_int8_file_has_the_loss_of_its_training(folder):
-    servable, _ = checkpoint.load(resolve_checkpoint("int8"), layers="litert", static_length=True)
+    servable = checkpoint.load(
+        **resolve_checkpoint("int8").checkpoint_to_serve | {"static_length": True, "layers": "litert"})
     (folder / "int8.tflite").write_bytes(litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,)))
     scripts.run_here("run.evaluate_export", init_checkpoint="int8", model="int8.tflite", output_file="int8.json",
                      **DATA)

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import models, run_state
+from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from run.training import run_state
 from tests import scripts, state_files, toy_runs
 from tests.run.compression.students import ALL_LOSSES, assert_losses_add_up, read_log
 

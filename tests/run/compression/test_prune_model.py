@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf import run_state
 from bert_tf.checkpoints import checkpoint_files, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint
-from bert_tf.serving.settings import resolve_checkpoint
 from run.finetuning.fine_tuned_model import FineTunedModel
-from run.training import model_files
+from run.settings.served_models import resolve_checkpoint
+from run.training import model_files, run_state
 from tests import scripts, state_files, toy_runs
 
 pytestmark = pytest.mark.usefixtures("in_flat")
@@ -31,8 +30,9 @@ def test_each_task(tmp_path, name, capsys):
     assert "measuring importance: 100%" in capsys.readouterr().err
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
-    servable, card = checkpoint.load(resolve_checkpoint(str(tmp_path)))
-    assert card.kind == toy_runs.TASKS[name][0].kind
+    servable = checkpoint.load(**resolve_checkpoint(str(tmp_path)).checkpoint_to_serve)
+    metadata = servable.metadata
+    assert metadata.kind == toy_runs.TASKS[name][0].kind
     assert servable.config.layer_sizes == [(1, 3)]
 
 
@@ -61,7 +61,7 @@ def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
     factors = [open_checkpoint(str(path)).tensors["bert/embeddings/embedding_projection"].read()
                for path in (tmp_path / "start", tmp_path)]
     assert np.abs(factors[0] - factors[1]).max() > 1e-6
-    servable, _ = checkpoint.load(resolve_checkpoint(str(tmp_path)))
+    servable = checkpoint.load(**resolve_checkpoint(str(tmp_path)).checkpoint_to_serve)
     assert servable.tokenizer.vocab_size == len(tokens)
 
 

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -96,8 +96,8 @@ def variants(teachers, tmp_path_factory):
     for name in ("no_task", "other_words", "frozen", "sharing"):
         shutil.copytree(teachers / "sst", folder / name)
     (folder / "no_task" / "task.json").unlink()
-    card = json.loads((folder / "frozen" / "task.json").read_text())
-    (folder / "frozen" / "task.json").write_text(json.dumps({**card, "kind": "frozen_token_classifier"}))
+    metadata = json.loads((folder / "frozen" / "task.json").read_text())
+    (folder / "frozen" / "task.json").write_text(json.dumps({**metadata, "kind": "frozen_token_classifier"}))
     words = (folder / "other_words" / "vocab.txt").read_text().splitlines()
     (folder / "other_words" / "vocab.txt").write_text("\n".join([*words[:-1], "elsewhere", ""]))
     config = json.loads((folder / "sharing" / "bert_config.json").read_text())
@@ -193,4 +193,4 @@ def test_the_table_of_int8_costs_does_not_overwrite_its_input(tmp_path):
         ModelSettings(init_checkpoint="model"), TokenizerSettings(__file__),
         DataSettings(dev_file=f"{tmp_path}/dev.txt"), output_file=f"{tmp_path}/dev.txt")
     with pytest.raises(InputError, match=f"`output_file`={tmp_path}/dev.txt: would overwrite `dev_file`"):
-        places.check(settings)
+        roles.check(settings)

@@ -82,7 +82,7 @@ def test_a_resumed_run_and_an_evaluation(here):
 def test_jobs_that_read_masks_or_the_first_token(here):
     assert bert_tf.load("bert", max_seq_length=20).kind == "encoder"
     with pytest.raises(InputError, match="is not a masked LM; attention is causal in its config, so it predicts the"):
-        bert_tf.load("bert", task="masked_lm", max_seq_length=20)
+        bert_tf.load("bert", kind="masked_lm", max_seq_length=20)
     with pytest.raises(InputError, match=r"^`pooling`=cls: with causal attention, .* set `pooling`=mean$"):
         scripts.run_here("run.extract_features", input_file="texts.txt", output_file="a.jsonl", init_checkpoint="bert",
                          pooling="cls", layers="-1", max_seq_length=20)

@@ -7,7 +7,7 @@ from bert_tf.checkpoints import FORMATS, model_tensors
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
-from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import classifier, span_labeler
 from run.finetuning import head
 from run.finetuning.settings import FineTuningSettings

@@ -5,7 +5,7 @@ from unittest import mock
 
 import pytest
 
-from bert_tf.model_folder import task_metadata
+from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import classifier, multiple_choice, span_labeler, token_classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
@@ -23,8 +23,8 @@ class Task(base.Task):
 
     kind, metric = "classifier", "eval_accuracy"
     data_class = mock.Mock(return_value=mock.Mock(Settings=classifier.Settings))
-    read = loss = score = decisions = report = predict = training_files = lambda *_: None
-    metadata = task_metadata.TaskMetadata("classifier", 12, True, ("a", "b"))
+    read = loss = logits_loss = score = decisions = report = predict = training_files = lambda *_: None
+    metadata = TaskMetadata("classifier", 12, True, ("a", "b"))
 
 
 @pytest.mark.parametrize(("do", "used"), [

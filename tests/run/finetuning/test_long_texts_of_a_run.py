@@ -14,10 +14,11 @@ import tensorflow as tf
 
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
+from bert_tf.export import litert
 from bert_tf.serving import checkpoint
-from bert_tf.serving.settings import resolve_checkpoint
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import glue, text_windows
+from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 
 LENGTH = 9  # A window has 7 words of a text, or 6 of a pair.
@@ -70,7 +71,7 @@ def test_a_run_and_its_export(here, capsys):
     for name, value in weights("killed").items():
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
-    servable, _ = checkpoint.load(resolve_checkpoint("run"))
+    servable = checkpoint.load(**resolve_checkpoint("run").checkpoint_to_serve)
     answers = servable.answer_texts(text=tf.constant([text.strip() or "line" for text in TEXTS]))
     probabilities = np.loadtxt(here / "run" / "test_results.tsv")
     np.testing.assert_allclose(answers["probabilities"], probabilities, atol=1e-5)
@@ -79,7 +80,7 @@ def test_a_run_and_its_export(here, capsys):
     alone = servable.answer_texts(text=tf.constant(TEXTS[1:2]))
     np.testing.assert_allclose(alone["probabilities"][0], probabilities[1], atol=1e-5)
     with pytest.raises(InputError, match=r"^the model reads long texts in windows, which LiteRT files do not support"):
-        servable.litert_metadata()
+        litert.convert(checkpoint.load(**resolve_checkpoint("run").checkpoint_to_serve | {"static_length": True}))
 
     message = "`output_dir`=run: contains the run of another task, with window_pooling 'max' instead of None; choose"
     with pytest.raises(InputError, match=f"^{message}"):

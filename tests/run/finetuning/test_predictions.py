@@ -7,7 +7,7 @@ import pytest
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks.glue import NLI_LABELS
 from run.training import checkpoints
 from tests import scripts, toy_runs

@@ -5,7 +5,7 @@ import csv
 import pytest
 import tensorflow as tf
 
-from bert_tf import run_state
+from bert_tf import latest_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TokenizerFiles
@@ -39,7 +39,7 @@ def searched(tmp_path, monkeypatch):
             folder, is_training = tmp_path / settings.training.output_dir, settings.tuning.do_train
             run.ran.append((folder.name, is_training))
             if is_training:
-                assert not (folder / run_state.TRIAL_FILE).exists()  # A killed trial is unfinished.
+                assert not (folder / latest_checkpoint.TRIAL_FILE).exists()  # A killed trial is unfinished.
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / "checkpoint").write_text('model_checkpoint_path: "ckpt-7"')
                 for name in ("ckpt-7.index", "loss.png"):
@@ -96,7 +96,7 @@ def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, sear
     weight = Weight(0.0)
     tf.train.Checkpoint(model=weight).restore(tf.train.latest_checkpoint(str(tmp_path))).expect_partial()
     assert float(weight.weight) == 0.75
-    assert run_state.has_run(str(tmp_path))
+    assert latest_checkpoint.has_run(str(tmp_path))
 
 
 def test_a_search_resumes_with_missing_trials(tmp_path, searched):

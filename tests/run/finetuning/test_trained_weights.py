@@ -9,11 +9,10 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from bert_tf import run_state
 from bert_tf.checkpoints import convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.training import strategies
+from run.training import run_state, strategies
 from tests import scripts, state_files, toy_runs
 
 TRAIN = {"do_train": True, "do_eval": True, "eval_steps": 4, "num_train_epochs": 4.0}

@@ -125,7 +125,7 @@ def test_rows_that_the_model_predicts_incorrectly(toys):
     data = EvaluationDataSettings(data_dir=str(toys / "sst-2"))
     settings = make_settings(toys / "sst", ReportTextSettings(wrong_examples=3), data=data)
     observer = Observer(settings)
-    found, num_rows = requests.find_wrong_predictions(settings, observer.card, observer.predict)
+    found, num_rows = requests.find_wrong_predictions(settings, observer.metadata, observer.predict)
     assert (len(found), num_rows) == (3, 12)
     for request in found:
         row = int(request.source.split("-")[1])
@@ -134,7 +134,7 @@ def test_rows_that_the_model_predicts_incorrectly(toys):
     data = EvaluationDataSettings(dev_file=str(toys / "dev.txt"))
     settings = make_settings(toys / "tagger", ReportTextSettings(wrong_examples=9), data=data)
     observer = Observer(settings)
-    found, num_rows = requests.find_wrong_predictions(settings, observer.card, observer.predict)
+    found, num_rows = requests.find_wrong_predictions(settings, observer.metadata, observer.predict)
     assert num_rows == 6
     assert all(observer.predict([each])[0]["tags"] != each.expected.split() for each in found)
 
@@ -143,7 +143,7 @@ def test_a_model_that_cannot_be_wrong(shifting):
     settings = make_settings(shifting, ReportTextSettings(wrong_examples=2))
     observer = Observer(settings)
     with pytest.raises(InputError, match=r"`wrong_examples`: requires a fine-tuned model"):
-        requests.find_wrong_predictions(settings, observer.card, observer.predict)
+        requests.find_wrong_predictions(settings, observer.metadata, observer.predict)
 
 
 @pytest.mark.parametrize(("kind", "text", "text_b", "message"), [

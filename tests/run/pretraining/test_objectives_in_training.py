@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import models, run_state
+from bert_tf import models
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.config import BertConfig
@@ -19,6 +19,7 @@ from data_prep.pretraining.plan import create_pretraining_data
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings
 from run.settings import TrainingSettings
+from run.training import run_state
 from tests import state_files
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 

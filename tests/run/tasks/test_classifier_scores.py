@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import classifier
 from data_prep.tasks.classifier import ClassifierData

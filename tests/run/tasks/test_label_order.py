@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.model_folder.task_metadata import HuggingFaceTask, TaskMetadata
+from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import classifier
 from data_prep.tasks.classifier import order_labels
 from run.finetuning.settings import FineTuningSettings
 from run.tasks import ClassifierTask
 
-UNNAMED = HuggingFaceTask("classifier", 7, True, ("LABEL_0", "LABEL_1"))
+UNNAMED = TaskMetadata("classifier", None, None, ("LABEL_0", "LABEL_1"), source="config.json")
 MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_entailment")
 
 
@@ -70,6 +70,6 @@ def test_a_note_gives_the_order_of_unnamed_labels(custom, capsys):
 
 
 def test_labels_with_names_have_no_note(custom, capsys):
-    for kept in (HuggingFaceTask("classifier", 7, True, ("a", "b")), None):
+    for kept in (TaskMetadata("classifier", None, None, ("a", "b")), None):
         ClassifierTask(FineTuningSettings(task=custom), kept)
     assert capsys.readouterr().err == ""

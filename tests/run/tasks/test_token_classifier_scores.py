@@ -5,7 +5,7 @@ import pytest
 
 from bert_tf.cli.model_settings import TokenizerSettings
 from bert_tf.errors import InputError
-from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings

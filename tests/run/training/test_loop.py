@@ -13,10 +13,9 @@ import tf_keras
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import find_latest_checkpoint
+from bert_tf.latest_checkpoint import find_latest_checkpoint, has_run
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
-from bert_tf.run_state import has_run
 from run.settings import TrainingSettings
 from run.training import checkpoints, loop
 

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from bert_tf import models, run_state
+from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -16,6 +16,7 @@ from run.finetuning import frozen_model, job
 from run.finetuning import frozen_table as table
 from run.finetuning.frozen_task import FROZEN_TASKS
 from run.tasks import ClassifierTask
+from run.training import run_state
 from tests import scripts
 
 WORDS = ("the", "debugger", "line", "word", "number", "at")

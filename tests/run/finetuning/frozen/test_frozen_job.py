@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import models, run_state
+from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.serving.settings import resolve_checkpoint
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll
 from run.arrays import batches
 from run.finetuning import frozen_model
+from run.settings.served_models import resolve_checkpoint
+from run.training import run_state
 from tests import scripts, state_files, toy_runs
 
 FROZEN = {"lstm_width": 9, "lstm_dropout": 0.1, "frozen_epochs": 60.0, "frozen_learning_rate": 0.05}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-PLACES = 6  # Decimal places of a number in JSON; float32 has about seven digits.
+DECIMALS = 6  # Decimal places of a number in JSON; float32 has about seven digits.
 
 
 def softmax(logits):
@@ -17,10 +17,10 @@ def stack(arrays, shape):
 
 
 def to_json_number(value):
-    """Rounds a number to a float with PLACES decimal places."""
-    return round(float(value), PLACES)
+    """Rounds a number to a float with DECIMALS digits after the decimal point."""
+    return round(float(value), DECIMALS)
 
 
 def to_json_numbers(values):
-    """Rounds float [N] to a list of float with PLACES decimal places."""
-    return np.round(values.astype(np.float64), PLACES).tolist()
+    """Rounds float [N] to a list of float with DECIMALS digits after the decimal point."""
+    return np.round(values.astype(np.float64), DECIMALS).tolist()

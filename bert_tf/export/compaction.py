@@ -32,15 +32,15 @@ class _SharingBuilder(flatbuffers.Builder):
 
     def __init__(self, size):
         super().__init__(size)
-        self._places = {}
+        self._offsets = {}
 
     def CreateNumpyVector(self, x):  # noqa: N802, a method of flatbuffers
         values = x.tobytes()
         key = (x.dtype.str, hashlib.sha256(values).digest())
-        if key not in self._places:
+        if key not in self._offsets:
             self.StartVector(x.itemsize, x.size, _ALIGNMENT)
             self.head = self.Head() - len(values)
             self.Bytes[self.Head() : self.Head() + len(values)] = values
             self.vectorNumElems = x.size
-            self._places[key] = self.EndVector()
-        return self._places[key]
+            self._offsets[key] = self.EndVector()
+        return self._offsets[key]

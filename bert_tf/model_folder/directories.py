@@ -6,7 +6,6 @@ from bert_tf.files import exists, is_dir, is_remote
 from bert_tf.model_folder.saved_models import VARIABLES_FOLDER, is_encoder
 
 BEST_FOLDER = "best"  # The directory in which a fine-tuning run keeps only its best weights.
-TASK_FILE = "task.json"  # The description of a model by a fine-tuning run of this project.
 
 
 def list_directories(checkpoint):

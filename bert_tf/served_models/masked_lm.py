@@ -1,4 +1,4 @@
-"""The masked language model, and the served model that returns candidates for each [MASK]."""
+"""The served model of a masked language model, which returns candidates for each [MASK]."""
 
 from typing import ClassVar
 
@@ -6,9 +6,8 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.export.request_checks import check_same_size, trim_padding
-from bert_tf.export.servable import Servable
-from bert_tf.tasks.graphs.base import Graph
+from bert_tf.served_models.base import Servable
+from bert_tf.served_models.request_checks import check_same_size, trim_padding
 from bert_tf.tasks.masked_lm import MASK
 from bert_tf.tokenization import ragged
 
@@ -32,22 +31,26 @@ class ServedMaskedLM(Servable):
     example_pair: ClassVar = {"text_a": ["The man went to [MASK] store."],
                               "text_b": ["He bought a gallon [MASK] milk."]}
 
-    def __init__(self, model, tokenizer, *, top_k=5, next_sentence=False, **options):
-        """Args:
-          model: BertPretrainer.
-          top_k: int. Candidates per [MASK].
-          next_sentence: bool. Whether the model has a trained head for the next sentence.
-          tokenizer, options: See Servable.
+    def __init__(self, model, tokenizer, metadata, **options):
+        """See Servable.
 
         Raises:
           InputError: If top_k exceeds the size of the vocabulary.
         """
-        super().__init__(model, tokenizer, **options)
-        if not 1 <= top_k <= tokenizer.vocab_size:
-            raise InputError(f"`top_k`={top_k}: must be from 1 to the size of the vocabulary, "
+        super().__init__(model, tokenizer, metadata, **options)
+        if not 1 <= self.metadata.top_k <= tokenizer.vocab_size:
+            raise InputError(f"`top_k`={self.metadata.top_k}: must be from 1 to the size of the vocabulary, "
                              f"{tokenizer.vocab_size}")
-        self._top_k = top_k
-        self._gives_is_next = next_sentence and self._pairs
+
+    @staticmethod
+    def create_model(encoder, metadata):
+        """See Servable."""
+        del metadata
+        return models.BertPretrainer(encoder)
+
+    @property
+    def _gives_is_next(self):
+        return self.metadata.next_sentence and self.metadata.pairs
 
     def encode(self, text_a, text_b=None):
         """Converts strings [B] to features and was_cut; each [MASK] of a text is one token."""
@@ -88,34 +91,19 @@ class ServedMaskedLM(Servable):
             answer["is_next"] = tf.nn.softmax(outputs["next_sentence_logits"])[:, 0]
         return answer
 
-    def numbers(self, features):
+    def compute_outputs(self, features):
         encoded = self.model.encoder(features)
-        numbers = {"sequence_output": encoded["sequence_output"]}
+        outputs = {"sequence_output": encoded["sequence_output"]}
         if self._gives_is_next:
-            numbers["next_sentence_logits"] = self.model.next_sentence(encoded["pooled_output"])
-        return numbers
+            outputs["next_sentence_logits"] = self.model.next_sentence(encoded["pooled_output"])
+        return outputs
 
     def best_pieces(self, vectors):
         """Converts states of masks float32 [N, H] to "piece_ids" int32 [N, k] and "probabilities" float32 [N, k]."""
         best, ids = self._best(self.model.masked_lm(vectors, self.model.encoder.embeddings))
         return {"piece_ids": ids, "probabilities": best}
 
-    def litert_metadata(self):
-        return super().litert_metadata(top_k=self._top_k, next_sentence=self._gives_is_next)
-
     def _best(self, logits):
         """Returns the probabilities and IDs [..., k] of the most likely tokens for logits [..., V]."""
         # The config can have more entries than the vocabulary.
-        return tf.math.top_k(tf.nn.softmax(logits)[..., : self.tokenizer.vocab_size], self._top_k)
-
-
-class MaskedLMGraph(Graph):
-    """See `Graph`; pre-training has its own loss."""
-
-    def model(self, encoder, card):
-        return models.BertPretrainer(encoder)
-
-    def servable(self, model, tokenizer, card, options):
-        return ServedMaskedLM(model, tokenizer, top_k=options.top_k, next_sentence=options.next_sentence,
-                              pairs=card.pairs, max_seq_length=card.max_seq_length,
-                              static_length=options.static_length)
+        return tf.math.top_k(tf.nn.softmax(logits)[..., : self.tokenizer.vocab_size], self.metadata.top_k)

@@ -1,27 +1,30 @@
 """Roles of paths, which are checked together."""
 
 import dataclasses
+from typing import ClassVar
 
 import pytest
 
-from bert_tf.cli import places
+from bert_tf.cli import roles
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
 class Paths(Settings):
+    outer_settings: ClassVar = ("unknown",)
+
     do_train: bool = setting(False, "Train.")
     task: str | None = setting(None, "Task.", required=True)
-    train_file: str | None = setting(None, "File.", required="do_train", place=places.INPUT_FILE)
-    texts: str | None = setting(None, "Globs.", place=places.INPUT_FILES)
-    model: str | None = setting(None, "Folder.", place=places.MODEL)
+    train_file: str | None = setting(None, "File.", required="do_train", role=roles.INPUT_FILE)
+    texts: str | None = setting(None, "Globs.", role=roles.INPUT_FILES)
+    model: str | None = setting(None, "Folder.", role=roles.INPUT)
     dev_file: str | None = setting(None, "File.", required="run without model or unknown")
-    given: str | None = setting(None, "File.", place=places.INPUT)
-    teacher: str | None = setting(None, "Folder.", place=places.CHECKPOINT)
-    run: str | None = setting(None, "Folder.", place=places.RUN_FOLDER)
-    output_file: str | None = setting(None, "File.", place=places.OUTPUT_FILE)
-    output_dir: str | None = setting(None, "Folder.", place=places.OUTPUT_FOLDER)
+    given: str | None = setting(None, "File.", role=roles.INPUT)
+    teacher: str | None = setting(None, "Folder.", role=roles.CHECKPOINT)
+    run: str | None = setting(None, "Folder.", role=roles.RUN_FOLDER)
+    output_file: str | None = setting(None, "File.", role=roles.OUTPUT_FILE)
+    output_dir: str | None = setting(None, "Folder.", role=roles.OUTPUT_FOLDER)
 
 
 @pytest.mark.parametrize(("values", "message"), [
@@ -47,9 +50,9 @@ def test_invalid_paths(tmp_path, monkeypatch, values, message):
     (tmp_path / "a.txt").write_text("a")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as caught:
-        places.check(Paths(**{"task": "mrpc", **values}))
+        roles.check(Paths(**{"task": "mrpc", **values}))
     assert str(caught.value) == message
 
 
 def test_a_file_without_its_condition_is_not_checked(tmp_path):
-    places.check(Paths(task="mrpc", train_file="none", output_file=str(tmp_path / "none")))
+    roles.check(Paths(task="mrpc", train_file="none", output_file=str(tmp_path / "none")))

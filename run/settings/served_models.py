@@ -6,30 +6,28 @@ import warnings
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, places, resolution
+from bert_tf.cli import paths, resolution, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.files import read_text
+from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
-from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.serving.exports import is_export
-from bert_tf.tasks import KINDS, UNTRAINED_KINDS, Encoder
-from bert_tf.tasks.base import check_unique
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS
+from bert_tf.tasks.metadata import TaskMetadata
 
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
-KINDS_OF_SETTINGS = {  # setting -> the kinds of models that it affects
-    **dict.fromkeys(("doc_stride", "max_query_length", "max_answer_length", "version_2_with_negative",
-                     "null_score_diff_threshold"), ("span_labeler",)),
-    "top_k": ("masked_lm", "span_labeler"), "labels_file": ("classifier", "token_classifier"),
-    "multi_label": ("classifier",), "pairs": ("classifier", "encoder", "masked_lm")}
+FIELDS_OF_KINDS = {name for kind in KINDS.values() for name in kind.fields}  # The settings with these names.
 PLACES = ("model", "saved_model", "init_checkpoint")  # settings for the location of a model in any format
 
 
 @dataclasses.dataclass(frozen=True)
 class ServingSettings(Settings):
-    """Base class of jobs that use a model for its task; bert_tf.cli.resolution computes the fields without a flag."""
+    """Base class of jobs that use a model for its task.
+
+    bert_tf.cli.resolution computes the fields without a flag.
+    """
 
     serves: ClassVar = True
     always_required: ClassVar = ("init_checkpoint",)
@@ -38,13 +36,23 @@ class ServingSettings(Settings):
 
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
-    card: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+    served_task: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+
+    @property
+    def checkpoint_to_serve(self):
+        """Arguments of `bert_tf.serving.checkpoint.load`, a dict, once resolved."""
+        argument, path = next(iter(self.model_files.checkpoints.items()))
+        values = self.values()
+        return {"path": path, "metadata": self.served_task, "config": self.config, "vocab_file": values["vocab_file"],
+                "static_length": values.get("static_length", False), "argument": argument}
 
     def check_kind(self):
         """Raises InputError for a setting that has no effect on the kind of a checkpoint."""
-        for field, value in self.fields() if self.card else ():
-            if self.card.kind not in KINDS_OF_SETTINGS.get(field.name, (self.card.kind,)) and value != field.default:
-                raise InputError(f"has no effect on models of kind {self.card.kind}; omit it", field.name, value)
+        kind = self.served_task and KINDS[self.served_task.kind]
+        for field, value in self.fields() if kind else ():
+            name = "labels" if field.name == "labels_file" else field.name
+            if name in FIELDS_OF_KINDS and name not in kind.fields and value != field.default:
+                raise InputError(f"has no effect on models of kind {kind.name}; omit it", field.name, value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +75,7 @@ class LabelSettings(Settings):
 
     labels_file: str | None = setting(
         None, "File of label names, one per line, in the order of their IDs. Defaults to the labels in task.json. A "
-              "classifier without labels predicts a number.", place=places.INPUT_FILE)
+              "classifier without labels predicts a number.", role=roles.INPUT_FILE)
     pairs: bool = setting(
         False, "For classifiers, encoders, and masked LMs: each example has two texts, with the inputs text_a and "
                "text_b instead of text.")
@@ -78,17 +86,7 @@ class LabelSettings(Settings):
         if not self.labels_file:
             return ()
         paths.check_file("labels_file", self.labels_file)
-        labels = tuple(map(str.strip, read_text(self.labels_file).splitlines()))
-        if not labels:
-            raise InputError("is empty; omit it for a model that predicts a number", "labels_file", self.labels_file)
-        if "" in labels:
-            raise InputError(f"line {labels.index('') + 1} is empty; each line is a label", "labels_file",
-                             self.labels_file)
-        try:
-            check_unique(labels)
-        except InputError as error:
-            raise InputError(str(error), "labels_file", self.labels_file) from error
-        return labels
+        return task_metadata.read_labels(self.labels_file)
 
 
 # Settings that are fixed in an export.
@@ -136,15 +134,13 @@ class AnyModelSettings(ServingSettings):
 class LoadSettings(AnyModelSettings):
     """A checkpoint or an export, and the options for its predictions."""
 
-    task_without_card: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.detect_kind
-
     model: str | None = setting(
         None, "Model to use: a .tflite file or a directory from export_saved_model, the directory of a fine-tuning "
               "run, or another checkpoint, as for --init_checkpoint of the other scripts. Required.",
-        place=places.MODEL)
+        role=roles.INPUT)
     task: str | None = setting(None, "Task of a checkpoint. Defaults to the task in its task.json.", choices=KIND_NAMES)
     bert_config_file: str | None = setting(
-        None, "Config of a checkpoint. Required unless its directory contains a config.", place=places.MODEL,
+        None, "Config of a checkpoint. Required unless its directory contains a config.", role=roles.INPUT,
         source=resolution.CONFIG)
     label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)

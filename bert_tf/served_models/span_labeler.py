@@ -1,4 +1,4 @@
-"""Span labelers: model, loss, and served model from a question and a context to the answer in the context.
+"""The served model from a question and a context to the answer in the context.
 
 Legend: B questions, W windows of all their contexts, K candidates, S sequence.
 """
@@ -7,13 +7,13 @@ from typing import ClassVar, NamedTuple
 
 import tensorflow as tf
 
-from bert_tf import losses, models
+from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.export.request_checks import check_same_size
-from bert_tf.export.servable import Servable
-from bert_tf.tasks.graphs import question_windows
-from bert_tf.tasks.graphs.base import Graph
+from bert_tf.served_models import question_windows
+from bert_tf.served_models.base import Servable
+from bert_tf.served_models.request_checks import check_same_size
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
+from bert_tf.tasks.span_labeler import MAX_WINDOWS
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
 from bert_tf.tokenization.windows import split_into_windows
@@ -26,7 +26,7 @@ class ServedSpanLabeler(Servable):
     `write_predictions`, but its text is always the source of its tokens. serving_default returns:
       "answer" string [B], as in the context; "score" float32 [B], the sum of its start and end scores;
       "start", "end" int32 [B], half-open, in characters (Unicode code points) of the context without invalid UTF-8;
-      "null_score_diff" float32 [B]: the score of no answer minus "score". With `allow_no_answer`, as for SQuAD 2.0, the
+      "null_score_diff" float32 [B]: the score of no answer minus "score". With `version_2_with_negative`, the
         answer is "" and the span 0, 0 if this is over the threshold;
       "answers" string [B, K], "scores" float32 [B, K]: the best answers with different texts, padded with ""
         and NO_SPAN;
@@ -40,40 +40,29 @@ class ServedSpanLabeler(Servable):
         "context": ["Mary Shelley wrote to Leigh Hunt in Genoa, and went to London with her son in 1823."],
     }
 
-    def __init__(self, model, tokenizer, *, doc_stride=128, max_query_length=64, max_answer_length=30, top_k=5,
-                 allow_no_answer=False, null_score_diff_threshold=0.0, max_windows=64, **options):
-        """Args:
-          model: BertSpanLabeler.
-          doc_stride: int. Tokens between the starts of two windows of a context.
-          max_query_length: int. Maximum number of tokens of a question.
-          max_answer_length: int. Maximum number of tokens of an answer.
-          top_k: int, K. Number of answers to return; at most N_BEST_SIZE.
-          allow_no_answer: bool. Whether a question can have no answer.
-          null_score_diff_threshold: float. See the class.
-          max_windows: int. Maximum number of windows of a context, which limits the memory of a request.
-          tokenizer, options: See Servable.
+    def __init__(self, model, tokenizer, metadata, **options):
+        """See Servable.
 
         Raises:
-          InputError: If the context does not fit, or if an argument is out of range.
+          InputError: If the context does not fit, or if an option is out of range.
         """
-        super().__init__(model, tokenizer, **options)
-        if self.max_seq_length <= max_query_length + 3:
+        super().__init__(model, tokenizer, metadata, **options)
+        metadata = self.metadata
+        if self.max_seq_length <= metadata.max_query_length + 3:
             raise InputError(f"`max_seq_length`={self.max_seq_length}: must be greater than `max_query_length` + 3, "
-                             f"{max_query_length + 3}; the longest question would leave no tokens for the context")
-        if min(doc_stride, max_answer_length, max_windows) < 1:
-            raise InputError(f"`doc_stride`={doc_stride}, `max_answer_length`={max_answer_length}, `max_windows`="
-                             f"{max_windows}: each must be at least 1")
-        if not 1 <= top_k <= N_BEST_SIZE:
-            raise InputError(f"`top_k`={top_k}: must be from 1 to {N_BEST_SIZE}")
-        self._doc_stride, self._max_query_length = doc_stride, max_query_length
-        self._max_answer_length, self._top_k, self._max_windows = max_answer_length, top_k, max_windows
-        self._allow_no_answer, self._threshold = allow_no_answer, null_score_diff_threshold
+                             f"{metadata.max_query_length + 3}; the longest question would leave no tokens for the "
+                             "context")
+        if min(metadata.doc_stride, metadata.max_answer_length) < 1:
+            raise InputError(f"`doc_stride`={metadata.doc_stride}, `max_answer_length`={metadata.max_answer_length}: "
+                             "each must be at least 1")
+        if not 1 <= metadata.top_k <= N_BEST_SIZE:
+            raise InputError(f"`top_k`={metadata.top_k}: must be from 1 to {N_BEST_SIZE}")
 
-    def litert_metadata(self):
-        return super().litert_metadata(
-            doc_stride=self._doc_stride, max_query_length=self._max_query_length,
-            max_answer_length=self._max_answer_length, top_k=self._top_k, max_windows=self._max_windows,
-            allow_no_answer=self._allow_no_answer, null_score_diff_threshold=self._threshold)
+    @staticmethod
+    def create_model(encoder, metadata):
+        """See Servable."""
+        del metadata
+        return models.BertSpanLabeler(encoder)
 
     def encode(self, question, context):
         """Converts string [B] each to features of all windows [W, S] and was_cut [B]."""
@@ -87,7 +76,7 @@ class ServedSpanLabeler(Servable):
         """Computes the outputs of serving_default for string [B] each; see the class."""
         pieces, windows, features, was_cut = self._encode(question, context)
         logits = self.compute_answer(features)
-        spans = rank_spans(windows, features, logits, pieces.ids, self._max_answer_length)
+        spans = rank_spans(windows, features, logits, pieces.ids, self.metadata.max_answer_length)
         contexts = ragged.row_numbers(spans.scores)
         texts, starts, ends = question_windows.span_texts(pieces, contexts, spans.first.values, spans.last.values)
         starts, ends, texts = (to_dense(spans.scores.with_values(value), default, N_BEST_SIZE)
@@ -96,9 +85,9 @@ class ServedSpanLabeler(Servable):
         null = tf.math.segment_min(logits["start_logits"][:, 0] + logits["end_logits"][:, 0], windows.rows)
         null_score_diff = null - scores[:, 0]
         has_answer = spans.scores.row_lengths() > 0
-        if self._allow_no_answer:
-            has_answer &= null_score_diff <= self._threshold
-        answers, answer_scores = _distinct(texts, scores, self._top_k)
+        if self.metadata.version_2_with_negative:
+            has_answer &= null_score_diff <= self.metadata.null_score_diff_threshold
+        answers, answer_scores = _distinct(texts, scores, self.metadata.top_k)
         return {"answer": tf.where(has_answer, texts[:, 0], ""), "score": scores[:, 0],
                 "start": tf.where(has_answer, starts[:, 0], 0), "end": tf.where(has_answer, ends[:, 0], 0),
                 "null_score_diff": null_score_diff, "answers": answers, "scores": answer_scores, "was_cut": was_cut}
@@ -108,10 +97,10 @@ class ServedSpanLabeler(Servable):
         question, context = check_same_size(question=question, context=context)
         query = self.tokenizer.tokenize(question)
         pieces = question_windows.split(self.tokenizer, context)
-        query_cut = query.row_lengths() > self._max_query_length
-        query = query[:, : self._max_query_length]
+        query_cut = query.row_lengths() > self.metadata.max_query_length
+        query = query[:, : self.metadata.max_query_length]
         room = self.max_seq_length - 3 - query.row_lengths()  # the original's 3: [CLS] and two [SEP]
-        windows = split_into_windows(pieces.ids, room, self._doc_stride, self._max_windows)
+        windows = split_into_windows(pieces.ids, room, self.metadata.doc_stride, MAX_WINDOWS)
         features, _ = self.pack(tf.gather(query, windows.rows), windows.ids)
         return pieces, windows, features, windows.was_cut | query_cut
 
@@ -184,24 +173,3 @@ def _distinct(texts, scores, count):
     is_distinct = ~tf.reduce_any(is_same & earlier, axis=2) & (scores > NO_SPAN)
     return (to_dense(ragged.select_columns(texts, is_distinct)[:, :count], "", count),
             to_dense(ragged.select_columns(scores, is_distinct)[:, :count], NO_SPAN, count))
-
-
-class SpanLabelerGraph(Graph):
-    """See `Graph`."""
-
-    def model(self, encoder, card):
-        return models.BertSpanLabeler(encoder)
-
-    def loss(self, card, ignore_padding=False):
-        return losses.create_span_loss(ignore_padding)
-
-    def teaching(self, card):
-        return "spans"
-
-    def servable(self, model, tokenizer, card, options):
-        return ServedSpanLabeler(
-            model, tokenizer, doc_stride=card.doc_stride, max_query_length=card.max_query_length,
-            max_answer_length=options.max_answer_length, top_k=options.top_k,
-            allow_no_answer=options.version_2_with_negative,
-            null_score_diff_threshold=options.null_score_diff_threshold, max_seq_length=card.max_seq_length,
-            static_length=options.static_length)

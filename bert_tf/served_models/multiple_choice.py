@@ -1,13 +1,12 @@
-"""Multiple choice: model, loss, and served model for the choice that best fits a text."""
+"""The served model of multiple choice, which returns the choice that best fits a text."""
 
 from typing import ClassVar
 
 import tensorflow as tf
 
-from bert_tf import losses, models
-from bert_tf.export.request_checks import after, check, check_same_size, trim_padding
-from bert_tf.export.servable import Servable, parse_rows
-from bert_tf.tasks.graphs.base import Graph
+from bert_tf import models
+from bert_tf.served_models.base import Servable, parse_rows
+from bert_tf.served_models.request_checks import after, check, check_same_size, trim_padding
 from bert_tf.tokenization.model_inputs import FEATURES, to_dense
 
 
@@ -17,9 +16,8 @@ class ServedMultipleChoice(Servable):
     Each choice is packed as the second text of a pair. Signature "ids" takes int32 [B, C, S]; an example of
     "tf_example" contains its C rows concatenated, all of the same length.
 
-    In addition to "was_cut", True if any choice was truncated, it returns "choice" int32 [B], the index of the best
-    one,
-    and "probabilities" float32 [B, C].
+    In addition to "was_cut", True if any choice was truncated, it returns "choice" int32 [B], the index of the
+    best one, and "probabilities" float32 [B, C].
     """
 
     kind = "multiple_choice"
@@ -27,6 +25,12 @@ class ServedMultipleChoice(Servable):
         "text_a": ["The dog sees the fox."],
         "choices": [["It sleeps on.", "It reads a book.", "It boils an egg.", "It sings an aria."]],
     }
+
+    @staticmethod
+    def create_model(encoder, metadata):
+        """See Servable."""
+        del metadata
+        return models.BertMultipleChoice(encoder)
 
     def encode(self, text_a, text_b=None):
         """Converts string [B] and choices string [B, C] to features [B, C, S] and was_cut [B]."""
@@ -50,7 +54,7 @@ class ServedMultipleChoice(Servable):
         probabilities = tf.nn.softmax(self.model(features)["logits"])
         return {"choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32), "probabilities": probabilities}
 
-    def numbers(self, features):
+    def compute_outputs(self, features):
         """Scores rows, each a text with one of its choices: int32 [B, S] -> "logits" float32 [B, 1]."""
         return self.model({name: value[:, tf.newaxis] for name, value in features.items()})
 
@@ -68,20 +72,3 @@ class ServedMultipleChoice(Servable):
         choices = tf.maximum(tf.reduce_max(starts), 1)  # each begins with [CLS], which does not occur elsewhere
         return {name: tf.ensure_shape(tf.reshape(value, [shape[0], choices, shape[1] // choices]), self.ids_shape)
                 for name, value in rows.items()}
-
-
-class MultipleChoiceGraph(Graph):
-    """See `Graph`."""
-
-    def model(self, encoder, card):
-        return models.BertMultipleChoice(encoder)
-
-    def loss(self, card, ignore_padding=False):
-        return losses.classification_loss
-
-    def teaching(self, card):
-        return "softmax"
-
-    def servable(self, model, tokenizer, card, options):
-        return ServedMultipleChoice(model, tokenizer, max_seq_length=card.max_seq_length,
-                                    static_length=options.static_length)

@@ -5,9 +5,9 @@ from typing import ClassVar
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.export.request_checks import after, check, check_features, check_same_size
-from bert_tf.litert.metadata import Metadata
+from bert_tf.served_models.request_checks import after, check, check_features, check_same_size
 from bert_tf.tasks import KINDS
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization.model_inputs import FEATURES, pack, to_dense
 
 
@@ -24,6 +24,7 @@ class Servable:
 
     Attributes:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
+      metadata: TaskMetadata with the fields of the kind and the casing of the tokenizer, as exports contain it.
       text_inputs: Dict of name of each input of serving_default to its shape.
       example_texts: Dict of the same names to lists of str: a warm-up request.
       example_pair: The `example_texts` of a model whose examples are two texts.
@@ -34,31 +35,40 @@ class Servable:
     example_pair: ClassVar = {"text_a": ["The quick brown fox jumps over the lazy dog."],
                               "text_b": ["A lazy dog is jumped over by a fox, which is quick and brown."]}
 
-    def __init__(self, model, tokenizer, *, pairs=False, max_seq_length=128, static_length=False):
+    def __init__(self, model, tokenizer, metadata, *, static_length=False):
         """Args:
-          model: Model of bert_tf.models. With remove_padding, batches of mixed lengths are faster.
-          tokenizer: BertTokenizer that the model was trained with.
-          pairs: bool. Whether an example is two texts, for kinds that accept one or two.
-          max_seq_length: int. Maximum length of inputs in tokens, including [CLS] and [SEP].
+          model: Model from `create_model`. With the layers "unpadded", batches of mixed lengths are faster.
+          tokenizer: BertTokenizer that the model was trained with. It determines the casing.
+          metadata: TaskMetadata. Defaults of unset fields: see `fields` of the kind.
           static_length: bool. If True, inputs always have max_seq_length columns, as TPUs and XLA require; otherwise,
             texts are padded to the longest of a request.
 
         Raises:
-          InputError: If max_seq_length is under 4 or over the model's max_position_embeddings.
+          InputError: If max_seq_length is under 4 or over the model's max_position_embeddings, or if the metadata do
+            not match the model.
         """
         self.model = model
         self.tokenizer = tokenizer
-        self.text_inputs = {name: [None] * rank for name, rank in KINDS[self.kind].inputs(pairs).items()}
-        self._pairs = pairs
-        if pairs:
+        fields = {name: getattr(metadata, name) for name in KINDS[self.kind].fields}
+        self.metadata = TaskMetadata(self.kind, metadata.max_seq_length, tokenizer.lower_case,
+                                     strip_accents=tokenizer.strip_accents, **{
+                                         name: default if fields[name] is None else fields[name]
+                                         for name, default in KINDS[self.kind].fields.items()})
+        self.text_inputs = {name: [None] * rank for name, rank in KINDS[self.kind].inputs(self.metadata.pairs).items()}
+        if self.metadata.pairs:
             self.example_texts = self.example_pair
-        self.max_seq_length = max_seq_length
         self.static_length = static_length
         self.config = getattr(model, "encoder", model).config
         self._answer_in_graph = None
-        if not 4 <= max_seq_length <= self.config.max_position_embeddings:
-            raise InputError(f"`max_seq_length`={max_seq_length}: must be from 4 to max_position_embeddings, "
+        self.max_seq_length = metadata.max_seq_length
+        if not 4 <= (self.max_seq_length or 0) <= self.config.max_position_embeddings:
+            raise InputError(f"`max_seq_length`={self.max_seq_length}: must be from 4 to max_position_embeddings, "
                              f"{self.config.max_position_embeddings}")
+
+    @staticmethod
+    def create_model(encoder, metadata):
+        """Creates the model of the kind: BertEncoder, TaskMetadata -> tf_keras.Model, of bert_tf.models."""
+        raise NotImplementedError
 
     def answer_texts(self, **texts):
         """Computes the response for the tensors of `text_inputs`, a dict of tensors [B, ...]."""
@@ -73,17 +83,12 @@ class Servable:
         """Returns the result of `answer`; within `signatures`, by calling the one graph that they share."""
         return self._answer_in_graph(features) if self._answer_in_graph else self.answer(features)
 
-    def numbers(self, features):
+    def compute_outputs(self, features):
         """Computes the float32 outputs [B, ...] that responses are based on, for features int32 [B, S] of single rows.
 
         LiteRT's graphs compute these, and `bert_tf.litert` converts them to responses.
         """
         return self.model(features)
-
-    def litert_metadata(self, **options):
-        """Creates the bert_tf.litert.Metadata of the model; `options` are the additional fields of the subclass."""
-        return Metadata(self.kind, self.max_seq_length, self.tokenizer.lower_case, self.tokenizer.strip_accents,
-                        self.config.hidden_size, pairs=self._pairs, **options)
 
     def encode(self, text_a, text_b=None):
         """Converts strings [B] to features and was_cut; see `model_inputs.pack`."""

@@ -1,14 +1,13 @@
-"""Token classifiers: model, loss, and served model with a label per word."""
+"""The served model of a token classifier, which returns a label per word."""
 
 from typing import ClassVar
 
 import tensorflow as tf
 
-from bert_tf import losses, models
+from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.export.servable import Servable
-from bert_tf.tasks.graphs.base import Graph
-from bert_tf.tasks.graphs.classifier import check_labels
+from bert_tf.served_models.base import Servable
+from bert_tf.served_models.classifier import check_labels
 from bert_tf.tasks.token_classifier import MAX_WINDOWS
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
@@ -32,15 +31,17 @@ class ServedTokenClassifier(Servable):
     kind = "token_classifier"
     example_texts: ClassVar = {"text": ["Mary Shelley wrote to Leigh Hunt in Genoa , and went to London ."]}
 
-    def __init__(self, model, tokenizer, labels, **options):
-        """Args: model: BertTokenClassifier; labels: names in the order of their IDs; for the others, see Servable.
+    def __init__(self, model, tokenizer, metadata, **options):
+        """See Servable. Raises InputError if the number of labels does not match the model."""
+        super().__init__(model, tokenizer, metadata, **options)
+        check_labels(self.metadata.labels, model.num_labels)
 
-        Raises:
-          InputError: If the number of labels does not match the model.
-        """
-        super().__init__(model, tokenizer, **options)
-        check_labels(labels, model.num_labels)
-        self._labels = list(labels)
+    @staticmethod
+    def create_model(encoder, metadata):
+        """See Servable. Raises InputError without labels."""
+        if not metadata.labels:
+            raise InputError("`labels_file` is required: the labels of the model are unknown")
+        return models.BertTokenClassifier(encoder, len(metadata.labels))
 
     def answer_texts(self, text):
         """Computes the outputs of serving_default for string [B]; see the class."""
@@ -72,29 +73,6 @@ class ServedTokenClassifier(Servable):
 
     def answer(self, features):
         probabilities = tf.nn.softmax(self.model(features)["logits"])  # [B, S, L]
-        names = tf.constant(self._labels)
+        names = tf.constant(self.metadata.labels)
         return {"tags": tf.gather(names, tf.argmax(probabilities, axis=-1)), "probabilities": probabilities,
                 "labels": tf.tile(names[tf.newaxis], [tf.shape(probabilities)[0], 1])}
-
-    def litert_metadata(self):
-        return super().litert_metadata(labels=self._labels)
-
-
-class TokenClassifierGraph(Graph):
-    """See `Graph`."""
-
-    def model(self, encoder, card):
-        """See `Graph`; raises InputError without labels."""
-        if not card.labels:
-            raise InputError("`labels_file` is required: the labels of the model are unknown")
-        return models.BertTokenClassifier(encoder, len(card.labels))
-
-    def loss(self, card, ignore_padding=False):
-        return losses.token_classification_loss
-
-    def teaching(self, card):
-        return "tokens"
-
-    def servable(self, model, tokenizer, card, options):
-        return ServedTokenClassifier(model, tokenizer, list(card.labels), max_seq_length=card.max_seq_length,
-                                     static_length=options.static_length)

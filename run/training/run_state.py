@@ -14,10 +14,8 @@ import os
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file, read_json_object, to_json
-from bert_tf.latest_checkpoint import RUN_NAME, STATE_FILE, find_latest_checkpoint
+from bert_tf.latest_checkpoint import RUN_FILE, has_run
 
-RUN_FILE = "run.json"
-TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
 FLAG_NAMES = {"frozen_checkpoint": "init_checkpoint"}  # Settings that have another name in the file.
 CHANGEABLE = "changeable"  # Key of the settings that can differ in a resumed run.
 WHOLE_BYTES = 1 << 26  # Files of up to this many bytes together are compared completely.
@@ -32,7 +30,7 @@ class RunState:
     Args:
       folder: Path of the output directory; it does not have to exist.
       started_with: Dict of setting -> JSON value that must be equal in a resumed run. If empty, nothing is written.
-        Settings that are missing in the file, since an earlier version wrote it, are not compared.
+        Settings that are missing in the file are not compared.
       may_change: Dict of setting -> JSON value that a resumed run reports if it differs.
       name: Name of the file.
       must_be_empty: If True, a directory without the file must be empty.
@@ -104,12 +102,6 @@ class RunState:
         files.make_dirs(self._folder)
         with new_file(self._path) as file:
             file.write(to_json(self._path, values, indent=2) + self._end)
-
-
-def has_run(folder):
-    """Returns whether a directory contains checkpoints of a run, or the results of a trial of a search."""
-    return any(files.exists(os.path.join(folder, name)) for name in (STATE_FILE, TRIAL_FILE)) or (
-        find_latest_checkpoint(folder, RUN_NAME) is not None)
 
 
 def fingerprint(paths, is_complete=False):

@@ -1,0 +1,132 @@
+"""The ends of a script: Ctrl-C and SIGTERM, and standard streams that are closed or full, or that nobody reads.
+
+Importing this module changes nothing, except in the process of a script of this project: there, Ctrl-C during the
+imports that follow prints one line instead of a traceback.
+"""
+
+import contextlib
+import io
+import os
+import pathlib
+import select
+import signal
+import sys
+
+INTERRUPTED = 130  # Status in a shell of a process that Ctrl-C ended.
+TERMINATED = 143  # Status in a shell of a process that SIGTERM ended.
+
+
+class Termination(BaseException):
+    """SIGTERM. Like KeyboardInterrupt, it is not an error that a program handles."""
+
+
+ENDINGS = {KeyboardInterrupt: (INTERRUPTED, "interrupted"), Termination: (TERMINATED, "ended by SIGTERM")}
+_SIGNALS = {signal.SIGINT: (KeyboardInterrupt, signal.default_int_handler),
+            signal.SIGTERM: (Termination, signal.SIG_DFL)}  # The exception, and the handler that raising it replaces.
+
+
+@contextlib.contextmanager
+def raise_on_signals():
+    """Makes SIGINT and SIGTERM raise KeyboardInterrupt and Termination, within a context, unless handled.
+
+    A second signal ends the process at once, without cleanup. Python handles a signal after the current call into a
+    library: TensorFlow's gs:// client, for example, repeats a failing request for minutes. SIGKILL always ends a
+    process, and the next one removes what it left.
+
+    An error that is raised after a signal follows from it, since libraries replace exceptions: TensorFlow does while it
+    reports its own error. The context raises the signal's exception instead.
+    """
+    received = []
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    replaced = [number for number, (_, default) in _SIGNALS.items() if before[number] is default]
+
+    def receive(number, frame):
+        del frame
+        for other in replaced:
+            signal.signal(other, signal.SIG_DFL)
+        received.append(_SIGNALS[number][0])
+        raise received[-1]
+
+    for number in replaced:
+        signal.signal(number, receive)
+    try:
+        yield
+    except Exception as error:
+        if received:
+            raise received[0] from error
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def is_script(main):
+    """Returns whether the module `__main__` of a process is a script of this project."""
+    path = pathlib.Path(getattr(main, "__file__", None) or "")
+    return bool({"run", "data_prep"} & {*path.parts[-3:-1]}) and pathlib.Path(__file__).parents[2] in (
+        path.resolve().parents)
+
+
+def print_ending(kind):
+    """Prints which signal ended the script; kind: KeyboardInterrupt or Termination."""
+    print(f"\n{os.path.basename(sys.argv[0])}: {ENDINGS[kind][1]}", file=sys.stderr)
+
+
+def _hook(kind, error, traceback, before=sys.excepthook):
+    """Prints the traceback of an exception that ends Python; for Ctrl-C, one line. A shell then reports INTERRUPTED."""
+    if issubclass(kind, KeyboardInterrupt):
+        print_ending(KeyboardInterrupt)
+    else:
+        before(kind, error, traceback)
+
+
+if is_script(sys.modules["__main__"]):
+    sys.excepthook = _hook
+
+
+def open_closed():
+    """Opens the null device for each closed standard stream, so that no file of the script gets its number.
+
+    Returns:
+      bool. Whether standard output was open.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+    was_open = sys.stdout is not None
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (until the process ends)
+    return was_open
+
+
+def find_output_error(error=None):
+    """Writes the remaining buffer of standard output.
+
+    Args:
+      error: Exception that ends the script, None if there is none.
+
+    Returns:
+      OSError of standard output, None if everything has been written. After an error, standard output is the null
+      device, since Python writes the remaining buffer at exit, and would report the error again.
+    """
+    found = error if isinstance(error, BrokenPipeError) and _is_broken_pipe() else None
+    try:
+        sys.stdout.flush()
+    except OSError as flush_error:
+        found = flush_error
+    if found is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return found
+
+
+def _is_broken_pipe():
+    """Returns whether standard output is a pipe that nobody reads."""
+    poll = select.poll()
+    try:
+        poll.register(sys.stdout.fileno(), 0)
+    except io.UnsupportedOperation:  # not a file of the system
+        return False
+    return any(event & select.POLLERR for _, event in poll.poll(0))

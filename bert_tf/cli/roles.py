@@ -1,0 +1,133 @@
+"""Roles of paths among settings, the one check of all paths of a job, and the locks of its outputs."""
+
+import contextlib
+
+from bert_tf.cli import conditions, paths
+from bert_tf.errors import InputError
+from bert_tf.files import folder_for, is_dir, lock_output
+
+INPUT_FILE = "a file that is read"
+INPUT_STREAM = "a file that is read, or - for standard input"
+INPUT_PATH = "a file or a directory that is read"
+INPUT_FOLDER = "a directory of files that are read"
+INPUT_FILES = "comma-separated globs and directories, which the job expands"
+INPUT = "a path that is read, such as a model, which its reader checks"
+CHECKPOINT = "a checkpoint, or several, that resolution finds, apart from the directory of a run"
+OUTPUT_FILE = "a file that is written"
+OUTPUT_STREAM = "a file that is written, or - for standard output"
+OUTPUT_FOLDER = "a directory that is written into, created if it does not exist"
+SHARED_FOLDER = "a directory that is written into, which can also contain a model"
+CACHE_FOLDER = "a directory that several runs share, which each of them locks while it writes"
+RUN_FOLDER = "an output directory of training, whose run is resumed or evaluated"
+
+_CHECKS = {
+    INPUT_FILE: paths.check_file,
+    INPUT_STREAM: paths.check_file,
+    INPUT_PATH: lambda name, path: paths.check_file(name, path, or_folder=True),
+    INPUT_FOLDER: paths.check_folder,
+    OUTPUT_FILE: paths.check_output_file,
+    OUTPUT_STREAM: paths.check_output_file,
+    OUTPUT_FOLDER: paths.check_output_dir,
+    SHARED_FOLDER: paths.check_output_dir,
+    CACHE_FOLDER: paths.check_output_dir,
+    RUN_FOLDER: paths.check_run_folder,
+}
+_INPUTS = (INPUT_FILE, INPUT_STREAM, INPUT_PATH, INPUT_FOLDER, INPUT)
+_OUTPUT_FILES = (OUTPUT_FILE, OUTPUT_STREAM)
+_OUTPUT_FOLDERS = (OUTPUT_FOLDER, SHARED_FOLDER, CACHE_FOLDER, RUN_FOLDER)
+_WITH_MODEL = (SHARED_FOLDER, RUN_FOLDER)  # These outputs may be the directory of a model that is read.
+
+
+def check(settings, *others, without=()):
+    """Checks that required settings have values, that inputs can be read, and that no output is or lies in an input.
+
+    A path is ignored if it is required with a condition that is not met.
+
+    Args:
+      settings: Settings.
+      *others: Further Settings that conditions refer to.
+      without: Names of settings to ignore.
+
+    Raises:
+      InputError: With the setting and its value.
+    """
+    check_required(settings, *others, without=without)
+    roles = _find_roles(settings, *others, without=without)
+    for name, (role, path) in roles.items():
+        if role in _CHECKS:
+            _CHECKS[role](name, path)
+    for name, (role, path) in roles.items():
+        if role in (*_OUTPUT_FILES, *_OUTPUT_FOLDERS):
+            _check_output(name, role, path, roles)
+
+
+def _check_output(name, output, path, roles):
+    """Raises InputError if an output is an input or lies in one; roles: dict of name -> (role, path)."""
+    inputs = {other: value for other, (role, value) in roles.items() if role in _INPUTS}
+    if output not in _WITH_MODEL:
+        paths.check_not_overwritten(name, path, inputs)
+    if output == RUN_FOLDER:
+        paths.check_separate(name, path, {other: value for other, (role, value) in roles.items() if role == CHECKPOINT})
+    folders = {other: value for other, (role, value) in roles.items()
+               if role == INPUT_FILES or (role == INPUT_PATH and is_dir(value))}
+    paths.check_not_read(name, path, folders, is_folder=output in _OUTPUT_FOLDERS)
+
+
+@contextlib.contextmanager
+def lock_outputs(settings):
+    """Prevents other processes of this machine from locking the same outputs within a context.
+
+    The output directory of a training run is excluded: the run locks it if it trains.
+
+    Args:
+      settings: Settings, resolved.
+
+    Raises:
+      InputError: If another process writes to an output, which the error names.
+    """
+    with contextlib.ExitStack() as locks:
+        for name, (role, path) in _find_roles(settings).items():
+            if role in (OUTPUT_FOLDER, SHARED_FOLDER):
+                locks.enter_context(folder_for(path))
+            if role in (*_OUTPUT_FILES, OUTPUT_FOLDER, SHARED_FOLDER):
+                locks.enter_context(lock_output(name, path))
+        yield
+
+
+def check_required(settings, *others, without=()):
+    """Raises InputError about a setting that is required and has no value.
+
+    Args:
+      settings, *others: See `check`.
+      without: Names of settings to ignore, such as settings that can get a value later.
+    """
+    fields = [pair for group in (settings, *others) for pair in group.fields()]
+    for field, value in settings.fields():
+        is_required = field.metadata["is_required"] or field.name in settings.always_required
+        if value or not is_required or field.name in without or not _is_met(field, fields):
+            continue
+        condition, exception = field.metadata["required"]
+        raise InputError(
+            "is required" + (f" with {conditions.to_text(condition)}" if condition else "")
+            + (f" without {conditions.to_text(exception)}" if conditions.is_met(exception, fields) is False else ""),
+            field.name)
+
+
+def _is_met(field, fields):
+    """Returns whether the conditions with which a setting is required are met, or absent."""
+    condition, exception = field.metadata["required"]
+    return (not condition or conditions.is_met(condition, fields)) and not conditions.is_met(exception, fields)
+
+
+def _find_roles(settings, *others, without=()):
+    """Returns a dict of name -> (role, path) of the settings that are paths; arguments: see `check`."""
+    fields = [pair for group in (settings, *others) for pair in group.fields()]
+    found = {}
+    for field, path in settings.fields():
+        role = next((role for condition, role in field.metadata["roles"].items()
+                     if not condition or conditions.is_met(condition, fields)), None)
+        is_read = not field.metadata["required"][0] or _is_met(field, fields)
+        is_stream = path == "-" and role in (INPUT_STREAM, OUTPUT_STREAM)
+        if role and path and is_read and not is_stream and field.name not in without:
+            found[field.name] = role, path
+    return found

@@ -1,0 +1,36 @@
+"""The served model of an encoder, which returns embeddings."""
+
+import tensorflow as tf
+
+from bert_tf.served_models.base import Servable
+
+
+class ServedEncoder(Servable):
+    """A BertEncoder that takes "text" string [B], or "text_a" and "text_b" for pairs.
+
+    In addition to "was_cut", it returns "pooled_output" float32 [B, H], if there is a pooler; "sequence_output"
+    float32 [B, S, H], valid where "input_mask" int32 [B, S] is 1; "pieces" string [B, S], the WordPiece tokens.
+    """
+
+    kind = "encoder"
+
+    @staticmethod
+    def create_model(encoder, metadata):
+        """See Servable."""
+        del metadata
+        return encoder
+
+    @property
+    def _names(self):
+        """Names of the encoder's outputs that depend on trained weights."""
+        return ("pooled_output", "sequence_output") if self.metadata.has_pooler else ("sequence_output",)
+
+    def answer(self, features):
+        encoded = self.model(features)
+        return {**{name: tf.cast(encoded[name], tf.float32) for name in self._names},
+                "input_mask": features["input_mask"],
+                "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"])}
+
+    def compute_outputs(self, features):
+        encoded = self.model(features)
+        return {name: encoded[name] for name in self._names}

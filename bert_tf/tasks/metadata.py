@@ -1,0 +1,120 @@
+"""The description of a trained model, which every format of a model contains. Does not import TensorFlow."""
+
+import dataclasses
+import json
+import re
+import types
+import typing
+
+from bert_tf.errors import InputError
+from bert_tf.tasks.base import check_unique
+
+TASK_FILE = "task.json"
+GENERIC_LABEL = re.compile(r"LABEL_\d+")  # Name of a label without a name in transformers.
+_TYPE_NAMES = {str: "a name", int: "an integer", float: "a number", bool: "true or false", types.NoneType: "null"}
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskMetadata:
+    """The task of a model, and all that loading it for predictions requires.
+
+    It is in the task.json next to a checkpoint, in a LiteRT file, and in the assets of a SavedModel, always as the same
+    JSON. None stands for an unknown or unused value, which the JSON omits. `Kind.fields` lists the fields of a kind and
+    their defaults. A task.json of a training run lacks those that only predictions depend on.
+
+    Attributes:
+      kind: Kind of task, a key of bert_tf.tasks.KINDS.
+      max_seq_length: Maximum length of inputs in tokens, including [CLS] and [SEP].
+      do_lower_case: Casing of the tokenizer.
+      labels: Names in the order of their IDs; empty for regressions, span labelers, and multiple choice.
+      pairs: Whether an example of a classifier, an encoder, or a masked LM is two texts.
+      multi_label: Whether a text can have several of the labels.
+      doc_stride: For span labelers: tokens between the starts of two windows of a context.
+      max_query_length: For span labelers: maximum length of questions in tokens.
+      max_answer_length: For span labelers: maximum length of answers in tokens.
+      version_2_with_negative: For span labelers: whether a question can have no answer.
+      null_score_diff_threshold: For span labelers: score difference above which a question has no answer.
+      top_k: Candidates per [MASK], or answers per question.
+      next_sentence: For masked LMs: whether the model has a trained head for the next sentence.
+      has_pooler: For encoders: whether the pooler is trained.
+      strip_accents: Whether the tokenizer removes accents; None for `do_lower_case`. A value that is equal to
+        `do_lower_case` becomes None.
+      window_pooling: For classifiers that read long texts in windows: pooling of the logits; otherwise None.
+      window_stride: For these classifiers: tokens between the starts of two windows of a text.
+      max_windows: For these classifiers: maximum number of windows of a text.
+      source: Name of the file that contains the metadata. Not part of the JSON.
+
+    Raises:
+      InputError: If a value has the wrong type, or a label occurs twice.
+    """
+
+    kind: str
+    max_seq_length: int | None
+    do_lower_case: bool | None
+    labels: tuple[str, ...] = ()
+    pairs: bool | None = None
+    multi_label: bool = False
+    doc_stride: int | None = None
+    max_query_length: int | None = None
+    max_answer_length: int | None = None
+    version_2_with_negative: bool | None = None
+    null_score_diff_threshold: float | None = None
+    top_k: int | None = None
+    next_sentence: bool | None = None
+    has_pooler: bool | None = None
+    strip_accents: bool | None = None
+    window_pooling: str | None = None
+    window_stride: int | None = None
+    max_windows: int | None = None
+    source: str = dataclasses.field(default=TASK_FILE, compare=False, repr=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "labels", tuple(self.labels) if isinstance(self.labels, list) else self.labels)
+        for field in dataclasses.fields(self):
+            value, kinds = getattr(self, field.name), typing.get_args(field.type) or (field.type,)
+            if field.name == "labels":
+                is_right, expected = _are_names(value), "a list of names"
+            else:
+                is_right = type(value) in kinds or (type(value) is int and float in kinds)
+                expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
+            if not is_right:
+                raise InputError(f"{field.name} is {value!r:.80}: must be {expected}")
+        if self.window_pooling not in ("mean", "max", None):
+            raise InputError(f"window_pooling is {self.window_pooling!r:.80}: must be mean, max, or null")
+        check_unique(self.labels)
+        if self.strip_accents == self.do_lower_case:  # the same tokenizer, even if it was set explicitly
+            object.__setattr__(self, "strip_accents", None)
+
+    @property
+    def has_generic_labels(self):
+        """True if the labels have generic names from transformers: LABEL_0, and so on."""
+        return bool(self.labels) and all(map(GENERIC_LABEL.fullmatch, self.labels))
+
+    @classmethod
+    def from_dict(cls, values, path):
+        """Converts the content of a JSON file.
+
+        Args:
+          values: Content of the file.
+          path: Path of the file, for error messages.
+
+        Raises:
+          InputError: If the content is not an object, if a key is unknown or missing, or if a value is invalid.
+        """
+        try:
+            return cls(**values)
+        except (TypeError, InputError) as error:
+            raise InputError(f"{path}: is not a valid task file: {error}") from error
+
+    def to_dict(self):
+        """Returns a dict of the known values."""
+        return {name: value for name, value in dataclasses.asdict(self).items()
+                if value is not None and name != "source"}
+
+    def to_json(self):
+        """Returns the text of a task.json."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _are_names(values):
+    return isinstance(values, tuple) and all(isinstance(value, str) for value in values)
