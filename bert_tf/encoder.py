@@ -45,7 +45,7 @@ class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
 
     def __init__(self, config, *, seed=0, dtype=None, name="bert"):
         super().__init__(name=name, dtype=dtype)
-        self.config = config
+        self.config, self.is_causal = config, config.is_causal
         self.initializer = WeightInitializer(config.initializer_range, seed)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
         with tf.name_scope("bert/"):
@@ -75,7 +75,7 @@ class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
           InputError: If the sequence is longer than the position embeddings; in eager mode, if IDs are out of range.
         """
         check_values(features, self.config)
-        bias = attention_bias(features["input_mask"], "positions" in features, self.config.is_causal)
+        bias = attention_bias(features["input_mask"], "positions" in features, self.is_causal)
         embedding_seed, *layer_seeds = self.next_dropout_seeds(training)
         x = self.embeddings(features["input_ids"], features["segment_ids"], features.get("positions"), embedding_seed)
         states, attention = [self.stop_gradient(0, tf.cast(x, self.compute_dtype))], []
@@ -112,7 +112,7 @@ class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
     def collect(self, features, states, attention):
         """Returns the dict of `call` for 1 + L states [B, S, H], and L or no AttentionMaps."""
         output = states[-1]
-        if self.config.is_causal:
+        if self.is_causal:
             output = tf.gather(output, self.find_pooled(features), batch_dims=1)  # [B, 1, H]
         encoded = {"sequence_output": states[-1], "pooled_output": self.pooler(output[:, 0]),
                    "embedding_output": states[0], "encoder_outputs": states[1:]}
@@ -149,7 +149,7 @@ class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
           features: See `call`.
           starts: int32 [B, K]. Position of each packed sequence's [CLS]; None if rows are not packed.
         """
-        if self.config.is_causal:
+        if self.is_causal:
             return find_last(features["input_mask"], starts)
         return tf.zeros_like(features["input_ids"][:, :1]) if starts is None else starts
 

@@ -129,7 +129,7 @@ class FastEncoder(BertEncoder):
           1 + L states [T, H], the last one [B * P, H] with `at`; and L or no AttentionMaps.
         """
         check_values(features, self.config)
-        bias = attention_bias(features["input_mask"], "positions" in features, self.config.is_causal)
+        bias = attention_bias(features["input_mask"], "positions" in features, self.is_causal)
         embedding_seed, *layer_seeds = self.next_dropout_seeds(training)
         x = self.embeddings(features["input_ids"], features["segment_ids"], layout, features.get("positions"),
                             embedding_seed)
