@@ -274,15 +274,6 @@ class BertConfig:
                   if value is not None and LATER_DEFAULTS.get(name, ...) != value}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
-    def get_config(self):
-        """Returns `to_dict`, for Keras."""
-        return self.to_dict()
-
-    @classmethod
-    def from_config(cls, values):
-        """Creates a config from what `get_config` returned."""
-        return cls.from_dict(values)
-
     def to_json(self):
         """Returns the text of a `bert_config.json`: sorted keys, indented by two spaces, in the original's format."""
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"

@@ -7,7 +7,9 @@ Shape legend: B batch, S sequence, H hidden, N heads, P positions, K sequences o
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.config import BertConfig
 from bert_tf.features import FeatureCheck, check_values, find_last
+from bert_tf.keras_model import KerasEncoder
 from bert_tf.layers import (
     NO_SEEDS,
     Embeddings,
@@ -18,10 +20,11 @@ from bert_tf.layers import (
     WeightInitializer,
     attention_bias,
 )
-from bert_tf.saved_objects import SavedLayer
+from bert_tf.saved_objects import register
 
 
-class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
+@register
+class BertEncoder(FeatureCheck, KerasEncoder, tf_keras.Model):
     """Embeddings, L Transformer layers, and the pooler (the original's `BertModel`).
 
     `bert_tf.fast.FastEncoder` computes the same faster.
@@ -57,6 +60,16 @@ class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
             with tf.name_scope("pooler"):
                 self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,
                                          activation=config.pooler_act or "tanh", name="dense", dtype=dtype)
+
+    def get_config(self):
+        """See SavedModel."""
+        return {**super().get_config(), "config": self.config.to_dict(), "seed": self.initializer.seed,
+                "dtype": self.dtype_policy.name}
+
+    @classmethod
+    def from_config(cls, config):
+        """See SavedModel."""
+        return super().from_config({**config, "config": BertConfig.from_dict(config["config"])})
 
     def call(self, features, training=False, return_attention_scores=False):
         """Encodes a batch.

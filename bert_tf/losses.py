@@ -13,19 +13,16 @@ import functools
 from collections.abc import Callable
 
 import tensorflow as tf
-import tf_keras
 
 from bert_tf.errors import InputError
+from bert_tf.saved_objects import register
 
 EMPTY_BATCH_GUARD = 1e-5  # As in the original: a batch without predictions has loss 0, not NaN.
 TINY_GUARD = 1e-20  # Does the same without changing a bit of a normalizer of 1 or more.
 PADDING_PENALTY = -10_000.0  # Added to the score of a padding position, as in BERT's attention.
 TOTAL = "loss"
 
-_registered = tf_keras.saving.register_keras_serializable(package="bert_tf")
 
-
-@_registered
 @dataclasses.dataclass(frozen=True)
 class Term:
     """A weighted mean over the items of a batch: sum(items * counts) / (sum(counts) + guard).
@@ -51,26 +48,14 @@ class Term:
         """Returns the counts in a part of a batch: float32, or int n for n equal counts per example."""
         return self.counts(features) if callable(self.counts) else self.counts
 
-    def get_config(self):
-        """Returns the fields as a dict of plain values.
 
-        Raises:
-          InputError: If a function is not registered with Keras, see `tf_keras.saving.register_keras_serializable`.
-        """
-        return {field.name: _to_plain_function(getattr(self, field.name)) for field in dataclasses.fields(self)}
-
-    @classmethod
-    def from_config(cls, config):
-        """Creates a term from what `get_config` returned."""
-        return cls(**{name: _to_function(value) for name, value in config.items()})
-
-
-@_registered
+@register
 class TotalLoss:
     """The weighted sum of terms, which can be computed part by part.
 
     Args:
       *terms: `Term`s.
+      source: List of a key of SOURCES and arguments, which create the same loss, so that Keras can save it.
 
     Attributes:
       terms: Tuple of `Term`.
@@ -81,8 +66,8 @@ class TotalLoss:
       ValueError: If terms of the same name have different factors.
     """
 
-    def __init__(self, *terms):
-        self.terms = terms
+    def __init__(self, *terms, source=()):
+        self.terms, self._source = terms, list(source)
         self._factors = {term.name: term.factor for term in terms}
         if any(self._factors[term.name] != term.factor for term in terms):
             raise ValueError("terms of the same name have different factors")
@@ -90,16 +75,22 @@ class TotalLoss:
         self.names = (TOTAL, *(name for name in self._factors if name != TOTAL))
 
     def get_config(self):
-        """Returns the terms as plain values; see `Term.get_config`."""
-        return {"terms": [term.get_config() for term in self.terms]}
+        """Returns the source, for Keras; raises InputError without one."""
+        if not self._source:
+            raise InputError("only the losses of bert_tf.losses can be saved")
+        return {"source": self._source}
 
     @classmethod
     def from_config(cls, config):
         """Creates a loss from what `get_config` returned."""
-        return cls(*map(Term.from_config, config["terms"]))
+        name, *arguments = config["source"]
+        return SOURCES[name](*arguments)
 
     def __call__(self, outputs, features):
         """Computes the losses of a whole batch; see `partial_losses`."""
+        if tf.is_tensor(outputs) and tf.is_tensor(features):  # as Keras calls a loss
+            raise InputError("a loss of bert_tf.losses reads all outputs and features; use it as the only `loss` in "
+                             "`compile` of a model of bert_tf.models")
         return self.partial_losses(outputs, features, self.normalizers(features))
 
     def normalizers(self, features):
@@ -138,26 +129,6 @@ def _equal_counts(count, features):
     return examples if count == 1 else examples * count
 
 
-def _to_plain_function(value):
-    """Converts a field of a Term to a plain value: functions to the names under which Keras has registered them."""
-    if not callable(value):
-        return value
-    function, arguments = (value.func, value.args) if isinstance(value, functools.partial) else (value, ())
-    name = tf_keras.saving.get_registered_name(function)
-    if tf_keras.saving.get_registered_object(name) is not function:
-        raise InputError(f"{function.__qualname__} cannot be saved; register the function with "
-                         "tf_keras.saving.register_keras_serializable")
-    return {"function": name, "arguments": list(arguments)}
-
-
-def _to_function(value):
-    """Restores the value of a Term's field from the result of `_to_plain_function`."""
-    if not isinstance(value, dict):
-        return value
-    function = tf_keras.saving.get_registered_object(value["function"])
-    return functools.partial(function, *value["arguments"]) if value["arguments"] else function
-
-
 def _weigh(loss, factor):
     factor = factor() if callable(factor) else factor
     return loss if isinstance(factor, float) and factor == 1 else factor * loss
@@ -183,10 +154,9 @@ def create_pretraining_loss(sentence_label="next_sentence", token_loss="masked_l
     if sentence_label:
         items, counts = (functools.partial(function, sentence_label) for function in (_sentence_items, sentence_counts))
         terms.append(Term(f"{sentence_label}_loss", items, counts))
-    return TotalLoss(*terms)
+    return TotalLoss(*terms, source=("pretraining", sentence_label, token_loss))
 
 
-@_registered
 def _sentence_items(name, outputs, features):
     logits, labels = sentence_scores(name, outputs, features)
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
@@ -197,20 +167,17 @@ def sentence_scores(name, outputs, features):
     return tf.reshape(outputs[f"{name}_logits"], [-1, 2]), tf.reshape(features[f"{name}_labels"], [-1])
 
 
-@_registered
 def sentence_counts(name, features):
     """Returns the weights of packed sequences, float32 [N], 0 for missing ones; otherwise 1."""
     weights = features.get(f"{name}_weights")
     return 1 if weights is None else tf.reshape(weights, [-1])
 
 
-@_registered
 def count_predictions(features):
     """Returns masked_lm_weights: 1 for predictions, 0 for padding predictions."""
     return features["masked_lm_weights"]
 
 
-@_registered
 def _masked_lm_items(outputs, features):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=features["masked_lm_ids"], logits=outputs["masked_lm_logits"])  # [B, P]
@@ -229,10 +196,9 @@ def create_span_loss(ignore_padding=False):
     """
     # An example has two items, one in each term.
     return TotalLoss(*(Term(TOTAL, functools.partial(_position_items, name, ignore_padding), counts=2)
-                       for name in ("start", "end")))
+                       for name in ("start", "end")), source=("span", ignore_padding))
 
 
-@_registered
 def _position_items(name, ignore_padding, outputs, features):
     logits = outputs[f"{name}_logits"]
     if ignore_padding:
@@ -240,17 +206,14 @@ def _position_items(name, ignore_padding, outputs, features):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=features[f"{name}_positions"][:, 0], logits=logits)
 
 
-@_registered
 def _cross_entropies(outputs, features):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=features["label_ids"], logits=outputs["logits"])
 
 
-@_registered
 def _squared_differences(outputs, features):
     return tf.math.squared_difference(outputs["logits"][..., 0], features["label_ids"])
 
 
-@_registered
 def _label_entropies(outputs, features):
     """Returns float32 [B, labels]; for packed rows, means over the labels, [B, K]."""
     items = tf.nn.sigmoid_cross_entropy_with_logits(
@@ -258,24 +221,20 @@ def _label_entropies(outputs, features):
     return tf.reduce_mean(items, axis=-1) if "sequence_weights" in features else items
 
 
-@_registered
 def _token_entropies(outputs, features):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=tf.maximum(features["label_ids"], 0), logits=outputs["logits"])  # [B, S]
 
 
-@_registered
 def _count_sequences(features):
     """Returns float32 [B, K] for packed rows, 0 for missing sequences; for other batches, 1 item per example."""
     return features.get("sequence_weights", 1)
 
 
-@_registered
 def _count_labels(features):
     return features.get("sequence_weights", features["label_ids"].shape[-1])
 
 
-@_registered
 def _count_labeled_tokens(features):
     return tf.cast(features["label_ids"] >= 0, tf.float32)
 
@@ -286,11 +245,17 @@ pretraining_loss = create_pretraining_loss()
 # K, ...] and sequence_weights float32 [B, K], 0 for missing sequences.
 
 # Cross entropy of logits [B, classes] against int32 [B].
-classification_loss = TotalLoss(Term(TOTAL, _cross_entropies, _count_sequences))
+classification_loss = TotalLoss(Term(TOTAL, _cross_entropies, _count_sequences), source=["classification"])
 # Squared difference of logits [B, 1] from float32 [B].
-regression_loss = TotalLoss(Term(TOTAL, _squared_differences, _count_sequences))
+regression_loss = TotalLoss(Term(TOTAL, _squared_differences, _count_sequences), source=["regression"])
 # Binary cross entropy of logits [B, labels] against 0 or 1, int32 [B, labels]; mean over labels too.
-multi_label_loss = TotalLoss(Term(TOTAL, _label_entropies, _count_labels))
+multi_label_loss = TotalLoss(Term(TOTAL, _label_entropies, _count_labels), source=["multi_label"])
 # Cross entropy of logits [B, S, labels] against int32 [B, S]; mean over labeled tokens. Tokens with a negative label,
 # such as padding, do not count. A batch without labeled tokens has loss 0.
-token_classification_loss = TotalLoss(Term(TOTAL, _token_entropies, _count_labeled_tokens, guard=TINY_GUARD))
+token_classification_loss = TotalLoss(Term(TOTAL, _token_entropies, _count_labeled_tokens, guard=TINY_GUARD),
+                                      source=["token_classification"])
+
+# Functions that create the losses, by the names in files of Keras.
+SOURCES = {"pretraining": create_pretraining_loss, "span": create_span_loss,
+           "classification": lambda: classification_loss, "regression": lambda: regression_loss,
+           "multi_label": lambda: multi_label_loss, "token_classification": lambda: token_classification_loss}

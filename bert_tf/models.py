@@ -10,8 +10,9 @@ import tf_keras
 from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
 from bert_tf.features import FEATURES, FeatureCheck
+from bert_tf.keras_model import KerasTaskModel
 from bert_tf.layers import LSTM_SEEDS, BiLSTMHead, LinearHead
-from bert_tf.saved_objects import SavedLayer
+from bert_tf.saved_objects import register
 
 __all__ = ["BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMultipleChoice", "BertPretrainer",
            "BertSpanLabeler", "BertTokenClassifier"]
@@ -19,7 +20,7 @@ __all__ = ["BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMulti
 POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segment_max}
 
 
-class _TaskModel(FeatureCheck, SavedLayer, tf_keras.Model):
+class _TaskModel(FeatureCheck, KerasTaskModel, tf_keras.Model):
     """Base class of an encoder with a task head.
 
     Calls have the arguments `training`, whether to apply dropout, and `return_attention_scores`, whether the outputs
@@ -37,11 +38,19 @@ class _TaskModel(FeatureCheck, SavedLayer, tf_keras.Model):
         vars(encoder)["num_task_models"] = vars(encoder).get("num_task_models", 0) + 1
 
     def get_config(self):
-        """Returns the arguments of the constructor as a dict of plain values."""
+        """See SavedModel."""
         encoder = tf_keras.saving.serialize_keras_object(self.encoder)
         if self.encoder.num_task_models > 1:
             encoder["shared_object_id"] = id(self.encoder)  # Keras then restores one encoder for the whole file.
         return {**super().get_config(), "encoder": encoder}
+
+    @classmethod
+    def from_config(cls, config):
+        """See SavedModel."""
+        encoder = config["encoder"]
+        if tf_keras.saving.get_registered_object(encoder.get("registered_name")):
+            encoder = {**encoder, "class_name": encoder["registered_name"]}  # Keras looks for it in a SavedModel.
+        return super().from_config({**config, "encoder": tf_keras.saving.deserialize_keras_object(encoder)})
 
     def _bilstm_head(self):
         """Returns a new BiLSTMHead if the config has one, or None."""
@@ -71,6 +80,7 @@ class _TaskModel(FeatureCheck, SavedLayer, tf_keras.Model):
         return LinearHead(self.encoder.config, num_classes, self.encoder.initializer, name=name)
 
 
+@register
 class BertPretrainer(_TaskModel):
     """Masked language model and a classifier of the whole sequence, such as NSP (section 3.1 of the paper).
 
@@ -80,6 +90,8 @@ class BertPretrainer(_TaskModel):
         only the masked language model, whose pooler is not trained.
       name: str. Name of the Keras layer; None derives it from the class.
     """
+
+    kind = "masked_lm"
 
     def __init__(self, encoder, sentence_label="next_sentence", *, name=None):
         super().__init__(encoder, name=name)
@@ -91,6 +103,10 @@ class BertPretrainer(_TaskModel):
                     self.next_sentence = self._linear_head(2, sentence_label)
             else:
                 self.encoder.pooler.trainable = False
+
+    def get_config(self):
+        """See SavedModel."""
+        return {**super().get_config(), "sentence_label": self._sentence_label}
 
     def call(self, features, training=False, return_attention_scores=False):
         """Scores masked positions and the whole sequence.
@@ -135,13 +151,18 @@ class _LinearModel(_TaskModel):
     def __init__(self, encoder, num_labels, dropout_rate=None, *, name=None):
         super().__init__(encoder, name=name)
         self.num_labels = num_labels
-        rate = self.encoder.config.hidden_dropout_prob if dropout_rate is None else dropout_rate
+        self._dropout_rate = rate = self.encoder.config.hidden_dropout_prob if dropout_rate is None else dropout_rate
         self.dropout = self.encoder.dropout_class(rate, dtype=self.dtype_policy)
         with tf.name_scope(""):
             self.bilstm = self._bilstm_head()
             self.head = self._linear_head(num_labels, "output")
 
+    def get_config(self):
+        """See SavedModel."""
+        return {**super().get_config(), "num_labels": self.num_labels, "dropout_rate": self._dropout_rate}
 
+
+@register
 class BertClassifier(_LinearModel):
     """A linear classifier on the pooled output (section 4.1; the original's `run_classifier.create_model`).
 
@@ -152,6 +173,8 @@ class BertClassifier(_LinearModel):
         0.1).
       name: str. Name of the Keras layer; None derives it from the class.
     """
+
+    kind = "classifier"
 
     def call(self, features, training=False, return_attention_scores=False):
         """Features of BertEncoder -> {"logits": float32 [B, num_labels]}.
@@ -178,8 +201,11 @@ class BertClassifier(_LinearModel):
         return self.head(self.dropout(pooled, seed=self.encoder.next_dropout_seed(training)))
 
 
+@register
 class BertTokenClassifier(_LinearModel):
     """A linear classifier on every token (tagging model in section 5.3). See BertClassifier for the arguments."""
+
+    kind = "token_classifier"
 
     def call(self, features, training=False, return_attention_scores=False):
         """Features of BertEncoder -> {"logits": float32 [B, S, num_labels]}."""
@@ -189,6 +215,7 @@ class BertTokenClassifier(_LinearModel):
         return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
 
+@register
 class BertSpanLabeler(_TaskModel):
     """Start and end scores of an answer span (section 4.2; the original's `run_squad.create_model`).
 
@@ -196,6 +223,8 @@ class BertSpanLabeler(_TaskModel):
       encoder: BertEncoder or BertConfig.
       name: str. Name of the Keras layer; None derives it from the class.
     """
+
+    kind = "span_labeler"
 
     def __init__(self, encoder, *, name=None):
         super().__init__(encoder, name=name)
@@ -212,6 +241,7 @@ class BertSpanLabeler(_TaskModel):
         return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
 
+@register
 class BertMultipleChoice(BertClassifier):
     """One score for each choice, softmax over choices (section 4.4).
 
@@ -220,8 +250,14 @@ class BertMultipleChoice(BertClassifier):
       dropout_rate, name: See BertClassifier.
     """
 
+    kind = "multiple_choice"
+
     def __init__(self, encoder, dropout_rate=None, *, name=None):
         super().__init__(encoder, num_labels=1, dropout_rate=dropout_rate, name=name)
+
+    def get_config(self):
+        """See SavedModel."""
+        return {name: value for name, value in super().get_config().items() if name != "num_labels"}
 
     def call(self, features, training=False, return_attention_scores=False):
         """Scores each choice.
@@ -239,6 +275,7 @@ class BertMultipleChoice(BertClassifier):
         return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
 
+@register
 class BertLongTextClassifier(BertClassifier):
     """A BertClassifier on each window of a text, with the mean or the maximum of each label's logit over the windows.
 
@@ -250,8 +287,14 @@ class BertLongTextClassifier(BertClassifier):
     """
 
     def __init__(self, encoder, num_labels, pooling="mean", dropout_rate=None, *, name=None):
+        if pooling not in POOLINGS:
+            raise InputError(f"must be one of {', '.join(POOLINGS)}", "pooling", pooling)
         super().__init__(encoder, num_labels, dropout_rate, name=name)
-        self._pooling = POOLINGS[pooling]
+        self.pooling = pooling
+
+    def get_config(self):
+        """See SavedModel."""
+        return {**super().get_config(), "pooling": self.pooling}
 
     def call(self, features, training=False, return_attention_scores=False):
         """Scores each text.
@@ -282,7 +325,7 @@ class BertLongTextClassifier(BertClassifier):
           rows: int [R]. Text of each window; B for a missing window.
           num_texts: int scalar, B. Each text has at least one window.
         """
-        return self._pooling(logits, rows, tf.cast(num_texts, tf.int32) + 1)[:-1]
+        return POOLINGS[self.pooling](logits, rows, tf.cast(num_texts, tf.int32) + 1)[:-1]
 
 
 def _join_texts(features):

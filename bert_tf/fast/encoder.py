@@ -13,14 +13,14 @@ from bert_tf.fast.layout import Layout, SequenceLayout, UnpaddedLayout
 from bert_tf.fast.litert import LiteRTLayer
 from bert_tf.features import check_values
 from bert_tf.layers import NO_SEEDS, attention_bias
-from bert_tf.saved_objects import SavedObject
+from bert_tf.saved_objects import register
 
 LAYERS = {"padded": FastLayer, "unpadded": FastLayer, "compiled": CompiledLayer, "unpadded_compiled": CompiledLayer,
           "einsum": EinsumLayer, "litert": LiteRTLayer}
 
 
 @dataclasses.dataclass(frozen=True)
-class Fast(SavedObject):
+class Fast:
     """The accelerations of a FastEncoder.
 
     Attributes:
@@ -52,11 +52,8 @@ class Fast(SavedObject):
         """Whether layers are computed only on non-padding tokens."""
         return self.layers.startswith("unpadded")
 
-    def get_config(self):
-        """Returns the fields."""
-        return dataclasses.asdict(self)
 
-
+@register
 class FastEncoder(BertEncoder):
     """A BertEncoder that computes the same by faster operations; it has the same variables.
 
@@ -76,6 +73,15 @@ class FastEncoder(BertEncoder):
         super().__init__(config, seed=seed, dtype=dtype, name=name)
         self.has_static_shapes = not fast.removes_padding
         self.embeddings.one_hot = fast.one_hot or fast.layers == "litert"
+
+    def get_config(self):
+        """See SavedModel."""
+        return {**super().get_config(), "fast": dataclasses.asdict(self.fast)}
+
+    @classmethod
+    def from_config(cls, config):
+        """See SavedModel."""
+        return super().from_config({**config, "fast": Fast(**config["fast"])})
 
     def call(self, features, training=False, return_attention_scores=False):
         """See BertEncoder."""

@@ -8,7 +8,7 @@ import functools
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.saved_objects import SavedLayer, SavedObject
+from bert_tf.saved_objects import SavedLayer
 
 LAYER_NORM_EPSILON = 1e-12  # the original's `contrib.layers.layer_norm`
 
@@ -21,35 +21,25 @@ ACTIVATIONS = {
 }
 
 
-class WeightInitializer(SavedObject):
+class WeightInitializer:
     """Truncated normal for every kernel and embedding (the original's `create_initializer`).
 
     Each call uses its own stream of `seed`: layers that are created in the same order get the same weights.
 
     Args:
       standard_deviation: float.
-      seed: int.
-      calls: int. Number of streams that are already used.
+      seed: int. Seed of all streams.
     """
 
-    def __init__(self, standard_deviation, seed, calls=0):
+    def __init__(self, standard_deviation, seed):
         self._standard_deviation = standard_deviation
-        self._seed = seed
-        self._calls = calls
-
-    @property
-    def seed(self):
-        """The seed of all streams."""
-        return self._seed
+        self.seed = seed
+        self._calls = 0
 
     def __call__(self, shape, dtype=tf.float32, **unused_keras_options):
         self._calls += 1
-        stream = (self._seed, self._calls)
+        stream = (self.seed, self._calls)
         return self._standard_deviation * tf.random.stateless_truncated_normal(shape, seed=stream, dtype=dtype)
-
-    def get_config(self):
-        """Returns the arguments of an initializer that continues with the next stream."""
-        return {**super().get_config(), "calls": self._calls}
 
 
 class Projection(SavedLayer, tf_keras.layers.Layer):

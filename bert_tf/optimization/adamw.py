@@ -4,8 +4,10 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.optimization.optimizer import ClippingOptimizer
+from bert_tf.saved_objects import register
 
 
+@register
 class BertAdamW(ClippingOptimizer):
     """Adam with decoupled weight decay and no bias correction (the original's `AdamWeightDecayOptimizer`).
 

@@ -4,8 +4,10 @@ import tensorflow as tf
 
 from bert_tf.checkpoints.tf1 import original_names
 from bert_tf.optimization.optimizer import ClippingOptimizer
+from bert_tf.saved_objects import register
 
 
+@register
 class Lamb(ClippingOptimizer):
     """Adam with bias correction, with each variable's update scaled to the norm of the variable.
 

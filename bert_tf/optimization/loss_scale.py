@@ -2,14 +2,12 @@
 
 import tensorflow as tf
 
-from bert_tf.saved_objects import SavedObject
-
 INITIAL = 2.0**15  # These values, and the rule, are from tf_keras.mixed_precision.LossScaleOptimizer.
 GROWTH_STEPS = 2000
 FACTOR = 2.0
 
 
-class DynamicLossScale(SavedObject, tf.Module):
+class DynamicLossScale(tf.Module):
     """A factor, at least 1, that halves when a gradient overflows and doubles after `growth_steps` good steps.
 
     bfloat16 does not require it, since it has the range of float32.
@@ -20,10 +18,14 @@ class DynamicLossScale(SavedObject, tf.Module):
 
     def __init__(self, initial=INITIAL, growth_steps=GROWTH_STEPS):
         super().__init__()
-        self._growth_steps = growth_steps
+        self._initial, self._growth_steps = initial, growth_steps
         options = {"trainable": False, "aggregation": tf.VariableAggregation.ONLY_FIRST_REPLICA}
         self.value = tf.Variable(initial, name="loss_scale", dtype=tf.float32, **options)
         self._good_steps = tf.Variable(0, name="good_steps", dtype=tf.int64, **options)
+
+    def get_config(self):
+        """Returns the arguments of the constructor."""
+        return {"initial": self._initial, "growth_steps": self._growth_steps}
 
     def update(self, is_finite):
         """Updates the scale after a step.

@@ -7,7 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.optimization.gradients import get_values, global_norm, merge
-from bert_tf.saved_objects import SavedObject
+from bert_tf.optimization.loss_scale import DynamicLossScale
 
 CLIP_NORM = 1.0  # These and the patterns: the original's `optimization.create_optimizer`.
 WEIGHT_DECAY = 0.01
@@ -46,7 +46,7 @@ class ClippedGradient(typing.NamedTuple):
     scalars: Scalars
 
 
-class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
+class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     """Clips the gradients of the whole batch, over all replicas, by one global norm; a subclass updates a variable.
 
     A subclass implements `move(gradient: ClippedGradient, variable)` and can set `gradient_scale`, a float by which the
@@ -201,6 +201,14 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
                        tf.constant(self._epsilon), tf.constant(0.0))
 
     def get_config(self):
-        """Returns the arguments of the constructor as a dict of plain values."""
-        return {**super().get_config(), "name": self.name,
-                "learning_rate": self._serialize_hyperparameter(self._learning_rate)}
+        """Returns the arguments of the constructor, for Keras."""
+        return {"name": self.name, "learning_rate": self._serialize_hyperparameter(self._learning_rate),
+                "weight_decay": self._decay, "clip_norm": self._clip_norm, "no_decay": list(self._no_decay),
+                "beta_1": self._beta_1, "beta_2": self._beta_2, "epsilon": self._epsilon,
+                "loss_scale": self._loss_scale and self._loss_scale.get_config()}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """Creates an optimizer from the result of `get_config`."""
+        loss_scale = config["loss_scale"] and DynamicLossScale(**config["loss_scale"])
+        return super().from_config({**config, "loss_scale": loss_scale}, custom_objects)

@@ -5,13 +5,14 @@ import re
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.saved_objects import SavedObject
+from bert_tf.saved_objects import register
 
 _LAYER = re.compile(r"(?:^|/)bert/encoder/layer_(\d+)/")
 _EMBEDDINGS = re.compile(r"(?:^|/)bert/embeddings/")
 
 
-class WarmupDecay(SavedObject, tf_keras.optimizers.schedules.LearningRateSchedule):
+@register
+class WarmupDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
     """Rises from 0 to `peak` over the warm-up steps, then falls to 0 at `num_train_steps`.
 
     As in the original, the decay starts at step 0, not at the end of the warm-up, so the learning rate drops where the
@@ -24,6 +25,11 @@ class WarmupDecay(SavedObject, tf_keras.optimizers.schedules.LearningRateSchedul
         self._num_train_steps = num_train_steps
         self._num_warmup_steps = num_warmup_steps
         self._power = power
+
+    def get_config(self):
+        """Returns the arguments of the constructor, for Keras."""
+        return {"peak": self._peak, "num_train_steps": self._num_train_steps,
+                "num_warmup_steps": self._num_warmup_steps, "power": self._power}
 
     def __call__(self, step):
         """Returns the learning rate, float32 scalar, at a step, integer scalar; 0 for the first update."""

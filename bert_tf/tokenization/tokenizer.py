@@ -86,6 +86,22 @@ class BertTokenizer(tf.Module):
         with tf.init_scope():
             self._piece_table = tf.constant(pieces)
 
+    @classmethod
+    def from_pretrained(cls, path, *, lower_case=None, strip_accents=None):
+        """Creates the tokenizer of a model.
+
+        Args:
+          path: str or os.PathLike. See `BertEncoder.from_pretrained`; weights are not required.
+          lower_case, strip_accents: bool; None for the casing next to the model, otherwise as in the constructor.
+
+        Raises:
+          InputError: If there is no vocabulary, if this project does not support the tokenizer, or if the casing
+            contradicts the name of the directory.
+        """
+        from bert_tf import pretrained
+
+        return pretrained.load_tokenizer(path, lower_case, strip_accents)
+
     def __reduce__(self):
         return BertTokenizer, (self.vocab_file, self.lower_case, self.strip_accents)
 

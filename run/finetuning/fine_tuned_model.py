@@ -7,14 +7,14 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf import files
-from bert_tf.checkpoints import FORMATS, load_pretrained, open_checkpoint
+from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.compression.importance import importance
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.latest_checkpoint import RUN_FILE
-from bert_tf.model_folder import TokenizerFiles, task_metadata
-from bert_tf.model_folder.model_files import save_tokenizer
+from bert_tf.model_folder import TokenizerFiles
+from bert_tf.pretrained import write_model
 from run.arrays.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings
 from run.tasks import TASKS
@@ -99,11 +99,9 @@ class FineTunedModel:
         Returns:
           FineTunedModel. The derived model.
         """
-        files.make_dirs(folder)
-        task_metadata.keep(folder, self.task.metadata)
+        vocabulary = TokenizerFiles(self.task.settings.tokenizer.vocab_file)
+        write_model(folder, tensors, config, vocabulary, self.task.metadata)
         write_json(os.path.join(folder, RUN_FILE), self.task.resume_settings)
-        save_tokenizer(folder, TokenizerFiles(self.task.settings.tokenizer.vocab_file))
-        FORMATS["tf1"].write(folder, tensors, config)
         return dataclasses.replace(self, path=folder, config=config)
 
 

@@ -152,13 +152,8 @@ CASES = {
 }
 
 OBJECTS = {
-    "BertConfig": dataclasses.replace(CONFIG, attention_heads_per_layer=(3, 2)),
-    "WeightInitializer": initializer(),
-    "Fast": FAST,
-    "Term": losses.classification_loss.terms[0],
     "TotalLoss": losses.pretraining_loss,
     "WarmupDecay": optimization.WarmupDecay(1e-3, 100, 10, power=2.0),
-    "DynamicLossScale": optimization.DynamicLossScale(initial=8.0, growth_steps=3),
     "BertAdamW": optimization.create_optimizer(1e-3, 100, 10, weight_decay=0.02, no_decay=["bias"], scale_loss=True),
     "Lamb": optimization.create_optimizer(1e-3, 100, 10, "lamb", clip_norm=2.0, beta_2=0.99),
     "LiteRTLayer": None,  # computes batches of a fixed shape

@@ -54,6 +54,10 @@ class Subclassed(models.BertClassifier):
         super().__init__(encoder, width)
         self.last = tf_keras.layers.Dense(2, **HEAD)
 
+    def get_config(self):
+        config = super().get_config()
+        return {"encoder": config["encoder"], "width": config["num_labels"]}
+
     def call(self, features, training=False):
         return {"logits": self.last(tf.tanh(super().call(features, training=training)["logits"]))}
 

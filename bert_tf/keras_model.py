@@ -1,0 +1,152 @@
+"""The methods of encoders and task models for Keras: creating them from a checkpoint, training, and saving them."""
+
+from collections.abc import Mapping
+
+import tensorflow as tf
+import tf_keras
+
+from bert_tf.errors import InputError
+from bert_tf.losses import TOTAL, TotalLoss
+from bert_tf.saved_objects import SavedModel
+
+
+class KerasEncoder(SavedModel):
+    """A base class of encoders."""
+
+    kind = "encoder"
+
+    @classmethod
+    def from_pretrained(cls, path, *, config=None, fast=True, dtype=None, seed=0):
+        """Creates an encoder with the weights of a checkpoint.
+
+        Args:
+          path: str or os.PathLike. Directory, prefix, or file of a checkpoint, local or remote (gs://): of the original
+            BERT, this project's scripts, Hugging Face, or the Model Garden; see `bert_tf.checkpoints.open_checkpoint`.
+          config: BertConfig; None for the config next to the checkpoint.
+          fast: bool. Whether to create a `bert_tf.fast.FastEncoder` instead of a BertEncoder. It computes the same in
+            less time, and zeros at padding; its shapes depend on the values of a batch, which TPUs do not support.
+          dtype, seed: See BertEncoder.
+
+        Raises:
+          bert_tf.errors.InputError: If there is no checkpoint or config, or if they are corrupted or do not match.
+        """
+        from bert_tf import pretrained
+
+        return pretrained.load_encoder(cls, path, config=config, fast=fast, dtype=dtype, seed=seed)
+
+    def save_pretrained(self, path, tokenizer):
+        """Writes a directory with the weights, the config, and the vocabulary, which `bert_tf.load` and scripts read.
+
+        Args:
+          path: str or os.PathLike. Directory; created if it does not exist.
+          tokenizer: BertTokenizer of the model.
+
+        Raises:
+          bert_tf.errors.InputError: If the directory contains another model, or if the vocabulary is too large.
+        """
+        from bert_tf import pretrained
+
+        pretrained.save_model(self, path, tokenizer)
+
+
+class KerasTaskModel(SavedModel):
+    """A base class of the models of bert_tf.models.
+
+    Attributes:
+      kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
+    """
+
+    kind = None
+
+    @classmethod
+    def from_pretrained(cls, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments):
+        """Creates a model with the weights of a checkpoint, including its head if that belongs to the same task.
+
+        Otherwise, the head has initial weights.
+
+        Args:
+          path, config, fast, dtype, seed: See `BertEncoder.from_pretrained`.
+          num_labels: int. For classifiers; None for the number of outputs of a fine-tuned checkpoint.
+          **arguments: Further arguments of the constructor, such as `dropout_rate` of a classifier.
+
+        Raises:
+          bert_tf.errors.InputError: See `BertEncoder.from_pretrained`; also if an argument is missing or unknown.
+        """
+        from bert_tf import pretrained
+
+        return pretrained.load_task_model(cls, path, num_labels=num_labels, config=config, fast=fast, dtype=dtype,
+                                          seed=seed, **arguments)
+
+    def save_pretrained(self, path, tokenizer, *, labels=None, multi_label=None, pairs=None, max_seq_length=None,
+                        doc_stride=None, max_query_length=None, window_stride=None, max_windows=None):
+        """Writes a directory that `bert_tf.load`, `from_pretrained`, and all scripts read.
+
+        It contains the weights, the config, the vocabulary, and, for a fine-tuned model, a task.json. An option that is
+        None has its value in the task.json that `from_pretrained` read, otherwise its default.
+
+        Args:
+          path: str or os.PathLike. Directory; created if it does not exist. All files appear together.
+          tokenizer: BertTokenizer of the model.
+          labels: Sequence of str. For classifiers: names of the labels, in the order of the outputs; LABEL_0, and so
+            on, by default. A BertClassifier with one output and without labels predicts a number.
+          multi_label: bool. For classifiers: whether a text can have several labels.
+          pairs: bool. For classifiers: whether an example is two texts.
+          max_seq_length: int. Maximum length of inputs in tokens; 128 by default.
+          doc_stride, max_query_length: int. For question answering; see `bert_tf.load`.
+          window_stride, max_windows: int. For a BertLongTextClassifier: tokens between the starts of two windows of a
+            text, and maximum number of windows.
+
+        Raises:
+          bert_tf.errors.InputError: If the directory contains another model, or if an argument does not match the
+            model.
+        """
+        from bert_tf import pretrained
+
+        pretrained.save_model(
+            self, path, tokenizer, labels=labels, multi_label=multi_label, pairs=pairs, max_seq_length=max_seq_length,
+            doc_stride=doc_stride, max_query_length=max_query_length, window_stride=window_stride,
+            max_windows=max_windows)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
+        """Computes the loss of a batch; called by Keras.
+
+        A TotalLoss, as in `compile(loss=bert_tf.losses.classification_loss)`, reads all outputs and features. On
+        several replicas, it is the loss of the whole batch.
+
+        Args:
+          x: Dict of tensors [B, ...]. Features.
+          y: Labels. For a TotalLoss, a dict of the other features that it reads, or its feature label_ids.
+          y_pred: Dict of tensors. Outputs.
+          sample_weight: Weights of the examples; None for a TotalLoss.
+
+        Returns:
+          float32 scalar.
+        """
+        if not isinstance(self.loss, TotalLoss):
+            return super().compute_loss(x, y, y_pred, sample_weight)
+        if sample_weight is not None:
+            raise InputError("`sample_weight` and `class_weight` cannot be used with a loss of bert_tf.losses; use a "
+                             "loss of Keras")
+        features = {**x, **(y if isinstance(y, Mapping) else {"label_ids": y})}
+        replica = tf.distribute.get_replica_context()
+        batch_size = tf.cast(tf.shape(next(iter(x.values())))[0], tf.float32)
+        batch_size, *normalizers = replica.all_reduce(
+            tf.distribute.ReduceOp.SUM, [batch_size, *self.loss.normalizers(features)])
+        partial_losses = self.loss.partial_losses(y_pred, features, normalizers)
+        means = vars(self).setdefault("_loss_means", {})  # Keras would count their variables among the model's.
+        for name, partial_loss in partial_losses.items():
+            if name not in means:
+                means[name] = tf_keras.metrics.Mean(name)
+            means[name].update_state(partial_loss * replica.num_replicas_in_sync, sample_weight=batch_size)
+        return partial_losses[TOTAL]
+
+    def compute_metrics(self, x, y, y_pred, sample_weight):
+        """Returns the values of the metrics; called by Keras. Labels that only a TotalLoss reads have no metrics."""
+        if isinstance(self.loss, TotalLoss) and isinstance(y, Mapping):
+            return self.get_metrics_result()
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    @property
+    def metrics(self):
+        """See tf_keras.Model."""
+        return [*vars(self).get("_loss_means", {}).values(), *super().metrics]

@@ -1,0 +1,170 @@
+"""Models and tokenizers from directories, and models to directories: `from_pretrained` and `save_pretrained`.
+
+The classes import this module late, since it constructs them.
+"""
+
+import dataclasses
+import inspect
+import os
+import re
+import warnings
+
+from bert_tf import files
+from bert_tf.checkpoints import FORMATS, find_checkpoint, load_pretrained, model_tensors, open_checkpoint
+from bert_tf.checkpoints.tensorflow_file import CHECKPOINT_NAME
+from bert_tf.encoder import BertEncoder
+from bert_tf.errors import InputError
+from bert_tf.fast import Fast, FastEncoder
+from bert_tf.model_folder import TASK_FILE, TokenizerFiles, check_loadable, find_config, find_tokenizer, read_config
+from bert_tf.model_folder import task_metadata as task_files
+from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
+from bert_tf.model_folder.task_metadata import DEFAULTS, generic_labels
+from bert_tf.tasks import KINDS
+from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tokenization import BertTokenizer, check_casing
+
+ENCODER = "bert/"  # Prefix of the names of its variables.
+# Weights that a reader of a directory could find instead of those of `write_model`.
+_OTHER_WEIGHTS = re.compile(rf"checkpoint|(?!{re.escape(CHECKPOINT_NAME)}\.).*\.index|.*\.(safetensors|bin)")
+
+
+def load_tokenizer(path, lower_case=None, strip_accents=None):
+    """See `BertTokenizer.from_pretrained`."""
+    path = os.fspath(path)
+    found = find_tokenizer(path)
+    if found.vocab_file is None:
+        raise InputError(f"{path}: there is no vocab.txt or tokenizer.json next to this path")
+    if lower_case is None:
+        lower_case = DEFAULTS["do_lower_case"] if found.do_lower_case is None else found.do_lower_case
+    if strip_accents is None and lower_case == found.do_lower_case:
+        strip_accents = found.strip_accents
+    check_casing(lower_case, path)
+    return BertTokenizer(to_vocab_txt(found.vocab_file), lower_case, strip_accents)
+
+
+def load_encoder(encoder_class, path, *, config=None, fast=True, dtype=None, seed=0):
+    """See `BertEncoder.from_pretrained`."""
+    encoder = _create_encoder(encoder_class, os.fspath(path), config, fast, dtype, seed)
+    _warn_about_missing(load_pretrained(encoder, path), ())
+    return encoder
+
+
+def load_task_model(model_class, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments):
+    """See `from_pretrained` of the models in bert_tf.models."""
+    path, kind = os.fspath(path), KINDS[model_class.kind]
+    accepted = inspect.signature(model_class.__init__).parameters
+    if num_labels is not None:
+        arguments["num_labels"] = num_labels
+    for name in arguments:
+        if name not in accepted:
+            raise InputError(f"{model_class.__name__} has no argument {name}; it has {', '.join([*accepted][2:])}")
+    encoder = _create_encoder(BertEncoder, path, config, fast, dtype, seed)
+    metadata, tensors = task_files.read(path), open_checkpoint(path).tensors
+    has_other_task = metadata is not None and metadata.kind != kind.name
+    if "num_labels" in accepted and num_labels is None:
+        if has_other_task or "output_bias" not in tensors:
+            raise InputError(f"is required: {path} is not a fine-tuned {kind.name}", "num_labels")
+        arguments["num_labels"] = tensors["output_bias"].shape[0]
+    if "pooling" in accepted and metadata and metadata.window_pooling:
+        arguments.setdefault("pooling", metadata.window_pooling)
+    model = model_class(encoder, **arguments)
+    head = {variable.name.removesuffix(":0"): variable.shape.as_list() for variable in model.variables
+            if not variable.name.startswith(ENCODER)}
+    leave, expected = (), ()
+    if kind.is_fine_tuned:
+        expected = (*head, *kind.unused_variables)
+        if any(name in tensors and (has_other_task or tensors[name].shape[:1] != shape[:1])
+               for name, shape in head.items()):
+            leave = tuple(head)
+            warnings.warn(f"{path}: the checkpoint has the head of another task; only its encoder is loaded",
+                          stacklevel=3)
+    report = load_pretrained(model, path, leave=leave)
+    _warn_about_missing(report, expected)
+    if metadata and not has_other_task and not leave:
+        vars(model)["task_metadata"] = metadata
+    return model
+
+
+def _create_encoder(encoder_class, path, config, fast, dtype, seed):
+    """Creates the encoder of a checkpoint with initial weights; see `BertEncoder.from_pretrained`."""
+    check_loadable(path)
+    find_checkpoint(path)
+    if config is None:
+        config_file = find_config(path)
+        if config_file is None:
+            raise InputError(f"is required: there is no bert_config.json, config.json, or params.yaml next to {path}",
+                             "config")
+        config = read_config(config_file)
+    if fast and encoder_class is BertEncoder:
+        return FastEncoder(config, Fast("unpadded", last_where_read=True), seed=seed, dtype=dtype)
+    return encoder_class(config, seed=seed, dtype=dtype)
+
+
+def _warn_about_missing(report, expected):
+    """Warns about variables that a checkpoint lacks, except those whose names start with one of `expected`."""
+    missing = [name for name in report.missing if not name.startswith(expected)]
+    if missing:
+        warnings.warn(f"{report.path}: lacks {', '.join(missing)}, which keep their random initial values",
+                      stacklevel=4)
+
+
+def save_model(model, path, tokenizer, **options):
+    """See `save_pretrained` of the models in bert_tf.models; `options` are fields of TaskMetadata, None if not set."""
+    kind, config = KINDS[model.kind], getattr(model, "encoder", model).config
+    if tokenizer.vocab_size > config.vocab_size:
+        raise InputError(f"has {tokenizer.vocab_size} vocabulary entries, but the model has {config.vocab_size}",
+                         "tokenizer")
+    metadata = _describe_task(model, kind, tokenizer, options) if kind.is_fine_tuned else None
+    write_model(os.fspath(path), model_tensors(model), config, TokenizerFiles(
+        tokenizer.vocab_file, tokenizer.lower_case, tokenizer.strip_accents), metadata)
+
+
+def _describe_task(model, kind, tokenizer, options):
+    """Returns the TaskMetadata of a task model; see `save_model`."""
+    options = {name: value for name, value in options.items() if value is not None}
+    unknown = next((name for name in options if name not in {"max_seq_length", *kind.fields}), None)
+    if unknown:
+        raise InputError(f"cannot be used: a {kind.name} does not have it", unknown, options[unknown])
+    positions = model.encoder.config.max_position_embeddings
+    metadata = getattr(model, "task_metadata", None) or TaskMetadata(
+        kind.name, min(DEFAULTS["max_seq_length"], positions), tokenizer.lower_case)
+    pooling = getattr(model, "pooling", None)
+    windows = {} if pooling else {"window_stride": None, "max_windows": None}
+    metadata = dataclasses.replace(metadata, do_lower_case=tokenizer.lower_case, strip_accents=tokenizer.strip_accents,
+                                   window_pooling=pooling, **windows | options)
+    if "pairs" in kind.fields and metadata.pairs is None:
+        metadata = dataclasses.replace(metadata, pairs=False)
+    if kind.has_labels and not metadata.labels and not (kind.may_give_number and model.num_labels == 1):
+        metadata = dataclasses.replace(metadata, labels=generic_labels(model.num_labels))
+    if kind.has_labels and kind.num_outputs(metadata) != model.num_labels:
+        raise InputError(f"has {len(metadata.labels)} names, but the model has {model.num_labels} outputs", "labels")
+    if metadata.max_seq_length > positions:
+        raise InputError(f"must be at most {positions}, max_position_embeddings of the model", "max_seq_length",
+                         metadata.max_seq_length)
+    if bool(pooling) != bool(metadata.window_stride and metadata.max_windows):
+        raise InputError(f"and `max_windows` are {'required by' if pooling else 'only for'} a BertLongTextClassifier",
+                         "window_stride")
+    return metadata
+
+
+def write_model(path, tensors, config, tokenizer, metadata=None):
+    """Writes a directory that `bert_tf.load`, `from_pretrained`, and all scripts read. All files appear together.
+
+    Args:
+      path: Path of the directory; created if it does not exist. Files of an earlier call are overwritten.
+      tensors: Dict of canonical name to StoredTensor.
+      config: BertConfig.
+      tokenizer: TokenizerFiles.
+      metadata: TaskMetadata of a fine-tuned model, or None.
+
+    Raises:
+      InputError: If the directory contains a model that these files would not replace.
+    """
+    for name in files.names_in(path) if files.is_dir(path) else ():
+        if _OTHER_WEIGHTS.fullmatch(name) or (name == TASK_FILE and metadata is None):
+            raise InputError(f"{path}: contains another model ({name}); choose another directory")
+    with files.new_files(path) as unfinished:
+        FORMATS["tf1"].write(unfinished, tensors, config)
+        save_tokenizer(unfinished, tokenizer)
+        if metadata:
+            task_files.keep(unfinished, metadata)
