@@ -99,7 +99,7 @@ class FineTunedModel:
         Returns:
           FineTunedModel. The derived model.
         """
-        files.make_dirs(folder)
+        files.at(folder).make_dirs()
         task_metadata.keep(folder, self.task.metadata)
         write_json(os.path.join(folder, RUN_FILE), self.task.resume_settings)
         save_tokenizer(folder, TokenizerFiles(self.task.settings.tokenizer.vocab_file))
