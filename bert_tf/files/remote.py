@@ -208,7 +208,7 @@ class Remote(Place):
         names.sort(key=lambda name: (os.sep not in name, name))
         targets = [Remote(f"{self.path}/{name}") for name in names]
         for target in targets:  # remove all old files, so that none is ever read together with a new one
-            if (found := target.stat()) and found.is_file:
+            if target.is_file():
                 target.remove()
         try:
             for name, target in zip(names, targets, strict=True):
