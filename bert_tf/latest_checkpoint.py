@@ -34,7 +34,7 @@ def find_latest_checkpoint(folder, name=None):
       InputError: If the file `checkpoint` is corrupted.
     """
     named = _read_state(os.path.join(folder, STATE_FILE))
-    if named and files.exists(os.path.join(folder, f"{named}.index")):
+    if named and files.at(os.path.join(folder, f"{named}.index")).exists():
         return os.path.join(folder, named)
     prefixes = reversed(list_checkpoints(folder, name))
     latest = next((prefix for prefix in prefixes if _is_complete(f"{prefix}.index")), None)
@@ -43,20 +43,20 @@ def find_latest_checkpoint(folder, name=None):
 
 def has_run(folder):
     """Returns whether a directory contains checkpoints of a run, or the results of a trial of a search."""
-    return any(files.exists(os.path.join(folder, name)) for name in (STATE_FILE, TRIAL_FILE)) or (
+    return any(files.at(os.path.join(folder, name)).exists() for name in (STATE_FILE, TRIAL_FILE)) or (
         find_latest_checkpoint(folder, RUN_NAME) is not None)
 
 
 def list_checkpoints(folder, name=None):
     """Returns the prefixes of all checkpoints with a step in their names, by step, also of incomplete ones."""
-    matches = map(_NUMBERED_INDEX.fullmatch, files.names_in(folder) if files.is_dir(folder) else ())
+    matches = map(_NUMBERED_INDEX.fullmatch, files.at(folder).names_if_dir())
     found = sorted((int(match[3]), match[1]) for match in matches if match and name in (None, match[2]))
     return [os.path.join(folder, prefix) for _, prefix in found]
 
 
 def _find_only_checkpoint(folder):
     """Returns the prefix of a directory's only checkpoint, such as biobert_model.ckpt; None for none or several."""
-    names = files.names_in(folder) if files.is_dir(folder) else ()
+    names = files.at(folder).names_if_dir()
     indices = [os.path.join(folder, name) for name in names if name.endswith(".index")]
     return indices[0].removesuffix(".index") if len(indices) == 1 and _is_complete(indices[0]) else None
 
@@ -68,7 +68,7 @@ def create_state_error(path):
 
 def _read_state(path):
     """Returns the checkpoint that a file `checkpoint` names, or None without the file."""
-    if not files.exists(path):
+    if not files.at(path).exists():
         return None
     match = _LATEST.search(files.read_bytes(path))
     if match is None:
@@ -77,6 +77,7 @@ def _read_state(path):
 
 
 def _is_complete(index):
-    with files.open_bytes(index) as file:
-        file.seek(max(0, files.size(index) - len(_INDEX_END)))
+    place = files.at(index)
+    with place.open() as file:
+        file.seek(max(0, place.size() - len(_INDEX_END)))
         return file.read() == _INDEX_END

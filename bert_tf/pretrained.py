@@ -160,7 +160,7 @@ def write_model(path, tensors, config, tokenizer, metadata=None):
     Raises:
       InputError: If the directory contains a model that these files would not replace.
     """
-    for name in files.names_in(path) if files.is_dir(path) else ():
+    for name in files.at(path).names_if_dir():
         if _OTHER_WEIGHTS.fullmatch(name) or (name == TASK_FILE and metadata is None):
             raise InputError(f"{path}: contains another model ({name}); choose another directory")
     with files.new_files(path) as unfinished:

@@ -16,6 +16,6 @@ def new_folder():
 
 def put(path, value):
     """Writes a str or bytes to a file, and creates its directory, with bert_tf.files."""
-    files.make_dirs(path.rpartition("/")[0])
+    files.at(path.rpartition("/")[0]).make_dirs()
     with files.new_file(path, "wb") as file:
         file.write(value if isinstance(value, bytes) else value.encode())

@@ -15,9 +15,10 @@ from benchmarks.accelerator_compile.estimates import Estimate
 from benchmarks.accelerator_compile.measurement import Measurement, fingerprint, lower_step, measure_module
 from benchmarks.accelerator_compile.plans import PLANS
 from benchmarks.accelerator_compile.settings import CHECK, UPDATE
+from bert_tf import files
 from bert_tf.cli.paths import check_output_dir
 from bert_tf.errors import InputError
-from bert_tf.files import exists, make_dirs, new_file, read_json_object
+from bert_tf.files import new_file, read_json_object
 
 SETTINGS = ("chip", "workload", "precision", "bert_config_file", "batch_size", "max_seq_length",
             "max_predictions_per_seq", "max_sequences_per_pack", "optimizer", "accumulate_steps",
@@ -40,7 +41,7 @@ def run(settings, plans=PLANS, measure=None):
     if settings.table == UPDATE:
         compiler.check_installed(settings.chip)
         check_output_dir("rows_dir", settings.rows_dir)
-        make_dirs(settings.rows_dir)
+        files.at(settings.rows_dir).make_dirs()
         for plan in chosen:
             complete(plan, settings, measure or measure_in_own_process)
     if settings.table == CHECK:
@@ -161,7 +162,7 @@ def write_row(plan, row, stored):
 def read_row(plan, row):
     """Returns the dict of a stored row, or None if it does not exist or has other settings."""
     path = row_path(plan, row)
-    if not exists(path):
+    if not files.at(path).exists():
         return None
     stored = read_json_object(path)
     return stored if stored["settings"] == key_of(row) else None

@@ -13,9 +13,10 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from bert_tf import files
 from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
-from bert_tf.files import local_copy, new_file
+from bert_tf.files import new_file
 
 SCALE = "bert/lora_scale"  # Name of the variable, and key in the metadata.
 A, B = "/lora_a", "/lora_b"
@@ -101,7 +102,7 @@ def _digest(tensors, names):
 
 def _read(path):
     """Reads a file: (dict of canonical name to StoredTensor, metadata); raises InputError for any other file."""
-    with local_copy(path) as local:
+    with files.at(path).local_copy() as local:
         try:
             with safetensors.safe_open(local, framework="numpy") as file:
                 keys, metadata = file.keys(), file.metadata() or {}

@@ -45,7 +45,7 @@ def open_checkpoint(path):
         raise InputError(f"{location}: the checkpoint does not contain a BERT of this project or of "
                          f"tf-models-official; its first variable is {min(names.values())}")
     config_path = os.path.join(os.path.dirname(location), tensorflow_file.CONFIG_NAME)
-    if files.exists(config_path):
+    if files.at(config_path).exists():
         checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(config_path))
     return checkpoint
 
@@ -66,16 +66,16 @@ def find_checkpoint(path):
     path = os.fsdecode(path)
     try:
         if path.endswith(WEIGHTS_SUFFIXES):
-            if not files.exists(path):
+            if not files.at(path).exists():
                 raise InputError(f"{path}: does not exist")
             return path
         prefix, weights = _FILE_ENDING.sub("", path), None
-        if files.is_dir(path):
+        if files.at(path).is_dir():
             prefix = find_latest_checkpoint(path) or os.path.join(path, tensorflow_file.CHECKPOINT_NAME)
             weights = weights_in(path)
-            if not files.exists(prefix + ".index") and not weights and saved_models.is_encoder(path):
+            if not files.at(prefix + ".index").exists() and not weights and saved_models.is_encoder(path):
                 prefix = os.path.join(path, saved_models.VARIABLES_NAME)
-        has_index = files.exists(prefix + ".index")
+        has_index = files.at(prefix + ".index").exists()
     except OSError as error:  # no access, or a file system that TensorFlow does not support
         raise InputError(str(error)) from error
     if not has_index and not weights:
@@ -92,4 +92,4 @@ def checkpoint_files(path):
     if location.endswith(WEIGHTS_SUFFIXES):
         return huggingface.list_files(location)
     folder, prefix = os.path.split(location)
-    return [os.path.join(folder, name) for name in sorted(files.names_in(folder)) if name.startswith(f"{prefix}.")]
+    return [os.path.join(folder, name) for name in files.at(folder).names() if name.startswith(f"{prefix}.")]

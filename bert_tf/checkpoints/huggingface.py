@@ -17,6 +17,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from bert_tf import files
 from bert_tf.checkpoints.tensors import (
     EMBEDDING_PROJECTION,
     NEXT_SENTENCE,
@@ -27,7 +28,7 @@ from bert_tf.checkpoints.tensors import (
 )
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.files import exists, local_copy, new_files, read_json_object
+from bert_tf.files import new_files, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME, from_bert
 from bert_tf.model_folder import check_loadable
 from bert_tf.model_folder.task_metadata import generic_labels, get_task_settings
@@ -82,7 +83,7 @@ def read(path):
     path = os.fspath(path)
     check_loadable(path)
     config, settings, tensors = None, {}, {}
-    if exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
+    if files.at(os.path.join(os.path.dirname(path), CONFIG_NAME)).exists():
         config = read_config(os.path.dirname(path))
         settings = {name: getattr(config, name) for name in ("hidden_act", "num_attention_heads", "pooler_act")}
     for file, keys in _open_all(path):
@@ -208,7 +209,7 @@ def _open_all(path):
     places = _places(path)
     for name in sorted(set(places.values())):
         part = os.path.join(os.path.dirname(path), name)
-        if not exists(part):
+        if not files.at(part).exists():
             raise InputError(f"{path}: lists {name}, which does not exist; the checkpoint is incomplete")
         file, keys = _open(part), [key for key, place in places.items() if place == name]
         missing = set(keys) - set(file.keys())
@@ -238,7 +239,7 @@ def _is_file_name(name):
 
 def _open(path):
     """Opens a safetensors file; raises OSError if a remote one cannot be read."""
-    with local_copy(path) as local:  # mapped into memory, so a copy can be deleted
+    with files.at(path).local_copy() as local:  # mapped into memory, so a copy can be deleted
         try:
             return safetensors.safe_open(local, framework="numpy")
         except (safetensors.SafetensorError, OSError) as error:  # OSError: for example, a directory of that name

@@ -28,10 +28,11 @@ def check_file(argument, path, or_folder=False):
         raise InputError("is required", argument)
     _check_name(argument, path)
     with convert_remote_errors(argument):
-        is_folder = files.is_dir(path)
+        place = files.at(path)
+        is_folder = place.is_dir()
         if is_folder and not or_folder:
             raise InputError("must be a file, but is a directory", argument, path)
-        if not (is_folder or files.exists(path)):
+        if not (is_folder or place.exists()):
             raise InputError("does not exist", argument, path)
     if is_folder or files.is_remote(path):
         return
@@ -46,15 +47,16 @@ def check_folder(argument, path):
         raise InputError("is required", argument)
     _check_name(argument, path)
     with convert_remote_errors(argument):
-        if not files.is_dir(path):
-            raise InputError("must be a directory, but is a file" if files.exists(path) else "does not exist", argument,
+        place = files.at(path)
+        if not place.is_dir():
+            raise InputError("must be a directory, but is a file" if place.exists() else "does not exist", argument,
                              path)
 
 
 def check_checkpoint(argument, path):
     """Raises InputError about `argument` unless `path` is a file, a directory, or the prefix of a checkpoint."""
     with convert_remote_errors(argument):
-        if not (files.exists(path) or files.exists(f"{path}.index")):
+        if not (files.at(path).exists() or files.at(f"{path}.index").exists()):
             raise InputError("does not exist", argument, path)
 
 
@@ -66,8 +68,9 @@ def check_output_dir(argument, path):
     if path.startswith("gs:/") and not files.is_remote(path):  # otherwise, a run would fill a local directory named gs:
         raise InputError(f"is not the path of a bucket; set gs://{path.removeprefix('gs:/')}", argument, path)
     with convert_remote_errors(argument):
-        files.check_output_name(path)
-        if files.exists(path) and not files.is_dir(path):
+        place = files.at(path)
+        place.check_output_name()
+        if place.exists() and not place.is_dir():
             raise InputError("must be a directory, but is a file", argument, path)
 
 
@@ -92,7 +95,7 @@ def check_replaceable(argument, path):
 def check_output_name(argument, path):
     """Raises InputError about `argument` for a remote file name that cannot be written and found again."""
     with convert_remote_errors(argument):
-        files.check_output_name(path, is_folder=False)
+        files.at(path).check_output_name(is_folder=False)
 
 
 def check_output_file(argument, path):
@@ -103,10 +106,11 @@ def check_output_file(argument, path):
     folder = os.path.dirname(path)
     check_output_name(argument, path)
     with convert_remote_errors(argument):
-        if files.is_dir(path):
+        place = files.at(path)
+        if place.is_dir():
             raise InputError("must be a file, but is a directory", argument, path)
         check_replaceable(argument, path)
-        if not (files.is_object_store(path) or files.is_dir(folder or ".")):
+        if not (place.is_store or files.at(folder or ".").is_dir()):
             raise InputError(f"the directory {folder} does not exist; create it, or choose another path", argument,
                              path)
 
@@ -122,7 +126,7 @@ def check_not_overwritten(argument, path, inputs):
     """
     for name, paths in inputs.items():
         for source in [paths] if isinstance(paths, str) else paths or ():
-            if files.absolute(source) == files.absolute(path):
+            if files.at(source).absolute() == files.at(path).absolute():
                 raise InputError(f"would overwrite `{name}`; choose another path", argument, path)
             if _is_part(path, source):
                 raise InputError(f"would overwrite a file of `{name}`={source}; choose another path", argument, path)
@@ -138,8 +142,8 @@ def check_files_not_overwritten(argument, folder, written, inputs):
       inputs: Dict of another argument's name -> path of a file, or None.
     """
     for name, path in inputs.items():
-        if path and files.absolute(os.path.dirname(path) or os.curdir) == files.absolute(folder) and re.fullmatch(
-                written, os.path.basename(path)):
+        if path and re.fullmatch(written, os.path.basename(path)) and (
+                files.at(os.path.dirname(path) or os.curdir).absolute() == files.at(folder).absolute()):
             raise InputError(f"would overwrite `{name}`={path}; choose another directory", argument, folder)
 
 
@@ -152,7 +156,7 @@ def check_separate(argument, folder, inputs):
       inputs: Dict of another argument's name -> directory or prefix, or None.
     """
     for name, path in inputs.items():
-        if path and files.absolute(folder) == files.absolute(_get_directory(path)):
+        if path and files.at(folder).absolute() == files.at(_get_directory(path)).absolute():
             raise InputError(f"is the directory of `{name}`; choose another directory", argument, folder)
 
 
@@ -178,8 +182,8 @@ def _is_found(path, pattern):
     """Returns whether a path is below the directory `pattern`, or the glob matches it or a directory above it."""
     if files.is_remote(path) != files.is_remote(pattern):
         return False
-    if files.is_dir(pattern):
-        return files.absolute(path).startswith(os.path.join(files.absolute(pattern), ""))
+    if files.at(pattern).is_dir():
+        return _is_below(path, pattern)
     full_path, pattern = pathlib.PurePath(os.path.abspath(path)), os.path.abspath(pattern)
     if "**" in pattern:
         above, _, name = pattern.partition("**")
@@ -187,17 +191,21 @@ def _is_found(path, pattern):
     return any(part.match(pattern) for part in (full_path, *full_path.parents))
 
 
+def _is_below(path, folder):
+    return files.at(path).absolute().startswith(os.path.join(files.at(folder).absolute(), ""))
+
+
 def _get_directory(path):
     """Returns the directory of a model: itself, or the one that contains a prefix or a file."""
-    return path if files.is_dir(path) else os.path.dirname(path) or os.curdir
+    return path if files.at(path).is_dir() else os.path.dirname(path) or os.curdir
 
 
 def _is_part(path, model):
     """Returns whether a path is below the directory of a model or a data set, and is named like its files."""
-    if not _PARTS.fullmatch(os.path.basename(files.absolute(path))):  # `path` may be a link to it.
+    if not _PARTS.fullmatch(os.path.basename(files.at(path).absolute())):  # `path` may be a link to it.
         return False
-    has_parts = files.is_dir(model) or files.exists(f"{model}.index") or model.endswith(".safetensors")
-    return has_parts and files.absolute(path).startswith(os.path.join(files.absolute(_get_directory(model)), ""))
+    has_parts = files.at(model).is_dir() or files.at(f"{model}.index").exists() or model.endswith(".safetensors")
+    return has_parts and _is_below(path, _get_directory(model))
 
 
 def expand_globs(argument, patterns, folders=False):
@@ -245,7 +253,7 @@ def files_below(folder):
 
     Local directories that are links are not entered.
     """
-    return [path for path in files.files_below(folder) if _is_data(path)]
+    return [path for path in files.at(folder).files_below() if _is_data(path)]
 
 
 def _check_name(argument, path):
@@ -269,9 +277,10 @@ def _is_data(path):
 def _matching(argument, pattern):
     """Returns the sorted matches of a glob pattern; for the name of an existing file, only the file."""
     if not files.is_remote(pattern):
-        return [pattern] if os.path.lexists(pattern) else files.matching(pattern)
+        return [pattern] if os.path.lexists(pattern) else files.at(pattern).matching()
     _check_name(argument, pattern)
-    return [pattern] if files.exists(pattern) else files.matching(pattern)
+    place = files.at(pattern)
+    return [pattern] if place.exists() else place.matching()
 
 
 @contextlib.contextmanager

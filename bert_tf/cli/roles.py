@@ -2,9 +2,10 @@
 
 import contextlib
 
+from bert_tf import files
 from bert_tf.cli import conditions, paths
 from bert_tf.errors import InputError
-from bert_tf.files import folder_for, is_dir, lock_output
+from bert_tf.files import folder_for, lock_output
 
 INPUT_FILE = "a file that is read"
 INPUT_STREAM = "a file that is read, or - for standard input"
@@ -69,7 +70,7 @@ def _check_output(name, output, path, roles):
     if output == RUN_FOLDER:
         paths.check_separate(name, path, {other: value for other, (role, value) in roles.items() if role == CHECKPOINT})
     folders = {other: value for other, (role, value) in roles.items()
-               if role == INPUT_FILES or (role == INPUT_PATH and is_dir(value))}
+               if role == INPUT_FILES or (role == INPUT_PATH and files.at(value).is_dir())}
     paths.check_not_read(name, path, folders, is_folder=output in _OUTPUT_FOLDERS)
 
 

@@ -41,12 +41,12 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
     Raises:
       InputError: If the version exists, or if the kind of weights is unknown.
     """
-    files.make_dirs(directory)
+    files.at(directory).make_dirs()
     if version is None:
-        names = files.names_in(directory) if files.is_dir(directory) else ()
+        names = files.at(directory).names_if_dir()
         version = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
     path = os.path.join(directory, str(version))
-    if files.exists(path):
+    if files.at(path).exists():
         raise InputError(f"{path}: already exists; choose another version")
     # The module contains variables, not the model itself: Keras would add its own functions for every layer.
     module = tf.Module()

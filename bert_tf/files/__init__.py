@@ -1,39 +1,19 @@
 """Reads files, and writes files that appear under their names only when they are complete; local or remote.
 
 A path is a str, bytes, or os.PathLike, of Python's file system (`local.Local`) or of one that TensorFlow supports, such
-as gs:// (`remote.Remote`). TensorFlow is imported only for remote paths, so that processes that create records start
-fast.
+as gs:// (`remote.Remote`). `at(path)` returns the object of either class that queries and changes it. TensorFlow is
+imported only for remote paths, so that processes that create records start fast.
 
 Errors are OSErrors that name the path; for a remote path, with a readable reason, such as "bucket corpus does not
 exist".
 """
 
 from bert_tf.files.locks import lock_output
-from bert_tf.files.places import (
-    absolute,
-    check_output_name,
-    exists,
-    files_below,
-    folders_among,
-    is_dir,
-    is_file,
-    is_object_store,
-    is_remote,
-    make_dirs,
-    matching,
-    modified_ns,
-    names_in,
-    remove,
-    remove_tree,
-    size,
-)
 from bert_tf.files.plain_path import PlainPath
 from bert_tf.files.reading import (
     LineDecoder,
     check_text,
     describe_dropped_bytes,
-    local_copy,
-    open_bytes,
     read_bytes,
     read_json,
     read_json_object,
@@ -41,15 +21,14 @@ from bert_tf.files.reading import (
     read_text,
     replace_surrogates,
 )
+from bert_tf.files.remote import at, folders_among, is_remote
 from bert_tf.files.temporary import use_temporary_directory
 from bert_tf.files.writing import (
     PARTIAL_SUFFIX,
-    discard,
     folder_for,
     is_empty,
     new_file,
     new_files,
     new_folder,
-    new_local_file,
     to_json,
 )

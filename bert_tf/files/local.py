@@ -6,37 +6,22 @@ import os
 import shutil
 import stat
 import tempfile
-import typing
 
 from bert_tf.files import temporary
+from bert_tf.files.place import Place, Status
 from bert_tf.files.temporary import PARTIAL_SUFFIX, UNFINISHED_PREFIX
 
 
-class Status(typing.NamedTuple):
-    """Kind of a path, size in bytes, and time of the last write, in nanoseconds since 1970."""
-
-    is_file: bool
-    is_dir: bool
-    size: int
-    modified_ns: int
-
-
-class Local:
-    """A path of Python's file system.
-
-    `Remote` has the same attributes and methods. The function of `bert_tf.files` with the same name calls and describes
-    each method. Methods that write raise OSErrors with the path.
+class Local(Place):
+    """A path of Python's file system. `Remote` has the same methods.
 
     Attributes:
-      path: str.
-      is_store: False; see `Remote`.
       error_subject: str. The subject of errors in writing an unfinished file.
     """
 
-    is_store = False
-
     def __init__(self, path):
-        self.path = self.error_subject = path
+        super().__init__(path)
+        self.error_subject = path
 
     def stat(self, required=False):
         """Returns the Status, or None if nothing exists; if `required`, raises FileNotFoundError instead."""
@@ -50,31 +35,40 @@ class Local:
         return Status(stat.S_ISREG(found.st_mode), stat.S_ISDIR(found.st_mode), found.st_size, modified_ns)
 
     def absolute(self):
+        """Returns the canonical path of a file or directory: no links, no separator at the end."""
         return os.path.realpath(self.path)
 
-    def check_output_name(self, is_folder):
-        pass
+    def check_output_name(self, is_folder=True):
+        """Raises OSError for a remote name that cannot be written and found again; a file's name can be a pattern."""
 
     def names(self):
-        return os.listdir(self.path)
+        """Returns the names of the files and directories in the directory, sorted; OSError if it does not exist."""
+        return sorted(os.listdir(self.path))
 
     def files_below(self):
+        """Returns the sorted paths of all files in the directory and its subdirectories, without hidden ones.
+
+        It does not enter local directories that are links. Raises OSError if a directory cannot be read.
+        """
         def stop(error):
             raise error
 
+        found = []
         for parent, folders, names in os.walk(self.path, onerror=stop):  # which ignores errors by default
             folders[:] = [name for name in folders if not name.startswith(".")]
-            yield from (os.path.join(parent, name) for name in names if not name.startswith("."))
-
-    def folders_among(self, paths):
-        """Returns an iterable of the directories among paths in the parent directory of this path."""
-        return filter(os.path.isdir, paths)
+            found.extend(os.path.join(parent, name) for name in names if not name.startswith("."))
+        return sorted(found)
 
     def matching(self):
-        return glob.glob(self.path, recursive=True)
+        """Returns the sorted paths that match the path, a glob pattern."""
+        return sorted(glob.glob(self.path, recursive=True))
 
     def make_dirs(self):
-        """Returns the paths of the directories that it created, innermost first."""
+        """Creates the directory and its parents unless they exist; object stores do not require it.
+
+        Returns:
+          Paths of the local directories that it created, innermost first.
+        """
         created, above = [], os.path.abspath(self.path)
         while not os.path.lexists(above):
             created.append(above)
@@ -83,23 +77,39 @@ class Local:
         return created
 
     def remove(self):
+        """Removes the file."""
         os.remove(self.path)
 
     def remove_tree(self):
+        """Removes the directory with its contents."""
         shutil.rmtree(self.path)
 
     def open(self):
+        """Opens the file to read bytes: a file object with seek and tell. Its OSErrors contain the path."""
         return open(self.path, "rb")
 
     def local_copy(self):
+        """Returns a context with the path of a local copy of the file with the same name; a local file is not copied.
+
+        For code that can only read local files, for example with memory maps, which outlive the copy. Copies are
+        temporary files (environment variable TMPDIR).
+        """
         return contextlib.nullcontext(self.path)
 
     def discard(self):
+        """Removes the unfinished part of the file that a killed process left, if it can be removed.
+
+        It raises nothing: an error caused the call, and the next writer replaces the file.
+        """
         with contextlib.suppress(OSError):
             os.remove(self.path + PARTIAL_SUFFIX)
 
     @contextlib.contextmanager
     def new_local_file(self):
+        """Provides the name of a local file to write in a context, which becomes the file afterward.
+
+        For code that cannot write to an open file. Raises the errors of `writing.new_file`.
+        """
         try:
             yield self.path + PARTIAL_SUFFIX
             with convert_write_errors(self.path):

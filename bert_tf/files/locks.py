@@ -6,7 +6,7 @@ import os
 
 from bert_tf.errors import InputError
 from bert_tf.files.local import convert_write_errors
-from bert_tf.files.places import is_remote
+from bert_tf.files.remote import is_remote
 
 LOCKS = "/proc/locks"  # Process of each lock on Linux.
 

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import weakref
 
-from bert_tf.files.places import is_remote
+from bert_tf.files.remote import is_remote
 
 PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow cannot escape these characters.
 

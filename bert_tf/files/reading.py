@@ -8,31 +8,18 @@ import re
 import sys
 
 from bert_tf.errors import InputError
-from bert_tf.files.places import is_dir, to_system
+from bert_tf.files.remote import at
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # Half of a surrogate pair: possible in JSON, but not in UTF-8.
 _STAND_IN = "\U0010ffff"  # Not a character, so it is in no vocabulary: [UNK], like half of a pair in the original.
 
 
-def open_bytes(path):
-    """Opens a file to read bytes: a file object with seek and tell. Its OSErrors contain the path."""
-    return to_system(path).open()
-
-
-def local_copy(path):
-    """Returns a context with the path of a local copy of a file with the same name; a local file is not copied.
-
-    For code that can only read local files, for example with memory maps, which outlive the copy. Copies are temporary
-    files (environment variable TMPDIR).
-    """
-    return to_system(path).local_copy()
-
-
 def read_bytes(path):
     """Returns the content of a file; raises OSError with the path if it cannot be read."""
-    with open_bytes(path) as file:
+    place = at(path)
+    with place.open() as file:
         content = file.read()
-    if not content and is_dir(path):  # the gs:// client reads it as an empty file
+    if not content and place.is_dir():  # the gs:// client reads it as an empty file
         raise IsADirectoryError(f"{os.fsdecode(path)}: cannot be read: is a directory")
     return content
 

@@ -4,6 +4,7 @@ The client of a bucket is called as little as possible: each call is a network r
 error texts; this module recognizes those of TensorFlow's gs:// client.
 """
 
+import collections
 import contextlib
 import io
 import json
@@ -11,7 +12,8 @@ import os
 import re
 import tempfile
 
-from bert_tf.files.local import Local, Status, convert_write_errors
+from bert_tf.files.local import Local, convert_write_errors
+from bert_tf.files.place import Place, Status
 from bert_tf.files.temporary import PARTIAL_SUFFIX
 
 # Schemes of stores whose objects appear after their upload, and whose directories are only prefixes of names. A rename
@@ -28,18 +30,39 @@ _BUFFER_BYTES = 1 << 20  # each read of a remote file is a call into TensorFlow
 _LONGEST_REASON = 300  # Maximum number of characters: a server can respond with an HTML page.
 
 
-class Remote:
+def is_remote(path):
+    """Returns whether a path belongs to a file system that TensorFlow supports and Python does not, such as gs://."""
+    return "://" in os.fsdecode(path)
+
+
+def at(path):
+    """Returns a path, str, bytes, or os.PathLike, as `Local` or `Remote`, to query it and what it contains."""
+    return (Remote if is_remote(path) else Local)(os.fsdecode(path))
+
+
+def folders_among(paths):
+    """Returns the set of paths that are directories, with one request per directory of an object store."""
+    by_parent = collections.defaultdict(list)
+    for path in map(os.fsdecode, paths):
+        by_parent[os.path.dirname(path)].append(path)
+    found = set()
+    for parent, inside in by_parent.items():
+        above = at(parent)
+        if above.is_store and len(inside) > 1:
+            found |= above.folders().intersection(inside)
+        else:
+            found.update(path for path in inside if at(path).is_dir())
+    return found
+
+
+class Remote(Place):
     """A path of a file system that TensorFlow supports and Python does not, such as gs://. See `Local`.
 
     Files are collected in a local temporary directory, and uploaded when they are complete.
-
-    Attributes:
-      is_store: bool. Whether the file system is an object store, such as gs://: directories do not have to be created,
-        objects appear after their upload, and a rename is a copy and a removal.
     """
 
     def __init__(self, path):
-        self.path = path
+        super().__init__(path)
         self.is_store = path.partition("://")[0] in OBJECT_STORES
 
     @property
@@ -64,7 +87,7 @@ class Remote:
     def absolute(self):
         return self.path.rstrip("/")
 
-    def check_output_name(self, is_folder):
+    def check_output_name(self, is_folder=True):
         below = self.path.partition("://")[2].rstrip("/")
         if not self.is_store:  # the host is optional: hdfs:///user/me
             below = below.removeprefix("/")
@@ -77,29 +100,23 @@ class Remote:
                           "searches for files; choose another name")
 
     def names(self):
-        return [name.rstrip("/") for name in self._children()]
+        return sorted(name.rstrip("/") for name in self._children())
 
     def files_below(self):
+        found = []
         for name in self._children():
             below = Remote(f"{self.path.rstrip('/')}/{name.rstrip('/')}")
             if name.startswith("."):
                 continue
-            if name.endswith("/") or (not self.is_store and below._is_dir()):
-                yield from below.files_below()
+            if name.endswith("/") or (not self.is_store and below.is_dir()):
+                found.extend(below.files_below())
             else:
-                yield below.path
+                found.append(below.path)
+        return sorted(found)
 
-    def folders_among(self, paths):
-        """See `Local.folders_among`. Sends one request to an object store."""
-        above = Remote(os.path.dirname(self.path))
-        if above.is_store and len(paths) > 1:
-            folders = {f"{above.path}/{name.rstrip('/')}" for name in above._children() if name.endswith("/")}
-            return folders.intersection(paths)
-        return {path for path in paths if Remote(path)._is_dir()}
-
-    def _is_dir(self):
-        found = self.stat()
-        return found is not None and found.is_dir
+    def folders(self):
+        """Returns the set of the paths of the directories in this directory of an object store, with one request."""
+        return {f"{self.path}/{name.rstrip('/')}" for name in self._children() if name.endswith("/")}
 
     def _children(self):
         """Returns a set of the names in this directory; in an object store, the names of directories end in "/"."""
@@ -108,7 +125,7 @@ class Remote:
 
     def matching(self):
         with convert_errors(self.path, "read") as gfile:
-            return gfile.glob(self.path)
+            return sorted(gfile.glob(self.path))
 
     def make_dirs(self):
         if not self.is_store:  # the gs:// client would retry for minutes in a bucket that does not exist
@@ -191,7 +208,7 @@ class Remote:
         names.sort(key=lambda name: (os.sep not in name, name))
         targets = [Remote(f"{self.path}/{name}") for name in names]
         for target in targets:  # remove all old files, so that none is ever read together with a new one
-            if (found := target.stat()) and found.is_file:
+            if target.is_file():
                 target.remove()
         try:
             for name, target in zip(names, targets, strict=True):

@@ -13,7 +13,7 @@ import os
 from bert_tf.errors import InputError
 from bert_tf.files.local import convert_write_errors
 from bert_tf.files.locks import lock_output
-from bert_tf.files.places import exists, is_dir, names_in, to_system
+from bert_tf.files.remote import at
 from bert_tf.files.temporary import PARTIAL_SUFFIX, UNFINISHED_PREFIX
 
 
@@ -33,9 +33,9 @@ def new_file(path, mode="w", newline=None):
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode is {mode!r}: must be 'w' or 'wb'")
-    system = to_system(path)
-    with system.new_file() as name:
-        file = io.BufferedWriter(_UnfinishedFile(name, system.error_subject))
+    place = at(path)
+    with place.new_file() as name:
+        file = io.BufferedWriter(_UnfinishedFile(name, place.error_subject))
         if mode == "w":
             file = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
         try:
@@ -45,14 +45,6 @@ def new_file(path, mode="w", newline=None):
             with contextlib.suppress(OSError):  # this error is more informative than one of closing
                 file.close()
             raise
-
-
-def new_local_file(path):
-    """Returns a context with the name of a local file to write, which becomes `path` afterward.
-
-    For code that cannot write to an open file. Raises the errors of `new_file`.
-    """
-    return to_system(path).new_local_file()
 
 
 def to_json(path, value, **options):
@@ -66,14 +58,6 @@ def to_json(path, value, **options):
     except ValueError as error:
         raise InputError(f"{path}: cannot contain NaN or infinity; the model computes numbers that are not finite, so "
                          "its weights are damaged or its precision is too low") from error
-
-
-def discard(path):
-    """Removes the unfinished part of `path` that a killed process left, if it can be removed.
-
-    It raises nothing: an error caused the call, and the next writer replaces the file.
-    """
-    to_system(path).discard()
 
 
 @contextlib.contextmanager
@@ -92,9 +76,10 @@ def new_folder(path):
       OSError: If `path` exists or cannot be written, with the path.
     """
     path = os.fsdecode(path).rstrip(os.sep) or os.sep
-    if exists(path) or os.path.lexists(path):
+    place = at(path)
+    if place.exists() or os.path.lexists(path):
         raise FileExistsError(f"{path}: already exists")
-    with lock_output(None, path), to_system(path).new_folder() as unfinished:
+    with lock_output(None, path), place.new_folder() as unfinished:
         yield unfinished
 
 
@@ -111,19 +96,19 @@ def new_files(folder):
     Raises:
       OSError: If `folder` or a file in it cannot be written, with its path.
     """
-    return to_system(os.fsdecode(folder).rstrip(os.sep) or os.sep).new_files()
+    return at(os.fsdecode(folder).rstrip(os.sep) or os.sep).new_files()
 
 
 def is_empty(folder):
     """Returns whether a directory does not exist, or contains only the unfinished files of a killed process."""
-    return not is_dir(folder) or all(
-        name.endswith(PARTIAL_SUFFIX) or name.startswith(UNFINISHED_PREFIX) for name in names_in(folder))
+    return all(name.endswith(PARTIAL_SUFFIX) or name.startswith(UNFINISHED_PREFIX)
+               for name in at(folder).names_if_dir())
 
 
 @contextlib.contextmanager
 def folder_for(path):
     """Creates a directory for a context; after an error, removes the empty directories that it created."""
-    created = to_system(path).make_dirs()
+    created = at(path).make_dirs()
     try:
         yield
     except BaseException:

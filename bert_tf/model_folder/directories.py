@@ -2,7 +2,8 @@
 
 import os
 
-from bert_tf.files import exists, is_dir, is_remote
+from bert_tf import files
+from bert_tf.files import is_remote
 from bert_tf.model_folder.saved_models import VARIABLES_FOLDER, is_encoder
 
 BEST_FOLDER = "best"  # The directory in which a fine-tuning run keeps only its best weights.
@@ -15,7 +16,7 @@ def list_directories(checkpoint):
     variables of a SavedModel, it is the directory of the SavedModel.
     """
     checkpoint = os.fsdecode(checkpoint)
-    folder = checkpoint if is_dir(checkpoint) else os.path.dirname(checkpoint) or os.curdir
+    folder = checkpoint if files.at(checkpoint).is_dir() else os.path.dirname(checkpoint) or os.curdir
     folder = folder.rstrip("/") or folder
     if os.path.basename(folder) == VARIABLES_FOLDER and is_encoder(os.path.dirname(folder) or os.curdir):
         folder = os.path.dirname(folder) or os.curdir
@@ -27,7 +28,7 @@ def list_directories(checkpoint):
 def list_files(checkpoint, names):
     """Returns the existing paths of `names`, in their order, in the first of `list_directories` with any of them."""
     for folder in list_directories(checkpoint):
-        found = [path for path in (os.path.join(folder, name) for name in names) if exists(path)]
+        found = [path for path in (os.path.join(folder, name) for name in names) if files.at(path).exists()]
         if found:
             return found
     return []

@@ -13,8 +13,9 @@ import os
 import shutil
 import tempfile
 
+from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import exists, new_file, read_bytes
+from bert_tf.files import new_file, read_bytes
 from bert_tf.latest_checkpoint import RUN_FILE
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME, find_config
@@ -117,7 +118,7 @@ def save_tokenizer(folder, tokenizer, **settings):
     """
     for name, content in to_saved_files(tokenizer, **settings).items():
         path = os.path.join(folder, name)
-        if not (exists(path) and read_bytes(path) == content):
+        if not (files.at(path).exists() and read_bytes(path) == content):
             with new_file(path, "wb") as file:
                 file.write(content)
 
@@ -139,7 +140,7 @@ def to_vocab_txt(path):
     Vocabularies are read, compared, and copied as lines. Since later messages name the temporary file, this function
     raises InputError for a tokenizer.json that no model can use.
     """
-    if os.path.basename(path) != TOKENIZER_NAME or not exists(path):
+    if os.path.basename(path) != TOKENIZER_NAME or not files.at(path).exists():
         return path
     pieces = read_tokenizer_json_vocabulary(path)
     folder = tempfile.mkdtemp(prefix="vocabulary_")

@@ -33,7 +33,7 @@ def read_variables(path):
     from google.protobuf.message import DecodeError
     from tensorflow.core.protobuf import saved_model_pb2
 
-    if not files.is_file(path):
+    if not files.at(path).is_file():
         return {}
     try:
         saved_model = saved_model_pb2.SavedModel.FromString(files.read_bytes(path))
@@ -47,7 +47,7 @@ def read_variables(path):
 def is_encoder(folder):
     """Returns whether a directory is the SavedModel of an encoder of tf-models-official, not one of these scripts."""
     path = os.path.join(folder, SAVED_MODEL_NAME)
-    if not files.is_file(path) or files.is_file(os.path.join(folder, TASK_PATH)):
+    if not files.at(path).is_file() or files.at(os.path.join(folder, TASK_PATH)).is_file():
         return False
     return WORDS in read_variables(path)
 

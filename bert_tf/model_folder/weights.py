@@ -3,9 +3,9 @@
 import contextlib
 import os
 
-from bert_tf import huggingface_config
+from bert_tf import files, huggingface_config
 from bert_tf.errors import InputError
-from bert_tf.files import exists, is_dir, is_file, read_json_object
+from bert_tf.files import read_json_object
 from bert_tf.latest_checkpoint import find_latest_checkpoint
 
 ORIGINAL_INDEX = "bert_model.ckpt.index"  # In the original's published archives.
@@ -25,15 +25,15 @@ def weights_in(folder):
     Returns None if it contains none of them.
     """
     paths = (os.path.join(folder, name) for name in (WEIGHTS_NAME, SHARDED_NAME, *PICKLE_NAMES, KERAS_NAME))
-    return next((path for path in paths if is_file(path)), None)
+    return next((path for path in paths if files.at(path).is_file()), None)
 
 
 def is_hugging_face(checkpoint):
     """Returns whether a checkpoint is in Hugging Face's format, and a directory contains no TensorFlow checkpoint."""
     if checkpoint.endswith(WEIGHTS_SUFFIXES):
         return True
-    return is_dir(checkpoint) and weights_in(checkpoint) is not None and not (
-        exists(os.path.join(checkpoint, ORIGINAL_INDEX)) or find_latest_checkpoint(checkpoint))
+    return files.at(checkpoint).is_dir() and weights_in(checkpoint) is not None and not (
+        files.at(os.path.join(checkpoint, ORIGINAL_INDEX)).exists() or find_latest_checkpoint(checkpoint))
 
 
 def check_loadable(checkpoint):

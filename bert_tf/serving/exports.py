@@ -31,7 +31,7 @@ def find_latest_version(folder, argument="saved_model"):
 def read_metadata(folder, argument="saved_model"):
     """Reads the TaskMetadata of a SavedModel without loading it; raises InputError if it was exported by others."""
     path = os.path.join(find_latest_version(folder, argument), saved_models.TASK_PATH)
-    if not files.is_file(path):
+    if not files.at(path).is_file():
         raise InputError("was not exported by export_saved_model: its SavedModel has no "
                          f"{saved_models.TASK_PATH}, which describes the task", argument, folder)
     metadata = task_metadata.read_file(path)
@@ -41,15 +41,15 @@ def read_metadata(folder, argument="saved_model"):
 
 
 def _find_version(folder):
-    names = files.names_in(folder) if files.is_dir(folder) else ()
+    names = files.at(folder).names_if_dir()
     versions = sorted((int(name) for name in names if name.isdecimal()), reverse=True)
     for path in (folder, *(os.path.join(folder, str(version)) for version in versions)):
-        if files.is_file(os.path.join(path, saved_models.SAVED_MODEL_NAME)):
+        if files.at(os.path.join(path, saved_models.SAVED_MODEL_NAME)).is_file():
             return path
     return None
 
 
 def _litert_in(folder):
     """Returns the path of a LiteRT file in a directory; None if there is none."""
-    names = files.names_in(folder) if files.is_dir(folder) else ()
+    names = files.at(folder).names_if_dir()
     return next((os.path.join(folder, name) for name in sorted(names) if name.endswith(LITERT_SUFFIX)), None)

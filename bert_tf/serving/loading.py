@@ -41,7 +41,7 @@ def load(path, *, kind=None, top_k=None, **options):
 
 def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labels_file=None, **options):
     """Loads a checkpoint with the files in its directory. For the arguments, see `bert_tf.load`; None is unset."""
-    if not (files.exists(path) or files.exists(f"{path}.index")):
+    if not (files.at(path).exists() or files.at(f"{path}.index").exists()):
         raise InputError("does not exist", "path", path)
     check_loadable(path)
     stored = task_metadata.read(path)
@@ -143,8 +143,8 @@ def open_export(path, kind=None, top_k=None, argument="model"):
 
 def open_litert(path, argument="model"):
     """Opens a .tflite file, local or remote, as LoadedModel; raises InputError if it does not exist or is corrupted."""
-    if not files.is_file(path):
+    if not files.at(path).is_file():
         raise InputError("does not exist", argument, path)
-    with files.local_copy(path) as local:
+    with files.at(path).local_copy() as local:
         model = LiteRTModel(local)
     return LoadedModel(model.metadata, path, lambda texts: model(**texts))

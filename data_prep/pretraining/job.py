@@ -6,10 +6,11 @@ reported immediately.
 
 import os
 
+from bert_tf import files
 from bert_tf.cli import paths
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
-from bert_tf.files import absolute, is_dir, is_remote
+from bert_tf.files import is_remote
 from data_prep.pretraining.instances import masking
 from data_prep.sharding import runners
 
@@ -51,15 +52,15 @@ def check_outputs(input_files, output_files, patterns=""):
 
     `patterns`: Value of `input_file`. No output may have a path that the next run would match.
     """
-    taken = {absolute(path): "would overwrite an input file; choose another path" for path in input_files}
+    taken = {files.at(path).absolute(): "would overwrite an input file; choose another path" for path in input_files}
     for path in output_files:
         if not path:
             raise InputError(f"`output_file`={','.join(output_files)}: contains an empty path")
         paths.check_output_name("output_file", path)
-        if is_dir(path):
+        if files.at(path).is_dir():
             raise InputError(f"`output_file`={path}: must be a file, but is a directory")
         paths.check_replaceable("output_file", path)
-        real_path = absolute(path)
+        real_path = files.at(path).absolute()
         if real_path in taken:
             raise InputError(f"`output_file`={path}: {taken[real_path]}")
         paths.check_not_read("output_file", path, {"input_file": patterns})

@@ -3,8 +3,9 @@
 import dataclasses
 import os
 
+from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import names_in, read_json_object
+from bert_tf.files import read_json_object
 from data_prep.sharding.manifest import SUFFIX
 from data_prep.sharding.shard_plan import shard_file
 
@@ -34,7 +35,7 @@ def read_vocabularies(record_files):
         folders.setdefault(os.path.dirname(path), set()).add(os.path.basename(path))
     found = []
     for folder, names in folders.items():
-        for name in sorted(names_in(folder or ".")):
+        for name in files.at(folder or ".").names():
             if name.endswith(SUFFIX):
                 vocabulary, described = _read(os.path.join(folder, name))
                 found += [vocabulary] if names & described else []

@@ -44,8 +44,8 @@ def inspect(path, settings, vocabulary=None, announce=print):
       OSError: If the file cannot be read.
     """
     sums, layout = collections.Counter(), None
-    with files.open_bytes(path) as file:
-        for number, (_, record) in enumerate(read_records(path, file, files.size(path))):
+    with files.at(path).open() as file:
+        for number, (_, record) in enumerate(read_records(path, file, files.at(path).size())):
             place = f"{path}, record {number:,}"
             values = _parse_record(record, place)
             if layout is None:

@@ -6,8 +6,9 @@ A file ends its last document. Bytes that are not UTF-8 are dropped, as in the i
 import json
 import sys
 
+from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import replace_surrogates, size
+from bert_tf.files import replace_surrogates
 from data_prep.sharding.text_units import FileRange, TextReader, Unit, is_blank
 
 BEGIN, END = "<doc ", "</doc>"
@@ -32,7 +33,7 @@ def detect_format(path):
       InputError: If the line is a JSON object without a text, or if a .gz file is damaged.
       OSError: If the file cannot be read.
     """
-    if not size(path):  # Also a pipe, whose text could not be read again.
+    if not files.at(path).size():  # Also a pipe, whose text could not be read again.
         return "text"
     with TextReader() as reader:
         lines = (line.decode("utf-8-sig", "ignore").strip()

@@ -14,22 +14,10 @@ import hashlib
 import json
 import os
 
+from bert_tf import files
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.files import (
-    absolute,
-    exists,
-    is_file,
-    is_remote,
-    matching,
-    modified_ns,
-    new_file,
-    open_bytes,
-    read_json,
-    read_json_object,
-    remove,
-    size,
-)
+from bert_tf.files import is_remote, new_file, read_json, read_json_object
 
 SUFFIX = paths.MANIFEST_SUFFIX
 FORMAT = 1
@@ -49,11 +37,11 @@ def describe(input_files, flags, vocab_file=None):
     """
     vocabulary = {}
     if vocab_file:
-        vocabulary = {"vocabulary": compute_digest(vocab_file), "vocab_file": absolute(vocab_file)}
+        vocabulary = {"vocabulary": compute_digest(vocab_file), "vocab_file": files.at(vocab_file).absolute()}
     inputs = []
     for path in input_files:
         inputs.append({"path": path if is_remote(path) else os.path.realpath(path),
-                       "bytes": size(path), "modified_ns": modified_ns(path)})
+                       "bytes": files.at(path).size(), "modified_ns": files.at(path).modified_ns()})
     return {"flags": flags, **vocabulary, "inputs": inputs}
 
 
@@ -79,7 +67,7 @@ def write_note(manifest_path, made_from, shard, shard_files):
 def is_noted(manifest_path, made_from, number):
     """Returns whether a worker noted this shard in a run with these inputs and settings. See `write_note`."""
     path = _note_path(manifest_path, number)
-    return exists(path) and read_json_object(path).get("made_from") == _digest_json(made_from)
+    return files.at(path).exists() and read_json_object(path).get("made_from") == _digest_json(made_from)
 
 
 class Manifest:
@@ -108,7 +96,7 @@ class Manifest:
         self.path = path
         self._kind, self._shard_files = kind, shard_files
         self._content = {"format": FORMAT, "made_from": made_from, "shards": [None] * len(shard_files)}
-        if exists(path):
+        if files.at(path).exists():
             content = _read(path, kind)
             differences = _find_differences(content["made_from"], made_from, kind.later_defaults)
             if differences:
@@ -120,7 +108,7 @@ class Manifest:
                 raise InputError(f"{path}: does not match the shards of this run; delete it to regenerate all shards")
             self._content = content
         shards = self._content["shards"]
-        self._notes = matching(_note_path(glob.escape(path), "*"))
+        self._notes = files.at(_note_path(glob.escape(path), "*")).matching()
         for note in map(read_json_object, self._notes):
             if note.get("made_from") == _digest_json(self._content["made_from"]):
                 shards[note["index"]] = note["shard"]
@@ -155,7 +143,7 @@ class Manifest:
         if self._notes:
             self._write()
         for note in self._notes:
-            remove(note)
+            files.at(note).remove()
         self._notes = []
 
     def _write(self):
@@ -212,9 +200,10 @@ def _is_file_entry(entry):
             and all(isinstance(entry.get(kind, ""), str) for kind in _DIGESTS))
 
 
-def _has_sizes(paths, files):
-    return all(is_file(path) and size(path) == file["bytes"]
-               for path, file in zip(paths, files, strict=True))
+def _has_sizes(paths, entries):
+    places = map(files.at, paths)
+    return all(place.is_file() and place.size() == entry["bytes"]
+               for place, entry in zip(places, entries, strict=True))
 
 
 def _has_changed(paths, files, kind):
@@ -224,9 +213,10 @@ def _has_changed(paths, files, kind):
 
 def _compute_sample_digest(path):
     """Computes the SHA-256 of blocks at the start, the middle, and the end of a file."""
-    last = max(0, size(path) - SAMPLE_BYTES)
+    place = files.at(path)
+    last = max(0, place.size() - SAMPLE_BYTES)
     digest = hashlib.sha256()
-    with open_bytes(path) as file:
+    with place.open() as file:
         for start in dict.fromkeys((0, last // 2, last)):
             file.seek(start)
             digest.update(file.read(SAMPLE_BYTES))
@@ -236,7 +226,7 @@ def _compute_sample_digest(path):
 def compute_digest(path):
     """Computes the SHA-256 of a file."""
     digest = hashlib.sha256()
-    with open_bytes(path) as file:
+    with files.at(path).open() as file:
         while block := file.read(READ_BYTES):
             digest.update(block)
     return digest.hexdigest()

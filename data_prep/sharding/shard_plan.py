@@ -9,7 +9,8 @@ import os
 import time
 from typing import ClassVar
 
-from bert_tf.files import discard, lock_output, make_dirs
+from bert_tf import files
+from bert_tf.files import lock_output
 from data_prep.sharding import manifest as manifest_lib
 from data_prep.sharding.shards import OutputKind, ShardCounts
 
@@ -125,7 +126,7 @@ def complete(plan, create_shards, start, *, num_output_shards, verify, announce)
     _announce(plan, manifest, num_output_shards, announce)
     for path in plan.output_files:
         try:
-            make_dirs(os.path.dirname(path) or ".")
+            files.at(os.path.dirname(path) or ".").make_dirs()
         except OSError as error:
             raise OSError(f"`{plan.kind.argument}`={path}: cannot create its directory: "
                           f"{error.strerror or error}") from error
@@ -151,7 +152,7 @@ def _lock_shards(plan, missing):
         except BaseException:
             for path in itertools.chain.from_iterable(plan.shard_files[i] for i in missing):
                 with contextlib.suppress(OSError):  # the first error is the one to report
-                    discard(path)
+                    files.at(path).discard()
             raise
 
 

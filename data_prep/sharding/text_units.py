@@ -188,7 +188,7 @@ class TextReader:
 
 @contextlib.contextmanager
 def _open(path):
-    with files.open_bytes(path) as raw:
+    with files.at(path).open() as raw:
         if path.endswith(".gz"):
             with gzip.GzipFile(fileobj=raw) as file:
                 yield file
@@ -212,7 +212,7 @@ def _get_text_size(path):
     """Returns the bytes of a file, after decompression."""
     with _add_path_to_errors(path):
         if not path.endswith(".gz"):
-            return files.size(path)
+            return files.at(path).size()
         with _open(path) as file:
             return sum(map(len, iter(lambda: file.read(BLOCK_BYTES), b"")))
 

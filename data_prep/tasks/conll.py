@@ -345,9 +345,10 @@ def _split_fields(row):
 
 def _read_rows(path, decoder):
     """Yields lines without their ends; strips spaces around rows without tabs."""
-    if not files.is_file(path):
+    place = files.at(path)
+    if not place.is_file():
         raise InputError(f"{path}: does not exist or is not a file")
-    with files.open_bytes(path) as file:
+    with place.open() as file:
         for line in decoder.lines(file, path):
             row = line.rstrip("\r\n")
             yield row if "\t" in row else row.strip(" ")

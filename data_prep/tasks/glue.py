@@ -14,8 +14,9 @@ from types import MappingProxyType
 import numpy as np
 from tqdm import tqdm
 
+from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import LineDecoder, is_file
+from bert_tf.files import LineDecoder
 from data_prep.tasks import tables
 from data_prep.tasks.table_splits import Split, describe_selection, select_rows
 
@@ -282,7 +283,7 @@ def _create_label_parser(task, allow_unknown):
 
 
 def _find_custom_file(data_dir, split):
-    has_csv, has_tsv = (is_file(os.path.join(data_dir, f"{split}.{ending}")) for ending in ("csv", "tsv"))
+    has_csv, has_tsv = (files.at(os.path.join(data_dir, f"{split}.{ending}")).is_file() for ending in ("csv", "tsv"))
     return f"{split}.csv" if has_csv and not has_tsv else f"{split}.tsv"
 
 
@@ -337,7 +338,10 @@ def create_sick_task(name, data_dir=None):
       name: str. "sick_e" for entailment, "sick_r" for relatedness, a number from 1 to 5.
       data_dir: Directory of the files, which determines the format. None for SICK.txt.
     """
-    labels, exists = NLI_LABELS if name == "sick_e" else (), lambda file: is_file(os.path.join(data_dir, file))
+    def exists(file):
+        return files.at(os.path.join(data_dir, file)).is_file()
+
+    labels = NLI_LABELS if name == "sick_e" else ()
     is_one_file = data_dir is None or exists(SICK_FILE) or not any(map(exists, SICK_PARTS.values()))
     label = ("entailment_label" if is_one_file else "entailment_judgment") if labels else "relatedness_score"
     splits = [Split(SICK_FILE, 1, 2, label, 0, only=(11, part)) if is_one_file else Split(file, 1, 2, label, 0)

@@ -79,4 +79,4 @@ class MultipleChoiceData(TaskData):
     @property
     def training_files(self):
         path = self.settings.train_file
-        return {"train_file": paths.files_below(path) if files.is_dir(path) else [path]}
+        return {"train_file": paths.files_below(path) if files.at(path).is_dir() else [path]}

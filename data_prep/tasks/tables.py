@@ -26,9 +26,10 @@ def read_rows(path, decoder=None):
         the line for quotes.
     """
     decoder = decoder or files.LineDecoder()
-    if not files.is_file(path):
+    place = files.at(path)
+    if not place.is_file():
         raise InputError(f"{path}: does not exist or is not a file")
-    with files.open_bytes(path) as file:
+    with place.open() as file:
         # Lines end only at \n: texts may contain any other character that Python treats as a line end.
         lines = decoder.lines(file, path)
         width = None

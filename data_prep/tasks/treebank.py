@@ -132,7 +132,7 @@ def write_predictions(path, sentences, labels, column):
 
 def _read_rows(path, decoder):
     """Yields lines without their ends."""
-    with files.open_bytes(path) as file:
+    with files.at(path).open() as file:
         for line in decoder.lines(file, path):
             yield line.rstrip("\r\n")
 

@@ -65,8 +65,8 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
       InputError: If a .gz file is damaged, or a file is UTF-16. The message names the file.
     """
     words, characters, num_dropped, num_garbled = collections.Counter(), collections.Counter(), 0, 0
-    progress = tqdm(total=sum(map(files.size, paths)), desc="counting words", unit="B", unit_scale=True,
-                    disable=not show_progress)
+    progress = tqdm(total=sum(files.at(path).size() for path in paths), desc="counting words", unit="B",
+                    unit_scale=True, disable=not show_progress)
     with progress:
         for block_words, compressed_size, garbled in _count_blocks(paths, lower_case, strip_accents, num_workers):
             for word, count in block_words.items():
@@ -96,7 +96,7 @@ def _count_blocks(paths, lower_case, strip_accents, num_workers):
     strip_accents = lower_case if strip_accents is None else strip_accents
     count = functools.partial(_count_block, lower_case=lower_case, strip_accents=strip_accents)
     blocks = _read_blocks(paths)
-    if num_workers == 1 or sum(map(files.size, paths)) <= BLOCK_BYTES:
+    if num_workers == 1 or sum(files.at(path).size() for path in paths) <= BLOCK_BYTES:
         for block in blocks:
             yield count(block)
         return
@@ -123,7 +123,7 @@ class _Block:
 
 def _read_blocks(paths):
     for path in paths:
-        with files.open_bytes(path) as file, _decompress(file) as stream:
+        with files.at(path).open() as file, _decompress(file) as stream:
             yield from _split_stream(stream, file, path)
 
 

@@ -26,7 +26,7 @@ def run(settings):
     """
     started = time.monotonic()
     input_files = paths.expand_globs("input_file", settings.input_file)
-    if files.absolute(settings.vocab_file) in map(files.absolute, input_files):
+    if files.at(settings.vocab_file).absolute() in (files.at(path).absolute() for path in input_files):
         raise InputError("would overwrite a file of `input_file`; choose another path", "vocab_file",
                          settings.vocab_file)
     initial = None

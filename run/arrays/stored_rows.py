@@ -133,13 +133,13 @@ class StoredRows:
         """Returns the values of a file as a flat array."""
         dtype, shape = self._get_format(name)
         if self._is_numpy:
-            values = np.load(self._open.enter_context(files.local_copy(path)), mmap_mode="r")
+            values = np.load(self._open.enter_context(files.at(path).local_copy()), mmap_mode="r")
             if (values.dtype, values.shape) != (dtype, shape):
                 raise ValueError(f"contains {values.dtype} {list(values.shape)}")
             return values.reshape(-1)
-        if not files.exists(path) or files.size(path) != shape[0] * dtype.itemsize:
+        if not files.at(path).exists() or files.at(path).size() != shape[0] * dtype.itemsize:
             raise ValueError
-        return np.memmap(self._open.enter_context(files.local_copy(path)), dtype, "r")
+        return np.memmap(self._open.enter_context(files.at(path).local_copy()), dtype, "r")
 
     def _create(self, name, path):
         """Creates a file and returns its values as a flat, writable array."""

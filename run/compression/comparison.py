@@ -130,7 +130,8 @@ def _score_export(name, kind, parameters, path, task, batch_size):
     """Scores an export; returns tuple of ComparisonRow without latencies, _TimedExport, and Task."""
     model = _TimedExport(path)
     score = task.score(model.outputs(task, batch_size))[task.metric]
-    size = sum(map(files.size, files.files_below(path))) if files.is_dir(path) else files.size(path)
+    place = files.at(path)
+    size = sum(files.at(each).size() for each in place.files_below()) if place.is_dir() else place.size()
     print(f"{name}, {kind}: {size / 1e6:.1f} MB, {task.metric} {score:.4f}", flush=True)
     return ComparisonRow(name, kind, parameters, size, float(score), {}), model, task
 
@@ -158,7 +159,7 @@ def _write(folder, results, metric):
       results: List of ComparisonRow. All are compared with the first.
       metric: Name of the score.
     """
-    files.make_dirs(folder)
+    files.at(folder).make_dirs()
     table = make_table(results)
     header = [name.format(metric=metric) for name in HEADER]
     text = format_table(table, header)

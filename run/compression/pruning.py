@@ -16,7 +16,7 @@ from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
-from bert_tf.files import exists, read_json_object
+from bert_tf.files import read_json_object
 from bert_tf.model_folder import TokenizerFiles, task_metadata
 from run.compression.distillation_settings import check_sizes
 from run.compression.selection import count_encoder_flops, select
@@ -72,14 +72,14 @@ def run(settings):
                 technique.begin(task, output_dir)
             _Pruning(settings, original, strategy, techniques).run(vocabulary)
         except InputError:
-            if not was_resumed and not exists(os.path.join(output_dir, ROUND.format(1))):
+            if not was_resumed and not files.at(os.path.join(output_dir, ROUND.format(1))).exists():
                 _empty_directory(output_dir)  # which was empty or new, and is free for the corrected command
             raise
 
 
 def _empty_directory(folder):
-    for path in (os.path.join(folder, name) for name in files.names_in(folder)):
-        (files.remove_tree if files.is_dir(path) else files.remove)(path)
+    for path in (os.path.join(folder, name) for name in files.at(folder).names()):
+        files.at(path).remove_any()
 
 
 def _make_distillation(settings, original):
@@ -134,7 +134,7 @@ class _Pruning:
         chosen = self._choose(entries)
         original.write(self._output_dir, models[chosen].read_tensors(), models[chosen].config)
         write_json(os.path.join(self._output_dir, REPORT_FILE), {
-            "init_checkpoint": files.absolute(original.path), "metric": metric, "round": chosen,
+            "init_checkpoint": files.at(original.path).absolute(), "metric": metric, "round": chosen,
             "whole": entries[0], "rounds": entries[1:]})
         print(_format_report(entries[: chosen + 1], metric))
         for technique in self._techniques:
@@ -148,7 +148,7 @@ class _Pruning:
         tuned = os.path.join(folder, TUNED)
         trains = bool(self._settings.num_train_epochs)
         model = self._create_pruned_model(folder, before, number)
-        if exists(finished):
+        if files.at(finished).exists():
             scores = read_json_object(finished)
             if not isinstance(scores.get(self._task.metric), int | float):
                 raise InputError(f"{finished}: has no {self._task.metric}; delete it to evaluate the model again")
@@ -163,7 +163,7 @@ class _Pruning:
     def _create_pruned_model(self, folder, before, number):
         """Returns the FineTunedModel of a round's pruned model, created unless it already exists completely."""
         mark = os.path.join(folder, REPORT_FILE)
-        if exists(mark):
+        if files.at(mark).exists():
             config = model_folder.read_config(model_folder.find_config(folder))
             return dataclasses.replace(before, path=folder, config=config)
         model = self._reduce_layers_and_embeddings(before) if number == 1 else before
@@ -237,7 +237,7 @@ class _Pruning:
 def _collect_fixed_settings(settings, task, techniques):
     """Returns the settings of a pruning that a resumed command must match, as a dict."""
     return {
-        "init_checkpoint": files.absolute(settings.model.init_checkpoint),
+        "init_checkpoint": files.at(settings.model.init_checkpoint).absolute(),
         **{name: fingerprint(paths) for name, paths in task.training_files.items()},
         **task.resume_settings, **{name: value for each in techniques for name, value in each.resume().items()},
         "max_seq_length": task.settings.tokenizer.max_seq_length,

@@ -8,8 +8,9 @@ import csv
 import dataclasses
 import os
 
+from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files
-from bert_tf.files import exists, folder_for, lock_output, new_file
+from bert_tf.files import folder_for, lock_output, new_file
 from bert_tf.latest_checkpoint import has_run
 from run.evaluation import results
 from run.finetuning import job, runs
@@ -70,7 +71,7 @@ def _fill_table(settings):
 def _finish(name, settings, state):
     """Returns the results of a row, dict of name to float. Trains it if necessary, after `state` has begun."""
     path = os.path.join(settings.training.output_dir, runs.RESULTS_FILE)
-    if not exists(path) or all(has_run(each.training.output_dir) for each in settings.runs):
+    if not files.at(path).exists() or all(has_run(each.training.output_dir) for each in settings.runs):
         state.begin()
         print(f"table: {name}", flush=True)
         trained = (job.run if name == FINE_TUNED else _run_frozen)(settings)

@@ -40,7 +40,7 @@ def read(folder, layers, lengths, width):
 
 def find_missing(folder, layers):
     """Returns the layers among `layers` that a directory lacks, tuple of int."""
-    return tuple(layer for layer in layers if not files.exists(os.path.join(folder, LAYER_FILE.format(layer))))
+    return tuple(layer for layer in layers if not files.at(os.path.join(folder, LAYER_FILE.format(layer))).exists())
 
 
 def write(folder, metadata, layers, lengths, width, parts):
@@ -61,7 +61,7 @@ def write(folder, metadata, layers, lengths, width, parts):
     with files.folder_for(folder), files.lock_output("vectors_dir", folder), contextlib.ExitStack() as unfinished:
         with files.new_file(os.path.join(folder, METADATA_FILE)) as file:
             json.dump(metadata, file, indent=2)
-        paths = {layer: unfinished.enter_context(files.new_local_file(stored.get_path(layer))) for layer in layers}
+        paths = {layer: unfinished.enter_context(files.at(stored.get_path(layer)).new_local_file()) for layer in layers}
         place = os.path.dirname(paths[layers[0]])
         if shortage := stored.find_missing_space(place):
             required, free = shortage

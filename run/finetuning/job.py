@@ -14,10 +14,11 @@ import tempfile
 
 import tensorflow as tf
 
+from bert_tf import files
 from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.files import absolute, exists, folder_for, lock_output
+from bert_tf.files import folder_for, lock_output
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, TokenizerFiles, task_metadata
 from run.finetuning import ensemble, head, runs, search
@@ -232,13 +233,13 @@ def _list_run_states(settings, context):
         return
     # Results of several runs are compared, so all must start alike. A single run only depends on its own checkpoint.
     checkpoint = settings.model.init_checkpoint
-    comparison_settings = {"init_checkpoint": checkpoint and absolute(checkpoint),
+    comparison_settings = {"init_checkpoint": checkpoint and files.at(checkpoint).absolute(),
                            "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
     resumed = dict(context.task.resume_settings)
     for technique in context.techniques:
         resumed |= technique.resume()
     chosen = next(filter(None, (technique.training_files for technique in context.techniques)), None)
-    fingerprints = {name: fingerprint(files) for name, files in (chosen or context.task.training_files).items()}
+    fingerprints = {name: fingerprint(paths) for name, paths in (chosen or context.task.training_files).items()}
     for each in settings.runs:
         started_with = {
             **fingerprints,
@@ -257,7 +258,7 @@ def _list_run_states(settings, context):
 def _check_search(settings):
     """Raises InputError if output_dir contains a search and `search` is not set, or vice versa."""
     folder = settings.training.output_dir
-    holds_search = exists(os.path.join(folder, SEARCH_FOLDER))
+    holds_search = files.at(os.path.join(folder, SEARCH_FOLDER)).exists()
     if holds_search and not settings.search.search:
         raise InputError(f"`output_dir`={folder}: contains a search; set `search` to resume it, or choose another "
                          "directory")

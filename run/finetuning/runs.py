@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from bert_tf import files
 from bert_tf.checkpoints import holds_adapters, load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
-from bert_tf.files import exists
 from bert_tf.model_folder import BEST_FOLDER
 from run.arrays import prediction
 from run.evaluation import results as evaluation_results
@@ -222,9 +222,9 @@ def _check_trained(settings, missing):
     output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
     if not checkpoint:
         hint = "train first, or set `init_checkpoint`"
-        if exists(os.path.join(output_dir, "run_1")):
+        if files.at(os.path.join(output_dir, "run_1")).exists():
             hint = "set `num_runs` as in training"
-        if exists(os.path.join(output_dir, SEARCH_FOLDER)):
+        if files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists():
             hint = "set `search` to resume its unfinished search"
         raise InputError(f"contains no checkpoint to evaluate; {hint}", "output_dir", output_dir)
     if missing:

@@ -8,8 +8,9 @@ import csv
 import dataclasses
 import os
 
+from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, remove
+from bert_tf.files import new_file
 from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
 from run.evaluation import plots
 from run.finetuning import head, runs
@@ -94,7 +95,7 @@ def _save_best(best, settings, context, trials):
     if find_latest_checkpoint(best.folder) is None:  # An earlier, larger search preferred another one.
         print(f"{best.folder}: training again, since its weights were deleted")
         if context.writes:  # Marks it as unfinished in case this process is killed.
-            remove(os.path.join(best.folder, TRIAL_FILE))
+            files.at(os.path.join(best.folder, TRIAL_FILE)).remove()
         context = dataclasses.replace(context, new_variables=head.choose_new_variables(
             context.task, settings.model.init_checkpoint, settings.tuning.keep_head, context.config))
         _finish(best, context)

@@ -149,7 +149,7 @@ class FineTuningSettings(Settings):
         for folder in self.tuning.ensemble:
             paths.check_folder("ensemble", folder)
             with paths.convert_remote_errors("ensemble"):
-                if not (has_run(folder) and files.exists(os.path.join(folder, TASK_FILE))):
+                if not (has_run(folder) and files.at(os.path.join(folder, TASK_FILE)).exists()):
                     raise InputError("contains no finished run; name directories such as mrpc/run_1", "ensemble",
                                      folder)
         return "ensemble", self.tuning.ensemble[0]

@@ -42,7 +42,7 @@ def export_saved_model(servable, settings, litert_content=None):
 def export_litert(settings):
     """Writes the LiteRT model; prints its size and its largest difference from the original model."""
     servable, content = convert(settings, settings.weights)
-    files.make_dirs(settings.export_dir)
+    files.at(settings.export_dir).make_dirs()
     path = os.path.join(settings.export_dir, f"model_{settings.weights}.tflite")
     with new_file(path, "wb") as file:
         file.write(content)
@@ -63,4 +63,4 @@ def convert(settings, weights):
 
 
 def _megabytes(folder):
-    return sum(map(files.size, files.files_below(folder))) / 1e6
+    return sum(files.at(path).size() for path in files.at(folder).files_below()) / 1e6

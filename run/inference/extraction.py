@@ -7,10 +7,11 @@ import sys
 import tensorflow as tf
 from tqdm import tqdm
 
+from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.files import LineDecoder, open_bytes
+from bert_tf.files import LineDecoder
 from run.arrays import prediction
 from run.inference.formats import vector_files
 from run.settings import DTYPE_POLICIES
@@ -98,7 +99,7 @@ def read_texts(path, decoder=None):
     unchanged.
     """
     decoder = decoder or LineDecoder()
-    with sys.stdin.buffer if path == "-" else open_bytes(path) as file:
+    with sys.stdin.buffer if path == "-" else files.at(path).open() as file:
         for line in decoder.lines(file, path):
             text = line.strip()
             pair = PAIR.fullmatch(text)

@@ -72,9 +72,9 @@ class LiteRTModelOfFeatures:
     """
 
     def __init__(self, path):
-        if not files.is_file(path):
+        if not files.at(path).is_file():
             raise InputError(f"`model`={path}: does not exist")
-        with files.local_copy(path) as local:
+        with files.at(path).local_copy() as local:
             self._model = LiteRTModel(local)
         self.kind = self._model.kind
 

@@ -62,7 +62,7 @@ def _read(settings, num_lines, width):
     """Reads float32 [n, H] from a file of extract_features; raises InputError unless it has one row per line."""
     path = settings.vectors
     try:
-        with files.local_copy(path) as local, np.load(local, allow_pickle=False) as arrays:
+        with files.at(path).local_copy() as local, np.load(local, allow_pickle=False) as arrays:
             vectors, layers = arrays["vectors"], arrays["layers"].tolist()
         if vectors.dtype.kind != "f" or vectors.ndim != 3 or len(layers) != vectors.shape[1]:
             raise ValueError(f"contains {vectors.dtype} {list(vectors.shape)} of the layers {layers}")

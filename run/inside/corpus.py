@@ -139,7 +139,7 @@ def _save_settings(settings, observer):
     corpus, output_dir = settings.corpus, settings.corpus.output_dir
     values = {name: value for name, value in dataclasses.asdict(corpus).items() if name != "output_dir"}
     started_with = {
-        "init_checkpoint": files.absolute(settings.model.init_checkpoint),
+        "init_checkpoint": files.at(settings.model.init_checkpoint).absolute(),
         **values, **{name: fingerprint([values[name]]) for name in ("input_file", "treebank")
                      if values[name]},
         "max_seq_length": observer.metadata.max_seq_length}

@@ -63,10 +63,10 @@ class Sums:
     def read(cls, folder, num_heads):
         """Reads the sums from a directory, or creates empty ones; raises InputError if the file is damaged."""
         path = os.path.join(folder, STATE_FILE)
-        if not files.exists(path):
+        if not files.at(path).exists():
             return cls.empty(num_heads)
         try:
-            with files.local_copy(path) as local, np.load(local) as arrays:
+            with files.at(path).local_copy() as local, np.load(local) as arrays:
                 values = {name: arrays[name] for name in arrays.files}
             return cls(**{name: value if value.ndim else value.item() for name, value in values.items()}
                        | {"relations": values["relations"].tolist()})

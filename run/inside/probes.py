@@ -13,11 +13,11 @@ from matplotlib.ticker import MaxNLocator
 from seqeval.metrics.sequence_labeling import get_entities
 from tqdm import tqdm
 
-from bert_tf import models
+from bert_tf import files, models
 from bert_tf.analysis import probes
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
-from bert_tf.files import LineDecoder, describe_dropped_bytes, make_dirs, new_file, to_json
+from bert_tf.files import LineDecoder, describe_dropped_bytes, new_file, to_json
 from data_prep.tasks import conll, treebank
 from run.inside import corpus_reading
 from run.training import strategies
@@ -61,7 +61,7 @@ def run(settings):
     train, dev = (compute_embeddings(name, each, settings, encoder, tokenizer) for name, each in sentences.items())
     result = _train_probes(settings, train, dev, train.labels, dev.labels)
     control = _train_probes(settings, train, dev, *sample_control_labels(train, dev, settings.random_seed % 2**64))
-    make_dirs(settings.output_dir)
+    files.at(settings.output_dir).make_dirs()
     _write(settings, train, dev, result, control)
 
 

@@ -28,7 +28,7 @@ def run(settings):
     observations = _observe(observer, questions, settings.format == "html")
     write(settings.output_file, settings.format, settings.model.init_checkpoint, observer, observations)
     print(f"{settings.output_file}: {len(observations)} text{'s' * (len(observations) > 1)}, {len(observer.heads)} "
-          f"heads, {files.size(settings.output_file):,} bytes")
+          f"heads, {files.at(settings.output_file).size():,} bytes")
 
 
 def _observe(observer, questions, is_page):

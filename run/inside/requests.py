@@ -35,7 +35,7 @@ def read_questions(texts, kind):
 def _read_lines(path, most, kind, decoder):
     """Yields the Questions of the first non-empty lines of a file. `decoder`: bert_tf.files.LineDecoder."""
     num_questions = 0
-    with files.open_bytes(path) as file:
+    with files.at(path).open() as file:
         for number, line in enumerate(decoder.lines(file, path), start=1):
             text = line.strip()
             if not text:

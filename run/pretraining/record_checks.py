@@ -11,8 +11,9 @@ import numpy as np
 import tensorflow as tf
 from google.protobuf import message
 
+from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, open_bytes
+from bert_tf.files import is_remote
 from data_prep import records
 from data_prep.records import frames, reader
 from run.pretraining import dynamic_masking
@@ -187,7 +188,7 @@ def _locate_bad_record(data, path, offset, features, limits):
         except tf.errors.DataLossError:
             if offset:
                 return f"{where} is corrupted or truncated"
-            with open_bytes(path) as file:
+            with files.at(path).open() as file:
                 is_compressed = file.read(len(reader.GZIP)) == reader.GZIP
             return f"{path}: {reader.COMPRESSED if is_compressed else 'is not a TFRecord file, or corrupted'}"
         wrong = _describe_mismatch(record, features, limits)

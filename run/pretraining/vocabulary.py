@@ -2,11 +2,12 @@
 
 import dataclasses
 
+from bert_tf import files
 from bert_tf.cli import paths
 from bert_tf.cli.resolution import RUN
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
-from bert_tf.files import exists, read_bytes
+from bert_tf.files import read_bytes
 from bert_tf.model_folder import TokenizerFiles
 from bert_tf.model_folder.model_files import to_vocab_txt
 from data_prep.pretraining.vocabularies import read_vocabularies
@@ -62,7 +63,7 @@ def _read_record_vocabulary(settings):
 def _find_unchanged(known, near):
     """Returns the path of the vocabulary of a RecordVocabulary; None, after a note, if it is not found unchanged."""
     for path in filter(None, (known.path, near)):
-        if exists(path) and compute_digest(to_vocab_txt(path)) == known.digest:
+        if files.at(path).exists() and compute_digest(to_vocab_txt(path)) == known.digest:
             return path
     warn(f"note: the vocabulary of the records, {known.path}, is missing or was changed, so it is not saved with the "
          "model; set `vocab_file`")

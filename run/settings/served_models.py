@@ -113,7 +113,7 @@ class AnyModelSettings(ServingSettings):
             raise InputError(f"cannot be combined with `{given[0][0]}`; set only one of them", *given[1])
         name, path = given[0]
         is_exported = name == "saved_model" or (name == "model" and is_export(path))
-        if name == "model" and not (is_exported or files.exists(path) or files.exists(f"{path}.index")):
+        if name == "model" and not (is_exported or files.at(path).exists() or files.at(f"{path}.index").exists()):
             raise InputError("does not exist", name, path)
         return name, path, is_exported
 

@@ -147,7 +147,7 @@ class TaskDistillation(Distillation):
         features = {name: rows[name] for name in ID_FEATURES}
         request = self._describe(features, task.settings)
         self._outputs_path = path = find_subfolder(self._find_folder(folder), [self._teacher_files, request])
-        if files.exists(path):
+        if files.at(path).exists():
             print(f"{path}: reusing the teacher outputs")
         else:
             self._write_outputs(path, {"teacher": self._teacher_files, "asked": request}, features, task)
@@ -164,10 +164,11 @@ class TaskDistillation(Distillation):
     def end(self):
         """See Technique: removes the teacher's outputs from output_dir, unless they must be kept."""
         if self._deletes_outputs and self._outputs_path:
-            files.remove_tree(self._outputs_path)
+            files.at(self._outputs_path).remove_tree()
             folder = os.path.dirname(self._outputs_path)
-            if files.is_dir(folder) and files.is_empty(folder):
-                files.remove_tree(folder)
+            place = files.at(folder)
+            if place.is_dir() and files.is_empty(folder):
+                place.remove_tree()
             print(to_flag_names(f"{folder}: deleted the teacher outputs; set `keep_teacher_answers` to keep them"))
 
     def _check_teacher(self, task):

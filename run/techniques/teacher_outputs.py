@@ -32,7 +32,7 @@ def read(folder):
     """
     metadata = files.read_json_object(os.path.join(folder, METADATA_FILE))
     try:
-        with files.open_bytes(os.path.join(folder, LENGTHS_FILE)) as file:
+        with files.at(os.path.join(folder, LENGTHS_FILE)).open() as file:
             lengths = np.load(file)
         entries = {name: Entry(**entry) for name, entry in metadata["entries"].items()}
         if any(os.path.basename(name) != name for name in entries):
@@ -55,7 +55,7 @@ def write(path, metadata, lengths, parts, positions):
     Raises:
       InputError: If the disk does not have enough space.
     """
-    files.make_dirs(os.path.dirname(path))
+    files.at(os.path.dirname(path)).make_dirs()
     with files.new_folder(path) as folder:
         os.makedirs(folder)
         parts = iter(parts)
@@ -75,9 +75,9 @@ def write(path, metadata, lengths, parts, positions):
 
 def check_teacher(folder, teacher):
     """Raises InputError if a directory has outputs of a teacher other than `teacher`, its description as a dict."""
-    for name in sorted(files.names_in(folder)) if files.is_dir(folder) else ():
+    for name in files.at(folder).names_if_dir():
         path = os.path.join(folder, name, METADATA_FILE)
-        if files.exists(path) and files.read_json_object(path).get("teacher") != teacher:
+        if files.at(path).exists() and files.read_json_object(path).get("teacher") != teacher:
             raise InputError(f"`answers_dir`={folder}: contains the outputs of another teacher; choose another "
                              "directory")
 

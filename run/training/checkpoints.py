@@ -93,13 +93,13 @@ def check_state(directory):
     TensorFlow later deletes all but the latest of the checkpoints that the file names.
     """
     path = os.path.join(directory, STATE_FILE)
-    if not files.exists(path):
+    if not files.at(path).exists():
         return
     state = None
     with contextlib.suppress(ValueError):
         state = tf.train.get_checkpoint_state(directory)
     for each in (state.model_checkpoint_path, *state.all_model_checkpoint_paths) if state else ():
-        if files.absolute(os.path.dirname(each)) != files.absolute(directory):
+        if files.at(os.path.dirname(each)).absolute() != files.at(directory).absolute():
             raise InputError(f"{path}: lists {each}, which is not in its directory")
     if state is None:
         raise create_state_error(path)
@@ -107,11 +107,11 @@ def check_state(directory):
 
 def _remove_temporary_files(directory):
     """Removes the temporary files of a run that was killed while it saved a checkpoint."""
-    for name in files.names_in(directory) if files.is_dir(directory) else ():
+    for name in files.at(directory).names_if_dir():
         if TEMPORARY_NAMES.fullmatch(name):
             path = os.path.join(directory, name)
             with contextlib.suppress(OSError):
-                (files.remove_tree if files.is_dir(path) else files.remove)(path)
+                files.at(path).remove_any()
 
 
 class BestWeights:
@@ -141,7 +141,7 @@ class BestWeights:
         self.step, self.metrics, self.is_superseded = None, {}, False
         check_state(self._folder)
         latest = find_latest_checkpoint(self._folder)
-        if latest and files.exists(self._path):
+        if latest and files.at(self._path).exists():
             self.step, self.metrics, self.is_superseded = _read_best(self._path, os.path.basename(latest))
 
     def save(self, step, metrics):
@@ -150,7 +150,7 @@ class BestWeights:
         self.step, self.metrics, self.is_superseded = step, metrics, False
         if not self._writes:
             return
-        files.make_dirs(self._folder)
+        files.at(self._folder).make_dirs()
         self._write({"step": step, "metrics": metrics, "before": before})
         if self._manager is None:
             self._manager = CheckpointManager(tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1)
@@ -212,16 +212,16 @@ def check_finite(prefix, variables):
 
 def remove_checkpoints(folder):
     """Deletes the checkpoints of a run, including best/, and the files that refer to them."""
-    if not files.is_dir(folder):
+    names = files.at(folder).names_if_dir()
+    if not names:
         return
-    names = files.names_in(folder)
     checkpoint_files = [name for name in names if name.startswith(f"{RUN_NAME}-")]
     indices = [f"{os.path.basename(prefix)}.index" for prefix in list_checkpoints(folder, RUN_NAME)]
     # If the deletion is killed, the directory contains the latest checkpoint of the run, or no run.
     for name in dict.fromkeys((*indices[:-1], STATE_FILE, *indices[-1:], BEST_FOLDER, *checkpoint_files, ADAPTER_FILE)):
         path = os.path.join(folder, name)
         if name in names:
-            (files.remove_tree if files.is_dir(path) else files.remove)(path)
+            files.at(path).remove_any()
 
 
 def save_only_checkpoint(folder, model, step):

@@ -183,7 +183,7 @@ class TrainingRun:
         """
         folder = self._settings.output_dir
         if self._writes:
-            files.make_dirs(folder)
+            files.at(folder).make_dirs()
         self._log = metrics_log.Log(folder, metrics_log.TRAINING_LOG, self.step, writes=self._writes)
         self._eval_log = metrics_log.Log(folder, metrics_log.EVALUATION_LOG, self.step, writes=self._writes)
         end_reason = self._get_end_reason()

@@ -15,7 +15,7 @@ def check(folder):
     """Raises InputError if a log in a run's directory is damaged."""
     for name in (TRAINING_LOG, EVALUATION_LOG):
         path = os.path.join(folder, name)
-        if files.exists(path):
+        if files.at(path).exists():
             _read(path)
 
 
@@ -36,7 +36,7 @@ class Log:
         self._path = os.path.join(folder, name)
         self._writes = writes
         self._is_remote = files.is_remote(self._path)
-        exists = files.exists(self._path)
+        exists = files.at(self._path).exists()
         rows = _read(self._path) if exists else []
         self.rows = [row for row in rows if row["step"] <= first_step]
         self._is_written = True

@@ -18,7 +18,7 @@ WEIGHTS = re.compile(r"checkpoint|.*\.(index|safetensors|safetensors\.index\.jso
 
 def has_started(output_dir):
     """Returns whether a run was started in a directory, even if it has no checkpoint yet."""
-    return files.exists(os.path.join(output_dir, RUN_FILE))
+    return files.at(os.path.join(output_dir, RUN_FILE)).exists()
 
 
 def check_directory(output_dir, config, tokenizer):
@@ -29,9 +29,10 @@ def check_directory(output_dir, config, tokenizer):
       config, tokenizer: See `check_run_files`.
     """
     has_begun = has_started(output_dir)
-    if not files.is_dir(output_dir) or (has_begun and has_run(output_dir)):
+    place = files.at(output_dir)
+    if not place.is_dir() or (has_begun and has_run(output_dir)):
         return
-    names = files.names_in(output_dir)
+    names = place.names()
     weights = next((name for name in names if WEIGHTS.fullmatch(name)
                     and not (has_begun and RUN_CHECKPOINT.fullmatch(name))), None)
     if weights:
@@ -62,9 +63,9 @@ def save_run_files(output_dir, config, tokenizer):
     Args:
       output_dir, config, tokenizer: See `check_run_files`.
     """
-    files.make_dirs(output_dir)
+    files.at(output_dir).make_dirs()
     path = os.path.join(output_dir, CONFIG_FILE)
-    if not (has_run(output_dir) and files.exists(path)):
+    if not (has_run(output_dir) and files.at(path).exists()):
         with new_file(path) as file:
             file.write(config.to_json())
     save_tokenizer(output_dir, tokenizer)
@@ -72,7 +73,7 @@ def save_run_files(output_dir, config, tokenizer):
 
 def _check_config(output_dir, config):
     path = os.path.join(output_dir, CONFIG_FILE)
-    if not files.exists(path):
+    if not files.at(path).exists():
         return
     existing, current = BertConfig.from_json_file(path).to_dict(), config.to_dict()
     for name in current | existing:
@@ -88,6 +89,6 @@ def _check_config(output_dir, config):
 
 def _check_vocabulary(output_dir, vocab_file):
     existing = os.path.join(output_dir, VOCABULARY_NAME)
-    if vocab_file and files.exists(existing) and read_bytes(existing) != read_bytes(to_vocab_txt(vocab_file)):
+    if vocab_file and files.at(existing).exists() and read_bytes(existing) != read_bytes(to_vocab_txt(vocab_file)):
         raise InputError(f"`vocab_file`={vocab_file}: differs from the vocabulary of the run in `output_dir`, "
                          f"{existing}")

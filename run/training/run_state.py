@@ -50,7 +50,7 @@ class RunState:
     @property
     def is_resumed(self):
         """True if the directory contains a run to resume."""
-        return files.exists(self._path) and (not self._needs_checkpoint or has_run(self._folder))
+        return files.at(self._path).exists() and (not self._needs_checkpoint or has_run(self._folder))
 
     @property
     def changes(self):
@@ -99,7 +99,7 @@ class RunState:
                                  f"{old}, {change}; choose another directory for a new run")
 
     def _write(self, values):
-        files.make_dirs(self._folder)
+        files.at(self._folder).make_dirs()
         with new_file(self._path) as file:
             file.write(to_json(self._path, values, indent=2) + self._end)
 
@@ -111,7 +111,7 @@ def fingerprint(paths, is_complete=False):
     each block costs a request that transfers megabytes, the sample is the first block of SAMPLE_BLOCKS files. With
     `is_complete`, all contents are read.
     """
-    sizes = [files.size(path) for path in paths]
+    sizes = [files.at(path).size() for path in paths]
     names = [[os.path.basename(path), size] for path, size in zip(paths, sizes, strict=True)]
     summary = {"files": len(paths), "bytes": sum(sizes),
                "sha256": hashlib.sha256(json.dumps(names).encode()).hexdigest()}
@@ -128,7 +128,7 @@ def fingerprint(paths, is_complete=False):
 def _digest(path, size, is_sampled):
     """Returns the SHA-256 of the first `size` bytes of a file, or of evenly spaced blocks of them."""
     digest = hashlib.sha256()
-    with files.open_bytes(path) as file:
+    with files.at(path).open() as file:
         starts = range(0, size, BLOCK_BYTES)
         if is_sampled and len(starts) > SAMPLE_BLOCKS:
             starts = [(size - BLOCK_BYTES) * number // (SAMPLE_BLOCKS - 1) for number in range(SAMPLE_BLOCKS)]

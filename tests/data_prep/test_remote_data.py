@@ -41,7 +41,7 @@ def test_vocabulary_and_records_match_a_local_run(folder, tmp_path, capsys):
         put(f"{place}/text/a.txt", b"".join(lines[:99]))
         put(f"{place}/text/b.txt.gz", gzip.compress(b"".join(lines[99:])))
         run(place)
-    files.remove(f"{folder}/{names[2]}")
+    files.at(f"{folder}/{names[2]}").remove()
     run(folder)
     assert "2 of 3 shards are finished, 1 are missing\n" in capsys.readouterr().out
     for name in ("vocab.txt", *names):

@@ -84,8 +84,8 @@ def test_litert_in_a_remote_directory(capsys):
     assert output.startswith(f"{directory}/model_int8.tflite: LiteRT model of a token_classifier with int8 weights, 0.")
     assert re.search(r"inputs text, up to 17 tokens; largest difference from the original model: "
                      r"\d\.\de-\d\d \(logits\)$", output.strip())
-    assert list(files.names_in(directory)) == ["model_int8.tflite"]
-    with files.local_copy(f"{directory}/model_int8.tflite") as path:
+    assert list(files.at(directory).names()) == ["model_int8.tflite"]
+    with files.at(f"{directory}/model_int8.tflite").local_copy() as path:
         assert LiteRTModel(path).metadata.labels == ("O", "B-PER", "I-PER")
 
 

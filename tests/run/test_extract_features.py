@@ -86,7 +86,7 @@ def test_numpy_arrays_from_standard_input(flags, expected, monkeypatch, batches_
     monkeypatch.setattr(extraction, "WINDOW_BYTES", batches_per_window * 4 * 3 * LENGTH * 2 * 32)
     scripts.run_here(EXTRACT, output_file=output, output_format="npz", layers="-1,0", batch_size=3,
                      **{**flags, "input_file": "-"})
-    with files.local_copy(output) as path, np.load(path) as arrays:
+    with files.at(output).local_copy() as path, np.load(path) as arrays:
         assert arrays["layers"].tolist() == [-1, 0]
         assert arrays["vectors"].dtype == np.float32
         tokens, vectors = (np.split(arrays[name], arrays["row_splits"][1:-1]) for name in ("tokens", "vectors"))

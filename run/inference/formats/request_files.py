@@ -160,5 +160,5 @@ def _get_value(values, name, key, place):
 
 
 def _enumerate_lines(path, decoder):
-    with sys.stdin.buffer if path == STANDARD_INPUT else files.open_bytes(path) as file:
+    with sys.stdin.buffer if path == STANDARD_INPUT else files.at(path).open() as file:
         yield from enumerate(decoder.lines(file, path), start=1)

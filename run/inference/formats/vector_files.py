@@ -16,8 +16,9 @@ import zipfile
 import numpy as np
 import tensorflow as tf
 
+from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, new_file, new_files, new_local_file
+from bert_tf.files import is_remote, new_file, new_files
 from bert_tf.files.local import convert_write_errors
 from run.inference.formats import json_numbers
 
@@ -140,7 +141,7 @@ class TFRecordWriter(_Writer):
 
     @contextlib.contextmanager
     def _new_file(self, path):
-        with new_local_file(path) as name, tf.io.TFRecordWriter(name) as writer:
+        with files.at(path).new_local_file() as name, tf.io.TFRecordWriter(name) as writer:
             yield writer
 
     def _write_row(self, pieces, vectors):

@@ -34,7 +34,7 @@ def test_every_tensor_keeps_its_bytes(tf1_checkpoint, reference_config, tmp_path
     for name, tensor in expected.tensors.items():
         np.testing.assert_array_equal(written.tensors[name].read(), tensor.read(), strict=True, err_msg=name)
     assert files.read_text(f"{folder}/out/vocab.txt") == vocabulary
-    assert not [name for name in files.names_in(f"{folder}/out") if name.startswith(".") or name.endswith(".partial")]
+    assert not [name for name in files.at(f"{folder}/out").names() if name.startswith(".") or name.endswith(".partial")]
 
 
 def test_optimizer_state_of_the_original_is_not_read(tmp_path):

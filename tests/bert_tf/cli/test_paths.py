@@ -48,7 +48,7 @@ def expect(argument_and_path, message):
 def test_single_paths(root, check, name, message):
     with expect(f"`argument`={root}/{name}: ", message):
         check("argument", f"{root}/{name}")
-    assert paths.files.exists(f"{root}/{name}") == (name in ("a.txt", "d"))
+    assert paths.files.at(f"{root}/{name}").exists() == (name in ("a.txt", "d"))
 
 
 @pytest.mark.parametrize(("check", "path", "message"), [

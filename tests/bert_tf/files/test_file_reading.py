@@ -53,7 +53,7 @@ def test_json_values_of_any_kind(tmp_path):
 def test_a_stream_of_bytes(folder):
     content = bytes(range(256)) * 9_000  # larger than the buffer
     put(f"{folder}/file", content)
-    with files.open_bytes(f"{folder}/file") as file:
+    with files.at(f"{folder}/file").open() as file:
         assert file.read(3) == content[:3]
         assert file.seek(-5, os.SEEK_END) == len(content) - 5
         assert file.read() == content[-5:]
@@ -62,17 +62,17 @@ def test_a_stream_of_bytes(folder):
         assert file.seek(7, os.SEEK_CUR) == 2_000_007
         assert file.read(10) == content[2_000_007:2_000_017]
     put(f"{folder}/lines", b"a\r\nb\n\xff")
-    with files.open_bytes(f"{folder}/lines") as file:
+    with files.at(f"{folder}/lines").open() as file:
         assert list(file) == [b"a\r\n", b"b\n", b"\xff"]
 
 
 def test_a_local_copy_keeps_the_name_and_is_removed(folder):
     put(f"{folder}/model.safetensors", b"abc")
-    with files.local_copy(f"{folder}/model.safetensors") as path:
+    with files.at(f"{folder}/model.safetensors").local_copy() as path:
         assert os.path.basename(path) == "model.safetensors"
         assert files.read_bytes(path) == b"abc"
     assert os.path.exists(path) == (not files.is_remote(folder))
-    assert files.exists(f"{folder}/model.safetensors")
+    assert files.at(f"{folder}/model.safetensors").exists()
 
 
 def test_a_directory_is_not_read_as_a_file(folder):

@@ -54,19 +54,19 @@ def test_new_file_appears_when_it_is_complete(folder, value, mode, options, expe
     with files.new_file(f"{folder}/results", mode, **options) as file:
         assert file.write(value) == len(value)
         file.flush()
-        assert files.names_in(folder) == ([] if files.is_remote(folder) else ["results.partial"])
-    assert files.names_in(folder) == ["results"]
+        assert files.at(folder).names() == ([] if files.is_remote(folder) else ["results.partial"])
+    assert files.at(folder).names() == ["results"]
     assert files.read_bytes(f"{folder}/results") == expected
 
 
 @ON_EVERY_SYSTEM
 def test_new_file_replaces_an_old_one(folder):
     put(f"{folder}/results", "before, and longer")
-    if not files.is_object_store(folder):
+    if not files.at(folder).is_store:
         put(f"{folder}/results.partial", "of a killed run")
     write(f"{folder}/results", "after")
     assert files.read_bytes(f"{folder}/results") == b"after"
-    assert files.names_in(folder) == ["results"]
+    assert files.at(folder).names() == ["results"]
 
 
 @ON_EVERY_SYSTEM
@@ -78,7 +78,7 @@ def test_an_error_in_the_block_leaves_the_old_file(folder, error):
         with pytest.raises(type(error)) as caught:
             write(f"{folder}/{name}", "half", error=error)
         assert caught.value is error
-    assert files.names_in(folder) == ["results"]
+    assert files.at(folder).names() == ["results"]
     assert files.read_bytes(f"{folder}/results") == b"before"
 
 
@@ -226,7 +226,7 @@ def test_errors_of_an_upload_name_the_object(store, monkeypatch):
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "wb"))  # noqa: SIM115
     with pytest.raises(OSError, match=rf"^{store}/results: the temporary file in .*: cannot be written: No space left"):
         write(f"{store}/results", "x")
-    assert files.names_in(store) == []
+    assert files.at(store).names() == []
 
 
 @pytest.mark.parametrize("kind", ["folder", "store"])
@@ -244,7 +244,7 @@ def test_a_remote_directory_is_uploaded_in_order(request, monkeypatch, kind):
         fill(files.new_folder(f"{place}/model"), inside)
     with pytest.raises(KeyboardInterrupt):
         fill(files.new_folder(f"{place}/other"), inside, KeyboardInterrupt)
-    assert not files.exists(f"{place}/other")
+    assert not files.at(f"{place}/other").exists()
 
 
 def test_a_failed_upload_of_several_leaves_none(store, monkeypatch):
@@ -258,7 +258,7 @@ def test_a_failed_upload_of_several_leaves_none(store, monkeypatch):
     monkeypatch.setattr(Remote, "upload", fail_at_b)
     with pytest.raises(OSError, match="b: cannot be written: no permission"):
         fill(files.new_folder(f"{store}/model"), ["a", "b"])
-    assert files.files_below(store) == []
+    assert files.at(store).files_below() == []
 
 
 def test_old_objects_are_removed_before_new_ones_are_uploaded(store, monkeypatch):
@@ -266,10 +266,10 @@ def test_old_objects_are_removed_before_new_ones_are_uploaded(store, monkeypatch
     put(f"{store}/kept", "mine")
     existing, upload = [], Remote.upload
     monkeypatch.setattr(Remote, "upload",
-                        lambda place, local: existing.append(files.names_in(store)) or upload(place, local))
+                        lambda place, local: existing.append(files.at(store).names()) or upload(place, local))
     fill(files.new_files(store), ["model.index", "model.data"])
     assert existing == [["kept"], ["kept", "model.data"]]
-    assert files.names_in(store) == ["kept", "model.data", "model.index"]
+    assert files.at(store).names() == ["kept", "model.data", "model.index"]
 
 
 def test_json_contains_only_finite_numbers():

@@ -38,9 +38,10 @@ def test_reasons(monkeypatch, error, message, expected, reason):
         raise error(None, None, message)
 
     monkeypatch.setattr(tf.io.gfile, "stat", fail)
-    for query in (files.exists, files.is_dir, files.is_file, files.size):
+    place = files.at(PATH)
+    for query in (place.exists, place.is_dir, place.is_file, place.size):
         with pytest.raises(expected, match=f"^{re.escape(f'{PATH}: cannot be read: {reason}')}$") as caught:
-            query(PATH)
+            query()
         assert isinstance(caught.value.__cause__, error)
 
 
@@ -49,9 +50,9 @@ def test_a_missing_object_is_not_an_error(monkeypatch):
         raise tf.errors.NotFoundError(None, None, f"The specified path {PATH} was not found.")
 
     monkeypatch.setattr(tf.io.gfile, "stat", fail)
-    assert not files.exists(PATH)
+    assert not files.at(PATH).exists()
     with pytest.raises(FileNotFoundError, match=rf"^{PATH}: does not exist$"):
-        files.size(PATH)
+        files.at(PATH).size()
 
 
 @pytest.mark.parametrize(("path", "message"), [
@@ -62,7 +63,7 @@ def test_a_missing_object_is_not_an_error(monkeypatch):
 ])
 def test_invalid_buckets_and_schemes(path, message):
     with pytest.raises(OSError, match=f"^{re.escape(f'{path}: {message}')}"):
-        files.exists(path)
+        files.at(path).exists()
 
 
 def test_an_upload_is_one_call_of_tensorflow(monkeypatch):

@@ -57,7 +57,7 @@ def test_remote_files_match_a_local_run(tmp_path):
         put(f"{place}/text/a.txt", TEXT.encode() * 20)
         put(f"{place}/text/b.txt.gz", gzip.compress(TEXT.encode() * 20))
         job.run(SentenceSettings(f"{place}/text", f"{place}/sentences", shards=ShardSettings(num_output_shards=3)))
-    files.remove(f"{folder}/sentences/sentences-00001-of-00003.txt")
+    files.at(f"{folder}/sentences/sentences-00001-of-00003.txt").remove()
     summary = job.run(SentenceSettings(f"{folder}/text", f"{folder}/sentences",
                                        shards=ShardSettings(num_output_shards=3)))
     assert summary.num_made == 1

@@ -127,7 +127,7 @@ def test_an_interrupted_analysis_ends_bit_identical(shifting, flags, analysis, t
 def test_a_remote_directory(shifting, flags, analysis):
     folder = f"{remote_folders.new_folder()}/out"
     analyze(shifting, folder, **flags)
-    assert set(files.names_in(folder)) == OUTPUTS - {"measures.png"}
+    assert set(files.at(folder).names()) == OUTPUTS - {"measures.png"}
     for name in ("heads.tsv", "relations.tsv"):
         assert files.read_bytes(f"{folder}/{name}") == (analysis / name).read_bytes(), name
 

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.files.local import Local
 from bert_tf.latest_checkpoint import find_latest_checkpoint, has_run
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
@@ -348,13 +348,13 @@ def test_deleted_checkpoints_leave_a_finished_run_or_none(tmp_path, monkeypatch)
     """A deletion can be killed after each file."""
     run, _ = start(tmp_path, steps=4, save_checkpoints_steps=2)
     run.train(batches)
-    found, remove = [], files.remove
+    found, remove = [], Local.remove
 
-    def remove_and_look(path):
-        remove(path)
+    def remove_and_look(place):
+        remove(place)
         found.append(has_run(str(tmp_path)) and os.path.basename(find_latest_checkpoint(str(tmp_path))))
 
-    monkeypatch.setattr(files, "remove", remove_and_look)
+    monkeypatch.setattr(Local, "remove", remove_and_look)
     checkpoints.remove_checkpoints(str(tmp_path))
     assert found == ["ckpt-4", "ckpt-4", False, False, False]
     assert not list(tmp_path.glob("*ckpt*"))

@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import files
+from bert_tf.files.remote import Remote
 from run.training import run_state
 from tests import remote_folders
 from tests.remote_folders import put
@@ -27,8 +28,8 @@ def test_a_run_writes_only_at_checkpoints_and_equals_a_local_run(folder, tmp_pat
     local.train(batches)
     assert float(model.weight) == float(local_model.weight)
     assert files.read_bytes(f"{folder}/training_log.csv") == (tmp_path / "training_log.csv").read_bytes()
-    events = [name for name in files.names_in(folder) if name.startswith("events.out.tfevents")]
-    assert sorted(set(files.names_in(folder)) - set(events)) == sorted(
+    events = [name for name in files.at(folder).names() if name.startswith("events.out.tfevents")]
+    assert sorted(set(files.at(folder).names()) - set(events)) == sorted(
         path.name for path in tmp_path.iterdir() if not path.name.startswith("events."))
     steps = {event.step for event in tf.compat.v1.train.summary_iterator(f"{folder}/{events[0]}") if event.step}
     assert steps == set(range(1, 14))
@@ -53,7 +54,7 @@ def test_a_killed_run_resumes_with_its_log_and_without_temporary_files(folder, t
     put(f"{folder}/checkpoint.tmp" + 32 * "a", b"half")
 
     run, model = start(folder, **settings)
-    assert not temporary & set(files.names_in(folder))
+    assert not temporary & set(files.at(folder).names())
     assert run.step == 5
     run.train(batches, evaluate_by_step(run, model, again))
     assert list(again) == [6, 8, 10, 12, 13]
@@ -73,8 +74,8 @@ def test_only_a_few_blocks_of_many_large_remote_files_are_read(folder, monkeypat
     paths = [f"{folder}/{number:02}" for number in range(40)]
     for path in paths:
         put(path, b"abcdef")
-    opened, open_bytes = [], files.open_bytes
-    monkeypatch.setattr(files, "open_bytes", lambda path: opened.append(path) or open_bytes(path))
+    opened, open_remote = [], Remote.open
+    monkeypatch.setattr(Remote, "open", lambda place: opened.append(place.path) or open_remote(place))
     first = run_state.fingerprint(paths)
     assert len(opened) == run_state.SAMPLE_BLOCKS
     assert {opened[0], opened[-1]} == {paths[0], paths[-1]}
