@@ -5,20 +5,21 @@ import re
 
 import numpy as np
 
-from bert_tf.checkpoints import adapters, tf1
+from bert_tf import variables
+from bert_tf.checkpoints import adapters
 from bert_tf.checkpoints.detection import open_checkpoint
-from bert_tf.checkpoints.tensors import POSITION_EMBEDDINGS, WORD_EMBEDDINGS, StoredTensor
+from bert_tf.checkpoints.tensors import StoredTensor, original_tensors
 from bert_tf.errors import InputError
 
 # Advice if a matrix of the checkpoint and of the model differ in the number of rows.
 ROW_ADVICE = {
-    POSITION_EMBEDDINGS:
+    variables.POSITION_EMBEDDINGS:
         "set max_position_embeddings to {rows} in the model's config; shorter sequences do not require fewer, and the "
         "checkpoint has none for longer ones",
-    "bert/embeddings/token_type_embeddings": "set type_vocab_size to {rows} in the model's config",
+    variables.TOKEN_TYPE_EMBEDDINGS: "set type_vocab_size to {rows} in the model's config",
 }
 _LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
-VOCABULARY_TABLES = (WORD_EMBEDDINGS, "cls/predictions/output_bias")
+VOCABULARY_TABLES = (variables.WORD_EMBEDDINGS, variables.OUTPUT_BIAS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +84,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
         if name in leave:
             left.append(name)
             continue
-        parts = [_map_layer(part, layers) for part in tf1.original_names(name)]
+        parts = [_map_layer(part, layers) for part in variables.original_names(name)]
         if not all(part in checkpoint.tensors for part in parts):
             missing.append(name)
             continue
@@ -120,7 +121,7 @@ def model_tensors(model):
     tensors = {}
     for variable in model.variables:
         stored = StoredTensor(variable.shape.as_list(), variable.numpy)
-        tensors |= tf1.original_tensors(variable.name.removesuffix(":0"), stored)
+        tensors |= original_tensors(variable.name.removesuffix(":0"), stored)
     return tensors
 
 
@@ -162,7 +163,7 @@ def _mismatch(path, name, stored, shape):
 
 
 def _check_encoder(path, missing):
-    needed = [name for name in missing if name.startswith("bert/") and not name.startswith("bert/pooler/")]
+    needed = [name for name in missing if name.startswith("bert/") and not name.startswith(variables.POOLER)]
     if needed:
         raise InputError(f"{path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more encoder variables; "
                          "use the checkpoint's config")

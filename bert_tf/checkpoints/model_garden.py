@@ -19,10 +19,11 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.checkpoints import tensorflow_file
-from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint
+from bert_tf.checkpoints.tensors import Checkpoint
 from bert_tf.errors import InputError
 from bert_tf.files import new_files
 from bert_tf.model_folder.saved_models import CASING
+from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, POSITION_EMBEDDINGS, TOKEN_TYPE_EMBEDDINGS, WORD_EMBEDDINGS
 
 KIND = "Model Garden checkpoint"
 
@@ -34,8 +35,8 @@ ENCODER_PARTS = {
 }
 TABLES = {
     WORD_EMBEDDINGS: ("_embedding_layer", "word_embeddings/embeddings"),
-    "bert/embeddings/position_embeddings": ("_position_embedding_layer", "position_embedding/embeddings"),
-    "bert/embeddings/token_type_embeddings": ("_type_embedding_layer", "type_embeddings/embeddings"),
+    POSITION_EMBEDDINGS: ("_position_embedding_layer", "position_embedding/embeddings"),
+    TOKEN_TYPE_EMBEDDINGS: ("_type_embedding_layer", "type_embeddings/embeddings"),
 }
 LAYER_PARTS = {
     "attention/self/query": ("_attention_layer/_query_dense", "self_attention/query"),
@@ -51,7 +52,6 @@ HEAD_PARTS = {
     "cls/predictions/transform/dense": ("dense", "cls/predictions/transform/dense"),
     "cls/predictions/transform/LayerNorm": ("layer_norm", "cls/predictions/transform/LayerNorm"),
 }
-OUTPUT_BIAS = "cls/predictions/output_bias"
 UNSUPPORTED_SETTINGS = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size",
                         "num_hidden_groups", "attention", "bilstm_head", "pooler_act")
 NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"

@@ -1,9 +1,9 @@
 """This project's training checkpoints (tf.train.Checkpoint), from which only the weights are read, by variable name."""
 
 from bert_tf.checkpoints import adapters
-from bert_tf.checkpoints.tensors import WORD_EMBEDDINGS, Checkpoint
-from bert_tf.checkpoints.tf1 import original_tensors
+from bert_tf.checkpoints.tensors import Checkpoint, original_tensors
 from bert_tf.errors import InputError
+from bert_tf.variables import WORD_EMBEDDINGS
 
 KIND = "training checkpoint"
 

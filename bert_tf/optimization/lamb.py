@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-from bert_tf.checkpoints.tf1 import original_names
 from bert_tf.optimization.optimizer import ClippingOptimizer
+from bert_tf.variables import original_names
 
 
 class Lamb(ClippingOptimizer):
