@@ -8,7 +8,7 @@ import numpy as np
 from bert_tf import variables
 from bert_tf.checkpoints import adapters
 from bert_tf.checkpoints.detection import open_checkpoint
-from bert_tf.checkpoints.tensors import StoredTensor, original_tensors
+from bert_tf.checkpoints.tensors import StoredTensor, check_settings, original_tensors
 from bert_tf.errors import InputError
 
 # Advice if a matrix of the checkpoint and of the model differ in the number of rows.
@@ -44,16 +44,11 @@ class LoadReport:
     left: tuple[str, ...] = ()
 
     def __str__(self):
-        text = f"{self.path}: {len(self.loaded)} variables loaded"
-        if self.extended:
-            text += f"; rows added with initial values: {', '.join(self.extended)}"
-        if self.left:
-            text += f"; initial values kept: {', '.join(self.left)}"
-        if self.missing:
-            text += f"; not in the checkpoint, initial values kept: {', '.join(self.missing)}"
-        if self.unused:
-            text += f"; in the checkpoint, not used: {', '.join(self.unused)}"
-        return text
+        notes = {"rows added with initial values": self.extended, "initial values kept": self.left,
+                 "not in the checkpoint, initial values kept": self.missing,
+                 "in the checkpoint, not used": self.unused}
+        return f"{self.path}: {len(self.loaded)} variables loaded" + "".join(
+            f"; {note}: {', '.join(names)}" for note, names in notes.items() if names)
 
 
 def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()):
@@ -75,7 +70,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
         known activation or number of heads, differs. Then, nothing is loaded.
     """
     checkpoint = open_checkpoint(path)
-    _check_settings(checkpoint, getattr(model, "encoder", model).config)
+    check_settings(checkpoint, getattr(model, "encoder", model).config, "the model; use the checkpoint's config")
     sources, missing, extended, left, used = [], [], [], [], set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
@@ -123,13 +118,6 @@ def model_tensors(model):
         stored = StoredTensor(variable.shape.as_list(), variable.numpy)
         tensors |= original_tensors(variable.name.removesuffix(":0"), stored)
     return tensors
-
-
-def _check_settings(checkpoint, config):
-    for name, value in checkpoint.settings.items():
-        if getattr(config, name) != value:
-            raise InputError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
-                             "in the model; use the checkpoint's config")
 
 
 def _shape_together(checkpoint, parts):

@@ -72,12 +72,17 @@ class Checkpoint:
     settings: dict = dataclasses.field(default_factory=dict)
 
 
-def check_config(checkpoint, config):
-    """Raises InputError unless a checkpoint contains the encoder that a config describes."""
+def check_settings(checkpoint, config, owner):
+    """Raises InputError if a BertConfig differs in a setting that the checkpoint states; `owner` has the config."""
     for name, value in checkpoint.settings.items():
         if getattr(config, name) != value:
             raise InputError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
-                             "in the BERT config")
+                             f"in {owner}")
+
+
+def check_config(checkpoint, config):
+    """Raises InputError unless a checkpoint contains the encoder that a config describes."""
+    check_settings(checkpoint, config, "the BERT config")
     shapes = variables.get_shapes(config)
     shapes = {name: shape for name, shape in shapes.items() if not name.startswith(variables.POOLER)}
     for name, shape in shapes.items():
