@@ -17,8 +17,6 @@ from bert_tf.layers import (
     SeededDropout,
     WeightInitializer,
     attention_bias,
-    causal_attention_bias,
-    packed_attention_bias,
 )
 from bert_tf.saved_objects import SavedLayer
 
@@ -35,19 +33,19 @@ class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
       name: str. Name of the Keras layer. The variables are named "bert/..." in any case.
 
     Attributes:
-      embeddings_class, layer_class: Classes of the embeddings and of a layer.
+      embeddings_class, layer_class, dropout_class: Classes of the embeddings, of a layer, and of a head's dropout.
       has_static_shapes: bool. Whether the shapes of all tensors follow from the shapes of the features.
       num_frozen_layers: int. Number of lowest layers that gradients do not reach, together with the embeddings; None if
         gradients reach all. See bert_tf.techniques.freezing.
     """
 
-    embeddings_class, layer_class = Embeddings, EncoderLayer
+    embeddings_class, layer_class, dropout_class = Embeddings, EncoderLayer, SeededDropout
     has_static_shapes = True
     num_frozen_layers = None
 
     def __init__(self, config, *, seed=0, dtype=None, name="bert"):
         super().__init__(name=name, dtype=dtype)
-        self.config = config
+        self.config, self.is_causal = config, config.is_causal
         self.initializer = WeightInitializer(config.initializer_range, seed)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
         with tf.name_scope("bert/"):
@@ -77,19 +75,18 @@ class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
           InputError: If the sequence is longer than the position embeddings; in eager mode, if IDs are out of range.
         """
         check_values(features, self.config)
-        bias = self.attention_bias(features)
+        bias = attention_bias(features["input_mask"], "positions" in features, self.is_causal)
         embedding_seed, *layer_seeds = self.next_dropout_seeds(training)
         x = self.embeddings(features["input_ids"], features["segment_ids"], features.get("positions"), embedding_seed)
-        x = self.stop_gradient(0, tf.cast(x, self.compute_dtype))
-        states, attention = [x], []
+        states, attention = [self.stop_gradient(0, tf.cast(x, self.compute_dtype))], []
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
-            output = self.compute_layer(number, layer, x, bias, seeds=seeds,
-                                        return_attention_scores=return_attention_scores)
-            x, maps = output if return_attention_scores else (output, None)
-            x = self.stop_gradient(number + 1, x)
-            states.append(x)
-            attention.append(maps)
-        return self.collect(features, states, attention if return_attention_scores else None)
+            x = self.compute_layer(number, layer, states[-1], bias, seeds=seeds,
+                                   return_attention_scores=return_attention_scores)
+            if return_attention_scores:
+                x, maps = x
+                attention.append(maps)
+            states.append(self.stop_gradient(number + 1, x))
+        return self.collect(features, states, attention)
 
     def compute_layer(self, number, layer, x, *batch, seeds=NO_SEEDS, **options):
         """Computes one layer. Training techniques override this method.
@@ -112,18 +109,14 @@ class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
         """Returns state `number` of a batch; 0 is the embeddings, n the output of layer n - 1."""
         return tf.stop_gradient(x) if number == self.num_frozen_layers else x
 
-    def collect(self, features, states, attention=None):
-        """Returns the dict of `call` for 1 + L states [B, S, H], and L AttentionMaps, None if they are not returned."""
+    def collect(self, features, states, attention):
+        """Returns the dict of `call` for 1 + L states [B, S, H], and L or no AttentionMaps."""
         output = states[-1]
-        if self.config.is_causal:
+        if self.is_causal:
             output = tf.gather(output, self.find_pooled(features), batch_dims=1)  # [B, 1, H]
-        encoded = {
-            "sequence_output": states[-1],
-            "pooled_output": self.pooler(output[:, 0]),
-            "embedding_output": states[0],
-            "encoder_outputs": states[1:],
-        }
-        return encoded if attention is None else {**encoded, "attention": attention}
+        encoded = {"sequence_output": states[-1], "pooled_output": self.pooler(output[:, 0]),
+                   "embedding_output": states[0], "encoder_outputs": states[1:]}
+        return {**encoded, "attention": attention} if attention else encoded
 
     def encode_positions(self, features, positions=None, training=False, pooled_positions=None,
                          return_attention_scores=False):
@@ -156,15 +149,9 @@ class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
           features: See `call`.
           starts: int32 [B, K]. Position of each packed sequence's [CLS]; None if rows are not packed.
         """
-        if self.config.is_causal:
+        if self.is_causal:
             return find_last(features["input_mask"], starts)
         return tf.zeros_like(features["input_ids"][:, :1]) if starts is None else starts
-
-    def attention_bias(self, features):
-        """Returns the bias of the attention scores, which determines what tokens attend to."""
-        if self.config.is_causal:
-            return causal_attention_bias(features["input_mask"])
-        return (packed_attention_bias if "positions" in features else attention_bias)(features["input_mask"])
 
     def next_dropout_seed(self, training):
         """Returns a new seed int64 [2] for a head's own dropout, or None when not training."""
@@ -177,10 +164,6 @@ class BertEncoder(FeatureCheck, SavedLayer, tf_keras.Model):
             return [None, *[NO_SEEDS] * num_layers]
         seeds = tf.unstack(self.dropout_generator.make_seeds(1 + 3 * num_layers), axis=1)
         return [seeds[0], *(seeds[1 + 3 * i : 4 + 3 * i] for i in range(num_layers))]
-
-    def create_dropout(self, rate, dtype=None):
-        """Creates the dropout of a head."""
-        return SeededDropout(rate, dtype=dtype)
 
     def create_masked_lm_head(self):
         """Creates the head that scores the vocabulary."""

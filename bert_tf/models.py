@@ -136,7 +136,7 @@ class _LinearModel(_TaskModel):
         super().__init__(encoder, name=name)
         self.num_labels = num_labels
         rate = self.encoder.config.hidden_dropout_prob if dropout_rate is None else dropout_rate
-        self.dropout = self.encoder.create_dropout(rate, dtype=self.dtype_policy)
+        self.dropout = self.encoder.dropout_class(rate, dtype=self.dtype_policy)
         with tf.name_scope(""):
             self.bilstm = self._bilstm_head()
             self.head = self._linear_head(num_labels, "output")

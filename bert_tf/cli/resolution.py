@@ -11,14 +11,14 @@ import dataclasses
 import os
 
 from bert_tf.cli import conditions, paths, roles
-from bert_tf.cli.task_resolution import is_length_known, resolve_task_metadata
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import check_vocabulary
+from bert_tf.model_folder import TASK_FILE, check_vocabulary, task_metadata
 from bert_tf.model_folder import read_config as read_config_file
 from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, check_run_vocabulary, to_vocab_txt
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
@@ -102,15 +102,56 @@ def resolve(settings, explicit, model_files, announce):
         config_file = settings.values()[config_name]
         config = read_config(config_file)
         settings = settings.replace_values({"config": config})
-        if metadata and not is_length_known(explicit, model_files):
+        if metadata and not _is_length_known(explicit, model_files):
             settings = limit_length(settings, min(metadata.max_seq_length, config.max_position_embeddings))
         default = next((field.default for field, _ in settings.fields() if field.name == "max_seq_length"), None)
         _check_length(settings.longest_sequence, config, config_file, is_default=(
-            settings.longest_sequence == default and not is_length_known(explicit, model_files)))
+            settings.longest_sequence == default and not _is_length_known(explicit, model_files)))
     for group in settings.groups():
         group.check_files()
     _announce_vocabulary(settings, ignored, model_files, announce)
     return settings
+
+
+def resolve_task_metadata(settings, explicit, model_files):
+    """Returns the TaskMetadata of a job that serves a model. Other files can still determine the casing.
+
+    Args:
+      settings: Settings with `task`, the required kind of the model, or None, and `labels`, the explicit label names.
+      explicit, model_files: See `resolve`.
+
+    Raises:
+      InputError: If the task is unknown, or if a setting contradicts task.json.
+    """
+    argument, path = next(iter(model_files.checkpoints.items()))
+    with paths.convert_remote_errors(argument):
+        stored = model_files.task_metadata.get(argument)
+    values, labels = settings.values(), settings.labels
+    names = [field.name for field in dataclasses.fields(TaskMetadata)]
+    requested = {name: explicit[name] for name in names if explicit.get(name) is not None}
+    if labels:
+        requested["labels"] = labels
+    defaults = {name: values[name] for name in names if values.get(name) is not None}
+    return task_metadata.resolve(stored, _choose_kind(settings, stored, argument, path), requested, defaults,
+                                 f"`{argument}`={path}")
+
+
+def _is_length_known(explicit, model_files):
+    """Returns whether a setting or task.json states the maximum length of a model's inputs; see `resolve`."""
+    metadata = next(iter(model_files.task_metadata.values()), None)
+    return "max_seq_length" in explicit or bool(metadata and metadata.max_seq_length)
+
+
+def _choose_kind(settings, stored, argument, path):
+    """Returns the kind of the model of an argument; stored: TaskMetadata of its task.json, or None."""
+    kind = settings.task or (stored.kind if stored else settings.default_kind)
+    kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
+    if not kind:
+        raise InputError(f"has no {TASK_FILE} that specifies the task"
+                         + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), argument, path)
+    if kinds and kind not in kinds:
+        raise InputError(f"{stored.source} of `{argument}`={path}: kind is {kind!r}: must be one of {', '.join(kinds)}")
+    return kind
 
 
 def _announce_vocabulary(settings, ignored, model_files, announce):

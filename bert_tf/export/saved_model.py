@@ -1,7 +1,7 @@
 """Writes a Servable as a SavedModel in the directory layout of TensorFlow Serving.
 
-The SavedModel contains the weights, the tokenizer, and the assets vocab.txt, bert_config.json, and task.json, which
-describes the model for `bert_tf.load`. It does not require this package. It requires the kernels of TensorFlow Text
+The SavedModel contains the weights, the tokenizer, vocab.txt, bert_config.json, and task.json, which describes it for
+`bert_tf.load`. It does not require this package. It requires the kernels of TensorFlow Text
 (`import tensorflow_text`; TensorFlow Serving includes them). It also contains requests that TensorFlow Serving runs
 when it loads the model, so that the first client does not have to wait. Their message types come from the optional
 tensorflow-serving-api, which is imported on use.
@@ -20,7 +20,8 @@ from bert_tf.export import weight_storage
 from bert_tf.tasks.metadata import TASK_FILE
 
 LITERT_FILE = "model.tflite"  # File name that TensorFlow Serving uses if LiteRT models are preferred.
-WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
+EXTRA_FOLDER = "assets.extra"  # For files that the graph does not use.
+WARMUP_FILE = os.path.join(EXTRA_FOLDER, "tf_serving_warmup_requests")
 
 
 def save(servable, directory, *, version=None, weights="float32", litert=None):
@@ -55,12 +56,12 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
           files.new_folder(path) as partial):  # under a name that TensorFlow Serving ignores
         tensorflow_file.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, tensorflow_file.CONFIG_NAME))
-        with open(os.path.join(folder, TASK_FILE), "w", encoding="utf-8") as file:
-            file.write(servable.metadata.to_json())
-        module.metadata = tf.saved_model.Asset(file.name)
         # There is nothing to convert, and AutoGraph would write files for converted code.
         save_traced = tf.autograph.experimental.do_not_convert(tf.saved_model.save)
         save_traced(module, partial, signatures=servable.signatures())
+        os.mkdir(os.path.join(partial, EXTRA_FOLDER))
+        with open(os.path.join(partial, EXTRA_FOLDER, TASK_FILE), "w", encoding="utf-8") as file:
+            file.write(servable.metadata.to_json())
         if litert:
             with open(os.path.join(partial, LITERT_FILE), "wb") as file:
                 file.write(litert)
@@ -78,7 +79,6 @@ def can_write_warmup():
 def _write_warmup(servable, path, model_name):
     """Writes a request per signature to the SavedModel at `path`, as a TFRecord file of PredictionLog."""
     file = os.path.join(path, WARMUP_FILE)
-    os.makedirs(os.path.dirname(file), exist_ok=True)
     with tf.io.TFRecordWriter(file) as writer:
         for signature, inputs in example_requests(servable).items():
             writer.write(_prediction_log(model_name, signature, inputs).SerializeToString())

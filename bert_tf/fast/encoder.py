@@ -12,7 +12,7 @@ from bert_tf.fast.layers import FastEmbeddings, FastLayer, FastMaskedLMHead
 from bert_tf.fast.layout import Layout, SequenceLayout, UnpaddedLayout
 from bert_tf.fast.litert import LiteRTLayer
 from bert_tf.features import check_values
-from bert_tf.layers import NO_SEEDS
+from bert_tf.layers import NO_SEEDS, attention_bias
 from bert_tf.saved_objects import SavedObject
 
 LAYERS = {"padded": FastLayer, "unpadded": FastLayer, "compiled": CompiledLayer, "unpadded_compiled": CompiledLayer,
@@ -69,7 +69,7 @@ class FastEncoder(BertEncoder):
       fast: Fast.
     """
 
-    embeddings_class = FastEmbeddings
+    embeddings_class, dropout_class = FastEmbeddings, PackedDropout
 
     def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
         vars(self).update(fast=fast, layer_class=LAYERS[fast.layers])  # Keras tracks attributes only from here on.
@@ -103,10 +103,6 @@ class FastEncoder(BertEncoder):
         pooled = self.pooler(tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size]))
         return None if positions is None else output[:, num_pooled:], pooled, None
 
-    def create_dropout(self, rate, dtype=None):
-        """See BertEncoder."""
-        return PackedDropout(rate, dtype=dtype)
-
     def create_masked_lm_head(self):
         """See BertEncoder."""
         return FastMaskedLMHead(self.config, self.initializer, self.fast.vocabulary_multiple, self.fast.float32_scores,
@@ -130,23 +126,22 @@ class FastEncoder(BertEncoder):
           at: int32 [B, P]. Positions at which to compute the last layer; None for all.
 
         Returns:
-          1 + L states [T, H], the last one [B * P, H] with `at`; and L AttentionMaps, or None.
+          1 + L states [T, H], the last one [B * P, H] with `at`; and L or no AttentionMaps.
         """
         check_values(features, self.config)
-        bias = self.attention_bias(features)
+        bias = attention_bias(features["input_mask"], "positions" in features, self.is_causal)
         embedding_seed, *layer_seeds = self.next_dropout_seeds(training)
         x = self.embeddings(features["input_ids"], features["segment_ids"], layout, features.get("positions"),
                             embedding_seed)
-        x = self.stop_gradient(0, tf.cast(x, self.compute_dtype))
-        states, attention = [x], []
+        states, attention = [self.stop_gradient(0, tf.cast(x, self.compute_dtype))], []
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
             options = {"return_attention_scores": return_attention_scores}
             if at is not None and number == len(self.encoder_layers) - 1:
                 # Not through Keras, whose scopes name operations: the last bits after oneDNN's fusion depend on names.
                 layer, options = layer.call, {"at": at}
-            output = self.compute_layer(number, layer, x, layout, bias, seeds=seeds, **options)
-            x, maps = output if return_attention_scores else (output, None)
-            x = self.stop_gradient(number + 1, x)
-            states.append(x)
-            attention.append(maps)
-        return states, attention if return_attention_scores else None
+            x = self.compute_layer(number, layer, states[-1], layout, bias, seeds=seeds, **options)
+            if return_attention_scores:
+                x, maps = x
+                attention.append(maps)
+            states.append(self.stop_gradient(number + 1, x))
+        return states, attention

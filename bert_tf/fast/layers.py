@@ -22,7 +22,7 @@ class FastEmbeddings(Embeddings):
 
     def call(self, input_ids, segment_ids, layout, positions=None, seed=None):
         """See Embeddings; layout: Layout of the batch. Returns float32 [T, H]."""
-        x = self.layer_norm(layout.tokens(self.add(input_ids, segment_ids, positions, layout.sequence_length)))
+        x = self.layer_norm(layout.tokens(self.sum(input_ids, segment_ids, positions, layout.sequence_length)))
         if seed is not None:
             x = layout.draw_for(x, self.dropout.rate, seed)(x)
         return self.project(x)

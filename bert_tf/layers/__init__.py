@@ -1,12 +1,6 @@
 """The layers of the models: embeddings, attention, heads, an LSTM, and the layers that these share."""
 
-from bert_tf.layers.attention import (
-    AttentionMaps,
-    SelfAttention,
-    attention_bias,
-    causal_attention_bias,
-    packed_attention_bias,
-)
+from bert_tf.layers.attention import AttentionMaps, SelfAttention, attention_bias
 from bert_tf.layers.basic import LayerNorm, Projection, SeededDropout, WeightInitializer, multiply
 from bert_tf.layers.embeddings import Embeddings
 from bert_tf.layers.encoder_layer import NO_SEEDS, EncoderLayer
@@ -15,8 +9,6 @@ from bert_tf.layers.hooks import Hook, attach, attach_hooks, detach
 from bert_tf.layers.mix import ScalarMix
 from bert_tf.layers.recurrent import LSTM_SEEDS, BiLSTM, BiLSTMHead
 
-__all__ = ["LSTM_SEEDS", "NO_SEEDS", "AttentionMaps", "BiLSTM", "BiLSTMHead", "Embeddings", "EncoderLayer",
-           "Hook", "LayerNorm", "LinearHead", "MaskedLMHead", "Projection", "ScalarMix", "SeededDropout",
-           "SelfAttention",
-           "WeightInitializer", "attach", "attach_hooks", "attention_bias", "causal_attention_bias", "detach",
-           "multiply", "packed_attention_bias"]
+__all__ = ["LSTM_SEEDS", "NO_SEEDS", "AttentionMaps", "BiLSTM", "BiLSTMHead", "Embeddings", "EncoderLayer", "Hook",
+           "LayerNorm", "LinearHead", "MaskedLMHead", "Projection", "ScalarMix", "SeededDropout", "SelfAttention",
+           "WeightInitializer", "attach", "attach_hooks", "attention_bias", "detach", "multiply"]

@@ -14,27 +14,23 @@ from bert_tf.saved_objects import SavedLayer
 MASKED_SCORE = -10000.0  # The original's value; -inf would turn a row without any token into NaN.
 
 
-def attention_bias(input_mask, dtype=tf.float32):
-    """input_mask [B, S], 1 at tokens and 0 at padding -> [B, 1, 1, S] to add to attention scores."""
-    return (1.0 - tf.cast(input_mask, dtype)[:, tf.newaxis, tf.newaxis, :]) * MASKED_SCORE
+def attention_bias(input_mask, is_packed=False, is_causal=False, dtype=tf.float32):
+    """Returns what to add to attention scores so that no token attends to padding.
 
+    Args:
+      input_mask: int32 [B, S], 1 at tokens and 0 at padding; in packed rows, the number of each token's sequence.
+      is_packed: bool. Whether tokens attend only to tokens of the same sequence.
+      is_causal: bool. Whether tokens attend only to themselves and earlier tokens, also of the same sequence.
 
-def packed_attention_bias(sequences, dtype=tf.float32):
-    """sequences [B, S], the number of each token's sequence, from 1, and 0 at padding -> [B, 1, S, S].
-
-    Tokens attend only to tokens of the same sequence.
+    Returns:
+      [B, 1, 1, S], or [B, 1, S, S] if rows are packed or attention is causal.
     """
-    is_apart = sequences[:, :, tf.newaxis] != sequences[:, tf.newaxis, :]
-    return tf.cast(is_apart, dtype)[:, tf.newaxis] * MASKED_SCORE
-
-
-def causal_attention_bias(sequences, dtype=tf.float32):
-    """sequences [B, S], see `packed_attention_bias`, or an input_mask -> [B, 1, S, S].
-
-    Tokens attend only to themselves and earlier tokens of the same sequence.
-    """
-    positions = tf.range(tf.shape(sequences)[1])
-    is_apart = (sequences[:, :, tf.newaxis] != sequences[:, tf.newaxis, :]) | (positions[:, tf.newaxis] < positions)
+    if not (is_packed or is_causal):
+        return (1.0 - tf.cast(input_mask, dtype)[:, tf.newaxis, tf.newaxis, :]) * MASKED_SCORE
+    is_apart = input_mask[:, :, tf.newaxis] != input_mask[:, tf.newaxis, :]
+    if is_causal:
+        positions = tf.range(tf.shape(input_mask)[1])
+        is_apart |= positions[:, tf.newaxis] < positions
     return tf.cast(is_apart, dtype)[:, tf.newaxis] * MASKED_SCORE
 
 

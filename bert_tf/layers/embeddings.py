@@ -60,10 +60,10 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
         Returns:
           float32 [B, S, H].
         """
-        x = self.layer_norm(self.add(input_ids, segment_ids, positions, tf.shape(input_ids)[1]))
+        x = self.layer_norm(self.sum(input_ids, segment_ids, positions, tf.shape(input_ids)[1]))
         return self.project(self.dropout(x, seed))
 
-    def add(self, input_ids, segment_ids, positions, length):
+    def sum(self, input_ids, segment_ids, positions, length):
         """Returns the sum of the three embeddings, [B, S, H], or [B, S, E] with `project_embedding_sum`; length: S."""
         x = self._embed_words(input_ids)
         if self.token_type_embeddings is not None:

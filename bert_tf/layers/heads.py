@@ -36,16 +36,9 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
         return self.score(x, embeddings.word_embeddings, embeddings.embedding_projection, self.output_bias)
 
     def score(self, x, table, projection, bias):
-        """Scores every vocabulary entry.
+        """Returns logits float32 [T, V] for x [T, H], word embeddings [V, H], None, and a bias [V].
 
-        Args:
-          x: [T, H].
-          table: word embeddings [V, H], or [V, E] if factorized.
-          projection: [E, H] of factorized word embeddings; None otherwise.
-          bias: [V].
-
-        Returns:
-          Logits float32 [T, V].
+        The table of factorized word embeddings is [V, E], and their projection [E, H].
         """
         if projection is not None:
             x = tf.matmul(x, tf.cast(projection, x.dtype), transpose_b=True)  # [T, E]

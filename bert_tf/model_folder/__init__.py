@@ -14,17 +14,5 @@ from bert_tf.model_folder.tokenizers import TokenizerFiles, find_tokenizer, read
 from bert_tf.model_folder.weights import check_loadable, weights_in
 from bert_tf.tasks.metadata import TASK_FILE
 
-__all__ = [
-           "BEST_FOLDER",
-           "TASK_FILE",
-           "TokenizerFiles",
-           "check_loadable",
-           "check_vocabulary",
-           "find_config",
-           "find_file",
-           "find_tokenizer",
-           "list_directories",
-           "read_config",
-           "read_tokenizer_json_vocabulary",
-           "weights_in",
-]
+__all__ = ["BEST_FOLDER", "TASK_FILE", "TokenizerFiles", "check_loadable", "check_vocabulary", "find_config", "find_file",
+           "find_tokenizer", "list_directories", "read_config", "read_tokenizer_json_vocabulary", "weights_in"]

@@ -14,7 +14,7 @@ SAVED_MODEL_NAME = "saved_model.pb"
 VARIABLES_FOLDER = "variables"
 VARIABLES_NAME = os.path.join(VARIABLES_FOLDER, "variables")  # Prefix of a checkpoint in the directory.
 VOCABULARY_PATH = os.path.join("assets", "vocab.txt")
-TASK_PATH = os.path.join("assets", TASK_FILE)  # Only in the exports of these scripts.
+TASK_PATH = os.path.join("assets.extra", TASK_FILE)  # Only in the exports of these scripts.
 CASING = "do_lower_case/.ATTRIBUTES/VARIABLE_VALUE"  # Key of the casing in that checkpoint.
 
 WORDS = "word_embeddings/embeddings"  # Name of a variable of each encoder of tf-models-official.

@@ -18,9 +18,9 @@ _TYPE_NAMES = {str: "a name", int: "an integer", float: "a number", bool: "true 
 class TaskMetadata:
     """The task of a model, and all that loading it for predictions requires.
 
-    It is in the task.json next to a checkpoint, in a LiteRT file, and in the assets of a SavedModel, always as the same
-    JSON. None stands for an unknown or unused value, which the JSON omits. `Kind.fields` lists the fields of a kind and
-    their defaults. A task.json of a training run lacks those that only predictions depend on.
+    It is in the task.json next to a checkpoint, in a LiteRT file, and in assets.extra/ of a SavedModel, always as the
+    same JSON. None stands for an unknown or unused value, which the JSON omits. `Kind.fields` lists the fields of a
+    kind and their defaults. A task.json of a training run lacks those that only predictions depend on.
 
     Attributes:
       kind: Kind of task, a key of bert_tf.tasks.KINDS.

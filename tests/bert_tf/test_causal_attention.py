@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
-from bert_tf.layers import causal_attention_bias
+from bert_tf.layers import attention_bias
 from tests.encoders import make_encoder
 from tests.gradients import compute_gradients
 
@@ -55,7 +55,7 @@ def test_no_position_sees_a_later_one(features, options):
 
 
 def test_attention_probabilities_by_hand():
-    bias = causal_attention_bias(tf.constant([[1, 1, 2, 2, 0]]))
+    bias = attention_bias(tf.constant([[1, 1, 2, 2, 0]]), is_causal=True)
     assert (bias[0, 0].numpy() / -10000).tolist() == [
         [0, 1, 1, 1, 1], [0, 0, 1, 1, 1], [1, 1, 0, 1, 1], [1, 1, 0, 0, 1], [1, 1, 1, 1, 0]]
     single = tf.constant([[1, 1, 0]])

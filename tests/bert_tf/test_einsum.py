@@ -13,7 +13,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.fast.dropout import Drop, draw, hash_words
 from bert_tf.fast.einsum import attention_core, gelu_from_input, normalize_in_one_pass, project_to_heads
 from bert_tf.fast.layout import SequenceLayout
-from bert_tf.layers import attention_bias, packed_attention_bias
+from bert_tf.layers import attention_bias
 from bert_tf.layers.basic import normalize
 from tests.encoders import make_encoder
 from tests.gradients import compute_gradients
@@ -23,7 +23,7 @@ MASK = tf.constant([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
 PACKED = tf.constant([[1, 1, 2, 2, 0], [1, 2, 2, 3, 3]])
 BIASES = {
     "masked": attention_bias(MASK),
-    "packed": packed_attention_bias(PACKED)[:, :, :QUERIES],
+    "packed": attention_bias(PACKED, is_packed=True)[:, :, :QUERIES],
     "no token": attention_bias(tf.zeros([BATCH, KEYS], tf.int32)),
 }
 

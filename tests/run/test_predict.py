@@ -109,9 +109,9 @@ def test_rows_of_each_task(folder, model, request_, keys):
 def test_a_file_without_the_columns_is_rejected_before_the_model_is_loaded(folder, model, flags, message):
     (folder / "rows.tsv").write_text("x\ty\n1\t2\n")
     (folder / "unread.tflite").write_bytes(b"")
-    (folder / "served" / "assets").mkdir(parents=True, exist_ok=True)
+    (folder / "served" / "assets.extra").mkdir(parents=True, exist_ok=True)
     (folder / "served" / "saved_model.pb").write_bytes(b"")
-    (folder / "served" / "assets" / "task.json").write_text(
+    (folder / "served" / "assets.extra" / "task.json").write_text(
         TaskMetadata("classifier", 26, True, ("a", "b"), pairs=True).to_json())
     settings = PredictionSettings(model=str(folder / model), output_file="-").replace_values(
         {"input_file": str(folder / "rows.tsv"), **flags})

@@ -3,7 +3,7 @@
 import pytest
 
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.task_resolution import resolve_task_metadata
+from bert_tf.cli.resolution import resolve_task_metadata
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.model_files import ModelFiles

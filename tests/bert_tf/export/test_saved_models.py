@@ -164,7 +164,7 @@ def test_contents(toy_saved_models):
     assets = toy_saved_models / "choice" / "1" / "assets"
     assert (assets / "vocab.txt").read_text().split() == PIECES.split()
     assert BertConfig.from_json_file(assets / "bert_config.json") == CONFIG
-    assert json.loads((assets / "task.json").read_text()) == {
+    assert json.loads((assets.with_name("assets.extra") / "task.json").read_text()) == {
         "kind": "multiple_choice", "max_seq_length": MAX_SEQ_LENGTH, "do_lower_case": True, "labels": [],
         "multi_label": False}
 

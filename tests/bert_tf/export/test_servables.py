@@ -247,7 +247,7 @@ def test_versions(servables, tmp_path, monkeypatch):
     monkeypatch.setattr(saved_model, "can_write_warmup", lambda: False)
     (tmp_path / "6").mkdir()
     assert export.save(servable, str(tmp_path)) == (str(tmp_path / "7"), False)
-    assert not (tmp_path / "7" / "assets.extra").exists()
+    assert [path.name for path in (tmp_path / "7" / "assets.extra").iterdir()] == ["task.json"]
     for options, message in (({"version": 6}, "6: already exists; choose another version"),
                              ({"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8")):
         with pytest.raises(InputError, match=message):

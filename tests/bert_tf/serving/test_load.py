@@ -260,13 +260,13 @@ def test_invalid_options(get_path, name, kind, options, message):
 def test_a_saved_model_of_another_project(tmp_path):
     tf.saved_model.save(tf.Module(), str(tmp_path / "digits" / "1"))
     with pytest.raises(InputError, match=r"^`path`=.*/digits: was not exported by export_saved_model: its SavedModel "
-                                         r"has no assets/task\.json, which describes the task$"):
+                                         r"has no assets\.extra/task\.json, which describes the task$"):
         bert_tf.load(tmp_path / "digits")
 
 
 def test_the_task_of_a_saved_model_is_unknown(get_path, tmp_path):
     shutil.copytree(get_path("tagger", "SavedModel"), tmp_path / "tagger")
-    path = tmp_path / "tagger" / "1" / "assets" / "task.json"
+    path = tmp_path / "tagger" / "1" / "assets.extra" / "task.json"
     path.write_text(path.read_text().replace("token_classifier", "juggler"))
     with pytest.raises(InputError, match=r"task\.json: has kind 'juggler': must be one of classifier, token_classif"):
         bert_tf.load(tmp_path / "tagger")
