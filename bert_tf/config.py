@@ -7,6 +7,7 @@ import math
 from bert_tf import huggingface_config
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
+from bert_tf.variables import get_shapes
 
 HIDDEN_ACTIVATIONS = ("gelu", "gelu_exact", "relu", "tanh", "linear")
 BIDIRECTIONAL, CAUSAL = ATTENTIONS = ("bidirectional", "causal")
@@ -200,21 +201,7 @@ class BertConfig:
     @property
     def num_parameters(self):
         """Number of weights of a BertEncoder with this config: with the pooler, without task heads."""
-        width = self.hidden_size
-        layer_norm = 2 * width
-        words = self.vocab_size * width
-        if self.embedding_size:
-            words = (self.vocab_size + width) * self.embedding_size
-        tables = words + (self.max_position_embeddings + self.type_vocab_size + 2) * self.embedding_width
-        if self.project_embedding_sum:
-            tables += width  # bias
-        pooler = width * width + width
-        layers = 0
-        for heads, inner in self.layer_sizes[: self.num_hidden_groups]:
-            context = heads * self.head_width
-            layers += 3 * (width + 1) * context + context * width + width + layer_norm  # query, key, value; output
-            layers += 2 * width * inner + inner + width + layer_norm
-        return tables + layers + pooler
+        return sum(map(math.prod, get_shapes(self).values()))
 
     @classmethod
     def from_name(cls, name, vocab_size=PUBLISHED_VOCAB_SIZE):

@@ -1,7 +1,4 @@
-"""Converts attention between tokens to attention between words (Clark et al. 2019, section 4.1).
-
-Does not import TensorFlow. Legend: S tokens, W words.
-"""
+"""The words of tokens. Does not import TensorFlow. Legend: S tokens, W words."""
 
 import numpy as np
 
@@ -16,26 +13,9 @@ def word_numbers(pieces):
     Args:
       pieces: List of S str. Tokens.
     """
-    goes_on = [place > 0 and piece.startswith(SUFFIX_INDICATOR) and pieces[place - 1] not in SPECIAL_PIECES
-               for place, piece in enumerate(pieces)]
+    goes_on = [index > 0 and piece.startswith(SUFFIX_INDICATOR) and pieces[index - 1] not in SPECIAL_PIECES
+               for index, piece in enumerate(pieces)]
     return np.cumsum(~np.array(goes_on, bool)) - 1
-
-
-def join(attention, words):
-    """Computes attention between words: attention to the tokens of a word is summed, and from them averaged.
-
-    Args:
-      attention: float [..., S, S], from the second last axis to the last.
-      words: int [S]. Number of each token's word, ascending from 0 without gaps.
-
-    Returns:
-      float [..., W, W]; the sum of rows is unchanged.
-    """
-    words = np.asarray(words)
-    starts = np.flatnonzero(np.diff(words, prepend=-1))
-    lengths = np.diff(starts, append=len(words))
-    to_words = np.add.reduceat(attention, starts, axis=-1)
-    return np.add.reduceat(to_words, starts, axis=-2) / lengths[:, np.newaxis]
 
 
 def surfaces(pieces, words, text=None, spans=None):

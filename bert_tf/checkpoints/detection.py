@@ -5,7 +5,7 @@ import os
 import re
 
 from bert_tf import files
-from bert_tf.checkpoints import huggingface, model_garden, object_graph, tensorflow_file, tf1, training
+from bert_tf.checkpoints import huggingface, model_garden, tensorflow_file, tf1, training
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
@@ -34,16 +34,15 @@ def open_checkpoint(path):
     if location.endswith(WEIGHTS_SUFFIXES):
         return huggingface.read(location)
     file = tensorflow_file.TensorFlowFile(location)
-    names = object_graph.variable_names(file)
-    if training.is_training_checkpoint(names):
-        checkpoint = training.read(file, names)
-    elif model_garden.is_model_garden_checkpoint(names):
-        checkpoint = model_garden.read(file, names)
-    elif not names:
+    if training.is_training_checkpoint(file):
+        checkpoint = training.read(file)
+    elif model_garden.is_model_garden_checkpoint(file):
+        checkpoint = model_garden.read(file)
+    elif not file.variable_names:
         checkpoint = tf1.read(file)
     else:
         raise InputError(f"{location}: the checkpoint does not contain a BERT of this project or of "
-                         f"tf-models-official; its first variable is {min(names.values())}")
+                         f"tf-models-official; its first variable is {min(file.variable_names.values())}")
     config_path = os.path.join(os.path.dirname(location), tensorflow_file.CONFIG_NAME)
     if files.at(config_path).exists():
         checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(config_path))
@@ -54,7 +53,7 @@ def holds_adapters(path):
     """Returns whether a checkpoint is from a training run with adapters; see `open_checkpoint`, which merges them."""
     location = find_checkpoint(path)
     return not location.endswith(WEIGHTS_SUFFIXES) and training.holds_adapters(
-        object_graph.variable_names(tensorflow_file.TensorFlowFile(location)))
+        tensorflow_file.TensorFlowFile(location))
 
 
 def find_checkpoint(path):

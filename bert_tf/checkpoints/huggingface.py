@@ -18,14 +18,7 @@ import safetensors
 import safetensors.numpy
 
 from bert_tf import files
-from bert_tf.checkpoints.tensors import (
-    EMBEDDING_PROJECTION,
-    NEXT_SENTENCE,
-    WORD_EMBEDDINGS,
-    Checkpoint,
-    StoredTensor,
-    check_weights,
-)
+from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_weights
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_files, read_json_object
@@ -34,17 +27,26 @@ from bert_tf.model_folder import check_loadable
 from bert_tf.model_folder.task_metadata import generic_labels, get_task_settings
 from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
 from bert_tf.tasks import KINDS, Classifier
+from bert_tf.variables import (
+    EMBEDDING_PROJECTION,
+    EMBEDDING_PROJECTION_BIAS,
+    NEXT_SENTENCE,
+    OUTPUT_BIAS,
+    WORD_EMBEDDINGS,
+)
 
 KIND = "Hugging Face model"
 
 WHOLE_NAMES = {
-    "cls/predictions/output_bias": "cls.predictions.bias",
+    OUTPUT_BIAS: "cls.predictions.bias",
     f"{NEXT_SENTENCE}output_weights": "cls.seq_relationship.weight",
     f"{NEXT_SENTENCE}output_bias": "cls.seq_relationship.bias",
     "cls/squad/output_weights": "qa_outputs.weight",
     "cls/squad/output_bias": "qa_outputs.bias",
     "output_weights": "classifier.weight",
     "output_bias": "classifier.bias",
+    EMBEDDING_PROJECTION: "bert.embeddings_project.weight",
+    EMBEDDING_PROJECTION_BIAS: "bert.embeddings_project.bias",
 }
 CANONICAL_NAMES = {key: name for name, key in WHOLE_NAMES.items()}
 TIED_KERNEL = "cls.predictions.decoder.weight"
@@ -66,8 +68,6 @@ DISTILBERT_PARTS = {
     "output_layer_norm": "output.LayerNorm",
 }
 DISTILBERT_LAYER = re.compile(r"bert\.transformer\.(layer\.\d+)\.(.+)\.(weight|bias)")
-PROJECTION_KEYS = {f"bert.embeddings_project.{leaf}": name for leaf, name in (
-    ("weight", EMBEDDING_PROJECTION), ("bias", f"{EMBEDDING_PROJECTION}_bias"))}
 TRANSPOSED = ("/kernel", EMBEDDING_PROJECTION)  # Ends of the names of matrices that are [out, in] in the files.
 
 SCOPES = ("bert/", "cls/predictions/transform/")  # Scopes of the other canonical names.
@@ -160,8 +160,6 @@ def canonical_name(key):
     key = _to_bert_key(key)
     if key in CANONICAL_NAMES:
         return CANONICAL_NAMES[key]
-    if key in PROJECTION_KEYS:
-        return PROJECTION_KEYS[key]
     if key == TIED_KERNEL or not key.startswith(("bert.", "cls.")):
         return key
     if key in NO_WEIGHTS:
@@ -259,7 +257,7 @@ def get_model_settings(tensors, task):
     See `write` for `task`; raises InputError if its number of labels does not match the head. Kinds that Hugging Face
     does not support are ignored.
     """
-    if "cls/predictions/output_bias" in tensors:
+    if OUTPUT_BIAS in tensors:
         return {"architectures": ["BertForPreTraining" if f"{NEXT_SENTENCE}output_weights" in tensors else
                                   "BertForMaskedLM"]}
     for kind in KINDS.values():

@@ -5,20 +5,21 @@ import re
 
 import numpy as np
 
-from bert_tf.checkpoints import adapters, tf1
+from bert_tf import variables
+from bert_tf.checkpoints import adapters
 from bert_tf.checkpoints.detection import open_checkpoint
-from bert_tf.checkpoints.tensors import POSITION_EMBEDDINGS, WORD_EMBEDDINGS, StoredTensor
+from bert_tf.checkpoints.tensors import StoredTensor, check_settings, original_tensors
 from bert_tf.errors import InputError
 
 # Advice if a matrix of the checkpoint and of the model differ in the number of rows.
 ROW_ADVICE = {
-    POSITION_EMBEDDINGS:
+    variables.POSITION_EMBEDDINGS:
         "set max_position_embeddings to {rows} in the model's config; shorter sequences do not require fewer, and the "
         "checkpoint has none for longer ones",
-    "bert/embeddings/token_type_embeddings": "set type_vocab_size to {rows} in the model's config",
+    variables.TOKEN_TYPE_EMBEDDINGS: "set type_vocab_size to {rows} in the model's config",
 }
 _LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
-VOCABULARY_TABLES = (WORD_EMBEDDINGS, "cls/predictions/output_bias")
+VOCABULARY_TABLES = (variables.WORD_EMBEDDINGS, variables.OUTPUT_BIAS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,16 +44,11 @@ class LoadReport:
     left: tuple[str, ...] = ()
 
     def __str__(self):
-        text = f"{self.path}: {len(self.loaded)} variables loaded"
-        if self.extended:
-            text += f"; rows added with initial values: {', '.join(self.extended)}"
-        if self.left:
-            text += f"; initial values kept: {', '.join(self.left)}"
-        if self.missing:
-            text += f"; not in the checkpoint, initial values kept: {', '.join(self.missing)}"
-        if self.unused:
-            text += f"; in the checkpoint, not used: {', '.join(self.unused)}"
-        return text
+        notes = {"rows added with initial values": self.extended, "initial values kept": self.left,
+                 "not in the checkpoint, initial values kept": self.missing,
+                 "in the checkpoint, not used": self.unused}
+        return f"{self.path}: {len(self.loaded)} variables loaded" + "".join(
+            f"; {note}: {', '.join(names)}" for note, names in notes.items() if names)
 
 
 def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()):
@@ -74,7 +70,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
         known activation or number of heads, differs. Then, nothing is loaded.
     """
     checkpoint = open_checkpoint(path)
-    _check_settings(checkpoint, getattr(model, "encoder", model).config)
+    check_settings(checkpoint, getattr(model, "encoder", model).config, "the model; use the checkpoint's config")
     sources, missing, extended, left, used = [], [], [], [], set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
@@ -83,7 +79,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
         if name in leave:
             left.append(name)
             continue
-        parts = [_map_layer(part, layers) for part in tf1.original_names(name)]
+        parts = [_map_layer(part, layers) for part in variables.original_names(name)]
         if not all(part in checkpoint.tensors for part in parts):
             missing.append(name)
             continue
@@ -120,15 +116,8 @@ def model_tensors(model):
     tensors = {}
     for variable in model.variables:
         stored = StoredTensor(variable.shape.as_list(), variable.numpy)
-        tensors |= tf1.original_tensors(variable.name.removesuffix(":0"), stored)
+        tensors |= original_tensors(variable.name.removesuffix(":0"), stored)
     return tensors
-
-
-def _check_settings(checkpoint, config):
-    for name, value in checkpoint.settings.items():
-        if getattr(config, name) != value:
-            raise InputError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
-                             "in the model; use the checkpoint's config")
 
 
 def _shape_together(checkpoint, parts):
@@ -162,7 +151,7 @@ def _mismatch(path, name, stored, shape):
 
 
 def _check_encoder(path, missing):
-    needed = [name for name in missing if name.startswith("bert/") and not name.startswith("bert/pooler/")]
+    needed = [name for name in missing if name.startswith("bert/") and not name.startswith(variables.POOLER)]
     if needed:
         raise InputError(f"{path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more encoder variables; "
                          "use the checkpoint's config")

@@ -19,10 +19,11 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.checkpoints import tensorflow_file
-from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint
+from bert_tf.checkpoints.tensors import Checkpoint
 from bert_tf.errors import InputError
 from bert_tf.files import new_files
 from bert_tf.model_folder.saved_models import CASING
+from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, POSITION_EMBEDDINGS, TOKEN_TYPE_EMBEDDINGS, WORD_EMBEDDINGS
 
 KIND = "Model Garden checkpoint"
 
@@ -34,8 +35,8 @@ ENCODER_PARTS = {
 }
 TABLES = {
     WORD_EMBEDDINGS: ("_embedding_layer", "word_embeddings/embeddings"),
-    "bert/embeddings/position_embeddings": ("_position_embedding_layer", "position_embedding/embeddings"),
-    "bert/embeddings/token_type_embeddings": ("_type_embedding_layer", "type_embeddings/embeddings"),
+    POSITION_EMBEDDINGS: ("_position_embedding_layer", "position_embedding/embeddings"),
+    TOKEN_TYPE_EMBEDDINGS: ("_type_embedding_layer", "type_embeddings/embeddings"),
 }
 LAYER_PARTS = {
     "attention/self/query": ("_attention_layer/_query_dense", "self_attention/query"),
@@ -51,7 +52,6 @@ HEAD_PARTS = {
     "cls/predictions/transform/dense": ("dense", "cls/predictions/transform/dense"),
     "cls/predictions/transform/LayerNorm": ("layer_norm", "cls/predictions/transform/LayerNorm"),
 }
-OUTPUT_BIAS = "cls/predictions/output_bias"
 UNSUPPORTED_SETTINGS = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size",
                         "num_hidden_groups", "attention", "bilstm_head", "pooler_act")
 NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"
@@ -70,31 +70,36 @@ WHOLE_NAMES = {name: table for table, (_, name) in TABLES.items()} | {
 }
 
 
-def is_model_garden_checkpoint(names):
-    """Returns whether `object_graph.variable_names` belong to an encoder of tf-models-official."""
-    return any(canonical_name(name) == WORD_EMBEDDINGS for name in names.values())
+def is_model_garden_checkpoint(file):
+    """Returns whether a TensorFlowFile contains an encoder of tf-models-official."""
+    return any(canonical_name(name) == WORD_EMBEDDINGS for name in file.variable_names.values())
 
 
-def read(file, names):
-    """Reads a TensorFlowFile with its `object_graph.variable_names`, without optimizer state.
+def read(file):
+    """Reads a TensorFlowFile, without optimizer state.
 
     Raises:
       InputError: If it contains two encoders, or if a tensor does not have the axes of the format.
     """
     tensors, settings = {}, {}
-    for key, name in sorted(names.items()):
+    for key, name in sorted(file.variable_names.items()):
         if key.startswith(NOT_WEIGHTS) or name in COUNTERS:
             continue
         canonical, stored = canonical_name(name) or name, file.tensor(key)
         if canonical in tensors:
             raise InputError(f"{file.prefix}: the checkpoint contains {canonical} more than once, in two encoders")
-        rank = _rank(canonical)
-        if rank not in (None, len(stored.shape)):
-            raise InputError(f"{file.prefix}: {canonical} has shape {stored.shape}, but must have {rank} axes in a "
-                             "Model Garden checkpoint")
-        if canonical.endswith("/attention/self/query/kernel"):
-            settings["num_attention_heads"] = stored.shape[1]
-        tensors[canonical] = _from_garden(canonical, stored)
+        axis = _find_head_axis(canonical)
+        if axis is not None:
+            rank = 3 if canonical.endswith("kernel") else 2
+            if len(stored.shape) != rank:
+                raise InputError(f"{file.prefix}: {canonical} has shape {stored.shape}, but must have {rank} axes in a "
+                                 "Model Garden checkpoint")
+            settings["num_attention_heads"] = stored.shape[axis]
+            shape = [*stored.shape[:axis], stored.shape[axis] * stored.shape[axis + 1], *stored.shape[axis + 2:]]
+            stored = stored.map(shape, functools.partial(np.reshape, shape=shape))
+        elif canonical == f"{NEXT_SENTENCE}output_weights":
+            stored = stored.map(stored.shape[::-1], np.transpose)
+        tensors[canonical] = stored
     for leaf in ("kernel", "bias"):
         trained = f"{NEXT_SENTENCE_POOLER}/{leaf}"
         if trained in tensors:
@@ -215,7 +220,11 @@ class _Variables:
         """Returns the variable with this name, which has the value of a canonical tensor."""
         if name not in self._made:
             self.used.add(canonical)
-            value = _to_garden(canonical, self._tensors[canonical].read(), self._num_heads)
+            value, axis = self._tensors[canonical].read(), _find_head_axis(canonical)
+            if axis is not None:
+                value = value.reshape([*value.shape[:axis], self._num_heads, -1, *value.shape[axis + 1:]])
+            elif canonical == f"{NEXT_SENTENCE}output_weights":
+                value = value.T
             self._made[name] = tf.Variable(value, name=name)
         return self._made[name]
 
@@ -231,38 +240,11 @@ def _node(attributes):
 
 
 def _list(objects):
-    return _node({str(number): each for number, each in enumerate(objects)})
+    return _node({str(number): element for number, element in enumerate(objects)})
 
 
-def _rank(name):
-    """Returns the number of axes of a canonical tensor in the format if it differs from the original's; else None."""
+def _find_head_axis(name):
+    """Returns the axis of a canonical tensor that is two axes in the format, [N, D]; None without heads."""
     if "/attention/self/" in name:
-        return 3 if name.endswith("kernel") else 2
-    return 3 if name.endswith("/attention/output/dense/kernel") else None
-
-
-def _from_garden(name, tensor):
-    """Converts a StoredTensor of the format to the canonical layout."""
-    shape = tensor.shape
-    if "/attention/self/" in name:
-        return _reshape(tensor, [shape[0], shape[1] * shape[2]] if name.endswith("kernel") else [shape[0] * shape[1]])
-    if name.endswith("/attention/output/dense/kernel"):
-        return _reshape(tensor, [shape[0] * shape[1], shape[2]])
-    if name == f"{NEXT_SENTENCE}output_weights":
-        return tensor.map(shape[::-1], np.transpose)
-    return tensor
-
-
-def _reshape(tensor, shape):
-    return tensor.map(shape, functools.partial(np.reshape, shape=shape))
-
-
-def _to_garden(name, value, num_heads):
-    """Converts the value of a canonical tensor to the format's layout."""
-    if "/attention/self/" in name:
-        return value.reshape([*value.shape[:-1], num_heads, -1])
-    if name.endswith("/attention/output/dense/kernel"):
-        return value.reshape([num_heads, -1, value.shape[-1]])
-    if name == f"{NEXT_SENTENCE}output_weights":
-        return value.T
-    return value
+        return 1 if name.endswith("kernel") else 0
+    return 0 if name.endswith("/attention/output/dense/kernel") else None

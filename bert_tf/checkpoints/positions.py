@@ -5,8 +5,8 @@ import functools
 
 import numpy as np
 
-from bert_tf.checkpoints.tensors import POSITION_EMBEDDINGS
 from bert_tf.errors import InputError
+from bert_tf.variables import POSITION_EMBEDDINGS
 
 EXTENSIONS = ("repeat", "interpolate")
 

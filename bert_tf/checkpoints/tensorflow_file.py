@@ -1,15 +1,23 @@
-"""TensorFlow checkpoints as a source of tensors, with any kind of names, and the config next to them."""
+"""TensorFlow checkpoints as a source of tensors, with any kind of names, and the config next to them.
+
+tf.train.Checkpoint stores tensors under their paths of Python attributes. Its files also contain a graph of the saved
+objects with the name of each variable.
+"""
 
 import contextlib
 import os
 
 import tensorflow as tf
+from google.protobuf.message import DecodeError
+from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
 from bert_tf.files import PlainPath
 from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_NAME
 
+OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+OPTIMIZER_STATE = ("/.OPTIMIZER_SLOT/", "/_variables/")  # In keys of Keras's older and its newer optimizers.
 CHECKPOINT_NAME = "bert_model.ckpt"  # The prefix in the original's published archives.
 
 
@@ -30,6 +38,7 @@ class TensorFlowFile:
 
     Attributes:
       prefix: str.
+      variable_names: Dict of key to variable name, without optimizer state; {} if the keys are the variable names.
     """
 
     def __init__(self, prefix):
@@ -39,15 +48,12 @@ class TensorFlowFile:
             self._reader = tf.compat.v1.train.NewCheckpointReader(self._plain.path)
             self._shapes = self._reader.get_variable_to_shape_map()
             self._types = self._reader.get_variable_to_dtype_map()
-
-    def __contains__(self, key):
-        return key in self._shapes
+        self.variable_names = self._read_variable_names() if OBJECT_GRAPH in self._shapes else {}
 
     def __iter__(self):
         return iter(self._shapes)
 
-    def read(self, key):
-        """Reads a tensor as a NumPy array, or bytes."""
+    def _read(self, key):
         with self._explain_errors():
             return self._reader.get_tensor(key)
 
@@ -57,7 +63,18 @@ class TensorFlowFile:
             raise InputError(f"{self.prefix}: the checkpoint cannot be read: it lists {key}, but does not contain it")
         if self._types[key] == tf.string:
             raise InputError(f"{self.prefix}: {key} contains text in the checkpoint; a model requires numbers")
-        return StoredTensor(list(self._shapes[key]), lambda: check_weights(self.prefix, key, self.read(key)))
+        return StoredTensor(list(self._shapes[key]), lambda: check_weights(self.prefix, key, self._read(key)))
+
+    def _read_variable_names(self):
+        graph = trackable_object_graph_pb2.TrackableObjectGraph()
+        try:
+            graph.ParseFromString(self._read(OBJECT_GRAPH))
+        except (DecodeError, TypeError) as error:  # TypeError: it is a numeric tensor
+            raise InputError(
+                f"{self.prefix}: the checkpoint cannot be read: its {OBJECT_GRAPH} is corrupted") from error
+        return {attribute.checkpoint_key: attribute.full_name
+                for node in graph.nodes for attribute in node.attributes
+                if attribute.full_name and not any(part in attribute.checkpoint_key for part in OPTIMIZER_STATE)}
 
     @contextlib.contextmanager
     def _explain_errors(self):

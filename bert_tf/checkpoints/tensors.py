@@ -6,19 +6,14 @@ writes its files from canonical tensors; no other code knows its names and layou
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
 
+from bert_tf import variables
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-
-WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
-POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
-TOKEN_TYPE_EMBEDDINGS = "bert/embeddings/token_type_embeddings"
-EMBEDDING_PROJECTION = "bert/embeddings/embedding_projection"  # For factorized word embeddings.
-EMBEDDING_PROJECTION_BIAS = "bert/embeddings/embedding_projection_bias"  # For the projection of the sum.
-NEXT_SENTENCE = "cls/seq_relationship/"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,40 +72,19 @@ class Checkpoint:
     settings: dict = dataclasses.field(default_factory=dict)
 
 
-def encoder_shapes(config):
-    """Returns the tensors of the encoder without the pooler: dict of canonical name to shape."""
-    width = config.hidden_size
-    shapes = {
-        WORD_EMBEDDINGS: [config.vocab_size, config.embedding_size or width],
-        POSITION_EMBEDDINGS: [config.max_position_embeddings, config.embedding_width],
-        **_layer_norm("bert/embeddings", config.embedding_width),
-    }
-    if config.type_vocab_size:
-        shapes[TOKEN_TYPE_EMBEDDINGS] = [config.type_vocab_size, config.embedding_width]
-    if config.embedding_size:
-        shapes[EMBEDDING_PROJECTION] = [config.embedding_size, width]
-    if config.project_embedding_sum:
-        shapes[EMBEDDING_PROJECTION_BIAS] = [width]
-    for number, (heads, inner) in enumerate(config.layer_sizes[: config.num_hidden_groups]):
-        layer = f"bert/encoder/layer_{number}"
-        context = heads * config.head_width
-        for part in ("query", "key", "value"):
-            shapes |= _dense(f"{layer}/attention/self/{part}", width, context)
-        shapes |= _dense(f"{layer}/attention/output/dense", context, width)
-        shapes |= _layer_norm(f"{layer}/attention/output", width)
-        shapes |= _dense(f"{layer}/intermediate/dense", width, inner)
-        shapes |= _dense(f"{layer}/output/dense", inner, width)
-        shapes |= _layer_norm(f"{layer}/output", width)
-    return shapes
+def check_settings(checkpoint, config, owner):
+    """Raises InputError if a BertConfig differs in a setting that the checkpoint states; `owner` has the config."""
+    for name, value in checkpoint.settings.items():
+        if getattr(config, name) != value:
+            raise InputError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
+                             f"in {owner}")
 
 
 def check_config(checkpoint, config):
     """Raises InputError unless a checkpoint contains the encoder that a config describes."""
-    for name, value in checkpoint.settings.items():
-        if getattr(config, name) != value:
-            raise InputError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
-                             "in the BERT config")
-    shapes = encoder_shapes(config)
+    check_settings(checkpoint, config, "the BERT config")
+    shapes = variables.get_shapes(config)
+    shapes = {name: shape for name, shape in shapes.items() if not name.startswith(variables.POOLER)}
     for name, shape in shapes.items():
         if name not in checkpoint.tensors:
             raise InputError(f"{checkpoint.path}: the checkpoint has no {name}, which the BERT config requires")
@@ -121,15 +95,23 @@ def check_config(checkpoint, config):
     if further:
         raise InputError(f"{checkpoint.path}: the checkpoint contains {further[0]}, but the BERT config has "
                          f"num_hidden_layers {config.num_hidden_layers}")
-    for name, setting in ((EMBEDDING_PROJECTION, "embedding_size"), (TOKEN_TYPE_EMBEDDINGS, "type_vocab_size"),
-                          (EMBEDDING_PROJECTION_BIAS, "project_embedding_sum")):
+    for name, setting in ((variables.EMBEDDING_PROJECTION, "embedding_size"),
+                          (variables.TOKEN_TYPE_EMBEDDINGS, "type_vocab_size"),
+                          (variables.EMBEDDING_PROJECTION_BIAS, "project_embedding_sum")):
         if name in checkpoint.tensors and name not in shapes:
             raise InputError(f"{checkpoint.path}: the checkpoint contains {name}, but the BERT config has no {setting}")
 
 
-def _dense(name, inputs, outputs):
-    return {f"{name}/kernel": [inputs, outputs], f"{name}/bias": [outputs]}
+def original_tensors(name, tensor):
+    """Splits a StoredTensor of this project into the original's tensors: dict of canonical name to StoredTensor."""
+    names = variables.original_names(name)
+    if len(names) == 1:
+        return {name: tensor}
+    width = tensor.shape[-1] // len(names)
+    shape = [*tensor.shape[:-1], width]
+    return {part: tensor.map(shape, functools.partial(_columns, start=number * width, width=width))
+            for number, part in enumerate(names)}
 
 
-def _layer_norm(scope, width):
-    return {f"{scope}/LayerNorm/gamma": [width], f"{scope}/LayerNorm/beta": [width]}
+def _columns(value, start, width):
+    return value[..., start : start + width]

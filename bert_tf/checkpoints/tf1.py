@@ -1,6 +1,5 @@
 """The original's checkpoints: tensors by variable name, such as `bert/encoder/layer_0/attention/self/query/kernel`."""
 
-import functools
 import os
 import re
 
@@ -55,26 +54,3 @@ def write(folder, tensors, config):
             shape_and_slices=[""] * len(names), tensors=values)
         tensorflow_file.write_config(unfinished, config)
     return ()
-
-
-def original_names(name):
-    """Returns the original's variables, in order, whose concatenation on the last axis is this project's variable."""
-    scope, separator, leaf = name.rpartition("qkv/")
-    if not separator:
-        return [name]
-    return [f"{scope}{part}/{leaf}" for part in ("query", "key", "value")]
-
-
-def original_tensors(name, tensor):
-    """Splits a StoredTensor of this project into the original's tensors: dict of canonical name to StoredTensor."""
-    names = original_names(name)
-    if len(names) == 1:
-        return {name: tensor}
-    width = tensor.shape[-1] // len(names)
-    shape = [*tensor.shape[:-1], width]
-    return {each: tensor.map(shape, functools.partial(_columns, start=number * width, width=width))
-            for number, each in enumerate(names)}
-
-
-def _columns(value, start, width):
-    return value[..., start : start + width]

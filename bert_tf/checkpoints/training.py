@@ -1,9 +1,9 @@
 """This project's training checkpoints (tf.train.Checkpoint), from which only the weights are read, by variable name."""
 
 from bert_tf.checkpoints import adapters
-from bert_tf.checkpoints.tensors import WORD_EMBEDDINGS, Checkpoint
-from bert_tf.checkpoints.tf1 import original_tensors
+from bert_tf.checkpoints.tensors import Checkpoint, original_tensors
 from bert_tf.errors import InputError
+from bert_tf.variables import WORD_EMBEDDINGS
 
 KIND = "training checkpoint"
 
@@ -11,27 +11,27 @@ MODEL = "model/"  # The name under which the training loop saves the model, next
 DROPOUT_STATE = "/dropout_generator/"  # BertEncoder's
 
 
-def is_training_checkpoint(names):
-    """Returns whether `object_graph.variable_names` belong to a model of this project."""
-    return WORD_EMBEDDINGS in names.values()
+def is_training_checkpoint(file):
+    """Returns whether a TensorFlowFile contains a model of this project."""
+    return WORD_EMBEDDINGS in file.variable_names.values()
 
 
-def read(file, names):
-    """Reads a TensorFlowFile by its `object_graph.variable_names`, without optimizer state and with merged adapters.
+def read(file):
+    """Reads a TensorFlowFile, without optimizer state and with merged adapters.
 
     Raises:
       InputError: If the model is not where the training loop saves it.
     """
-    if not any(key.startswith(MODEL) for key in names):
+    if not any(key.startswith(MODEL) for key in file.variable_names):
         raise InputError(f"{file.prefix}: was not written by these scripts (save_weights of Keras, for example); load "
                          "it into the model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)")
     tensors = {}
-    for key, name in names.items():
+    for key, name in file.variable_names.items():
         if key.startswith(MODEL) and DROPOUT_STATE not in key:
             tensors |= original_tensors(name, file.tensor(key))
     return Checkpoint(file.prefix, KIND, adapters.merge_adapters(tensors))
 
 
-def holds_adapters(names):
-    """Returns whether `object_graph.variable_names` belong to a model with adapters."""
-    return adapters.SCALE in names.values()
+def holds_adapters(file):
+    """Returns whether a TensorFlowFile contains a model with adapters."""
+    return adapters.SCALE in file.variable_names.values()

@@ -31,11 +31,6 @@ class RetainedUnits:
     heads: list
     neurons: list
 
-    @classmethod
-    def everything(cls, config):
-        """Returns all parts of a model with a BertConfig."""
-        return cls(*([np.arange(size) for size in sizes] for sizes in zip(*config.layer_sizes, strict=True)))
-
 
 def most_important(values, count):
     """Selects the most important heads, or neurons, and at least one per layer.
@@ -47,13 +42,10 @@ def most_important(values, count):
     Returns:
       L arrays of int. Ascending numbers of the selected heads or neurons.
     """
-    best = [int(np.argmax(each)) for each in values]
-    count = max(count, len(values))
-    flat = np.concatenate([np.where(np.arange(len(each)) == top, np.inf, each)
-                           for each, top in zip(values, best, strict=True)])
+    flat = np.concatenate([np.where(np.arange(len(layer)) == np.argmax(layer), np.inf, layer) for layer in values])
     is_selected = np.zeros(len(flat), bool)
-    is_selected[np.argsort(-flat, kind="stable")[:count]] = True
-    ends = np.cumsum([len(each) for each in values])[:-1]
+    is_selected[np.argsort(-flat, kind="stable")[:max(count, len(values))]] = True
+    ends = np.cumsum([len(layer) for layer in values])[:-1]
     return [np.flatnonzero(part) for part in np.split(is_selected, ends)]
 
 
@@ -89,13 +81,13 @@ def prune(tensors, config, retained):
     """
     smaller_config = prune_config(config, retained)
     width = config.head_width
-    columns = [(numbers[:, np.newaxis] * width + np.arange(width)).ravel() for numbers in retained.heads]
+    columns = [(heads[:, np.newaxis] * width + np.arange(width)).ravel() for heads in retained.heads]
 
     def prune_tensor(name, tensor):
         match = LAYER.fullmatch(name)
-        for axes, numbers in ((HEAD_AXES, columns), (NEURON_AXES, retained.neurons)):
+        for axes, indices in ((HEAD_AXES, columns), (NEURON_AXES, retained.neurons)):
             if match and match[2] in axes:
-                return _take(tensor, numbers[int(match[1])], axes[match[2]])
+                return _take(tensor, indices[int(match[1])], axes[match[2]])
         return tensor
 
     return {name: prune_tensor(name, tensor) for name, tensor in tensors.items()}, smaller_config
@@ -138,7 +130,7 @@ def drop_layers(tensors, config, layers):
     return moved, dataclasses.replace(config, num_hidden_layers=len(remaining), **per_layer)
 
 
-def _take(tensor, numbers, axis):
+def _take(tensor, indices, axis):
     shape = list(tensor.shape)
-    shape[axis] = len(numbers)
-    return tensor.map(shape, functools.partial(np.take, indices=numbers, axis=axis))
+    shape[axis] = len(indices)
+    return tensor.map(shape, functools.partial(np.take, indices=indices, axis=axis))

@@ -7,10 +7,11 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.checkpoints.tensors import EMBEDDING_PROJECTION, WORD_EMBEDDINGS, StoredTensor
+from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.errors import InputError
+from bert_tf.variables import EMBEDDING_PROJECTION, OUTPUT_BIAS, WORD_EMBEDDINGS
 
-BY_PIECE = (WORD_EMBEDDINGS, "cls/predictions/output_bias")  # Tensors with one row per token of the vocabulary.
+BY_PIECE = (WORD_EMBEDDINGS, OUTPUT_BIAS)  # Tensors with one row per token of the vocabulary.
 
 
 def factorize(tensors, config, size):

@@ -2,9 +2,9 @@
 
 import tensorflow as tf
 
-from bert_tf.checkpoints.tf1 import original_names
 from bert_tf.optimization.optimizer import ClippingOptimizer
 from bert_tf.saved_objects import register
+from bert_tf.variables import original_names
 
 
 @register

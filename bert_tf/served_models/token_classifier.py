@@ -48,14 +48,14 @@ class ServedTokenClassifier(Servable):
         # Words may be returned to a client as JSON, which must be UTF-8.
         words = tf.strings.split(tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore"))  # [B, (W)]
         pieces = self._tokenize_words(words.values)  # [all W, (tokens)]
-        windows = split_words(words, pieces, self.max_seq_length - 2, MAX_WINDOWS)
-        features, was_cut = self.pack(windows.ids)
+        starts, stops, ids = split_words(words, pieces, self.max_seq_length - 2, MAX_WINDOWS)
+        features, was_cut = self.pack(ids)
         answer = self.compute_answer(features)
 
         number = tf.range(pieces.nrows())
-        window = tf.searchsorted(windows.starts, number, "right", tf.int64) - 1
-        is_tagged = number < tf.gather(windows.stops, window)
-        first = 1 + pieces.row_starts() - tf.gather(pieces.row_starts(), tf.gather(windows.starts, window))  # 1: [CLS]
+        window = tf.searchsorted(starts, number, "right", tf.int64) - 1
+        is_tagged = number < tf.gather(stops, window)
+        first = 1 + pieces.row_starts() - tf.gather(pieces.row_starts(), tf.gather(starts, window))  # 1: [CLS]
         places = tf.stack([window, tf.where(is_tagged, first, 0)], axis=1)
         tags = tf.where(is_tagged, tf.gather_nd(answer["tags"], places), "")
         scores = tf.where(is_tagged, tf.gather_nd(tf.reduce_max(answer["probabilities"], axis=-1), places), 0.0)

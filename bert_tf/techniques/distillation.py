@@ -20,59 +20,41 @@ STUDENT, TEACHER = "student", "teacher"  # Keys in the outputs of a DistilledMod
 LEAST_NORM = 1e-12  # Minimum norm by which a [CLS] state is divided.
 
 
-@dataclasses.dataclass(frozen=True)
-class Taps:
-    """The intermediate outputs to take from a model.
-
-    Attributes:
-      hidden: Indices of states to take at all tokens; 0 is the embeddings, n is the output of layer n - 1.
-      attention: 0-based indices of layers whose raw attention scores to take.
-      cls: Indices of states to take at [CLS], as in `hidden`.
-    """
-
-    hidden: tuple[int, ...] = ()
-    attention: tuple[int, ...] = ()
-    cls: tuple[int, ...] = ()
-
-    def __bool__(self):
-        return bool(self.hidden or self.attention or self.cls)
-
-
 def create_taps(names, layer_map):
-    """Returns the Taps of the student and of the teacher.
+    """Selects the intermediate outputs of the student and of the teacher to compare.
 
     Args:
       names: Names of INNER to compare.
       layer_map: Result of `map_layers`. Embeddings are compared with embeddings; [CLS] states are compared for all
         layers except the last, on which the logits depend.
-    """
-    def make(layers):
-        states = tuple(layer + 1 for layer in layers)
-        taken = {"hidden": (0, *states), "attention": tuple(layers), "cls": states[:-1]}
-        return Taps(**{name: taken[name] for name in names})
 
-    return make(range(len(layer_map))), make(layer_map)
+    Returns:
+      Two dicts, of the student and of the teacher, of name to tuple of int: for "hidden" and "cls", states, where 0 is
+      the embeddings and n the output of layer n - 1; for "attention", 0-based layers.
+    """
+    def select(layers):
+        states = tuple(layer + 1 for layer in layers)
+        taps = {"hidden": (0, *states), "attention": tuple(layers), "cls": states[:-1]}
+        return {name: taps[name] for name in names}
+
+    return select(range(len(layer_map))), select(layer_map)
 
 
 def call_with_taps(model, features, taps, training=False):
-    """Calls a model of bert_tf.models and returns its intermediate outputs too.
+    """Calls a model of bert_tf.models with a dict of `create_taps`.
 
     Returns:
-      Its outputs, and a dict of "hidden" [R, K, S, H], "attention" [R, K, N, S, S], and "cls" [R, K, H], as far as
-      `taps` requests them, in the compute dtype.
+      Dict of its outputs, and of the requested ones of "hidden" [R, K, S, H], "attention" [R, K, N, S, S] (the raw
+      scores), and "cls" [R, K, H], in the compute dtype.
     """
     if not taps:
-        return model(features, training=training), {}
+        return model(features, training=training)
     outputs = dict(model(features, training=training, return_attention_scores=True))
     encoded = outputs.pop("encoder")
-    states, inner = [encoded["embedding_output"], *encoded["encoder_outputs"]], {}
-    if taps.hidden:
-        inner["hidden"] = tf.stack([states[number] for number in taps.hidden], axis=1)
-    if taps.attention:
-        inner["attention"] = tf.stack([encoded["attention"][number].scores for number in taps.attention], axis=1)
-    if taps.cls:
-        inner["cls"] = tf.stack([states[number][:, 0] for number in taps.cls], axis=1)
-    return outputs, inner
+    states = [encoded["embedding_output"], *encoded["encoder_outputs"]]
+    take = {"hidden": lambda index: states[index], "attention": lambda index: encoded["attention"][index].scores,
+            "cls": lambda index: states[index][:, 0]}
+    return outputs | {name: tf.stack(list(map(take[name], indices)), axis=1) for name, indices in taps.items()}
 
 
 class DistilledModel:
@@ -80,13 +62,13 @@ class DistilledModel:
 
     Args:
       student: Model of bert_tf.models.
-      taps: Taps of the student.
-      answers: Function features -> dict of the teacher's outputs and its corresponding intermediate outputs.
+      taps: Dict of the student, from `create_taps`.
+      call_teacher: Function features -> dict of the teacher's outputs and its corresponding intermediate outputs.
       projection: Layer from the student's hidden size to the teacher's, which is trained too; None if they are equal.
     """
 
-    def __init__(self, student, taps, answers, projection=None):
-        self._student, self._taps, self._answers, self._projection = student, taps, answers, projection
+    def __init__(self, student, taps, call_teacher, projection=None):
+        self._student, self._taps, self._call_teacher, self._projection = student, taps, call_teacher, projection
         self.compute_dtype = student.compute_dtype
 
     @property
@@ -97,11 +79,11 @@ class DistilledModel:
 
     def __call__(self, features, training=False):
         """Returns the student's outputs, with the dicts of the tensors to compare as STUDENT and TEACHER."""
-        outputs, inner = call_with_taps(self._student, features, self._taps, training)
+        outputs = call_with_taps(self._student, features, self._taps, training)
         if self._projection:
-            inner |= {name: self._project(inner[name]) for name in ("hidden", "cls") if name in inner}
-        return {**outputs, STUDENT: {**outputs, **inner},
-                TEACHER: tf.nest.map_structure(tf.stop_gradient, self._answers(features))}
+            outputs |= {name: self._project(outputs[name]) for name in ("hidden", "cls") if name in outputs}
+        return {**outputs, STUDENT: outputs,
+                TEACHER: tf.nest.map_structure(tf.stop_gradient, self._call_teacher(features))}
 
     def _project(self, states):
         projected = self._projection(tf.reshape(states, [-1, states.shape[-1]]))

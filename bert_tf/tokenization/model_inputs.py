@@ -29,9 +29,7 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
         keep_a, was_cut = tf.minimum(count_a, room), count_a > room
     else:
         count_b = second.row_lengths()
-        # Truncating the longer text leaves either the shorter one complete or half of the room to each. A second text
-        # without tokens has no [SEP], which leaves one more position to the first.
-        keep_a = tf.minimum(count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1))
+        keep_a = count_first(count_a, count_b, room)
         keep_b = tf.minimum(count_b, tf.maximum(room - keep_a, 0))
         was_cut = keep_a + keep_b < count_a + count_b
     # The sources of the rows: [CLS], [SEP], all first tokens, and all second tokens. Each part is a start in them and a
@@ -51,6 +49,15 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
     is_used, is_first = column < in_row[:, tf.newaxis], column < in_first[:, tf.newaxis]
     return {"input_ids": ids, "input_mask": tf.cast(is_used, tf.int32),
             "segment_ids": tf.cast(is_used & ~is_first, tf.int32)}, was_cut
+
+
+def count_first(count_a, count_b, room):
+    """Computes the number of tokens of the first text in truncated pairs, int64 [B], from those of both texts.
+
+    Truncating the longer text leaves either the shorter one complete or half of the `room` to each. A second text
+    without tokens has no [SEP], which leaves one more position to the first.
+    """
+    return tf.minimum(count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1))
 
 
 def to_dense(rows, default, length=None):

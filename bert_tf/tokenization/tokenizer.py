@@ -14,7 +14,6 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from bert_tf.tokenization import model_inputs, windows
 from bert_tf.tokenization.offsets import characters_before
-from bert_tf.tokenization.unicode_rules import UNICODE_VERSION
 from bert_tf.tokenization.vocabulary import (
     SPECIAL_PIECES,
     SUFFIX_INDICATOR,
@@ -24,8 +23,6 @@ from bert_tf.tokenization.vocabulary import (
     read_vocabulary,
 )
 from bert_tf.tokenization.wordpiece import WordPieceTokenizer
-
-__all__ = ["UNICODE_VERSION", "BertTokenizer", "TokensWithOffsets", "check_casing"]
 
 
 class TokensWithOffsets(NamedTuple):
@@ -82,7 +79,7 @@ class BertTokenizer(tf.Module):
         self.vocab_size = count_ids(pieces)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             index_tokens(pieces).get, SPECIAL_PIECES)
-        self._wordpiece = WordPieceTokenizer(pieces, "[UNK]", self.lower_case, self.strip_accents)
+        self._wordpiece = WordPieceTokenizer(pieces, self.lower_case, self.strip_accents)
         with tf.init_scope():
             self._piece_table = tf.constant(pieces)
 
@@ -141,8 +138,7 @@ class BertTokenizer(tf.Module):
         """Packs one or two texts per row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], truncated and padded to one length.
 
         Pairs that are too long lose tokens from the end of the longer text, or of b if both are equally long (the
-        original's
-        `_truncate_seq_pair`). A row whose b has no tokens is packed as a single text.
+        original's `_truncate_seq_pair`). A row whose b has no tokens is packed as a single text.
 
         Args:
           text_a: string [B].
@@ -151,8 +147,7 @@ class BertTokenizer(tf.Module):
 
         Returns:
           Dict of int32 [B, S]: "input_ids"; "input_mask", 1 for tokens and 0 for padding; "segment_ids", 1 for b and
-          the
-          [SEP] after it, otherwise 0.
+          the [SEP] after it, otherwise 0.
 
         Raises:
           InputError: If max_seq_length is too small for the special tokens.

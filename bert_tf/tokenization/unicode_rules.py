@@ -132,17 +132,16 @@ def normalization(lower_case, strip_accents):
         if kind in ("Lo", "Cn", "Co", "So", "Sm", "No") and not _decomposes(character):
             continue
         if is_dropped(character):
-            replaced[character] = ""
+            result = ""
         elif is_whitespace(character):
-            if character != " ":
-                replaced[character] = " "
+            result = " "
         else:
             keeps_case = not lower_case or (strip_accents and character == "Σ")
             result = character if keeps_case else character.lower()
             if strip_accents:
                 result = remove_accents(result)
-            if result != character:
-                replaced[character] = result
+        if result != character:
+            replaced[character] = result
     return replaced
 
 

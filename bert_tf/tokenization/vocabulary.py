@@ -8,7 +8,8 @@ import re
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 
-SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+UNKNOWN = "[UNK]"
+SPECIAL_PIECES = ("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]")
 SUFFIX_INDICATOR = "##"
 
 # The limit of TensorFlow Text's FastWordpieceTokenizer; the longest token of Google's vocabularies has 54 bytes.
@@ -40,7 +41,7 @@ def read_vocabulary(path, name=None):
       OSError: If the file cannot be read.
     """
     content, path = read_bytes(path), name or path
-    vocabulary = [_piece(line, f"{path}, line {number}")
+    vocabulary = [_read_piece(line, f"{path}, line {number}")
                   for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), 1)]
     if not any(vocabulary):
         raise InputError(f"{path}: is empty; a vocabulary has one token per line")
@@ -82,17 +83,17 @@ def describe_lines(vocabulary, vocab_size=None):
     return messages
 
 
-def _piece(line, place):
+def _read_piece(line, location):
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{place}: byte {error.start + 1} is 0x{line[error.start]:02x}, which is not UTF-8; "
+        raise InputError(f"{location}: byte {error.start + 1} is 0x{line[error.start]:02x}, which is not UTF-8; "
                          "save the vocabulary as UTF-8") from error
     if text.startswith(_BYTE_ORDER_MARK) and text != _BYTE_ORDER_MARK:
-        raise InputError(f"{place}: begins with a byte-order mark; save the file as UTF-8 without one")
+        raise InputError(f"{location}: begins with a byte-order mark; save the file as UTF-8 without one")
     piece = text.strip()
     if len(piece.removeprefix(SUFFIX_INDICATOR).encode()) > MAX_PIECE_BYTES:
-        raise InputError(f"{place}: the token has {len(piece.encode())} bytes; the maximum is {MAX_PIECE_BYTES}")
+        raise InputError(f"{location}: the token has {len(piece.encode())} bytes; the maximum is {MAX_PIECE_BYTES}")
     return piece
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from bert_tf.tokenization import ragged
-from bert_tf.tokenization.model_inputs import pack
+from bert_tf.tokenization.model_inputs import count_first, pack
 
 
 class Windows(NamedTuple):
@@ -53,19 +53,6 @@ def split_into_windows(ids, room, doc_stride, max_windows):
     return Windows(rows, starts, lengths, ragged.take(ids.values, begin, lengths), required > counts)
 
 
-class WordWindows(NamedTuple):
-    """Windows of words without overlaps.
-
-    Attributes:
-      starts, stops: int64 [W]. First word of each window, counted over all texts, and the word after its last one.
-      ids: RaggedTensor int32 [W, (tokens)].
-    """
-
-    starts: tf.Tensor
-    stops: tf.Tensor
-    ids: tf.RaggedTensor
-
-
 def split_words(words, tokens, room, max_windows):
     """Divides texts between words into windows that are as full as possible; see `rows.split_words`.
 
@@ -76,7 +63,9 @@ def split_words(words, tokens, room, max_windows):
       max_windows: int. Maximum number of windows of a text.
 
     Returns:
-      WordWindows, in the order of the words; none for texts without words.
+      Tuple `(starts, stops, ids)`, in the order of the words; texts without words have no window. int64 [W] twice: the
+      first word of each window, counted over all texts, and the word after its last one; RaggedTensor int32
+      [W, (tokens)].
     """
     num_words = tokens.nrows()
     offsets = tf.concat([[0], tf.cumsum(tf.minimum(tokens.row_lengths(), room))], 0)  # [all words + 1]
@@ -98,8 +87,7 @@ def split_words(words, tokens, room, max_windows):
     starts = tf.where(count[:-1] > 0)[:, 0]
     stops = tf.gather(stops, starts)
     begins = tf.gather(tokens.row_splits, starts)
-    ids = ragged.take(tokens.values, begins, tf.gather(tokens.row_splits, stops) - begins)
-    return WordWindows(starts, stops, ids)
+    return starts, stops, ragged.take(tokens.values, begins, tf.gather(tokens.row_splits, stops) - begins)
 
 
 def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False):
@@ -124,11 +112,11 @@ def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_w
         windows = split_into_windows(first, tf.fill([first.nrows()], tf.constant(room, tf.int64)), stride, max_windows)
         texts, was_cut = [windows.ids], windows.was_cut
     else:
-        count_a, count_b = first.row_lengths(), second.row_lengths()
-        keep_a = tf.minimum(count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1))
+        count_a = first.row_lengths()
+        keep_a = count_first(count_a, second.row_lengths(), room)
         windows = split_into_windows(second, tf.maximum(room - keep_a, 1), stride, max_windows)
         # The kept part of the first text, repeated for each window.
-        begins, lengths = (tf.gather(each, windows.rows) for each in (first.row_starts(), keep_a))
+        begins, lengths = (tf.gather(values, windows.rows) for values in (first.row_starts(), keep_a))
         texts = [ragged.take(first.values, begins, lengths), windows.ids]
         was_cut = windows.was_cut | (keep_a < count_a)
     features, _ = pack(tokenizer, *texts, max_seq_length=max_seq_length, static_length=static_length)

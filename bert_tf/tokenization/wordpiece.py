@@ -21,44 +21,43 @@ import tensorflow_text as tf_text
 from bert_tf.tokenization import normalizer_model, ragged, unicode_rules
 from bert_tf.tokenization.offsets import across_rows, characters_before, source_spans, whole_characters
 from bert_tf.tokenization.unicode_rules import LATER_CHARACTERS
-from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, index_tokens
-
-MAX_CHARACTERS_PER_WORD = 200  # The original's max_input_chars_per_word.
+from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, UNKNOWN, index_tokens
+from bert_tf.tokenization.words import MAX_WORD_CHARACTERS
 
 # Enough for any word of 200 characters; a longer word has more than 200 and is unknown in any case.
-_MAX_BYTES_PER_WORD = 4 * MAX_CHARACTERS_PER_WORD
+_MAX_BYTES_PER_WORD = 4 * MAX_WORD_CHARACTERS
 
 # Characters that always end a word, few enough to repeat in a regular expression 200 times.
 _SPLITTING = "".join([r" !-/:-@\[-`{-~、。〈-】，．：；？！（）",
                       *(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in unicode_rules.CJK_RANGES)])
 
 # Words over the limit and, to keep the pattern small, runs of words separated by rarer punctuation.
-_LONG_RUN = f"(?s).*[^{_SPLITTING}]{{{MAX_CHARACTERS_PER_WORD + 1}}}.*"
+_LONG_RUN = f"(?s).*[^{_SPLITTING}]{{{MAX_WORD_CHARACTERS + 1}}}.*"
 
 
 class WordPieceTokenizer(tf.Module):
     """Converts text to WordPiece IDs as a function of tensors; use it through BertTokenizer."""
 
-    def __init__(self, vocabulary, unknown_piece, lower_case, strip_accents):
+    def __init__(self, vocabulary, lower_case, strip_accents):
         """Builds the models of both kernels.
 
         Args:
           vocabulary: List of str. Token of each ID. For duplicates, the last ID is used.
-          unknown_piece: str. Token in `vocabulary` for words that cannot be split into tokens.
           lower_case: bool. See BertTokenizer.
           strip_accents: bool. Equal to `lower_case` in the original.
         """
         super().__init__()
         known = index_tokens(vocabulary)
         self._strip_accents = strip_accents
-        self._has_final_sigma = lower_case and strip_accents  # Otherwise, as in Hugging Face, Σ is an ordinary letter.
+        # Otherwise, as in Hugging Face, Σ is an ordinary letter.
+        self._lower_sigma = _lower_sigma if lower_case and strip_accents else lambda texts: texts
         with tf.init_scope():
             self._normalizer = _normalizer(_character_model(lower_case, strip_accents))
             self._pieces = _wordpiece([_normalize_piece(piece if known[piece] == id_ else "", id_)
-                                       for id_, piece in enumerate(vocabulary)], unknown_piece)
-            self._words = _wordpiece([unknown_piece], unknown_piece)
+                                       for id_, piece in enumerate(vocabulary)])
+            self._words = _wordpiece([UNKNOWN])
             self._mark_separator = _normalizer(_mark_model()) if strip_accents else None
-        self._unknown_id = known[unknown_piece]
+        self._unknown_id = known[UNKNOWN]
         # Graphs call functions that are traced once: tracing takes half a second, and an export has several texts. They
         # are inside lambdas, since a SavedModel would export functions that are attributes of a tf.Module.
         in_graph = {function: tf.function(function, [tf.TensorSpec([None], tf.string)], autograph=False)
@@ -108,23 +107,20 @@ class WordPieceTokenizer(tf.Module):
             return normalized, is_rare
         return tf.cond(
             tf.reduce_any(is_rare),
-            lambda: (self._lower_final_sigma(normalized), tf.strings.regex_full_match(normalized, _LONG_RUN)
+            lambda: (self._lower_sigma(normalized), tf.strings.regex_full_match(normalized, _LONG_RUN)
                      | tf.strings.regex_full_match(normalized, _disordered_marks_pattern())),
             lambda: (normalized, is_rare))
-
-    def _lower_final_sigma(self, normalized):
-        return _lower_sigma(normalized) if self._has_final_sigma else normalized
 
     def _tokenize_with_care(self, texts, needs_care):
         """Tokenizes the `texts` that `needs_care` selects by all rules; see `ids_and_spans`."""
         texts = tf.boolean_mask(texts, needs_care)
         if self._strip_accents:
             ordered, sources = self._mark_separator.normalize_with_offsets(texts)
-            normalized, places = self._normalizer.normalize_with_offsets(_sort_marks(ordered))
-            begins = tf.gather(sources.row_starts(), ragged.row_numbers(places))
-            sources = places.with_values(tf.gather(sources.values, begins + places.values))
+            normalized, positions = self._normalizer.normalize_with_offsets(_sort_marks(ordered))
+            begins = tf.gather(sources.row_starts(), ragged.row_numbers(positions))
+            sources = positions.with_values(tf.gather(sources.values, begins + positions.values))
             sources = whole_characters(texts, sources)
-            normalized = self._lower_final_sigma(normalized)
+            normalized = self._lower_sigma(normalized)
         else:
             normalized, sources = self._normalizer.normalize_with_offsets(texts)
         pieces = self._pieces.tokenize_with_offsets(normalized)
@@ -132,16 +128,16 @@ class WordPieceTokenizer(tf.Module):
         return [ids, *source_spans(starts, ends, sources)]
 
     def _replace_long_words(self, normalized, ids, starts, ends):
-        """Replaces each word over MAX_CHARACTERS_PER_WORD with one unknown token."""
+        """Replaces each word over MAX_WORD_CHARACTERS with one unknown token."""
         _, word_starts, word_ends = self._words.tokenize_with_offsets(normalized)
         first, last = characters_before(normalized, [word_starts, word_ends])
-        is_long = last.values - first.values > MAX_CHARACTERS_PER_WORD
+        is_long = last.values - first.values > MAX_WORD_CHARACTERS
         word = tf.searchsorted(across_rows(word_starts), across_rows(starts), side="right") - 1
         in_long = tf.gather(is_long, word)
         ids = ids.with_values(tf.where(in_long, self._unknown_id, ids.values))
         ends = ends.with_values(tf.where(in_long, tf.gather(word_ends.values, word), ends.values))
         is_kept = ~in_long | (starts.values == tf.gather(word_starts.values, word))
-        return [ragged.select(each, is_kept) for each in (ids, starts, ends)]
+        return [ragged.select(rows, is_kept) for rows in (ids, starts, ends)]
 
 
 def _replace_rows(results, replaced, make_rows):
@@ -150,8 +146,8 @@ def _replace_rows(results, replaced, make_rows):
     `make_rows` returns the new rows as a list of RaggedTensors; it is called only if there are any.
     """
     def replace():
-        places = tf.where(replaced)[:, 0]
-        return [ragged.replace_rows(old, new, places) for old, new in zip(results, make_rows(), strict=True)]
+        numbers = tf.where(replaced)[:, 0]
+        return [ragged.replace_rows(old, new, numbers) for old, new in zip(results, make_rows(), strict=True)]
 
     return tf.cond(tf.reduce_any(replaced), replace, lambda: results)
 
@@ -160,29 +156,19 @@ def _normalizer(model):
     return tf_text.FastBertNormalizer(model_buffer=tf.constant(np.frombuffer(model, np.uint8)))
 
 
-def make_tables(lower_case, strip_accents=None):
-    """Builds the shared tables of all tokenizers with these options, in half a second, before the first of them."""
-    strip_accents = lower_case if strip_accents is None else strip_accents
-    _character_model(lower_case, strip_accents)
-    _rare_text_pattern(strip_accents)
-    if strip_accents:
-        _mark_model()
-        _disordered_marks_pattern()
-
-
-def _wordpiece(vocabulary, unknown_piece):
-    model = _wordpiece_model(tuple(vocabulary), unknown_piece)
+def _wordpiece(vocabulary):
+    model = _wordpiece_model(tuple(vocabulary))
     return tf_text.FastWordpieceTokenizer(model_buffer=tf.constant(np.frombuffer(model, np.uint8)),
                                           token_out_type=tf.int32)
 
 
 # The kernel's builder takes half a second for large vocabularies; few processes use more than two.
 @functools.lru_cache(maxsize=4)
-def _wordpiece_model(vocabulary, unknown_piece):
+def _wordpiece_model(vocabulary):
     no_pretokenization = support_detokenization = False
     # The builder requires one token that it can put into its trie; normalized text contains no control characters.
     return tf_text.build_fast_wordpiece_model(
-        [*vocabulary, "\x01"], _MAX_BYTES_PER_WORD, SUFFIX_INDICATOR, unknown_piece, no_pretokenization,
+        [*vocabulary, "\x01"], _MAX_BYTES_PER_WORD, SUFFIX_INDICATOR, UNKNOWN, no_pretokenization,
         support_detokenization)
 
 

@@ -68,7 +68,7 @@ class Distillation(Technique):
         if losses.replacing_rate is not None:
             build.network = self._replace_layers(build)
         widths, projection = (self._student.hidden_size, self._teacher.hidden_size), None
-        if widths[0] != widths[1] and (self._taps[1].hidden or self._taps[1].cls):
+        if widths[0] != widths[1] and not {"hidden", "cls"}.isdisjoint(self._taps[1]):
             initializer = WeightInitializer(self._student.initializer_range, build.seed)
             with tf.name_scope("distillation/"):
                 projection = Projection(*widths, initializer, name="projection", dtype="float32")
@@ -83,11 +83,7 @@ class Distillation(Technique):
     def _make_teacher_function(self):
         """Returns the function from features to the teacher's outputs for a DistilledModel."""
         teacher = self._load_teacher()
-
-        def answers(features):
-            outputs, inner = call_with_taps(teacher, features, self._taps[1])
-            return {**outputs, **inner}
-        return answers
+        return lambda features: call_with_taps(teacher, features, self._taps[1])
 
     def _replace_layers(self, build):
         """Returns the TheseusModel of a student."""
@@ -195,9 +191,8 @@ class TaskDistillation(Distillation):
         data = hashlib.sha256()
         for name in ID_FEATURES:
             data.update(np.ascontiguousarray(features[name]).tobytes())
-        taps = self._taps[1]
         return {"data": data.hexdigest(), "rows": len(features["input_ids"]),
-                "taps": {name: list(getattr(taps, name)) for name in ("hidden", "attention", "cls")},
+                "taps": {name: list(indices) for name, indices in self._taps[1].items()},
                 "mixed_precision": settings.step.mixed_precision}
 
     def _write_outputs(self, path, metadata, features, task):
@@ -205,10 +200,10 @@ class TaskDistillation(Distillation):
         model = self._load_teacher()
 
         def answer(features, training):
-            outputs, inner = call_with_taps(model, features, self._taps[1], training)
+            outputs = call_with_taps(model, features, self._taps[1], training)
             rows = tf.shape(features["input_ids"])[:-1]  # [B] or [B, choices]
-            return {**outputs, **{name: tf.reshape(value, tf.concat([rows, tf.shape(value)[1:]], axis=0))
-                                  for name, value in inner.items()}}
+            return outputs | {name: tf.reshape(outputs[name], tf.concat([rows, tf.shape(outputs[name])[1:]], axis=0))
+                              for name in self._taps[1]}
 
         predictor = Predictor(tf.distribute.get_strategy(), answer, network=model)
         parts = predictor.predict_batches(features, task.settings.training.train_batch_size, "querying the teacher")
@@ -235,7 +230,7 @@ class TaskDistillation(Distillation):
 
 
 def _make_taps(losses, student, teacher):
-    """Creates the Taps of the student and of the teacher (BertConfigs) that LossSettings require."""
+    """Selects the intermediate outputs of a student and a teacher (BertConfigs) that LossSettings require."""
     names = [name for name in INNER if name in losses.weights]
     if not names:
         return create_taps((), ())

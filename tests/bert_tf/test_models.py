@@ -9,10 +9,10 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.checkpoints.tf1 import original_names
 from bert_tf.errors import InputError
 from bert_tf.fast import PackedDropout
 from bert_tf.layers import LayerNorm, Projection, WeightInitializer, attention_bias
+from bert_tf.variables import original_names
 from tests.bert_tf import keras_cases
 from tests.bert_tf.keras_cases import CONFIG, LABELS, B, H, L, P, S, V
 from tests.encoders import make_encoder

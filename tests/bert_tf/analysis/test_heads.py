@@ -42,14 +42,6 @@ def test_words_of_tokens():
     assert words.surfaces(["é", "##t", "!"], [0, 0, 1], "ÉT !", [(0, 1), (1, 2), (3, 4)]) == ["ÉT", "!"]
 
 
-def test_word_attention_sums_over_targets_and_averages_over_sources():
-    attention = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3], [0.3, 0.3, 0.2, 0.2], [0, 0, 0, 1]])
-    joined = words.join(np.stack([attention, attention.T]), [0, 1, 1, 2])
-    np.testing.assert_allclose(joined[0], [[0.1, 0.5, 0.4], [0.4, 0.35, 0.25], [0, 0, 1]])
-    np.testing.assert_allclose(joined[0].sum(axis=1), 1)
-    np.testing.assert_allclose(joined[1, 0], [0.1, 0.8, 0])
-
-
 def test_behaviors_of_one_text():
     size, tokens = 6, make_tokens([[CLS, 5, 6, DOT, 7, SEP]], [[0] * 6])
     places = np.arange(size)

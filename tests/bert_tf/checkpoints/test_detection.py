@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.checkpoints import find_checkpoint, load_pretrained, object_graph, open_checkpoint, tf1
+from bert_tf.checkpoints import find_checkpoint, load_pretrained, open_checkpoint, tf1
+from bert_tf.checkpoints.tensorflow_file import OBJECT_GRAPH
 from bert_tf.errors import InputError
 
 
@@ -118,14 +119,14 @@ def test_a_checkpoint_of_another_model(tmp_path):
 
 @pytest.mark.parametrize("graph", [tf.constant(b"\xff\xff no message"), tf.constant([1.5, 2.5])])
 def test_a_corrupted_object_graph(tmp_path, graph):
-    path = write_tensors(tmp_path / "ckpt", **{object_graph.OBJECT_GRAPH: graph})
-    with pytest.raises(InputError, match=rf"/ckpt: the checkpoint cannot be read: its {object_graph.OBJECT_GRAPH} is"):
+    path = write_tensors(tmp_path / "ckpt", **{OBJECT_GRAPH: graph})
+    with pytest.raises(InputError, match=rf"/ckpt: the checkpoint cannot be read: its {OBJECT_GRAPH} is"):
         open_checkpoint(path)
 
 
 def test_tensors_of_the_object_graph_that_do_not_exist(training_checkpoint, tmp_path):
     reader = tf.train.load_checkpoint(training_checkpoint[0])
-    path = write_tensors(tmp_path / "cut", **{object_graph.OBJECT_GRAPH: reader.get_tensor(object_graph.OBJECT_GRAPH)})
+    path = write_tensors(tmp_path / "cut", **{OBJECT_GRAPH: reader.get_tensor(OBJECT_GRAPH)})
     with pytest.raises(InputError, match=r"/cut: the checkpoint cannot be read: it lists model/.*, but does not"):
         open_checkpoint(path)
 

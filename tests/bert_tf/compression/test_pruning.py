@@ -136,7 +136,7 @@ def test_dropping_a_layer_is_equivalent_to_skipping_it(model, features, tmp_path
     (lambda config: drop_layers({}, config, [3]), None, "layer 3 does not exist; the model has layers 0 to 2"),
     (lambda config: drop_layers({}, config, [0, 1, 2]), None, "lists all layers of the model; at least one must"),
     (lambda config: drop_layers({}, config, [0]), 1, "layers that share weights cannot be dropped"),
-    (lambda config: prune({}, config, RetainedUnits.everything(config)), 1, "layers share weights cannot be pruned"),
+    (lambda config: prune({}, config, KEPT), 1, "layers share weights cannot be pruned"),
 ])
 def test_rejected_models_and_layers(remove, num_hidden_groups, message):
     with pytest.raises(InputError, match=message):

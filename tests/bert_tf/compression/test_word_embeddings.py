@@ -8,13 +8,14 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints import FORMATS, load_pretrained, model_tensors, open_checkpoint
-from bert_tf.checkpoints.tensors import EMBEDDING_PROJECTION, WORD_EMBEDDINGS, StoredTensor
+from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.served_models import ServedMaskedLM
 from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.variables import EMBEDDING_PROJECTION, WORD_EMBEDDINGS
 from tests import toy_servables
 from tests.gradients import compute_gradients
 

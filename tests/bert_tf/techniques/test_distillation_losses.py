@@ -15,7 +15,6 @@ from bert_tf.techniques.distillation import (
     STUDENT,
     TEACHER,
     DistilledModel,
-    Taps,
     call_with_taps,
     create_distillation_loss,
     create_taps,
@@ -130,13 +129,10 @@ def test_losses_are_0_if_the_student_equals_the_teacher(layers):
         CONFIG, layers=layers if is_teacher else "padded", last_where_read=is_teacher), CLASSES)
                         for is_teacher in (False, True))
     student_taps, teacher_taps = create_taps(("hidden", "attention", "cls"), map_layers("uniform", 4, 4))
-    assert student_taps == teacher_taps == Taps((0, 1, 2, 3, 4), (0, 1, 2, 3), (1, 2, 3))
-
-    def run_teacher(features):
-        outputs, inner = call_with_taps(teacher, features, teacher_taps)
-        return {**outputs, **inner}
-
-    outputs = DistilledModel(student, student_taps, run_teacher)(features)
+    assert student_taps == teacher_taps == {
+        "hidden": (0, 1, 2, 3, 4), "attention": (0, 1, 2, 3), "cls": (1, 2, 3)}
+    outputs = DistilledModel(student, student_taps, lambda features: call_with_taps(teacher, features, teacher_taps))(
+        features)
     names = ("logits", "hidden", "attention", "cls")
     found = create_distillation_loss(dict.fromkeys(names, 1.0))(outputs, features)
     assert {name: float(value) for name, value in found.items()} == pytest.approx(dict.fromkeys(found, 0.0), abs=1e-7)
@@ -151,10 +147,11 @@ def test_a_trained_projection_to_the_hidden_size_of_the_teacher():
     teacher, student = normal(ROWS, LAYERS + 1, LENGTH, WIDTH), models.BertTokenClassifier(CONFIG, CLASSES)
     features = {name: tf.ones([ROWS, LENGTH], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
     projection = Projection(8, WIDTH, WeightInitializer(0.02, 1), name="projection")
-    model = DistilledModel(student, Taps((0, 1, 2, 3)), lambda features: {"hidden": teacher}, projection)
+    taps = {"hidden": (0, 1, 2, 3)}
+    model = DistilledModel(student, taps, lambda features: {"hidden": teacher}, projection)
     assert len(model.trainable_variables) == len(student.trainable_variables) + 2
     states = model(features)[STUDENT]["hidden"]
-    _, inner = call_with_taps(student, features, Taps((0, 1, 2, 3)))
+    inner = call_with_taps(student, features, taps)
     np.testing.assert_allclose(states, inner["hidden"].numpy() @ projection.kernel.numpy(), atol=1e-5)
 
 

@@ -11,7 +11,7 @@ import tokenizers.models
 import tokenizers.normalizers
 import tokenizers.pre_tokenizers
 
-from bert_tf.tokenization.tokenizer import UNICODE_VERSION, BertTokenizer
+from bert_tf.tokenization import UNICODE_VERSION, BertTokenizer
 
 TEXT = pathlib.Path(__file__).parents[2] / "reference" / "text"
 LINES = (TEXT / "lines.txt").read_bytes().split(b"\n")[:-1]
