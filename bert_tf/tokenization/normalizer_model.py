@@ -32,18 +32,18 @@ def build(replacements):
       Bytes of the model, for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
     """
     pool, values = bytearray(), {}
-    places = {"": _REPLACED}
+    trie_values = {"": _REPLACED}
     for character, replacement in replacements.items():
-        if replacement not in places:
+        if replacement not in trie_values:
             encoded = replacement.encode()
             if len(encoded) >= 1 << _LENGTH_BITS:
                 raise InputError(f"U+{ord(character):04X} is replaced by {len(encoded)} bytes; the maximum is 63")
-            places[replacement] = _REPLACED | len(pool) << _LENGTH_BITS | len(encoded)
+            trie_values[replacement] = _REPLACED | len(pool) << _LENGTH_BITS | len(encoded)
             pool += encoded
-        values[character.encode()] = places[replacement]
+        values[character.encode()] = trie_values[replacement]
     zero_value = values.pop(b"\0", 0)  # The trie cannot contain it.
     for sequence in _ill_formed_sequences():
-        values[sequence] = places[""]
+        values[sequence] = trie_values[""]
     return _serialize(darts_trie.build(values), zero_value, bytes(pool))
 
 

@@ -53,8 +53,8 @@ class PlainTokenizer:
         # as well, but not their sources, so a mark of four bytes can have two.
         sources = [position for position, character in enumerate(text)
                    for _ in normalize_character(character, *casing).encode()]
-        kept = sorted({*sources, *(position for position, character in enumerate(text) if is_whitespace(character))})
-        kept.append(len(text))
+        spaces = [position for position, character in enumerate(text) if is_whitespace(character)]
+        remaining = [*sorted({*sources, *spaces}), len(text)]
         ids, starts, ends, first_byte = [], [], [], 0
         for word in split_text(text, *casing):
             offsets = list(itertools.accumulate((len(part.encode()) for part in word), initial=first_byte))
@@ -62,7 +62,7 @@ class PlainTokenizer:
                 ids.append(id_)
                 starts.append(sources[offsets[begin]])
                 # A token can end in the middle of a character's output: the span ends at the next character.
-                ends.append(kept[bisect.bisect_right(kept, sources[offsets[end] - 1])])
+                ends.append(remaining[bisect.bisect_right(remaining, sources[offsets[end] - 1])])
             first_byte = offsets[-1]
         return ids, starts, ends
 
