@@ -142,7 +142,8 @@ def write(folder, tensors, config, task=None):
         values[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
     with new_files(folder) as unfinished:
         config_path, weights_path = (os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME))
-        _write_json(config_path, of_model)
+        with open(config_path, "w", encoding="utf-8") as file:
+            file.write(json.dumps(of_model, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
         try:
             safetensors.numpy.save_file(values, weights_path, metadata={"format": "pt"})
         except safetensors.SafetensorError as error:  # a full disk, for example
@@ -272,8 +273,3 @@ def get_model_settings(tensors, task):
     if (len(task.labels) or 1) != outputs:
         raise InputError(f"the task has {len(task.labels)} labels, but the model has {outputs} outputs")
     return get_task_settings(task.kind, task.labels, task.multi_label)
-
-
-def _write_json(path, values):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
