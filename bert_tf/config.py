@@ -105,24 +105,28 @@ class BertConfig:
         if self.hidden_size % self.num_attention_heads:
             raise InputError(f"hidden_size is {self.hidden_size}: must be a multiple of "
                              f"num_attention_heads ({self.num_attention_heads})")
-        if self.hidden_act not in HIDDEN_ACTIVATIONS:
-            raise InputError(f"hidden_act is {self.hidden_act!r}: must be one of "
-                             f"{', '.join(HIDDEN_ACTIVATIONS)}")
-        if self.attention not in ATTENTIONS:
-            raise InputError(f"attention is {self.attention!r}: must be one of {', '.join(ATTENTIONS)}")
-        if not isinstance(self.bilstm_head, bool):
-            raise InputError(f"bilstm_head is {self.bilstm_head!r}: must be true or false")
+        for name, choices in (("hidden_act", HIDDEN_ACTIVATIONS), ("pooler_act", (None, *HIDDEN_ACTIVATIONS)),
+                              ("attention", ATTENTIONS)):
+            value = getattr(self, name)
+            if value not in choices:
+                raise InputError(f"{name} is {value!r}: must be one of {', '.join(filter(None, choices))}")
+        for name, types in (("bilstm_head", bool), ("project_embedding_sum", bool | None)):
+            if not isinstance(getattr(self, name), types):
+                raise InputError(f"{name} is {getattr(self, name)!r}: must be true or false")
         if self.bilstm_head and self.hidden_size % 2:
             raise InputError(f"hidden_size is {self.hidden_size}: must be even with bilstm_head")
         self._check_sizes_per_layer()
         self._check_shared()
-        self._check_relatives()
+        if self.pooler_act == "tanh":
+            object.__setattr__(self, "pooler_act", None)
+        if not (self.project_embedding_sum and self.embedding_size):
+            object.__setattr__(self, "project_embedding_sum", None)
         if self.num_parameters > MOST_PARAMETERS:
             raise InputError(f"the encoder has {self.num_parameters:,} weights: must be at most {MOST_PARAMETERS:,}")
 
     def _check_sizes_per_layer(self):
-        for name, whole in (("attention_heads_per_layer", "num_attention_heads"),
-                            ("intermediate_size_per_layer", "intermediate_size")):
+        for name, size_name in (("attention_heads_per_layer", "num_attention_heads"),
+                                ("intermediate_size_per_layer", "intermediate_size")):
             sizes = getattr(self, name)
             if sizes is None:
                 continue
@@ -131,10 +135,10 @@ class BertConfig:
                                  f"({self.num_hidden_layers}) sizes")
             for number, size in enumerate(sizes):
                 _check_size(f"{name} of layer {number}", size)
-            if whole == "num_attention_heads" and max(sizes) > self.num_attention_heads:
+            if size_name == "num_attention_heads" and max(sizes) > self.num_attention_heads:
                 raise InputError(f"{name} is {list(sizes)}: must be at most num_attention_heads "
                                  f"({self.num_attention_heads}), which determines the head size")
-            object.__setattr__(self, name, None if {*sizes} == {getattr(self, whole)} else tuple(sizes))
+            object.__setattr__(self, name, None if {*sizes} == {getattr(self, size_name)} else tuple(sizes))
 
     def _check_shared(self):
         if self.embedding_size is not None:
@@ -154,16 +158,6 @@ class BertConfig:
             elif self.attention_heads_per_layer or self.intermediate_size_per_layer:
                 raise InputError(f"num_hidden_groups is {self.num_hidden_groups}: cannot be combined with "
                                  "attention_heads_per_layer or intermediate_size_per_layer")
-
-    def _check_relatives(self):
-        if self.pooler_act not in (None, *HIDDEN_ACTIVATIONS):
-            raise InputError(f"pooler_act is {self.pooler_act!r}: must be one of {', '.join(HIDDEN_ACTIVATIONS)}")
-        if self.pooler_act == "tanh":
-            object.__setattr__(self, "pooler_act", None)
-        if not isinstance(self.project_embedding_sum, bool | None):
-            raise InputError(f"project_embedding_sum is {self.project_embedding_sum!r}: must be true or false")
-        if not (self.project_embedding_sum and self.embedding_size):
-            object.__setattr__(self, "project_embedding_sum", None)
 
     @property
     def is_causal(self):

@@ -124,11 +124,11 @@ def _heads_left(values):
     layers, heads = (values.get("num_hidden_layers", DEFAULT_LAYERS), values.get("num_attention_heads", DEFAULT_HEADS))
     pruned = values[PRUNED]
     if not isinstance(pruned, dict) or not all(
-            str(layer).isdecimal() and int(layer) < layers and isinstance(numbers, list)
-            and set(numbers) < set(range(heads)) for layer, numbers in pruned.items()):
+            str(layer).isdecimal() and int(layer) < layers and isinstance(indices, list)
+            and set(indices) < set(range(heads)) for layer, indices in pruned.items()):
         raise InputError(f"{PRUNED} is {pruned!r}: must map layer numbers to lists of some of their heads, but "
                          "not all")
     left = [heads] * layers
-    for layer, numbers in pruned.items():
-        left[int(layer)] -= len(set(numbers))
+    for layer, indices in pruned.items():
+        left[int(layer)] -= len(set(indices))
     return left

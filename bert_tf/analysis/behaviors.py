@@ -76,7 +76,7 @@ class Tokens(NamedTuple):
         in_pair = real & tf.reduce_any(is_second & is_text, axis=1, keepdims=True)
         masks = (real, is_cls & real, is_sep & real, tf.gather(is_punctuation, ids) & is_text, is_text & ~is_second,
                  is_text & is_second, in_pair)
-        return cls(*(tf.cast(each, tf.float32) for each in masks))
+        return cls(*(tf.cast(mask, tf.float32) for mask in masks))
 
 
 def sum_measures(attention, tokens):

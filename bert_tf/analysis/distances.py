@@ -25,8 +25,8 @@ def divergences(attention, real):
         mixed = _entropies(0.5 * (attention + attention[:, head, tf.newaxis]), weights)
         return mixed - 0.5 * (own + own[head])
 
-    numbers = tf.range(tf.shape(attention)[1])
-    result = tf.map_fn(compare_to, numbers, fn_output_signature=tf.TensorSpec([None], tf.float32),
+    heads = tf.range(tf.shape(attention)[1])
+    result = tf.map_fn(compare_to, heads, fn_output_signature=tf.TensorSpec([None], tf.float32),
                        parallel_iterations=1)
     result = tf.maximum(0.5 * (result + tf.transpose(result)), 0.0)
     return tf.linalg.set_diag(result, tf.zeros_like(own))

@@ -25,12 +25,12 @@ class Examples:
 
     Attributes:
       vectors: [T, K, D] of any float type. Hidden states of the items.
-      places: int [E, A]. Items of each example; a probe reads their concatenated states.
+      items: int [E, A]. Items of each example; a probe reads their concatenated states.
       labels: int [E]; -1 is a class that no probe can predict.
     """
 
     vectors: np.ndarray
-    places: np.ndarray
+    items: np.ndarray
     labels: np.ndarray
 
 
@@ -71,72 +71,52 @@ def probe(train, dev, num_classes, *, epochs=20, batch_size=256, learning_rate=2
     Returns:
       ProbeResult.
     """
-    model = _Probes(train.vectors, train.places.shape[1], num_classes)
+    num_layers, width = train.vectors.shape[1:]
+    states = [train.vectors[:, layer].astype(np.float32) for layer in range(num_layers)]
+    mean = tf.constant(np.stack([layer.mean(axis=0) for layer in states]))
+    scale = tf.constant(1 / np.stack([np.maximum(layer.std(axis=0), LEAST_DEVIATION) for layer in states]))
+    mix = ScalarMix(num_layers)
+    kernels = tf.Variable(tf.zeros([num_layers + 1, train.items.shape[1] * width, num_classes]))
+    biases = tf.Variable(tf.zeros([num_layers + 1, 1, num_classes]))
+    variables = [kernels, biases, *mix.trainable_variables]
+
+    def compute_logits(vectors):
+        """Computes logits [K + 1, B, C] for states [B, A, K, D]; the mix is last."""
+        layers = tf.transpose((vectors - mean) * scale, [2, 0, 1, 3])  # [K, B, A, D]
+        inputs = tf.concat([layers, mix(layers)[tf.newaxis]], axis=0)
+        shape = tf.shape(inputs)
+        return tf.matmul(tf.reshape(inputs, [shape[0], shape[1], shape[2] * shape[3]]), kernels) + biases
+
     count = len(train.labels)
     steps = max(1, -(-count // batch_size) * epochs)
     optimizer = tf_keras.optimizers.Adam(
         tf_keras.optimizers.schedules.PolynomialDecay(learning_rate, steps, 0.0), jit_compile=False)
-    optimizer.build(model.trained)
-    step = model.step(optimizer)
+    optimizer.build(variables)
+
+    @tf.function(autograph=False, reduce_retracing=True)
+    def take_step(vectors, labels):
+        with tf.GradientTape() as tape:
+            logits = compute_logits(vectors)
+            repeated = tf.repeat(labels[tf.newaxis], num_layers + 1, axis=0)
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=repeated, logits=logits)
+            loss = tf.reduce_sum(tf.reduce_mean(losses, axis=1))  # a sum, so the probes have independent gradients
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+
     rng = np.random.default_rng(seed)
     for _ in range(epochs):
         order = rng.permutation(count)
         for start in range(0, count, batch_size):
             rows = order[start : start + batch_size]
-            step(tf.constant(_gather(train, rows)), tf.constant(train.labels[rows], tf.int32))
-    right = np.zeros(model.num_layers + 1)
+            take_step(tf.constant(_gather(train, rows)), tf.constant(train.labels[rows], tf.int32))
+    right = np.zeros(num_layers + 1)
     for start in range(0, len(dev.labels), ROWS_AT_A_TIME):
         rows = np.arange(start, min(start + ROWS_AT_A_TIME, len(dev.labels)))
-        classes = model.classes(tf.constant(_gather(dev, rows))).numpy()  # [K + 1, rows]
+        classes = tf.argmax(compute_logits(tf.constant(_gather(dev, rows))), axis=-1).numpy()  # [K + 1, rows]
         right += (classes == dev.labels[rows]).sum(axis=1)
     accuracy = right / max(1, len(dev.labels))
-    return ProbeResult(accuracy[:-1], float(accuracy[-1]), model.mix.layer_weights.numpy().astype(np.float64))
+    return ProbeResult(accuracy[:-1], float(accuracy[-1]), mix.layer_weights.numpy().astype(np.float64))
 
 
 def _gather(examples, rows):
     """Returns the states of the items of some examples, float32 [rows, A, K, D]."""
-    return examples.vectors[examples.places[rows]].astype(np.float32)
-
-
-class _Probes:
-    """The classifiers.
-
-    Args:
-      vectors: [T, K, D]. States whose mean and standard deviation are used for normalization.
-      about: int, A.
-      num_classes: int, C.
-    """
-
-    def __init__(self, vectors, about, num_classes):
-        _, self.num_layers, width = vectors.shape
-        parts = [vectors[:, layer].astype(np.float32) for layer in range(self.num_layers)]
-        self._mean = tf.constant(np.stack([part.mean(axis=0) for part in parts]))
-        self._scale = tf.constant(1 / np.stack([np.maximum(part.std(axis=0), LEAST_DEVIATION) for part in parts]))
-        kernels = [self.num_layers + 1, about * width, num_classes]
-        self._kernels = tf.Variable(tf.zeros(kernels))
-        self._biases = tf.Variable(tf.zeros([kernels[0], 1, num_classes]))
-        self.mix = ScalarMix(self.num_layers)
-        self.trained = [self._kernels, self._biases, *self.mix.trainable_variables]
-
-    def _logits(self, vectors):
-        """Computes logits [K + 1, B, C] for states [B, A, K, D]; the mix is last."""
-        layers = tf.transpose((vectors - self._mean) * self._scale, [2, 0, 1, 3])  # [K, B, A, D]
-        inputs = tf.concat([layers, self.mix(layers)[tf.newaxis]], axis=0)
-        shape = tf.shape(inputs)
-        return tf.matmul(tf.reshape(inputs, [shape[0], shape[1], shape[2] * shape[3]]), self._kernels) + self._biases
-
-    def classes(self, vectors):
-        """Predicts the most likely classes, int64 [K + 1, B], for states [B, A, K, D]."""
-        return tf.argmax(self._logits(vectors), axis=-1)
-
-    def step(self, optimizer):
-        """Returns a function that trains on states [B, A, K, D] and labels int32 [B]."""
-        @tf.function(autograph=False, reduce_retracing=True)
-        def step(vectors, labels):
-            with tf.GradientTape() as tape:
-                logits = self._logits(vectors)
-                repeated = tf.repeat(labels[tf.newaxis], self.num_layers + 1, axis=0)
-                losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=repeated, logits=logits)
-                loss = tf.reduce_sum(tf.reduce_mean(losses, axis=1))  # a sum, so the probes have independent gradients
-            optimizer.apply_gradients(zip(tape.gradient(loss, self.trained), self.trained, strict=True))
-        return step
+    return examples.vectors[examples.items[rows]].astype(np.float32)

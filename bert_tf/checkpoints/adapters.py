@@ -42,7 +42,7 @@ def merge_adapters(tensors, scale=None):
     scale = float(tensors[SCALE].read()) if scale is None else scale
     plain = {name: tensor for name, tensor in tensors.items() if not is_adapter(name)}
     for name in scopes:
-        plain[f"{name}/kernel"] = _merge_kernel(*(tensors[f"{name}{each}"] for each in ("/kernel", A, B)), scale)
+        plain[f"{name}/kernel"] = _merge_kernel(*(tensors[f"{name}{leaf}"] for leaf in ("/kernel", A, B)), scale)
     return plain
 
 
@@ -63,8 +63,8 @@ def write(path, tensors, heads):
     """
     names = sorted({*heads, *(name for name in tensors if name.endswith((A, B)))})
     scale = float(tensors[SCALE].read())
-    arrays = {name: np.ascontiguousarray(tensors[name].read()) for name in names}
-    content = safetensors.numpy.save(arrays, {"format": FORMAT, SCALE: repr(scale), DIGEST: _digest(tensors, names)})
+    values = {name: np.ascontiguousarray(tensors[name].read()) for name in names}
+    content = safetensors.numpy.save(values, {"format": FORMAT, SCALE: repr(scale), DIGEST: _digest(tensors, names)})
     with new_file(path, "wb") as file:
         file.write(content)
     return len(content)
@@ -106,11 +106,11 @@ def _read(path):
         try:
             with safetensors.safe_open(local, framework="numpy") as file:
                 keys, metadata = file.keys(), file.metadata() or {}
-                arrays = {key: check_weights(f"`adapter`={path}", key, file.get_tensor(key)) for key in keys}
+                values = {key: check_weights(f"`adapter`={path}", key, file.get_tensor(key)) for key in keys}
         except (safetensors.SafetensorError, OSError) as error:
             raise InputError(f"`adapter`={path}: is not a safetensors file, or is corrupted: {error}") from error
-    pairs = {name.removesuffix(A) + B for name in arrays if name.endswith(A)}
-    if metadata.get("format") != FORMAT or not {SCALE, DIGEST} <= metadata.keys() or not pairs or pairs - arrays.keys():
+    pairs = {name.removesuffix(A) + B for name in values if name.endswith(A)}
+    if metadata.get("format") != FORMAT or not {SCALE, DIGEST} <= metadata.keys() or not pairs or pairs - values.keys():
         raise InputError(f"`adapter`={path}: does not contain adapters of these scripts")
     return {name: StoredTensor(list(value.shape), functools.partial(np.asarray, value))
-            for name, value in arrays.items()}, metadata
+            for name, value in values.items()}, metadata

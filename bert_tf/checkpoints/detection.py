@@ -5,12 +5,13 @@ import os
 import re
 
 from bert_tf import files
-from bert_tf.checkpoints import huggingface, model_garden, tensorflow_file, tf1, training
+from bert_tf.checkpoints import adapters, huggingface, model_garden, tensorflow_file, tf1, training
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.model_folder import saved_models, weights_in
 from bert_tf.model_folder.weights import REJECTED_SUFFIXES, WEIGHTS_SUFFIXES
+from bert_tf.variables import WORD_EMBEDDINGS
 
 _FILE_ENDING = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")  # The ends of the files of a TensorFlow checkpoint.
 
@@ -34,15 +35,16 @@ def open_checkpoint(path):
     if location.endswith(WEIGHTS_SUFFIXES):
         return huggingface.read(location)
     file = tensorflow_file.TensorFlowFile(location)
-    if training.is_training_checkpoint(file):
+    names = set(file.variable_names.values())
+    if WORD_EMBEDDINGS in names:
         checkpoint = training.read(file)
-    elif model_garden.is_model_garden_checkpoint(file):
+    elif WORD_EMBEDDINGS in map(model_garden.canonical_name, names):
         checkpoint = model_garden.read(file)
-    elif not file.variable_names:
+    elif not names:
         checkpoint = tf1.read(file)
     else:
         raise InputError(f"{location}: the checkpoint does not contain a BERT of this project or of "
-                         f"tf-models-official; its first variable is {min(file.variable_names.values())}")
+                         f"tf-models-official; its first variable is {min(names)}")
     config_path = os.path.join(os.path.dirname(location), tensorflow_file.CONFIG_NAME)
     if files.at(config_path).exists():
         checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(config_path))
@@ -52,8 +54,8 @@ def open_checkpoint(path):
 def holds_adapters(path):
     """Returns whether a checkpoint is from a training run with adapters; see `open_checkpoint`, which merges them."""
     location = find_checkpoint(path)
-    return not location.endswith(WEIGHTS_SUFFIXES) and training.holds_adapters(
-        tensorflow_file.TensorFlowFile(location))
+    return not location.endswith(WEIGHTS_SUFFIXES) and (
+        adapters.SCALE in tensorflow_file.TensorFlowFile(location).variable_names.values())
 
 
 def find_checkpoint(path):

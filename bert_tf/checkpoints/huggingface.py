@@ -135,17 +135,18 @@ def write(folder, tensors, config, task=None):
     keys = {name: to_huggingface_key(name) for name in tensors}
     left_out = tuple(sorted(name for name, key in keys.items() if key is None))
     of_model = from_bert(config.to_dict()) | get_model_settings(tensors, task)
-    arrays = {}
+    values = {}
     for name in sorted(set(tensors) - set(left_out)):
         value = tensors[name].read()
         key = keys[name].removeprefix("bert.") if of_model["architectures"] == ["BertModel"] else keys[name]
         # safetensors writes the memory layout, regardless of the strides.
-        arrays[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
+        values[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
     with new_files(folder) as unfinished:
         config_path, weights_path = (os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME))
-        _write_json(config_path, of_model)
+        with open(config_path, "w", encoding="utf-8") as file:
+            file.write(json.dumps(of_model, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
         try:
-            safetensors.numpy.save_file(arrays, weights_path, metadata={"format": "pt"})
+            safetensors.numpy.save_file(values, weights_path, metadata={"format": "pt"})
         except safetensors.SafetensorError as error:  # a full disk, for example
             raise OSError(f"{os.path.join(folder, WEIGHTS_NAME)}: cannot be written: {error}") from error
         shutil.copymode(config_path, weights_path)  # safetensors makes its file readable only by the owner
@@ -204,12 +205,11 @@ def _open_all(path):
         file = _open(path)
         yield file, file.keys()
         return
-    places = _places(path)
-    for name in sorted(set(places.values())):
-        part = os.path.join(os.path.dirname(path), name)
-        if not files.at(part).exists():
+    for part, keys in sorted(_read_index(path).items()):
+        name = os.path.basename(part)
+        if not exists(part):
             raise InputError(f"{path}: lists {name}, which does not exist; the checkpoint is incomplete")
-        file, keys = _open(part), [key for key, place in places.items() if place == name]
+        file = _open(part)
         missing = set(keys) - set(file.keys())
         if missing:
             raise InputError(f"{path}: lists {min(missing)} in {name}, which does not contain this tensor")
@@ -218,17 +218,18 @@ def _open_all(path):
 
 def list_files(path):
     """Returns the files that `read` reads weights from, a list of str, including an index."""
-    if not path.endswith(SHARDED_NAME):
-        return [path]
-    return [path, *(os.path.join(os.path.dirname(path), name) for name in sorted(set(_places(path).values())))]
+    return [path, *(sorted(_read_index(path)) if path.endswith(SHARDED_NAME) else ())]
 
 
-def _places(path):
-    """Returns the weight_map of an index of several files: dict of tensor -> file name in the same directory."""
-    places = read_json_object(path).get("weight_map")
-    if not isinstance(places, dict) or not all(_is_file_name(name) for name in places.values()):
+def _read_index(path):
+    """Reads the weight_map of an index of several files: dict of path, in the same directory -> list of tensors."""
+    weight_map = read_json_object(path).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(_is_file_name(name) for name in weight_map.values()):
         raise InputError(f"{path}: is corrupted; it has no weight_map of tensors to files in the same directory")
-    return places
+    files = {}
+    for key, name in weight_map.items():
+        files.setdefault(os.path.join(os.path.dirname(path), name), []).append(key)
+    return files
 
 
 def _is_file_name(name):
@@ -273,8 +274,3 @@ def get_model_settings(tensors, task):
     if (len(task.labels) or 1) != outputs:
         raise InputError(f"the task has {len(task.labels)} labels, but the model has {outputs} outputs")
     return get_task_settings(task.kind, task.labels, task.multi_label)
-
-
-def _write_json(path, values):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n")

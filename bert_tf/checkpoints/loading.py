@@ -84,13 +84,17 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
             missing.append(name)
             continue
         shape = _shape_together(checkpoint, parts)
-        if extend_vocabulary and name in VOCABULARY_TABLES and _has_more_rows(variable.shape.as_list(), shape):
+        sizes = variable.shape.as_list()
+        if extend_vocabulary and name in VOCABULARY_TABLES and sizes[0] > shape[0] and sizes[1:] == shape[1:]:
             extended.append(name)
-        elif shape != variable.shape.as_list():
-            raise InputError(_mismatch(checkpoint.path, name, shape, variable.shape.as_list()))
+        elif shape != sizes:
+            raise InputError(_mismatch(checkpoint.path, name, shape, sizes))
         sources.append((variable, [checkpoint.tensors[part] for part in parts]))
         used.update(parts)
-    _check_encoder(checkpoint.path, missing)
+    needed = [name for name in missing if name.startswith("bert/") and not name.startswith(variables.POOLER)]
+    if needed:
+        raise InputError(f"{checkpoint.path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more encoder "
+                         "variables; use the checkpoint's config")
     # Read everything before assigning anything, since a file could be corrupted.
     values = [np.concatenate([tensor.read() for tensor in tensors], axis=-1) for _, tensors in sources]
     for (variable, _), value in zip(sources, values, strict=True):
@@ -131,10 +135,6 @@ def _shape_together(checkpoint, parts):
     return [*shapes[0][:-1], sum(shape[-1] for shape in shapes)]
 
 
-def _has_more_rows(shape, stored):
-    return shape[0] > stored[0] and shape[1:] == stored[1:]
-
-
 def _mismatch(path, name, stored, shape):
     """Returns the message for a variable whose shape in the checkpoint, `stored`, differs from the model's."""
     advice = "use the checkpoint's config"
@@ -148,10 +148,3 @@ def _mismatch(path, name, stored, shape):
         else:
             advice += ", and use the checkpoint's vocabulary; entries cannot be removed"
     return f"{path}: {name} has shape {stored} in the checkpoint and {shape} in the model; {advice}"
-
-
-def _check_encoder(path, missing):
-    needed = [name for name in missing if name.startswith("bert/") and not name.startswith(variables.POOLER)]
-    if needed:
-        raise InputError(f"{path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more encoder variables; "
-                         "use the checkpoint's config")

@@ -70,11 +70,6 @@ WHOLE_NAMES = {name: table for table, (_, name) in TABLES.items()} | {
 }
 
 
-def is_model_garden_checkpoint(file):
-    """Returns whether a TensorFlowFile contains an encoder of tf-models-official."""
-    return any(canonical_name(name) == WORD_EMBEDDINGS for name in file.variable_names.values())
-
-
 def read(file):
     """Reads a TensorFlowFile, without optimizer state.
 

@@ -46,7 +46,7 @@ def _repeat(table, length):
 
 
 def _interpolate(table, length):
-    places = np.linspace(0, len(table) - 1, length)
-    lower = np.minimum(places.astype(np.int64), len(table) - 2) if len(table) > 1 else np.zeros(length, np.int64)
-    share = (places - lower)[:, np.newaxis]
+    positions = np.linspace(0, len(table) - 1, length)
+    lower = np.minimum(positions.astype(np.int64), len(table) - 2) if len(table) > 1 else np.zeros(length, np.int64)
+    share = (positions - lower)[:, np.newaxis]
     return ((1 - share) * table[lower] + share * table[np.minimum(lower + 1, len(table) - 1)]).astype(np.float32)

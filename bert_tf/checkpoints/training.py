@@ -3,17 +3,11 @@
 from bert_tf.checkpoints import adapters
 from bert_tf.checkpoints.tensors import Checkpoint, original_tensors
 from bert_tf.errors import InputError
-from bert_tf.variables import WORD_EMBEDDINGS
 
 KIND = "training checkpoint"
 
 MODEL = "model/"  # The name under which the training loop saves the model, next to its optimizer.
 DROPOUT_STATE = "/dropout_generator/"  # BertEncoder's
-
-
-def is_training_checkpoint(file):
-    """Returns whether a TensorFlowFile contains a model of this project."""
-    return WORD_EMBEDDINGS in file.variable_names.values()
 
 
 def read(file):
@@ -30,8 +24,3 @@ def read(file):
         if key.startswith(MODEL) and DROPOUT_STATE not in key:
             tensors |= original_tensors(name, file.tensor(key))
     return Checkpoint(file.prefix, KIND, adapters.merge_adapters(tensors))
-
-
-def holds_adapters(file):
-    """Returns whether a TensorFlowFile contains a model with adapters."""
-    return adapters.SCALE in file.variable_names.values()

@@ -13,9 +13,8 @@ import dataclasses
 import tensorflow as tf
 
 from bert_tf.losses import EMPTY_BATCH_GUARD, PADDING_PENALTY, Term, TotalLoss, count_predictions
-from bert_tf.techniques.layer_maps import INNER, OUTER
+from bert_tf.techniques.layer_maps import INNER
 
-LOSSES = (*OUTER, *INNER)
 STUDENT, TEACHER = "student", "teacher"  # Keys in the outputs of a DistilledModel.
 LEAST_NORM = 1e-12  # Minimum norm by which a [CLS] state is divided.
 
@@ -94,7 +93,7 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
     """Creates the weighted sum of the losses between the student and the teacher of a DistilledModel.
 
     Args:
-      weights: Dict of name of LOSSES -> float. Losses to compute, with their weights.
+      weights: Dict of name in OUTER or INNER of `layer_maps` -> float. Losses to compute, with their weights.
       label_loss: `bert_tf.losses.TotalLoss` of the task without factors. Required if `weights` has "label".
       logits_loss: Key of LOGITS_LOSSES.
       temperature: float. Logits are divided by it; the loss is multiplied by its square.
@@ -151,9 +150,9 @@ def _attention(student, teacher, features, temperature):
 def _cls(student, teacher, features, temperature):
     """Computes squared differences of normalized states [R, K, H]."""
     del features, temperature
-    pair = (tf.math.l2_normalize(tf.cast(each["cls"], tf.float32), axis=-1, epsilon=LEAST_NORM)
-            for each in (student, teacher))
-    return tf.math.squared_difference(*pair)
+    states = (tf.math.l2_normalize(tf.cast(outputs["cls"], tf.float32), axis=-1, epsilon=LEAST_NORM)
+              for outputs in (student, teacher))
+    return tf.math.squared_difference(*states)
 
 
 def _softmax(student, teacher, features, temperature):
@@ -165,8 +164,9 @@ def _softmax(student, teacher, features, temperature):
 def _sigmoid(student, teacher, features, temperature):
     """Compares any number of labels per example: divergences of each label's two outcomes, averaged over labels."""
     del features
-    pair = [tf.stack([each["logits"], tf.zeros_like(each["logits"])], axis=-1) for each in (student, teacher)]
-    return tf.reduce_mean(soft_cross_entropy(*pair, temperature), axis=-1)
+    logits = [tf.stack([outputs["logits"], tf.zeros_like(outputs["logits"])], axis=-1)
+              for outputs in (student, teacher)]
+    return tf.reduce_mean(soft_cross_entropy(*logits, temperature), axis=-1)
 
 
 def _number(student, teacher, features, temperature):
@@ -189,7 +189,7 @@ def _masked_lm(student, teacher, features, temperature):
 
 
 def _squared_difference(name, student, teacher):
-    return tf.math.squared_difference(*(tf.cast(each[name], tf.float32) for each in (student, teacher)))
+    return tf.math.squared_difference(*(tf.cast(outputs[name], tf.float32) for outputs in (student, teacher)))
 
 
 def _count_tokens(features):

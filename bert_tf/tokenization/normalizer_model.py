@@ -32,18 +32,18 @@ def build(replacements):
       Bytes of the model, for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
     """
     pool, values = bytearray(), {}
-    places = {"": _REPLACED}
+    trie_values = {"": _REPLACED}
     for character, replacement in replacements.items():
-        if replacement not in places:
+        if replacement not in trie_values:
             encoded = replacement.encode()
             if len(encoded) >= 1 << _LENGTH_BITS:
                 raise InputError(f"U+{ord(character):04X} is replaced by {len(encoded)} bytes; the maximum is 63")
-            places[replacement] = _REPLACED | len(pool) << _LENGTH_BITS | len(encoded)
+            trie_values[replacement] = _REPLACED | len(pool) << _LENGTH_BITS | len(encoded)
             pool += encoded
-        values[character.encode()] = places[replacement]
+        values[character.encode()] = trie_values[replacement]
     zero_value = values.pop(b"\0", 0)  # The trie cannot contain it.
     for sequence in _ill_formed_sequences():
-        values[sequence] = places[""]
+        values[sequence] = trie_values[""]
     return _serialize(darts_trie.build(values), zero_value, bytes(pool))
 
 
@@ -51,24 +51,10 @@ def _ill_formed_sequences():
     """Yields byte sequences that the kernel can read from malformed UTF-8: stray bytes and incomplete characters."""
     for byte in range(0x80, 0x100):
         yield bytes([byte])
-    for lead in range(0xE0, 0xF5):
-        for second in range(0x80, 0xC0):
-            start = bytes([lead, second])
-            if not _begins_a_character(start):
-                continue
-            yield start
-            if lead >= 0xF0:
-                for third in range(0x80, 0xC0):
-                    yield start + bytes([third])
-
-
-def _begins_a_character(start):
-    length = 3 if start[0] < 0xF0 else 4
-    try:
-        (start + b"\x80" * (length - len(start))).decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    for code_point in (*range(0x800, 0xD800, 64), *range(0xE000, 0x110000, 64)):  # The last byte has 64 values.
+        character = chr(code_point).encode()
+        for length in range(2, len(character)):
+            yield character[:length]
 
 
 def _serialize(units, zero_value, pool):

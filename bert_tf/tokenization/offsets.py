@@ -46,12 +46,12 @@ def characters_before(texts, positions):
     count = tf.concat([[0], tf.cumsum(tf.cond(well_formed, from_bytes, from_decoding))], 0)
     row_counts = tf.gather(count, text_starts)
 
-    def before(places):
-        row = ragged.row_numbers(places)
-        return places.with_values(tf.gather(count, tf.gather(text_starts, row) + places.values)
-                                  - tf.gather(row_counts, row))
+    def count_before(rows):
+        row = ragged.row_numbers(rows)
+        return rows.with_values(tf.gather(count, tf.gather(text_starts, row) + rows.values)
+                                - tf.gather(row_counts, row))
 
-    return [before(places) for places in positions]
+    return list(map(count_before, positions))
 
 
 def source_spans(starts, ends, sources):

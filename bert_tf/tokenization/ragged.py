@@ -20,8 +20,8 @@ def take(values, begins, lengths):
     Returns:
       RaggedTensor [B, (lengths)].
     """
-    places = tf.ragged.range(begins, begins + lengths)
-    return places.with_values(tf.gather(values, places.values))
+    indices = tf.ragged.range(begins, begins + lengths)
+    return indices.with_values(tf.gather(values, indices.values))
 
 
 def row_numbers(rows):
@@ -46,11 +46,11 @@ def concatenate_rows(*parts):
     return split_by_lengths(values.values, tf.reduce_sum(lengths, axis=1))
 
 
-def replace_rows(old, new, places):
-    """Replaces the rows of a RaggedTensor [B, (N)] at int64 [K] `places` with the rows of `new` [K, (N)]."""
-    places = places[:, tf.newaxis]
-    begins = tf.tensor_scatter_nd_update(old.row_starts(), places, new.row_starts() + tf.size(old.values, tf.int64))
-    lengths = tf.tensor_scatter_nd_update(old.row_lengths(), places, new.row_lengths())
+def replace_rows(old, new, numbers):
+    """Replaces the rows of a RaggedTensor [B, (N)] with the int64 [K] `numbers` by the rows of `new` [K, (N)]."""
+    indices = numbers[:, tf.newaxis]
+    begins = tf.tensor_scatter_nd_update(old.row_starts(), indices, new.row_starts() + tf.size(old.values, tf.int64))
+    lengths = tf.tensor_scatter_nd_update(old.row_lengths(), indices, new.row_lengths())
     return take(tf.concat([old.values, new.values], 0), begins, lengths)
 
 
@@ -75,6 +75,6 @@ def split_by_lengths(values, lengths):
     return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
 
 
-def _before(numbers):
+def _before(values):
     """Computes the sum of all previous elements, and of all elements: [N] -> [N + 1]."""
-    return tf.concat([tf.zeros([1], numbers.dtype), tf.cumsum(numbers)], 0)
+    return tf.concat([tf.zeros([1], values.dtype), tf.cumsum(values)], 0)
