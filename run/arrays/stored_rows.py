@@ -132,14 +132,15 @@ class StoredRows:
     def _map(self, name, path):
         """Returns the values of a file as a flat array."""
         dtype, shape = self._get_format(name)
+        place = files.at(path)
         if self._is_numpy:
-            values = np.load(self._open.enter_context(files.at(path).local_copy()), mmap_mode="r")
+            values = np.load(self._open.enter_context(place.local_copy()), mmap_mode="r")
             if (values.dtype, values.shape) != (dtype, shape):
                 raise ValueError(f"contains {values.dtype} {list(values.shape)}")
             return values.reshape(-1)
-        if not files.at(path).exists() or files.at(path).size() != shape[0] * dtype.itemsize:
+        if not place.exists() or place.size() != shape[0] * dtype.itemsize:
             raise ValueError
-        return np.memmap(self._open.enter_context(files.at(path).local_copy()), dtype, "r")
+        return np.memmap(self._open.enter_context(place.local_copy()), dtype, "r")
 
     def _create(self, name, path):
         """Creates a file and returns its values as a flat, writable array."""
