@@ -23,7 +23,7 @@ def test_checkpoints_and_saved_models(tmp_path, prefix):
     tensors = TensorFlowFile(prefix)
     gc.collect()  # A tensor is read later, when the link must still exist.
     key, = (key for key in tensors if "numbers" in key)
-    assert tensors.read(key).tolist() == [0, 1, 2]
+    assert tensors.tensor(key).read().tolist() == [0, 1, 2]
     module = tf.Module()
     module.numbers = numbers
     tf.saved_model.save(module, str(tmp_path / "saved"))
