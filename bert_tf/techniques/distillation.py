@@ -198,10 +198,6 @@ def _count_tokens(features):
     return mask if mask.shape.rank == 2 else tf.reshape(mask, [-1, tf.shape(mask)[-1]])
 
 
-def _count_layer_tokens(features):
-    return _count_tokens(features)[:, tf.newaxis]  # [R, 1, S]
-
-
 def _count_pairs(features):
     """Returns the number of pairs of tokens in the same row, float32 scalar."""
     return tf.reduce_sum(tf.square(tf.reduce_sum(_count_tokens(features), axis=-1)))
@@ -213,8 +209,8 @@ def _count_rows(features):
 
 
 # Items of each loss, their counts, factor, and guard; see `Term`. All of INNER_LOSSES are sums over layers.
-INNER_LOSSES = {"hidden": (_hidden, _count_layer_tokens), "attention": (_attention, _count_pairs),
-                "cls": (_cls, _count_rows)}
+INNER_LOSSES = {"hidden": (_hidden, lambda features: _count_tokens(features)[:, tf.newaxis]),  # [R, 1, S]
+                "attention": (_attention, _count_pairs), "cls": (_cls, _count_rows)}
 LOGITS_LOSSES = {"softmax": (_softmax, 1), "sigmoid": (_sigmoid, 1), "number": (_number, 1),
                  "tokens": (_softmax, _count_tokens), "spans": (_spans, 2),
                  "masked_lm": (_masked_lm, count_predictions, 1.0, EMPTY_BATCH_GUARD)}

@@ -35,7 +35,7 @@ def build(values):
     Returns:
       uint32 array, long enough that index ^ byte is inside it for every index.
     """
-    root = _share_subtrees(_tree(values))
+    root = _make_tree(values)
     nodes = [root, *_find_descendants(root)]
     bases = _choose_bases(nodes)
     units = np.zeros((max(bases.values()) // _BLOCK + 1) * _BLOCK, np.uint32)
@@ -56,27 +56,19 @@ def build(values):
     return units
 
 
-def _tree(values):
-    """Returns nested dicts: byte -> node, and None -> the value of a node that has one."""
-    root = {}
-    for key, value in values.items():
-        node = root
-        for byte in key:
-            node = node.setdefault(byte, {})
-        node[None] = value
-    return root
-
-
-def _share_subtrees(root):
-    """Returns the tree with equal subtrees as the same tuple (value or None, ((byte, node), ...))."""
+def _make_tree(values):
+    """Returns the root; a node is a tuple (value or None, ((byte, node), ...)), the same one for equal subtrees."""
     shared = {}
 
-    def share(node):
-        children = tuple((byte, share(node[byte])) for byte in sorted(byte for byte in node if byte is not None))
-        signature = (node.get(None), tuple((byte, id(child)) for byte, child in children))
-        return shared.setdefault(signature, (node.get(None), children))
+    def make_node(items):
+        """Returns the node for a sorted list of (remaining bytes, value)."""
+        value = items.pop(0)[1] if items and not items[0][0] else None
+        children = tuple((byte, make_node([(key[1:], value) for key, value in group]))
+                         for byte, group in itertools.groupby(items, lambda item: item[0][0]))
+        signature = (value, tuple((byte, id(child)) for byte, child in children))
+        return shared.setdefault(signature, (value, children))
 
-    return share(root)
+    return make_node(sorted(values.items()))
 
 
 def _find_descendants(root):

@@ -191,13 +191,8 @@ def _normalize_piece(piece, id_):
             # Cleaned text never contains such a token. The kernel would find it across words, but skips tokens with
             # punctuation inside.
             return f"\n[{id_}]"
-        return piece.translate(_stand_ins())
+        return piece.translate(str.maketrans(unicode_rules.stand_ins()))
     return piece
-
-
-@functools.cache
-def _stand_ins():
-    return str.maketrans(unicode_rules.stand_ins())
 
 
 @functools.cache
