@@ -206,7 +206,7 @@ def check_rules(settings):
 
 
 def collect(resume, *groups):
-    """Collects the settings that a run keeps, for run.training.run_state.RunState.
+    """Collects the settings that a run keeps, for bert_tf.cli.run_state.RunState.
 
     Args:
       resume: FIXED or MAY_CHANGE.

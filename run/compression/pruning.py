@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from bert_tf import files, model_folder
 from bert_tf.cli.model_settings import ModelSettings
+from bert_tf.cli.run_state import RunState, fingerprint
 from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
@@ -28,7 +29,6 @@ from run.settings import DeviceSettings
 from run.techniques.distillation import TaskDistillation
 from run.techniques.settings import StudentSettings, Teacher
 from run.training import model_files, strategies
-from run.training.run_state import RunState, fingerprint
 
 SETTINGS_FILE = "prune.json"  # The settings that a pruning was started with, which a resumed command must match.
 ROUND, TUNED, SCORES_FILE, REPORT_FILE = "round_{}", "tuned", "scores.json", "pruning.json"

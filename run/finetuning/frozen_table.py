@@ -10,6 +10,7 @@ import os
 
 from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files
+from bert_tf.cli.run_state import RunState, fingerprint
 from bert_tf.files import folder_for, lock_output, new_file
 from bert_tf.latest_checkpoint import has_run
 from run.evaluation import results
@@ -17,7 +18,6 @@ from run.finetuning import job, runs
 from run.finetuning.frozen_settings import KINDS, TABLE_FILE, TABLE_SETTINGS_FILE, select_layers
 from run.finetuning.frozen_task import FROZEN_TASKS, TECHNIQUES
 from run.training import checkpoints
-from run.training.run_state import RunState, fingerprint
 
 FINE_TUNED = "fine_tuned"
 DEVIATION = "_std"  # Suffix of the names of standard deviations over runs.

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
+from bert_tf.cli.run_state import RunState, fingerprint
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
@@ -27,7 +28,6 @@ from run.tasks import ClassifierTask, TokenClassifierTask
 from run.tasks.base import Task
 from run.techniques.base import Technique
 from run.training import strategies, utilization
-from run.training.run_state import RunState, fingerprint
 
 VERSION = 1  # Increase it if the same encoder and data produce other embeddings.
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")

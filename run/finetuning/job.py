@@ -15,6 +15,7 @@ import tempfile
 import tensorflow as tf
 
 from bert_tf import files
+from bert_tf.cli.run_state import RunState, fingerprint
 from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError, rename_argument
@@ -28,7 +29,6 @@ from run.techniques.int8 import Int8
 from run.techniques.trained_weights import TrainedWeights
 from run.techniques.weight_pruning import WeightPruning
 from run.training import model_files, strategies
-from run.training.run_state import RunState, fingerprint
 
 # Attributes of a task that a resumed run must match. Lengths may change.
 FIXED_ATTRIBUTES = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")

@@ -9,6 +9,7 @@ import dataclasses
 import os
 
 from bert_tf import files
+from bert_tf.cli.run_state import RunState
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
 from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
@@ -18,7 +19,6 @@ from run.finetuning.settings import SEARCH_FOLDER, FineTuningSettings, format_nu
 from run.techniques.settings import TrainedWeightsSettings, WeightPruningSettings
 from run.training import checkpoints
 from run.training.loop import DivergedError
-from run.training.run_state import RunState
 
 TABLE_FILE, PLOT_FILE = "search.tsv", "search.png"  # In SEARCH_FOLDER.
 SETTINGS = ("train_batch_size", "learning_rate", "num_train_epochs")

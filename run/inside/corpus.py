@@ -12,12 +12,12 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.analysis import behaviors, dependencies, distances
+from bert_tf.cli.run_state import RunState, fingerprint
 from bert_tf.errors import InputError
 from data_prep.tasks import treebank
 from run.inside import corpus_reading, corpus_results, importance
 from run.inside.corpus_sums import Sums, compute_relations
 from run.inside.observing import Observer
-from run.training.run_state import RunState, fingerprint
 
 SETTINGS_FILE = "analysis.json"  # The settings that an analysis was started with, which a resumed command must match.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.

@@ -9,11 +9,11 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.cli.run_state import RunState, fingerprint
 from bert_tf.techniques.masks import apply_masks, get_layers
 from run.arrays.prediction import Predictor
 from run.finetuning.fine_tuned_model import FineTunedModel
 from run.settings import TrainingSettings
-from run.training.run_state import RunState, fingerprint
 
 STATE_FILE = "importance.json"  # Results so far, to resume from.
 BY_IMPORTANCE = "importance"  # The order that prunes the least important heads first.

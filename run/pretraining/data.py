@@ -4,6 +4,7 @@ import functools
 import sys
 
 from bert_tf.cli import paths
+from bert_tf.cli.run_state import fingerprint
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
@@ -11,7 +12,6 @@ from bert_tf.model_folder.model_files import to_vocab_txt
 from bert_tf.tokenization import read_tokenizer
 from data_prep.pretraining.instances import masking
 from run.pretraining import dynamic_masking, inputs, next_tokens, record_checks
-from run.training.run_state import fingerprint
 
 
 class PretrainingData:

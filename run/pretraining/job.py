@@ -6,6 +6,7 @@ import os
 import tensorflow as tf
 
 from bert_tf import files, losses, models
+from bert_tf.cli.run_state import RunState, fingerprint
 from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError
@@ -16,7 +17,6 @@ from run.pretraining.data import PretrainingData
 from run.techniques.base import Build
 from run.training import clusters, loop, model_files, strategies, utilization
 from run.training.optimizer import make_optimizer
-from run.training.run_state import RunState, fingerprint
 
 RESULTS_FILE = "eval_results.txt"
 HEADS = "cls/"  # Prefix of the names of the variables that an evaluation requires.

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
+from bert_tf.cli.run_state import fingerprint
 from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
@@ -25,7 +26,6 @@ from run.arrays.stored_rows import find_subfolder
 from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
-from run.training.run_state import fingerprint
 
 ROW = "row"  # Feature with the number of an example. Windows of questions have their own IDs instead.
 OUTPUTS_FOLDER = "answers"  # Within output_dir.

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
+from bert_tf.cli import run_state
+from bert_tf.cli.run_state import RunState
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE, MAY_CHANGE_IF_USED, Settings, collect, setting
 from bert_tf.errors import InputError
-from run.training import run_state
-from run.training.run_state import RunState
 
 
 def test_resumed_runs_must_have_the_initial_settings(tmp_path):
