@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements, model_cache, peer_process
+from benchmarks.flops import encoder_flops
 from benchmarks.measurements import Comparison
 from bert_tf import export
 from bert_tf.cli import flags, paths, script
@@ -26,7 +27,7 @@ from bert_tf.served_models import ServedEncoder
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from run.settings import DTYPE_POLICIES
-from run.training import strategies, utilization
+from run.training import strategies
 
 TYPES = ("float32", "bfloat16")
 TORCH_PACKAGES = ("torch", "transformers")
@@ -95,7 +96,7 @@ def measure_shapes(config, settings, ours, torch, vocab_size):
         calls["product"] = lambda: multiply().numpy()
         rounds = encoder_benchmark.scale_rounds(settings.rounds, batch_size * length)
         times = measurements.medians(measurements.time_turns(calls, rounds, calls_before=1))
-        print_row(f"{batch_size} x {length}", names, times, utilization.encoder_flops(config, batch_size, length))
+        print_row(f"{batch_size} x {length}", names, times, encoder_flops(config, batch_size, length))
         comparisons += compare(f"{batch_size} x {length} tokens", times)
     return comparisons
 

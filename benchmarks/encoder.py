@@ -18,6 +18,7 @@ from official.nlp.modeling import models as garden_models
 from official.nlp.modeling import networks as garden_networks
 
 from benchmarks import measurements
+from benchmarks.flops import encoder_flops
 from benchmarks.measurements import Comparison
 from bert_tf import losses, optimization
 from bert_tf.cli import flags, script
@@ -25,7 +26,6 @@ from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import setting
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.models import BertPretrainer
-from run.training import utilization
 
 PRODUCT_WIDTH = 2048
 SMALL_BATCH_TOKENS, SMALL_BATCH_ROUNDS = 512, 6  # A batch with fewer tokens has this many times as many turns.
@@ -77,7 +77,7 @@ def measure(settings):
                             "official": functools.partial(forward_peer, garden_inputs(features)),
                             "product": make_product(tf.float32)},
                            scale_rounds(settings.rounds, batch_size * length))
-        rate = utilization.encoder_flops(config, batch_size, length) / times["ours"] / 1e9
+        rate = encoder_flops(config, batch_size, length) / times["ours"] / 1e9
         machine = 2 * PRODUCT_WIDTH**3 / times["product"] / 1e9
         print(f"{f'{batch_size} x {length}':<26}{times['ours']:>8.3f}s{times['official']:>9.3f}s"
               f"{times['official'] / times['ours']:>7.2f}{rate:>9.0f}{rate / machine:>7.0%}", flush=True)

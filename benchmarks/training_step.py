@@ -15,6 +15,7 @@ from official.nlp.modeling import models as garden_models
 
 from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements
+from benchmarks.flops import measure_matmul_rate
 from benchmarks.measurements import Comparison
 from bert_tf import losses
 from bert_tf.cli import flags, script
@@ -24,7 +25,7 @@ from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.models import BertClassifier
 from run.settings import DTYPE_POLICIES
-from run.training import strategies, utilization
+from run.training import strategies
 
 NUM_LABELS = 2
 KINDS = {"full": "Pre-training, no padding", "records": "Pre-training, lengths of records",
@@ -65,8 +66,7 @@ def main(argv):
 def measure(settings):
     """Prints a row for each kind of step and stores the comparisons; settings: TrainingStepSettings."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
-    strategy = tf.distribute.get_strategy()
-    rates = {dtype: utilization.measure_matmul_rate(strategy, dtype) / 1e9 for dtype in ("float32", "bfloat16")}
+    rates = {dtype: measure_matmul_rate(dtype) / 1e9 for dtype in ("float32", "bfloat16")}
     print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, matrix multiplications in GFLOP/s: "
           + ", ".join(f"{dtype} {rate:.0f}" for dtype, rate in rates.items()))
     print(f"\n{f'step of {settings.train_batch_size} x {settings.max_seq_length}':<34}{'float32':>10}{'bfloat16':>10}"

@@ -8,9 +8,8 @@ from bert_tf.cli import script
 from run.compression.distillation_settings import DistillationSettings
 
 SETTINGS = DistillationSettings()
-# The teacher determines these. Teacher outputs are per example, so there is no packing. Ensembles do not train.
-EXCLUDED_FLAGS = {"do_train", "ensemble", "keep_head", "bilstm_head", "vocab_file", "do_lower_case", "strip_accents",
-                  "pack_sequences"}
+# The teacher determines these. Ensembles do not train.
+EXCLUDED_FLAGS = {"do_train", "ensemble", "keep_head", "bilstm_head", "vocab_file", "do_lower_case", "strip_accents"}
 COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(
     "student", "data", "losses", "answers", "tokenizer", "devices", "training", "step", "optimizer", "tuning",
     "trained_weights", "int8") - EXCLUDED_FLAGS)

@@ -7,10 +7,10 @@
 
 from bert_tf.cli import script
 from data_prep.tasks import multiple_choice
-from run.finetuning.settings import PACKING_FLAGS, FineTuningSettings
+from run.finetuning.settings import FineTuningSettings
 
 SETTINGS = FineTuningSettings(task=multiple_choice.Settings())
-COMMAND = script.Command(SETTINGS, "run.finetuning.job", only=SETTINGS.values().keys() - PACKING_FLAGS)
+COMMAND = script.Command(SETTINGS, "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -9,10 +9,10 @@
 from bert_tf.cli import script
 from bert_tf.cli.model_settings import TokenizerSettings
 from data_prep.tasks import span_labeler
-from run.finetuning.settings import PACKING_FLAGS, FineTuningSettings
+from run.finetuning.settings import FineTuningSettings
 
 SETTINGS = FineTuningSettings(tokenizer=TokenizerSettings(max_seq_length=384), task=span_labeler.Settings())
-COMMAND = script.Command(SETTINGS, "run.finetuning.job", only=SETTINGS.values().keys() - PACKING_FLAGS)
+COMMAND = script.Command(SETTINGS, "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

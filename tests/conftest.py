@@ -54,7 +54,6 @@ TIERS = {
     "bert_tf/techniques/test_int8.py::test_the_int8_file_and_the_model_agree": "extra_large",
     "bert_tf/techniques/test_int8.py::test_turning_it_on_in_a_traced_function": "extra_large",
     "bert_tf/techniques/test_lora.py": "large",
-    "bert_tf/techniques/test_sparsity.py::test_the_largest_weights_are_kept": "large",
     "bert_tf/techniques/test_theseus.py::test_layers_with_compiled_blocks_have_the_same_gradients": "extra_large",
     "bert_tf/test_encoder_options.py::test_dropout_masks_depend_on_the_seed_alone": "large",
     "bert_tf/test_encoder_options.py::test_last_where_read_computes_fewer_rows": "large",
@@ -100,8 +99,6 @@ TIERS = {
     "robustness/soak": "extra_large",
     "robustness/test_rejected_commands.py": "large",
     "robustness/test_tries.py": "extra_large",
-    "run/arrays/test_packed_batches.py::test_a_packed_run_has_the_losses_of_an_unpacked_one": "extra_large",
-    "run/arrays/test_packed_batches.py::test_losses_and_gradients_equal_those_of_separate_examples": "large",
     "run/arrays/test_prediction.py": "large",
     "run/compression/test_combined_techniques.py": "extra_large",
     "run/compression/test_compression_chain.py": "large",
@@ -117,7 +114,6 @@ TIERS = {
     "run/compression/test_prune_model.py::test_each_round_learns_from_the_original_model": "extra_large",
     "run/compression/test_prune_model.py::test_the_last_round_that_reaches_the_minimum_score_is_the_result":
         "extra_large",
-    "run/compression/test_weight_pruning.py": "extra_large",
     "run/evaluation/test_squad_scores.py::test_resumed_runs_and_hosts_have_the_same_batches": "large",
     "run/finetuning/frozen/test_frozen_classifier.py::test_a_classifier_of_texts_learns_and_predicts": "large",
     "run/finetuning/frozen/test_frozen_classifier.py::test_a_regression_of_pairs_learns": "extra_large",
@@ -206,7 +202,6 @@ def get_tier(node_id):
 
 def pytest_collection_modifyitems(items):
     """Marks each test with its tier, and puts the modules that take longest first."""
-    fork_server.measure_toy_products()
     for item in items:
         if tier := get_tier(item.nodeid):
             item.add_marker(tier)

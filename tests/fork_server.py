@@ -51,7 +51,6 @@ def main():
     build_tokenizer_tables()
     sys.modules["data_prep.records.frames"].compute_checksum(b"")  # Numba takes half a second for its first function.
     load_fonts()
-    measure_toy_products()
     gc.collect()
     gc.freeze()  # The collector of a child would touch, and so copy, these objects.
     gc.set_threshold(*COLLECTION)
@@ -82,13 +81,6 @@ def load_fonts():
     panel.plot([0, 1], label="loss")
     panel.legend()
     figure.savefig(io.BytesIO(), format="png")
-
-
-def measure_toy_products():
-    """Shortens the measurement of the machine's matmul rate, with which training compares its own."""
-    rate = sys.modules.get("run.training.utilization")
-    if rate is not None:
-        rate.MATRIX_WIDTHS, rate.TIMED_SECONDS = {**rate.MATRIX_WIDTHS, "CPU": 64}, 0.001
 
 
 def make_request(arguments, folder, environment):

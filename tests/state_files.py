@@ -2,9 +2,7 @@
 
 import json
 
-CHANGEABLE = {"learning_rate": 5e-5, "weight_decay_rate": 0.01, "no_weight_decay": ["LayerNorm", "layer_norm", "bias"],
-              "clip_norm": 1.0, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-6, "decay_power": 1.0,
-              "mixed_precision": "float32"}
+CHANGEABLE = {"learning_rate": 5e-5, "weight_decay_rate": 0.01, "clip_norm": 1.0, "mixed_precision": "float32"}
 LOSSES = {"logits_weight": 1.0, "label_weight": 0.5, "hidden_weight": 0.0, "attention_weight": 0.0, "cls_weight": 0.0,
           "temperature": 1.0, "layer_map": "uniform", "inner_proportion": 0.0, "replacing_rate": None,
           "replacing_proportion": 0.5}

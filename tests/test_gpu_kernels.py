@@ -18,7 +18,6 @@ from run.arrays.prediction import Predictor
 from run.inference.extraction import make_layer_model
 from run.pretraining.evaluation import PretrainingEvaluator
 from run.tasks import TASKS
-from run.training import utilization
 from run.training.step import Trainer
 from tests import gpu_kernels
 from tests.encoders import make_encoder
@@ -85,8 +84,7 @@ def training_step(strategy, make_model, optimizer, loss, features, accumulate_st
     with strategy.scope():
         model = make_model()
         optimizer.build(model.trainable_variables)
-    trainer = Trainer(strategy, model, optimizer, losses.TotalLoss(*loss.terms, utilization.TOKENS_PER_EXAMPLE),
-                      accumulate_steps=accumulate_steps)
+    trainer = Trainer(strategy, model, optimizer, loss, accumulate_steps=accumulate_steps)
     step = tf.function(lambda features: trainer.train_step(iter([features])), autograph=False)
     return step.get_concrete_function(features).graph
 

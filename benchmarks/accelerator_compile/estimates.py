@@ -6,7 +6,7 @@ import re
 
 from benchmarks.accelerator_compile import hlo, roofline
 from benchmarks.accelerator_compile.settings import CLASSIFIER, ONE_HOT, SERVED
-from run.training import utilization
+from benchmarks.flops import FORWARD_AND_BACKWARD, encoder_flops, pretraining_flops
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,17 +73,17 @@ def descending(seconds):
 def needed_flops(settings, config, lookup):
     """Counts the FLOPs of the matmuls in a step of CompileSettings and a BertConfig."""
     sizes = settings.batch_size, settings.max_seq_length
-    forward = utilization.encoder_flops(config, *sizes)
+    forward = encoder_flops(config, *sizes)
     if settings.workload == SERVED:
         return forward
     if settings.workload == CLASSIFIER:
-        return utilization.FORWARD_AND_BACKWARD * forward
+        return FORWARD_AND_BACKWARD * forward
     return training_flops(config, *sizes, settings.max_predictions_per_seq, lookup == ONE_HOT)
 
 
 def training_flops(config, batch_size, sequence_length, predictions, use_one_hot_embeddings):
     """Counts the FLOPs of the matmuls in a pre-training step, including one-hot lookups."""
-    flops = batch_size * utilization.pretraining_flops(config, sequence_length, predictions)
+    flops = batch_size * pretraining_flops(config, sequence_length, predictions)
     if use_one_hot_embeddings:  # The matrix's gradient is another matmul; the one-hot vectors have no gradient.
         flops += 2 * 2 * batch_size * sequence_length * config.vocab_size * config.hidden_size
     return flops

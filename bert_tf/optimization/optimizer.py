@@ -77,18 +77,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         self._beta_2 = beta_2
         self._epsilon = epsilon
         self._loss_scale = loss_scale
-        self.set_rules(())
         self.set_rate_factors(())
-
-    def set_rules(self, rules):
-        """Sets custom update rules for variables.
-
-        Args:
-          rules: Pairs of a variable and a function of the variable, the number of previous steps, int scalar, and a
-            function without arguments that performs the usual update.
-        """
-        # Bypasses Keras, which would look for variables to save in it.
-        vars(self)["_rules"] = {self._var_key(variable): rule for variable, rule in rules}
 
     def set_rate_factors(self, factors):
         """Sets factors of the learning rate for variables, which also apply to their weight decay.
@@ -96,6 +85,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         Args:
           factors: Pairs of a variable and a float. Other variables have the factor 1.
         """
+        # Bypasses Keras, which would look for variables to save in it.
         vars(self)["_rate_factors"] = {self._var_key(variable): factor for variable, factor in factors}
 
     def scale_rate(self, variable, rate):
@@ -105,11 +95,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
 
     def update_step(self, gradient, variable):
         """Updates a variable with its ClippedGradient; called by Keras."""
-        rule = self._rules.get(self._var_key(variable))
-        if rule is None:
-            self.move(gradient, variable)
-        else:
-            rule(variable, self.iterations, lambda: self.move(gradient, variable))
+        self.move(gradient, variable)
 
     def build(self, var_list, aside=()):
         """Creates the moments, zeros of each variable's shape.

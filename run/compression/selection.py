@@ -4,14 +4,17 @@ import numpy as np
 
 from bert_tf.compression.pruning import RetainedUnits, most_important, prune_config
 from bert_tf.errors import InputError
-from run.training.utilization import encoder_flops
 
 RESOLUTION = 1000  # Resolution of the search for the largest fraction that fits a number of FLOPs.
 
 
 def count_encoder_flops(config, length):
-    """Returns the FLOPs of an encoder for a text of `length` tokens, int."""
-    return encoder_flops(config, 1, length)
+    """Returns the multiplications and additions of an encoder's matrix products for a text of `length` tokens, int."""
+    total = length * 2 * (config.embedding_size or 0) * config.hidden_size
+    for heads, inner in config.layer_sizes:
+        context = heads * config.head_width
+        total += length * (8 * config.hidden_size * context + 4 * config.hidden_size * inner + 4 * length * context)
+    return total
 
 
 def select(importance, config, original, settings, part, length):

@@ -75,9 +75,3 @@ class FrozenFeatureModel(tf_keras.Model):
             return tf.reduce_sum(vectors, axis=2)
         batch_size, num_words, *_ = tf.unstack(tf.shape(vectors))
         return tf.reshape(vectors, [batch_size, num_words, vectors.shape[2] * vectors.shape[3]])
-
-    def count_flops(self, num_positions):
-        """Returns the forward FLOPs of the matmuls for a row of `num_positions`, not counting padding."""
-        in_head, in_all = (2 * sum(variable.shape.num_elements() for variable in variables if len(variable.shape) == 2)
-                           for variables in (self.head.trainable_variables, self.trainable_variables))
-        return (in_all - in_head) * num_positions + in_head * (1 if self._pools else num_positions)

@@ -22,10 +22,9 @@ ONE_PROCESS = "distribution_strategy=multi_worker_mirrored; only one process can
 RUNS = 5  # Runs per row of the table, as in the paper.
 FINE_TUNING_ONLY = {  # Settings of a group that do not apply to frozen features -> their replacement, or None.
     "optimizer": {"learning_rate": "`frozen_learning_rate`"},
-    "tuning": {"num_train_epochs": "`frozen_epochs`", "bilstm_head": None, "keep_head": None, "pack_sequences": None},
+    "tuning": {"num_train_epochs": "`frozen_epochs`", "bilstm_head": None, "keep_head": None},
     "step": {"jit_compile": None, "recompute_activations": None},
     "trained_weights": {"freeze_layers": None, "layerwise_learning_rate_decay": None, "lora_rank": None},
-    "weight_pruning": {"weight_pruning": None},
     "int8": {"quantize_from_step": None},
     "search": {"search": None},
     "task": {"long_texts": None},

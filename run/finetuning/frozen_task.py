@@ -26,22 +26,13 @@ from run.finetuning.frozen_model import FrozenFeatureModel
 from run.finetuning.frozen_settings import COMBINATIONS, select_layers
 from run.tasks import ClassifierTask, TokenClassifierTask
 from run.tasks.base import Task
-from run.techniques.base import Technique
-from run.training import strategies, utilization
+from run.training import strategies
 
 VERSION = 1  # Increase it if the same encoder and data produce other embeddings.
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
 
 
-class FrozenTraining(Technique):
-    """The differences in training a FrozenFeatureModel."""
-
-    def build(self, build):
-        """See Technique."""
-        build.flops = lambda tokens: utilization.FORWARD_AND_BACKWARD * build.model.count_flops(tokens)
-
-
-TECHNIQUES = (FrozenTraining(),)
+TECHNIQUES = ()
 
 
 class FrozenTask(Task):

@@ -27,7 +27,6 @@ from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks import TASKS
 from run.techniques.int8 import Int8
 from run.techniques.trained_weights import TrainedWeights
-from run.techniques.weight_pruning import WeightPruning
 from run.training import model_files, strategies
 
 # Attributes of a task that a resumed run must match. Lengths may change.
@@ -42,8 +41,6 @@ def run(settings):
 def choose_techniques(settings, *others):
     """Returns the Techniques that FineTuningSettings require, and `others`, the command's own."""
     techniques = [TrainedWeights(settings.trained_weights), *others]
-    if settings.weight_pruning.weight_pruning:
-        techniques.append(WeightPruning(settings.weight_pruning))
     if settings.int8.quantize_from_step is not None:
         techniques.append(Int8(settings.int8.quantize_from_step))
     return tuple(techniques)
@@ -69,9 +66,6 @@ def run_task(task_class, settings, techniques, metadata=None):
     if settings.tuning.bilstm_head:
         settings = settings.replace_values({"config": dataclasses.replace(settings.model.config, bilstm_head=True)})
     config = settings.model.config
-    if config.bilstm_head and settings.tuning.pack_sequences:
-        raise InputError("`pack_sequences`: cannot be combined with a BiLSTM, which would read across sequences; the "
-                         "BERT config has bilstm_head")
     settings.trained_weights.check_model(config)
     task = task_class(settings, metadata or _read_model_metadata(settings, task_class.kind))
     strategy = make_strategy(settings, task)  # Must precede all TensorFlow computation, such as tokenization.
@@ -247,10 +241,8 @@ def _list_run_states(settings, context):
             **resumed,
             **collect(FIXED, each.tokenizer, each.training, each.tuning, each.optimizer),
             "random_seed": each.training.random_seed,
-            **collect(FIXED, each.trained_weights, each.weight_pruning),
+            **collect(FIXED, each.trained_weights),
         }
-        if each.weight_pruning.weight_pruning:  # Its schedule depends on the epochs.
-            started_with["num_train_epochs"] = each.tuning.num_train_epochs
         may_change = collect(MAY_CHANGE, each.optimizer, each.step, each.tuning, each.int8)
         yield each.training.output_dir, (started_with, may_change)
 

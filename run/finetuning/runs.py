@@ -184,14 +184,10 @@ def _make_encoder(settings, context):
 
 
 def _make_dataset_function(task, settings, context, static_shapes):
-    """Returns the `make_dataset` of a task's training, packed or not. See loop.TrainingRun.train."""
+    """Returns the `make_dataset` of a task's training. See loop.TrainingRun.train."""
     def make_dataset(first_step, share):
         seed = settings.training.random_seed
-        if settings.tuning.pack_sequences:
-            dataset = task.make_packed_batches(seed, first_step, share, multiple=(
-                context.strategy.num_replicas_in_sync * settings.step.accumulate_steps))
-        else:
-            dataset = task.training_batches(seed, first_step, share, static_shapes=static_shapes)
+        dataset = task.training_batches(seed, first_step, share, static_shapes=static_shapes)
         for technique in context.techniques:
             dataset = technique.batches(dataset)
         return dataset
@@ -208,13 +204,12 @@ def _open_training_run(settings, context, build):
     """Creates the loop.TrainingRun of a Build."""
     task, eval_steps = context.task.replace_settings(settings), settings.tuning.eval_steps
     evaluations = loop.Evaluations(
-        eval_steps, task.metric if eval_steps else None, settings.tuning.early_stopping_evals,
-        max((each.counts_from(build.steps) for each in context.techniques), default=0) if build.steps else 0)
+        eval_steps, task.metric if eval_steps else None, settings.tuning.early_stopping_evals)
     return loop.TrainingRun(
         context.strategy, build.model, build.optimizer, build.loss, settings.training, build.steps or 1,
         step_settings=settings.step, init_checkpoint=task.init_checkpoint, init_layers=build.init_layers,
         new_variables=context.new_variables, evaluations=evaluations, network=build.network, aside=build.aside,
-        trains=build.steps is not None, count_flops=build.flops)
+        trains=build.steps is not None)
 
 
 def _check_trained(settings, missing):

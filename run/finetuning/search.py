@@ -16,7 +16,7 @@ from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
 from run.evaluation import plots
 from run.finetuning import head, runs
 from run.finetuning.settings import SEARCH_FOLDER, FineTuningSettings, format_number
-from run.techniques.settings import TrainedWeightsSettings, WeightPruningSettings
+from run.techniques.settings import TrainedWeightsSettings
 from run.training import checkpoints
 from run.training.loop import DivergedError
 
@@ -101,7 +101,7 @@ def _save_best(best, settings, context, trials):
         _finish(best, context)
     trained_model = runs.run_once(dataclasses.replace(
         best.settings, tuning=dataclasses.replace(best.settings.tuning, do_train=False, keep_head=None),
-        trained_weights=TrainedWeightsSettings(), weight_pruning=WeightPruningSettings()), context)
+        trained_weights=TrainedWeightsSettings()), context)
     if context.writes:
         checkpoints.save_only_checkpoint(output_dir, trained_model.model, trained_model.step)
         plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PLOT_FILE),

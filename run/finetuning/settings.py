@@ -19,9 +19,8 @@ from bert_tf.model_folder import TASK_FILE, task_metadata
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import DATA
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
-from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
+from run.techniques.settings import Int8Settings, TrainedWeightsSettings
 
-PACKING_FLAGS = {"pack_sequences"}  # Flags that scripts do not have if examples of their task cannot be packed.
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
 # Names of files that runs of all tasks write to output_dir, except for names that no data file would have.
 OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
@@ -33,7 +32,7 @@ OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
 class TuningSettings(Settings):
     """Steps to run, training schedule, and batching."""
 
-    outer_settings: ClassVar = ("init_checkpoint", "long_texts")
+    outer_settings: ClassVar = ("init_checkpoint",)
 
     do_train: bool = setting(False, "Train the model.")
     do_eval: bool = setting(False, "Evaluate on the development data.")
@@ -62,15 +61,10 @@ class TuningSettings(Settings):
               "was trained for the same labels.", needs=("do_train", "init_checkpoint"))
     bilstm_head: bool = setting(
         False, "Add a bidirectional LSTM with new weights between the encoder and the task head, as in table 5 of the "
-               "paper. The model keeps it, without the flag: the setting is stored in its config.",
-        not_with="pack_sequences")
+               "paper. The model keeps it, without the flag: the setting is stored in its config.")
     group_by_length: bool = setting(
         True, "Batch texts of similar length, pad them to the longest text of the batch, and skip the computation of "
               "padding. Several times faster for short texts. Has no effect on TPUs.", resume=FIXED)
-    pack_sequences: bool = setting(
-        False, "Pack several examples into a row, each with its own positions and attention, when padding is computed "
-               "(--jit_compile, TPU). Each step has the same examples in fewer rows.", not_with="long_texts=windows",
-        resume=FIXED)
 
     def check(self):
         """See Settings."""
@@ -129,7 +123,6 @@ class FineTuningSettings(Settings):
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     tuning: TuningSettings = dataclasses.field(default_factory=TuningSettings)
     trained_weights: TrainedWeightsSettings = dataclasses.field(default_factory=TrainedWeightsSettings)
-    weight_pruning: WeightPruningSettings = dataclasses.field(default_factory=WeightPruningSettings)
     int8: Int8Settings = dataclasses.field(default_factory=Int8Settings)
     search: SearchSettings = dataclasses.field(default_factory=SearchSettings)
     task: Settings = dataclasses.field(default_factory=Settings)

@@ -15,7 +15,7 @@ from run.evaluation.results import write_results
 from run.pretraining import evaluation, phases
 from run.pretraining.data import PretrainingData
 from run.techniques.base import Build
-from run.training import clusters, loop, model_files, strategies, utilization
+from run.training import clusters, loop, model_files, strategies
 from run.training.optimizer import make_optimizer
 
 RESULTS_FILE = "eval_results.txt"
@@ -47,7 +47,7 @@ def run(settings, techniques=()):
         model_files.check_directory(output_dir, config, settings.tokenizer)
     model_files.check_run_files(output_dir, config, settings.tokenizer)
     state = RunState(output_dir, started_with,
-                     collect(MAY_CHANGE, settings.optimizer, settings.step, settings.schedule))
+                     collect(MAY_CHANGE, settings.optimizer, settings.adam, settings.step, settings.schedule))
     trains_here = schedule.do_train and strategies.is_chief(strategy)
     with files.folder_for(output_dir), (
             files.lock_output("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
@@ -80,8 +80,7 @@ def _train_and_evaluate(settings, strategy, data, training_run, model):
             stack.enter_context(each.locate_bad_records())
         if schedule.do_train:
             results = training_run.train([
-                loop.Phase(phase.first_step, each.training_batches, phase.settings.training.train_batch_size,
-                           count_flops(phase.settings, model.encoder))
+                loop.Phase(phase.first_step, each.training_batches, phase.settings.training.train_batch_size)
                 for phase, each in zip(parts, data, strict=True)], evaluate if schedule.eval_steps else None)
         if schedule.do_eval:
             results = results or evaluate()
@@ -129,13 +128,6 @@ def get_objective(settings):
     return settings.records.instances.objective_spec
 
 
-def count_flops(settings, encoder):
-    """Returns a function from non-padding tokens per example to the FLOPs of training on it."""
-    predicts_next, predictions = get_objective(settings).predicts_next, settings.records.max_predictions_per_seq
-    return lambda tokens: utilization.pretraining_flops(
-        encoder.config, tokens, tokens - 1 if predicts_next else predictions, encoder.fast.last_where_read)
-
-
 def start(settings, strategy, config, techniques=()):
     """Creates the model and opens its run. See `run` for the arguments.
 
@@ -151,7 +143,7 @@ def start(settings, strategy, config, techniques=()):
         encoder = FastEncoder(config, fast, seed=settings.training.random_seed, dtype=settings.step.dtype_policy)
         model = models.BertPretrainer(encoder, sentence_label=sentence_label(settings))
         optimizer = make_optimizer(
-            settings.optimizer, settings.step, schedule.num_train_steps, schedule.num_warmup_steps)
+            settings.optimizer, settings.step, schedule.num_train_steps, schedule.num_warmup_steps, settings.adam)
         loss = losses.create_pretraining_loss(sentence_label(settings), get_objective(settings).token_loss)
         build = Build(model, optimizer, loss, settings.training.random_seed,
                       schedule.num_train_steps if schedule.do_train else None)

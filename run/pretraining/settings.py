@@ -14,7 +14,14 @@ from data_prep.pretraining.instances import OBJECTIVES, masking
 from data_prep.pretraining.instances.settings import NO_MASKS
 from run.pretraining import phases, vocabulary
 from run.pretraining.recipes import RECIPES
-from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
+from run.settings import (
+    AdamSettings,
+    DeviceSettings,
+    OptimizerSettings,
+    StepSettings,
+    TrainingSettings,
+    check_positions,
+)
 
 MAX_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretraining_data.
 
@@ -123,6 +130,7 @@ class PretrainingSettings(Settings):
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
+    adam: AdamSettings = dataclasses.field(default_factory=AdamSettings)
     tokenizer: TokenizerFiles = dataclasses.field(default=TokenizerFiles(), compare=False, repr=False)
 
     def check(self):

@@ -30,8 +30,6 @@ class DeviceSettings(Settings):
         False, "Short for --distribution_strategy=tpu.",
         not_with="distribution_strategy=mirrored or distribution_strategy=multi_worker_mirrored")
     tpu_name: str | None = setting(None, "Name or grpc:// address of the TPU; not set on a TPU machine.")
-    connect_timeout: float = setting(120.0, "Maximum time in seconds to wait for the TPU at a grpc:// address.",
-                                     lower=0, needs="tpu_name")
     tpu_zone: str | None = setting(None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name.")
     gcp_project: str | None = setting(
         None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name.")

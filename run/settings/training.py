@@ -99,11 +99,17 @@ class OptimizerSettings(Settings):
                  "batches, with a higher --learning_rate.", choices=("adamw", "lamb"), resume=FIXED)
     weight_decay_rate: float = setting(0.01, "Weight decay per step, relative to the learning rate; 0 for none.",
                                        lower=0, resume=MAY_CHANGE)
+    clip_norm: float = setting(1.0, "Maximum global norm of the gradients; 0 for no clipping.",
+                               lower=0, resume=MAY_CHANGE)
+
+
+@dataclasses.dataclass(frozen=True)
+class AdamSettings(Settings):
+    """Hyperparameters of pre-training that fine-tuning leaves as in the original BERT."""
+
     no_weight_decay: tuple[str, ...] = setting(
         ("LayerNorm", "layer_norm", "bias"), "Regular expressions; weights whose names contain a match do not decay.",
         resume=MAY_CHANGE)
-    clip_norm: float = setting(1.0, "Maximum global norm of the gradients; 0 for no clipping.",
-                               lower=0, resume=MAY_CHANGE)
     beta_1: float = setting(0.9, "Decay rate of the first moment, the mean of gradients.", lower=0, resume=MAY_CHANGE)
     beta_2: float = setting(0.999, "Decay rate of the second moment, the mean of squared gradients.",
                             lower=0, resume=MAY_CHANGE)

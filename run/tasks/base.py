@@ -11,7 +11,7 @@ from typing import ClassVar
 from bert_tf.served_models import SERVED_MODELS
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
-from run.arrays import batches, packing
+from run.arrays import batches
 from run.evaluation import metrics
 
 
@@ -130,13 +130,6 @@ class Task(abc.ABC):
     def read_training_rows(self):
         """Returns the features of all training examples by number, dict of arrays [n, ...]."""
         return self.features["train"]
-
-    def make_packed_batches(self, seed, first_step, share, multiple):
-        """See `training_batches`, with several examples per row, and a multiple of `multiple` rows."""
-        return packing.make_packed_batches(
-            self.features["train"], self.settings.training.train_batch_size, seed,
-            self.settings.num_train_steps(self.num_train_examples), per_position=self.per_position,
-            first_step=first_step, multiple=multiple, share=share)
 
     def training_batches(self, seed, first_step, share, static_shapes):
         """Creates an endless dataset of a host's rows of batches, from batch `first_step`. See run.arrays.batches."""

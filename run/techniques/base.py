@@ -1,7 +1,6 @@
 """The contract of training techniques: the methods that a run calls, and when."""
 
 import dataclasses
-from collections.abc import Callable
 
 
 @dataclasses.dataclass
@@ -19,7 +18,6 @@ class Build:
       aside: Dict of name to trackable. Weights outside the model that are trained and saved in its checkpoints.
       init_layers: Tuple of int. Layers of the initial checkpoint that initialize the model's layers. See
         `load_pretrained`.
-      flops: Callable from the non-padding tokens of an example to the FLOPs of training on it, or None if unknown.
     """
 
     model: object
@@ -30,7 +28,6 @@ class Build:
     network: object = None
     aside: dict = dataclasses.field(default_factory=dict)
     init_layers: tuple[int, ...] = ()
-    flops: Callable | None = None
 
     def __post_init__(self):
         if self.network is None:
@@ -68,11 +65,6 @@ class Technique:
     def batches(self, dataset):
         """Returns the dataset of training batches with the technique's additional features."""
         return dataset
-
-    def counts_from(self, steps):
-        """Returns the first of `steps` steps whose weights may be saved to best/."""
-        del steps
-        return 0
 
     def end(self):
         """Removes files that only the runs of the command needed, after the last of them."""

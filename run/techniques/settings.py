@@ -14,7 +14,6 @@ from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LAYER_MAPS = ("uniform", "last")
-ON_PACKS = "pack_sequences; this loss requires one sequence per row; only `logits_weight` supports packed rows"
 INNER_LOSS = "hidden_weight or attention_weight or cls_weight"  # Condition: inner layers are compared.
 MIXED = "; the student's layers are mixed with the teacher's and cannot be compared"
 
@@ -30,43 +29,15 @@ class Int8Settings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class WeightPruningSettings(Settings):
-    """Pruning of weights of the encoder's matrices during training."""
-
-    outer_settings: ClassVar = ("do_train",)
-
-    weight_pruning: str | None = setting(
-        None, "Prune the weights of the encoder's matrices during training: sets a growing fraction of them, those "
-              "with the least magnitude, to 0 by a cubic schedule. Files compress better, but nothing gets faster. "
-              "Requires --do_train.", choices=("magnitude",), needs="do_train", resume=FIXED)
-    keep_weights: float = setting(
-        0.15, "With --weight_pruning: fraction of the weights of each matrix to keep; more than 0.", lower=0, upper=1,
-        needs="weight_pruning", resume=FIXED_IF_USED)
-    pruning_begin: float = setting(
-        0.1, "With --weight_pruning: fraction of the training steps after which pruning begins.", lower=0, upper=1,
-        needs="weight_pruning", resume=FIXED_IF_USED)
-    pruning_end: float = setting(
-        0.7, "With --weight_pruning: fraction of the training steps after which pruning ends; training continues with "
-             "the remaining weights.", lower=0, upper=1, needs="weight_pruning", resume=FIXED_IF_USED)
-
-    def check(self):
-        if not self.keep_weights:
-            raise InputError("`keep_weights`=0.0: must be greater than 0")
-        if self.pruning_begin > self.pruning_end:
-            raise InputError(f"`pruning_begin`={self.pruning_begin}: must be at most `pruning_end`="
-                             f"{self.pruning_end}")
-
-
-@dataclasses.dataclass(frozen=True)
 class TrainedWeightsSettings(Settings):
     """Selection of the weights to train, and their learning rates."""
 
-    outer_settings: ClassVar = ("do_train", "weight_pruning", "quantize_from_step")
+    outer_settings: ClassVar = ("do_train", "quantize_from_step")
 
     freeze_layers: int | None = setting(
         None, "Number of lowest layers to freeze, together with the embeddings. 0 freezes only the embeddings. Saves "
               "time and memory. By default, trains all layers. Requires --do_train.", lower=0, needs="do_train",
-        not_with="weight_pruning", resume=FIXED)
+        resume=FIXED)
     layerwise_learning_rate_decay: float = setting(
         1.0, "Factor of the learning rate from each layer to the layer below it, and from the lowest layer to the "
              "embeddings; more than 0. The top layer, the pooler, and the head use --learning_rate. 1 for no decay.",
@@ -75,7 +46,7 @@ class TrainedWeightsSettings(Settings):
         None, "LoRA: freeze the encoder, and train adapters of this rank for the kernels of attention and "
               "feed-forward network, together with the pooler and the head. 8 is common, with a --learning_rate of "
               "1e-4 to 1e-3. Writes the trained weights to OUTPUT_DIR/adapter.safetensors.", lower=1, needs="do_train",
-        not_with=("weight_pruning", "quantize_from_step"), resume=FIXED)
+        not_with="quantize_from_step", resume=FIXED)
     lora_alpha: float = setting(
         16.0, "With --lora_rank: the output of an adapter is multiplied by this value divided by the rank; more than "
               "0.", lower=0, needs="lora_rank", resume=FIXED)
@@ -122,7 +93,7 @@ class StudentSettings(Settings):
 class LossSettings(Settings):
     """Losses of the student, and their weights."""
 
-    outer_settings: ClassVar = ("pack_sequences", "early_stopping_evals", "recompute_activations")
+    outer_settings: ClassVar = ("early_stopping_evals", "recompute_activations")
 
     logits_weight: float = setting(
         1.0, "Weight of the loss between the logits of student and teacher: KL divergence of softened probabilities "
@@ -131,13 +102,13 @@ class LossSettings(Settings):
     hidden_weight: float = setting(
         0.0, "Weight of the squared difference of hidden states, including embeddings: mean over tokens and hidden "
              "size, sum over layers. If the hidden sizes differ, a trained projection maps the student's states.",
-        lower=0, not_with=ON_PACKS)
+        lower=0)
     attention_weight: float = setting(
         0.0, "Weight of the squared difference of attention scores before softmax: mean over heads and pairs of "
-             "tokens, sum over layers. Requires equal numbers of heads.", lower=0, not_with=ON_PACKS)
+             "tokens, sum over layers. Requires equal numbers of heads.", lower=0)
     cls_weight: float = setting(
         0.0, "Weight of the squared distance of normalized [CLS] states of all layers except the last (patient "
-             "distillation), sum over layers.", lower=0, not_with=ON_PACKS)
+             "distillation), sum over layers.", lower=0)
     temperature: float = setting(1.0, "Temperature T, the divisor of the logits.", lower=1e-3,
                                  not_with="logits_weight=0.0")
     layer_map: str = setting(

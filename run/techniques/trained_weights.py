@@ -7,7 +7,6 @@ from bert_tf.optimization import layerwise_factors
 from bert_tf.techniques import lora
 from bert_tf.techniques.freezing import freeze
 from run.techniques.base import Technique
-from run.training import utilization
 from run.training.checkpoints import ADAPTER_FILE
 
 
@@ -16,18 +15,15 @@ class TrainedWeights(Technique):
 
     def __init__(self, settings):
         self._settings = settings
-        self._needs = self._reads_all = None
+        self._needs = None
 
     def read(self, task, tokenizer):
         """See Technique."""
-        self._needs, self._reads_all = task.needs, task.per_position
+        self._needs = task.needs
 
     def build(self, build):
         """See Technique. Freezes weights, adds adapters, and sets learning rates."""
         settings, encoder = self._settings, build.model.encoder
-        build.flops = lambda tokens: utilization.finetuning_flops(
-            encoder.config, tokens, settings.freeze_layers or 0, trains_kernels=not settings.lora_rank,
-            num_read=None if self._reads_all or encoder.config.bilstm_head or not encoder.fast.last_where_read else 1)
         if build.steps is None:
             return
         if settings.lora_rank:

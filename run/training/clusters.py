@@ -5,10 +5,7 @@ import json
 import os
 import re
 import signal
-import socket
-import sys
 import threading
-import time
 
 import tensorflow as tf
 
@@ -17,8 +14,6 @@ from bert_tf.latest_checkpoint import find_latest_checkpoint
 
 VARIABLE = "the environment variable TF_CONFIG"
 JOBS = ("chief", "worker")  # The tasks that train.
-START_TIMEOUT = 600  # Maximum seconds to wait for the other workers; schedulers start them minutes apart.
-NOTE_INTERVAL = 30  # Seconds between notes about missing workers.
 _TASK = re.compile(r"/job:(\w+)(?:/replica:\d+)?/task:(\d+)")  # A task in TensorFlow's messages.
 
 
@@ -79,59 +74,6 @@ def is_address(text):
     try:
         return bool(found and found[1].encode("idna")) and 0 < int(found[2]) < 1 << 16
     except UnicodeError:  # A part of the name between dots is empty or too long.
-        return False
-
-
-def wait_for_workers(own, tasks):
-    """Waits until every other worker listens at its address, while this one does, and prints what it waits for.
-
-    TensorFlow itself would wait silently, and hold the lock of the interpreter, so that no signal is handled.
-
-    Args:
-      own, tasks: See `read_cluster`.
-
-    Raises:
-      InputError: If this worker cannot listen at its port, or if another one is missing after START_TIMEOUT.
-    """
-    missing = {name: address for name, address in tasks.items() if name != own}
-    began = time.monotonic()
-    next_note = 0
-    with _listen(own, tasks[own]):
-        while True:
-            missing = {name: address for name, address in missing.items() if not _is_listening(address)}
-            if not missing:
-                return
-            seconds = time.monotonic() - began
-            text = ", ".join(f"{name} at {address}" for name, address in [*missing.items()][:3])
-            text += f", and {len(missing) - 3} more" if len(missing) > 3 else ""
-            if seconds >= START_TIMEOUT:
-                raise InputError(f"{VARIABLE}: no connection to {text} within {START_TIMEOUT:g} s; start every worker, "
-                                 "or correct the addresses")
-            if seconds >= next_note:
-                print(f"waiting for {text} ({seconds:.0f} s of at most {START_TIMEOUT:g} s)", file=sys.stderr,
-                      flush=True)
-                next_note += NOTE_INTERVAL
-            time.sleep(0.5)
-
-
-def _listen(own, address):
-    host, _, port = address.rpartition(":")
-    port = int(port)
-    try:
-        socket.getaddrinfo(host.strip("[]"), port)  # TensorFlow would wait forever for a name that does not exist.
-        if socket.has_dualstack_ipv6():
-            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-        return socket.create_server(("", port))
-    except OSError as error:
-        raise InputError(f"{VARIABLE}: {own} cannot listen at {address}: {error.strerror or error}") from error
-
-
-def _is_listening(address):
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=1).close()
-        return True
-    except OSError:
         return False
 
 

@@ -13,10 +13,9 @@ from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
-from bert_tf.losses import TotalLoss
 from run.evaluation import plots
 from run.settings import StepSettings
-from run.training import metrics_log, strategies, utilization
+from run.training import metrics_log, strategies
 from run.training.checkpoints import BestWeights, CheckpointManager, check_finite, find_not_finite
 from run.training.preemption import Preemption, PreemptionExit
 from run.training.profiling import Profile
@@ -33,7 +32,6 @@ class Evaluations:
       best_metric: str. Metric of the evaluation, where higher is better. The weights with the highest value are saved
         to best/. None saves none.
       early_stopping_evals: int. Number of evaluations without improvement after which to stop. None never stops early.
-      counts_from: int. First step whose weights may be saved to best/.
 
     Raises:
       ValueError: If early stopping has no metric.
@@ -42,7 +40,6 @@ class Evaluations:
     eval_steps: int | None = None
     best_metric: str | None = None
     early_stopping_evals: int | None = None
-    counts_from: int = 0
 
     def __post_init__(self):
         if self.early_stopping_evals and not self.best_metric:
@@ -58,13 +55,11 @@ class Phase:
       make_dataset: Callable (skip_steps, HostShare) -> endless dataset of a host's rows of each batch, starting at
         batch `skip_steps` of the phase. See `run.training.host_batches`.
       batch_size: int. Examples per step, over all replicas.
-      count_flops: See `TrainingRun`.
     """
 
     first_step: int
     make_dataset: object
     batch_size: int
-    count_flops: object = None
 
 
 # Shown in the progress bar.
@@ -99,8 +94,6 @@ class TrainingRun:
       evaluations: Evaluations.
       init_checkpoint: Path that `load_pretrained` reads to initialize a new run, or None.
       new_variables: Names of variables that keep their initial values even if init_checkpoint contains them.
-      count_flops: Callable (tokens per example) -> floating-point operations of training on one example, for the model
-        FLOP utilization. May be None.
       init_layers: Layers of init_checkpoint that initialize the model's layers. See `load_pretrained`.
       network: Model that a training step runs and trains instead of `model`. None for `model`.
       aside: Dict of name to object to save in the checkpoints with the model, for example the network's own variables.
@@ -112,22 +105,20 @@ class TrainingRun:
 
     def __init__(self, strategy, model, optimizer, loss, settings, num_train_steps, *,
                  step_settings=_DEFAULT_STEP, evaluations=_NO_EVALUATIONS, init_checkpoint=None, new_variables=(),
-                 count_flops=None, init_layers=(), network=None, aside=None, trains=True):
+                 init_layers=(), network=None, aside=None, trains=True):
         self._strategy = strategy
         self._settings = settings
         self._num_train_steps = num_train_steps
         self._evaluations = evaluations
         self._optimizer = optimizer
         self._trainable_variables = model.trainable_variables
-        self._count_flops = count_flops
-        self._compute_dtype = model.compute_dtype
         self._first_message = COMPILING_FOR_MINUTES if strategies.device_type(strategy) == "TPU" else COMPILING
         self._writes = strategies.is_chief(strategy)
         metrics_log.check(settings.output_dir)
         self._best = BestWeights(settings.output_dir, model, writes=self._writes)
         network = network or model
         self._trainer = Trainer(
-            strategy, network, optimizer, TotalLoss(*loss.terms, utilization.TOKENS_PER_EXAMPLE),
+            strategy, network, optimizer, loss,
             accumulate_steps=step_settings.accumulate_steps, jit_compile=step_settings.jit_compile,
             bfloat16_all_reduce=step_settings.bfloat16_all_reduce)
         self.missing = ()
@@ -200,7 +191,7 @@ class TrainingRun:
         if evaluate:
             self._best.supersede(False)
         self._phases = phases if isinstance(phases, list) else [
-            Phase(0, phases, self._settings.train_batch_size, self._count_flops)]
+            Phase(0, phases, self._settings.train_batch_size)]
         self._phase = None
         with tqdm(total=self._num_train_steps, initial=self.step, desc="training", unit="step",
                   dynamic_ncols=True) as self._bar, Preemption() as self._preemption:
@@ -279,8 +270,7 @@ class TrainingRun:
         if metric:
             if metric not in results:
                 raise ValueError(f"`best_metric`={metric!r}: must be one of {', '.join(sorted(results))}")
-            counts = self.step >= self._evaluations.counts_from
-            if counts and results[metric] > self._best.metrics.get(metric, float("-inf")):
+            if results[metric] > self._best.metrics.get(metric, float("-inf")):
                 self._best.save(self.step, results)
         self._summaries.add(results, "eval")
         self._eval_log.add(self.step, results)
@@ -351,11 +341,13 @@ class TrainingRun:
             raise self._create_diverged_error(first_bad_step, "the loss or a gradient is not a finite number")
         if self._supersedes:
             self._best.supersede(True)
-        tokens = means.pop(utilization.TOKENS)
+        tokens = means.pop("tokens")
         self._log.add(self.step, means)
-        rates = {} if self._is_first_loop else self._rates(steps * self._phase.batch_size / seconds, tokens)
+        per_second = steps / seconds
+        rates = {} if self._is_first_loop else {
+            "examples_per_second": self._phase.batch_size * per_second, "tokens_per_second": tokens * per_second}
         self._is_first_loop = False
-        self._summaries.add({**means, **rates, "steps_per_second": steps / seconds})
+        self._summaries.add({**means, **rates, "steps_per_second": per_second})
         self._bar.set_postfix_str(", ".join([f"loss {means['loss']:.3f}", *_format_rates(rates)]), refresh=False)
         self._bar.update(steps)
         self._preemption.check()
@@ -368,19 +360,9 @@ class TrainingRun:
         return DivergedError(f"step {step}: {what}",
                              f"{folder} {state}; a lower `learning_rate` or a longer warm-up may help")
 
-    def _rates(self, examples_per_second, tokens):
-        """Returns dict of name to float: throughput for `tokens` non-padding tokens per example."""
-        rates = {"examples_per_second": examples_per_second, "tokens_per_second": examples_per_second * tokens}
-        if self._phase.count_flops:  # Measures the matmul rate once, in runs long enough to compare with it.
-            matmul_rate = utilization.measure_matmul_rate(self._strategy, self._compute_dtype)
-            rates |= utilization.compare(examples_per_second * self._phase.count_flops(tokens), matmul_rate)
-        return rates
-
 
 def _format_rates(rates):
     if not rates:
         return
     yield f"{rates['examples_per_second']:.0f} examples/s"
     yield f"{rates['tokens_per_second']:,.0f} tokens/s"
-    if "model_flop_utilisation" in rates:
-        yield f"{rates['model_flop_utilisation']:.0%} of matmul rate"

@@ -11,6 +11,15 @@ from bert_tf.optimization import gradients as gradient_sums
 from run.training import host_batches
 
 
+def count_tokens(features):
+    """Returns the number of non-padding tokens in a part of a batch, float32 scalar."""
+    return tf.reduce_sum(tf.cast(features["input_mask"] > 0, tf.float32))
+
+
+# Quantities that a step reports in addition to its losses, by name: functions of the features, summed over replicas.
+REPORTED = {"tokens": count_tokens}
+
+
 class Trainer:
     """Runs steps (forward, loss, backward, update) on every replica.
 
@@ -44,7 +53,7 @@ class Trainer:
         # AutoGraph would write its conversions to files, which a killed run does not delete.
         self._run_steps = tf.function(self._repeat_step, autograph=False)
         with strategy.scope():
-            self._means = {name: tf_keras.metrics.Mean(name) for name in loss.names}
+            self._means = {name: tf_keras.metrics.Mean(name) for name in (*loss.names, *REPORTED)}
             self._first_bad_step = tf.Variable(0, trainable=False, dtype=tf.int64,
                                                aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
 
@@ -92,7 +101,7 @@ class Trainer:
           num_steps: int, or int32 scalar.
 
         Returns:
-          Dict of name to float32 scalar. Mean of each loss over the steps.
+          Dict of name to float32 scalar. Mean over the steps of each loss and of REPORTED.
         """
         for mean in self._means.values():
             mean.reset_state()
@@ -118,16 +127,17 @@ class Trainer:
     def _replica_step(self, features):
         replica = tf.distribute.get_replica_context()
         normalizers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalizers(features))
-        losses, gradients = self._sum_over_replicas(
-            replica, *self._partial_losses_and_gradients(features, normalizers))
+        partial_losses, partial_gradients = self._partial_losses_and_gradients(features, normalizers)
+        reported = {name: function(features) for name, function in REPORTED.items()}
+        values, gradients = self._sum_over_replicas(replica, partial_losses | reported, partial_gradients)
         variables = self._model.trainable_variables
-        loss = tf.where(self._first_bad_step > 0, float("nan"), losses["loss"])  # No updates after a bad step.
+        loss = tf.where(self._first_bad_step > 0, float("nan"), values["loss"])  # No updates after a bad step.
         is_good = self._optimizer.apply_summed(
             list(gradients.values()), [variables[index] for index in gradients], loss=loss)
         is_first = ~is_good & (self._first_bad_step == 0)
         self._first_bad_step.assign(tf.where(is_first, self._optimizer.iterations, self._first_bad_step))
         for name, mean in self._means.items():
-            mean.update_state(losses[name])
+            mean.update_state(values[name])
 
     def _sum_over_replicas(self, replica, losses, gradients):
         """Sums the results of `_partial_losses_and_gradients` over all replicas."""

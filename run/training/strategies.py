@@ -3,9 +3,7 @@
 import contextlib
 import glob
 import os
-import socket
 import sys
-import time
 
 import tensorflow as tf
 from official.common import distribute_utils
@@ -19,17 +17,14 @@ BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86
 LEAST_COMPILED = 256  # Minimum hidden_size: steps of smaller models are so short that compilation takes longer.
 GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the row size of a GPU's matrix units, in 16-bit values.
 GRPC = "grpc://"  # Prefix of a TPU's address.
-# The start of a gRPC connection, and the type of frame that the server must send first (RFC 9113, 3.4).
-HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # Empty settings frame.
-HTTP2_FRAME_BYTES, HTTP2_SETTINGS = 9, 4
 GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver creates one per GPU.
 
 
 def make_strategy(devices):
     """Creates the strategy from DeviceSettings. Call it before TensorFlow computes anything.
 
-    Prints a note to standard error if the machine has a GPU that TensorFlow does not see. With several workers, waits
-    until all of them have started.
+    Prints a note to standard error if the machine has a GPU that TensorFlow does not see. With several workers,
+    TensorFlow waits until all of them have started.
 
     Returns:
       tf.distribute.Strategy.
@@ -49,12 +44,15 @@ def make_strategy(devices):
     starting = contextlib.nullcontext()
     if name == "multi_worker_mirrored":
         if cluster := clusters.read_cluster():
-            clusters.wait_for_workers(*cluster)
+            own, tasks = cluster
+            others = ", ".join(f"{task} at {address}" for task, address in tasks.items() if task != own)
+            print(f"{own} at {tasks[own]}: waiting for {others or 'no other worker'}", file=sys.stderr, flush=True)
             starting = clusters.end_on_signals()
         else:
             print(f"note: {clusters.VARIABLE} has no cluster, so this process is the only worker", file=sys.stderr)
-    if name == "tpu" and (devices.tpu_name or "").startswith(GRPC):
-        _wait_for(devices.tpu_name, devices.connect_timeout)
+    address = devices.tpu_name or ""
+    if name == "tpu" and address.startswith(GRPC) and not clusters.is_address(address.removeprefix(GRPC)):
+        raise InputError(f"`tpu_name`={address}: must be {GRPC}HOST:PORT")
     with _explain_errors(name, devices.tpu_name), starting:
         return distribute_utils.get_distribution_strategy(
             name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
@@ -85,6 +83,9 @@ def _explain_errors(name, tpu_name):
         raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine, install "
                          "tensorflow-tpu, otherwise set `tpu_name`") from error
     except tf.errors.OpError as error:
+        if name == "multi_worker_mirrored" and "Could not start" in error.message:  # Its port is in use.
+            raise InputError(
+                f"{clusters.VARIABLE}: this worker cannot listen at its address: {error.message}") from error
         if name == "multi_worker_mirrored":
             raise LostWorkerError(f"a worker of {clusters.VARIABLE} ended while the cluster started; run the same "
                                   "command on every worker again") from error
@@ -97,43 +98,6 @@ def _explain_errors(name, tpu_name):
             raise
         raise InputError("the environment variable TF_CONFIG does not describe a cluster with this task: "
                          f"{error}") from error
-
-
-def _wait_for(address, timeout):
-    """Waits until a grpc:// address responds like gRPC; raises InputError after `timeout` seconds.
-
-    TensorFlow itself would wait silently forever, even for a server that listens but never responds.
-    """
-    if not clusters.is_address(address.removeprefix(GRPC)):
-        raise InputError(f"`tpu_name`={address}: must be {GRPC}HOST:PORT")
-    host, _, port = address.removeprefix(GRPC).rpartition(":")
-    print(f"connecting to the TPU at {address} (timeout {timeout:g} s)", file=sys.stderr)
-    until = time.monotonic() + timeout
-    while True:
-        try:
-            seconds_left = max(0.1, until - time.monotonic())
-            with socket.create_connection((host.strip("[]"), int(port)), seconds_left) as connection:
-                _greet(connection, until)
-                return
-        except OSError as error:
-            if time.monotonic() >= until:
-                raise InputError(f"`tpu_name`={address}: cannot be reached within `connect_timeout`={timeout:g} s: "
-                                 f"{error.strerror or error}") from error
-            time.sleep(min(1.0, max(0.0, until - time.monotonic())))
-
-
-def _greet(connection, until):
-    """Waits for the HTTP/2 greeting of a server; raises OSError if there is none by the time `until`."""
-    connection.sendall(HTTP2_GREETING)
-    received = b""
-    while len(received) < HTTP2_FRAME_BYTES:
-        connection.settimeout(max(0.1, until - time.monotonic()))
-        part = connection.recv(HTTP2_FRAME_BYTES - len(received))
-        if not part:
-            raise OSError("the server closed the connection")
-        received += part
-    if received[3] != HTTP2_SETTINGS:
-        raise OSError("the server does not speak gRPC")
 
 
 def _explain_unseen_gpus():

@@ -107,8 +107,9 @@ CASES = {
     "best": Case("run.run_classifier", {**CLASSIFIER, "do_eval": True, "eval_steps": 2}),
     "no_groups": Case("run.run_classifier", {**CLASSIFIER, "group_by_length": False}),
     "optimizer": Case("run.run_classifier", {
-        **CLASSIFIER, "beta_1": 0.8, "beta_2": 0.98, "clip_norm": 0.1, "weight_decay_rate": 0.2, "decay_power": 2.0,
-        "epsilon": 1e-4, "no_weight_decay": "bias", "warmup_proportion": 0.5}),
+        **CLASSIFIER, "clip_norm": 0.1, "weight_decay_rate": 0.2, "warmup_proportion": 0.5}),
+    "adam": pretraining("sentence_pairs", beta_1=0.8, beta_2=0.98, epsilon=1e-4, decay_power=2.0,
+                        no_weight_decay="bias"),
     "teacher": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": "deep.json"}),
     # Techniques.
     "lora": Case("run.run_classifier", {**CLASSIFIER, "lora_rank": 3}),
@@ -116,12 +117,8 @@ CASES = {
     "freeze_layers": Case("run.run_classifier", {**CLASSIFIER, "freeze_layers": 1}),
     "freeze_embeddings": Case("run.run_tagger", {**TAGGER, "freeze_layers": 0}),
     "layerwise_decay": Case("run.run_classifier", {**CLASSIFIER, "layerwise_learning_rate_decay": 0.5}),
-    "magnitude_pruning": Case("run.run_classifier", {
-        **CLASSIFIER, "weight_pruning": "magnitude", "keep_weights": 0.5, "pruning_begin": 0.0, "pruning_end": 0.67}),
     "quantize": Case("run.run_classifier", {**CLASSIFIER, "quantize_from_step": 1}),
     "quantize_choice": Case("run.run_multiple_choice", {**CHOICE, "quantize_from_step": 0}),
-    "packed_classifier": Case("run.run_classifier", {**CLASSIFIER, "pack_sequences": True, "jit_compile": True}),
-    "packed_tagger": Case("run.run_tagger", {**TAGGER, "pack_sequences": True, "group_by_length": False}),
     "frozen_features": Case("run.run_tagger", {**TAGGER, **FROZEN, "frozen_features": "last"}),
     "frozen_weighted": Case("run.run_tagger", {**TAGGER, **FROZEN, "frozen_features": "weighted_sum_all"}),
     "distillation": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES, "keep_answers": False}),
@@ -158,9 +155,6 @@ CASES = {
                                                            **OPTIONS["recompute"]}),
     "quantize_bfloat16_accumulate": Case("run.run_classifier", {
         **CLASSIFIER, "quantize_from_step": 1, **OPTIONS["bfloat16"], **OPTIONS["accumulate"]}),
-    "pruning_lamb_mirrored": Case("run.run_classifier", {
-        **CLASSIFIER, "weight_pruning": "magnitude", "keep_weights": 0.5, "pruning_end": 0.67, "optimizer": "lamb",
-        **MIRRORED}),
     "theseus_float16": Case("run.run_distillation", {**REPLACED, **OPTIONS["float16"]}),
     "distillation_mirrored": Case("run.run_distillation", {
         **OF_CLASSIFIER, **LOSSES, **MIRRORED, **OPTIONS["accumulate"], "keep_answers": False}),

@@ -80,7 +80,7 @@ REJECTED = (  # command, flags, part of the message
     *(("run_classifier", {"task_name": "mrpc", name: value}, f"`{name}`={value}: requires `task_name`=own")
       for name, value in (("text_a_column", "a"), ("regression", True), ("label_separator", ","), ("strict", True))),
     ("run_classifier", {"label_separator": ",", "regression": True}, "`label_separator`=,: cannot be combined"),
-    ("run_classifier", {"no_weight_decay": "("}, "`no_weight_decay`"),
+    ("run_pretraining", {"no_weight_decay": "("}, "`no_weight_decay`"),
     ("run_pretraining", {"objective": "left_to_right", "max_predictions_per_seq": None},
      "`objective`=left_to_right: requires causal attention; set"),
     ("run_pretraining", {"masked_lm_prob": 0.3}, "`masked_lm_prob`=0.3: requires `masking`=dynamic"),
@@ -112,7 +112,6 @@ REJECTED = (  # command, flags, part of the message
                                  ("do_whole_word_mask", True, {"pack_sequences": True}))),
     ("create_pretraining_data", {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: requires `pack_seq"),
     ("run_classifier", {"do_train": None, "do_eval": True, "profile_steps": "1:2"}, "`profile_steps`=1:2: requires `d"),
-    ("run_classifier", {"connect_timeout": 3}, "`connect_timeout`=3.0: requires `tpu_name`"),
     *(("run_classifier", {"use_tpu": True, name: value}, f"`{name}`={value}: cannot be combined with `use_tpu` or ")
       for name, value in (("num_gpus", 1), ("allow_tf32", True))),
     ("run_classifier", {"use_tpu": True, "distribution_strategy": "mirrored"}, "`use_tpu`=True: cannot be combined wi"),

@@ -45,7 +45,6 @@ KINDS = {  # kind -> number of kills, {variant: (command, flags)}
     "fine-tuning with best/": (20, {
         "classifier": ("run_classifier", TUNED),
         "LoRA": ("run_classifier", {**TUNED, "lora_rank": 2}),
-        "packed": ("run_classifier", {**TUNED, "pack_sequences": True, "jit_compile": True}),
         "frozen features": ("run_tagger", FROZEN)}),
     "smaller models": (20, {
         "distillation": ("run_distillation", {**SHORTENED, "student_layers": 0, "hidden_weight": 1}),

@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
+from bert_tf.cli import run_state
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.training import run_state
 from tests import scripts, state_files, toy_runs
 from tests.run.compression.students import ALL_LOSSES, assert_losses_add_up, read_log
 
@@ -45,9 +45,9 @@ def test_each_task_has_students(in_teachers, tmp_path, name, flags, keeps):
             "train_file": run_state.fingerprint([str(in_teachers / "dev.txt")]), "token_column": 0, "label_column": -1,
             "document_context": False, "teacher": run_state.fingerprint(teacher), "student_layers": [0, 2],
             **state_files.LOSSES, "hidden_weight": 1.0, "attention_weight": 0.5, "cls_weight": 2.0,
-            "max_seq_length": 20, "train_batch_size": 4, "group_by_length": True, "pack_sequences": False,
+            "max_seq_length": 20, "train_batch_size": 4, "group_by_length": True,
             "optimizer": "adamw", "random_seed": 12345, "freeze_layers": None, "layerwise_learning_rate_decay": 1.0,
-            "lora_rank": None, "lora_alpha": 16.0, "weight_pruning": None, "changeable": {
+            "lora_rank": None, "lora_alpha": 16.0, "changeable": {
                 **state_files.CHANGEABLE, "learning_rate": 0.01, "num_train_epochs": 2.0, "warmup_proportion": 0.1}})
 
 

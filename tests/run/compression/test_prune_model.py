@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from bert_tf.checkpoints import checkpoint_files, open_checkpoint
+from bert_tf.cli import run_state
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint
 from run.finetuning.fine_tuned_model import FineTunedModel
 from run.settings.served_models import resolve_checkpoint
-from run.training import model_files, run_state
+from run.training import model_files
 from tests import scripts, state_files, toy_runs
 
 pytestmark = pytest.mark.usefixtures("in_flat")

@@ -14,9 +14,9 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.compression.distillation_settings import GeneralSettings, check_sizes
 from run.compression.settings import ComparisonSettings, PruneModelSettings, PruningSettings, QuantizationSettings
-from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
+from run.finetuning.settings import DataSettings
 from run.settings import StepSettings, TrainingSettings
-from run.techniques.settings import LossSettings, StudentSettings, WeightPruningSettings
+from run.techniques.settings import LossSettings, StudentSettings
 from tests import scripts, toy_runs
 
 TEACHER = BertConfig(99, 8, 3, 2, 12)
@@ -30,10 +30,6 @@ def make_pruning(losses=None, accumulate_steps=1, **pruning):
 
 def make_general_distillation(**losses):
     return GeneralSettings(losses=LossSettings(**losses))
-
-
-def tune_with_pruned_weights():
-    return FineTuningSettings(tuning=TuningSettings(do_eval=True), weight_pruning=WeightPruningSettings("magnitude"))
 
 
 @pytest.mark.parametrize(("make", "values", "message"), [
@@ -56,11 +52,6 @@ def tune_with_pruned_weights():
     (make_pruning, {"keep_flops": 0.5, "keep_heads": 0.5}, "`keep_flops`=0.5: cannot be combined with `keep_heads`"),
     (make_pruning, {"accumulate_steps": 3, "num_train_epochs": 1.0}, "`train_batch_size`=4: must be a multiple of "
      "`accumulate_steps`=3"),
-    (WeightPruningSettings, {"keep_weights": 0.0, "weight_pruning": "magnitude"}, "`keep_weights`=0.0: must be"),
-    (WeightPruningSettings, {"keep_weights": 0.5}, "`keep_weights`=0.5: requires `weight_pruning`"),
-    (WeightPruningSettings, {"weight_pruning": "magnitude", "pruning_begin": 0.8},
-     "`pruning_begin`=0.8: must be at most `pruning_end`=0.7"),
-    (tune_with_pruned_weights, {}, "`weight_pruning`=magnitude: requires `do_train`"),
     (ComparisonSettings, {"models": ("sst", "sst")}, "`models`=sst: is listed twice"),
     (ComparisonSettings, {"models": ("sst",), "formats": ("onnx",)}, "`formats`=onnx: must be one of saved_model"),
 ])
@@ -137,8 +128,6 @@ def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, mess
     ({"student_config_file": "{variants}/causal.json", "objective": "left_to_right"},
      "`teacher`=pretrained: has bidirectional attention, but the student has causal attention; both must"),
     ({"teacher": "headless", "student_layers": "0"}, "`teacher`=headless: has no masked LM head"),
-    ({"student_layers": "0", "pack_sequences": True, "hidden_weight": 1}, "`hidden_weight`=1.0: cannot be combined "
-     "with `pack_sequences`"),
 ])
 @pytest.mark.usefixtures("in_teachers")
 def test_general_students_and_teachers_that_are_rejected(variants, tmp_path, flags, message):

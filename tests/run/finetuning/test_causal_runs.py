@@ -1,6 +1,5 @@
 """Fine-tuning of a causal model with a BiLSTM: all tasks, resuming, evaluation, export, and models for other jobs."""
 
-import json
 import shutil
 
 import numpy as np
@@ -94,23 +93,3 @@ def test_jobs_that_read_masks_or_the_first_token(here):
 def test_frozen_features_have_their_own_bilstm(here):
     with pytest.raises(InputError, match=r"^`bilstm_head`=True: cannot be combined with `frozen_features`$"):
         tune("tagger", "frozen", frozen_features="last", learning_rate=5e-5)
-
-
-def test_packed_rows_of_a_checkpoint_with_a_bilstm(here):
-    config = json.loads((here / "bert" / "bert_config.json").read_text())
-    (here / "bilstm.json").write_text(json.dumps({**config, "bilstm_head": True}))
-    with pytest.raises(InputError, match=r"^`pack_sequences`: cannot be combined with a BiLSTM, which would read "
-                                         r"across sequences; the BERT config has bilstm_head$"):
-        tune("sst", "packed", bilstm_head=False, pack_sequences=True, bert_config_file="bilstm.json")
-
-
-def test_an_explicit_config_is_compared(here, capsys):
-    """Of a bidirectional checkpoint, `bert_config_file` makes a causal one, with a note."""
-    shutil.copytree("bert", "both_ways")
-    config = json.loads((here / "bert" / "bert_config.json").read_text())
-    (here / "both_ways" / "bert_config.json").write_text(json.dumps({**config, "attention": "bidirectional"}))
-    tune("sst", "made_causal", init_checkpoint="both_ways", bert_config_file="bert/bert_config.json",
-         num_train_epochs=1.0, bilstm_head=False)
-    assert ("note: --bert_config_file=bert/bert_config.json overrides both_ways/bert_config.json: attention is causal, "
-            "not bidirectional") in capsys.readouterr().err
-    assert BertConfig.from_json_file("made_causal/bert_config.json").is_causal

@@ -10,9 +10,10 @@ import safetensors.numpy
 import tensorflow as tf
 
 from bert_tf.checkpoints import convert, open_checkpoint
+from bert_tf.cli import run_state
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.training import run_state, strategies
+from run.training import strategies
 from tests import scripts, state_files, toy_runs
 
 TRAIN = {"do_train": True, "do_eval": True, "eval_steps": 4, "num_train_epochs": 4.0}
@@ -89,8 +90,8 @@ def test_frozen_layers_have_no_optimizer_state_and_resume_bit_identically(here, 
 
     state_files.assert_holds(here / "frozen" / "run.json", {
         "data_dir": run_state.fingerprint(["sst-2/train.tsv"]), "task_name": "sst-2", "max_seq_length": 20,
-        "train_batch_size": 4, "group_by_length": True, "pack_sequences": False, "optimizer": "adamw",
-        "random_seed": 12345, **FROZEN, "lora_rank": None, "lora_alpha": 16.0, "weight_pruning": None,
+        "train_batch_size": 4, "group_by_length": True, "optimizer": "adamw",
+        "random_seed": 12345, **FROZEN, "lora_rank": None, "lora_alpha": 16.0,
         "changeable": {**state_files.CHANGEABLE, "learning_rate": 0.01,
                        "num_train_epochs": 4.0, "warmup_proportion": 0.1}})
     for name, value in (("freeze_layers", 0), ("layerwise_learning_rate_decay", 0.75)):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bert_tf import files
+from bert_tf.cli import run_state
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
@@ -16,7 +17,6 @@ from run.inside import corpus_reading, corpus_results, requests
 from run.inside.corpus_sums import STATE_FILE, Sums, compute_relations
 from run.inside.observing import Observer
 from run.inside.settings import AttentionReportSettings, ReportTextSettings
-from run.training import run_state
 from tests import remote_folders, scripts, state_files
 from tests.settings import resolved
 

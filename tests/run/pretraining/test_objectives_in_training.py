@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints import open_checkpoint
+from bert_tf.cli import run_state
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.config import BertConfig
 from bert_tf.tokenization import BertTokenizer
@@ -19,7 +20,6 @@ from data_prep.pretraining.plan import create_pretraining_data
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings
 from run.settings import TrainingSettings
-from run.training import run_state
 from tests import state_files
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 

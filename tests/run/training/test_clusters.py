@@ -1,11 +1,8 @@
 """TF_CONFIG, the start of a cluster, and workers that are missing or lost."""
 
-import contextlib
 import json
 import re
 import signal
-import socket
-import threading
 from unittest import mock
 
 import pytest
@@ -72,63 +69,9 @@ def test_a_cluster_without_the_task(monkeypatch, cluster, task, message):
     assert str(caught.value) == START + message
 
 
-def free_addresses(count):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
-
-
-def test_workers_wait_for_each_other(monkeypatch, capsys):
-    monkeypatch.setattr(clusters, "NOTE_INTERVAL", 0.6)
-    tasks = {f"worker {index}": address for index, address in enumerate(free_addresses(2))}
-    servers = []
-
-    def start(name):
-        clusters.wait_for_workers(name, tasks)
-        servers.append(socket.create_server(("", int(tasks[name].rpartition(":")[2]))))  # Like TensorFlow's
-
-    late = threading.Timer(1.5, start, ["worker 1"])
-    late.start()
-    start("worker 0")
-    late.join(30)
-    assert len(servers) == 2
-    for each in servers:
-        each.close()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == f"waiting for worker 1 at {tasks['worker 1']} (0 s of at most 600 s)"
-    assert len(lines) > 1
-
-
-def test_a_worker_that_never_comes(monkeypatch, capsys):
-    monkeypatch.setattr(clusters, "START_TIMEOUT", 0.4)
-    addresses = free_addresses(5)
-    tasks = {f"worker {index}": address for index, address in enumerate(addresses)}
-    listed = ", ".join(f"worker {index} at {addresses[index]}" for index in (1, 2, 3)) + ", and 1 more"
-    with pytest.raises(InputError, match=re.escape(f"{START.strip()}: no connection to {listed} within 0.4 s; start")):
-        clusters.wait_for_workers("worker 0", tasks)
-    assert capsys.readouterr().err == f"waiting for {listed} (0 s of at most 0.4 s)\n"
-
-
 @pytest.mark.parametrize("address", ["a..b:1234", f"{'a' * 64}:1234", ".:1"])
 def test_names_that_cannot_exist_are_not_addresses(address):
     assert not clusters.is_address(address)
-
-
-def test_an_own_address_that_does_not_exist(monkeypatch):
-    """TensorFlow would wait for it forever."""
-    def fail(*arguments):
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(clusters.socket, "getaddrinfo", fail)
-    with pytest.raises(InputError, match=r"worker 0 cannot listen at nowhere:1234: Name or service not known$"):
-        clusters.wait_for_workers("worker 0", {"worker 0": "nowhere:1234"})
-
-
-def test_a_port_that_is_in_use():
-    with socket.create_server(("", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(InputError, match=f"worker 0 cannot listen at {address}: .*ddress already in use"):
-            clusters.wait_for_workers("worker 0", {"worker 0": address})
 
 
 def test_signals_end_a_process_while_tensorflow_holds_the_interpreter():

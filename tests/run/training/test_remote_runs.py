@@ -4,8 +4,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import files
+from bert_tf.cli import run_state
 from bert_tf.files.remote import Remote
-from run.training import run_state
 from tests import remote_folders
 from tests.remote_folders import put
 from tests.run.training.test_loop import batches, evaluate_by_step, start

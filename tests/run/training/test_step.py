@@ -41,7 +41,8 @@ def make_line(strategy, loss, batches, make_optimizer=BertAdamW, **options):
         optimizer.build(model.trainable_variables)
     trainer = Trainer(strategy, model, optimizer, loss, **options)
     numbers = np.array([*batches, *[batches[-1]] * 20], np.float32).reshape(-1)
-    data = tf.data.Dataset.from_tensor_slices({"x": numbers}).batch(len(batches[0]), drop_remainder=True)
+    data = tf.data.Dataset.from_tensor_slices({"x": numbers, "input_mask": np.ones([len(numbers), 1], np.int32)})
+    data = data.batch(len(batches[0]), drop_remainder=True)
     trainer.set_dataset(lambda share: data)
     return trainer, model, optimizer
 
@@ -101,8 +102,8 @@ def test_gradient_accumulation_on_replicas_with_batches_from_a_generator(two_rep
     expected = train(trainer, model, 1)
     trainer, model, _ = make_line(two_replicas, mean_output, [numbers], accumulate_steps=2)
     trainer.set_dataset(lambda share: tf.data.Dataset.from_generator(
-        lambda: iter([{"x": numbers, "wide": numbers[:, np.newaxis]}] * 9),
-        output_signature={"x": tf.TensorSpec([4]), "wide": tf.TensorSpec([4, None])}))
+        lambda: iter([{"x": numbers, "input_mask": np.ones([4, 3], np.int32)}] * 9),
+        output_signature={"x": tf.TensorSpec([4]), "input_mask": tf.TensorSpec([4, None], tf.int32)}))
     assert train(trainer, model, 1) == pytest.approx(expected)
 
 

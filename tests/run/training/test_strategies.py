@@ -1,7 +1,5 @@
 """Selection of devices, and what is rejected."""
 
-import socket
-import threading
 
 import pytest
 import tensorflow as tf
@@ -146,43 +144,3 @@ def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
         found = [value.device for value in strategy.experimental_local_results(batch)]
         assert [tf.DeviceSpec.from_string(device).device_index for device in found] == (
             [1] if strategy is not two_replicas else [0, 1])
-
-
-def serve(server, answer):
-    """Sends `answer` to each connection, and closes it; never answers if it is None."""
-    while answer is not None:
-        try:
-            connection, _ = server.accept()
-        except OSError:  # The test has ended.
-            return
-        with connection:
-            connection.recv(1000)
-            connection.sendall(answer)
-
-
-@pytest.mark.parametrize(("answer", "message"), [
-    (b"HTTP/1.1 400 Bad Request\r\n\r\n", "cannot be reached within `connect_timeout`=0.3 s: the server does not"),
-    (b"", "cannot be reached within `connect_timeout`=0.3 s: the server closed the connection"),
-    (None, "cannot be reached within .*: timed out"),
-    (bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]), "the server at this address is not a TensorFlow TPU: Received http2 header "
-                                         "with status: 404$")])
-def test_servers_that_are_not_tpus(monkeypatch, capsys, answer, message):
-    """The last one speaks gRPC, and has no methods, which TensorFlow reports."""
-    def fail(*arguments, **named):
-        raise tf.errors.UnimplementedError(None, None, "Received http2 header with status: 404\nmore")
-
-    monkeypatch.setattr(strategies.distribute_utils, "get_distribution_strategy", fail)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=serve, args=(server, answer), daemon=True).start()
-        address = f"grpc://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(InputError, match=f"`tpu_name`={address}: {message}"):
-            strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address, connect_timeout=0.3))
-    assert capsys.readouterr().err == f"connecting to the TPU at {address} (timeout 0.3 s)\n"
-
-
-def test_an_address_without_a_server():
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        address = f"grpc://127.0.0.1:{closed.getsockname()[1]}"
-        with pytest.raises(InputError, match=f"`tpu_name`={address}: cannot be reached .*: Connection refused"):
-            strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address, connect_timeout=0.3))

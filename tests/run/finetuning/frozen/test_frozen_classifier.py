@@ -8,6 +8,7 @@ import pytest
 
 from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
+from bert_tf.cli import run_state
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
@@ -16,7 +17,6 @@ from run.finetuning import frozen_model, job
 from run.finetuning import frozen_table as table
 from run.finetuning.frozen_task import FROZEN_TASKS
 from run.tasks import ClassifierTask
-from run.training import run_state
 from tests import scripts
 
 WORDS = ("the", "debugger", "line", "word", "number", "at")

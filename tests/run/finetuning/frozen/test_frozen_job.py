@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
+from bert_tf.cli import run_state
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
@@ -15,7 +16,6 @@ from data_prep.tasks import conll
 from run.arrays import batches
 from run.finetuning import frozen_model
 from run.settings.served_models import resolve_checkpoint
-from run.training import run_state
 from tests import scripts, state_files, toy_runs
 
 FROZEN = {"lstm_width": 9, "lstm_dropout": 0.1, "frozen_epochs": 60.0, "frozen_learning_rate": 0.05}
@@ -65,9 +65,9 @@ def test_it_learns_and_writes_the_files_of_a_tagger(folder, trained):
         "train_file": run_state.fingerprint([str(folder / "train.txt")]), "token_column": 0, "label_column": -1,
         "document_context": False, "frozen_features": "weighted_sum_last_four", "lstm_width": 9, "lstm_dropout": 0.1,
         "frozen_checkpoint": run_state.fingerprint(encoder, is_complete=True), "max_seq_length": 12,
-        "train_batch_size": 12, "group_by_length": True, "pack_sequences": False, "optimizer": "adamw",
+        "train_batch_size": 12, "group_by_length": True, "optimizer": "adamw",
         "random_seed": 12345, "freeze_layers": None, "layerwise_learning_rate_decay": 1.0, "lora_rank": None,
-        "lora_alpha": 16.0, "weight_pruning": None, "changeable": {
+        "lora_alpha": 16.0, "changeable": {
             **state_files.CHANGEABLE, "learning_rate": 0.05, "num_train_epochs": 60.0, "warmup_proportion": 0.1}})
 
 

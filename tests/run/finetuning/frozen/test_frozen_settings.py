@@ -7,7 +7,7 @@ from bert_tf.errors import InputError
 from run.finetuning.frozen_settings import FrozenSettings, TransferSettings
 from run.finetuning.settings import SearchSettings, TuningSettings
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings
-from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
+from run.techniques.settings import Int8Settings, TrainedWeightsSettings
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -20,8 +20,6 @@ from run.techniques.settings import Int8Settings, TrainedWeightsSettings, Weight
     ({"step": StepSettings(recompute_activations=True)}, "`recompute_activations`=True: cannot be combined with"),
     ({"tuning": TuningSettings(do_train=True), "trained_weights": TrainedWeightsSettings(lora_rank=2)},
      "`lora_rank`=2: cannot be combined with"),
-    ({"tuning": TuningSettings(do_train=True), "weight_pruning": WeightPruningSettings("magnitude")},
-     "`weight_pruning`=magnitude: cannot be combined"),
     ({"tuning": TuningSettings(do_train=True, do_eval=True), "search": SearchSettings(True)},
      "`search`=True: cannot be combined with `frozen_features`$"),
     ({"frozen": FrozenSettings(all_features=True)}, "`all_features`=True: requires `do_train` and `do_eval`$"),

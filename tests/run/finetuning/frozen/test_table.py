@@ -7,12 +7,12 @@ import pytest
 
 from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files
+from bert_tf.cli import run_state
 from bert_tf.errors import InputError
 from run.evaluation import results
 from run.finetuning import job
 from run.finetuning.frozen_settings import KINDS
 from run.tasks import TokenClassifierTask
-from run.training import run_state
 from tests import scripts, state_files, toy_runs
 
 ROWS = ("fine_tuned", *KINDS)
