@@ -4,15 +4,13 @@
       --output_dir=mrpc --do_train --do_eval
 
   python -m run.run_classifier --task_name=own --text_a_column=sentence --label_column=label --data_dir=FOLDER ...
-
-With --frozen_features=weighted_sum_all, or other layers, it trains a BiLSTM on a frozen encoder's embeddings.
 """
 
 from bert_tf.cli import script
 from data_prep.tasks import classifier
-from run.finetuning.frozen_settings import TransferSettings
+from run.finetuning.settings import FineTuningSettings, choose_job
 
-COMMAND = script.Command(TransferSettings(task=classifier.Settings()), "run.finetuning.frozen_table")
+COMMAND = script.Command(FineTuningSettings(task=classifier.Settings()), choose_job)
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -7,10 +7,10 @@
 
 from bert_tf.cli import script
 from data_prep.tasks import multiple_choice
-from run.finetuning.settings import FineTuningSettings
+from run.finetuning.settings import FineTuningSettings, choose_job
 
 SETTINGS = FineTuningSettings(task=multiple_choice.Settings())
-COMMAND = script.Command(SETTINGS, "run.finetuning.job")
+COMMAND = script.Command(SETTINGS, choose_job)
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -9,10 +9,10 @@
 from bert_tf.cli import script
 from bert_tf.cli.model_settings import TokenizerSettings
 from data_prep.tasks import span_labeler
-from run.finetuning.settings import FineTuningSettings
+from run.finetuning.settings import FineTuningSettings, choose_job
 
 SETTINGS = FineTuningSettings(tokenizer=TokenizerSettings(max_seq_length=384), task=span_labeler.Settings())
-COMMAND = script.Command(SETTINGS, "run.finetuning.job")
+COMMAND = script.Command(SETTINGS, choose_job)
 
 if __name__ == "__main__":
     COMMAND.run()

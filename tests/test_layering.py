@@ -96,6 +96,8 @@ ALLOWED = {
                         "run.techniques"),
     "run.finetuning": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.arrays",
                        "run.tasks", "run.techniques"),
+    "run.feature_based": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.evaluation", "run.training",
+                          "run.arrays", "run.tasks", "run.finetuning"),
     "run.inference.formats": ("bert_tf.errors", "bert_tf.files", "data_prep.tasks"),
     "run.inference": ("bert_tf.*", "data_prep.tasks", "data_prep.records", "run.settings", "run.training",
                       "run.arrays", "run.tasks", "run.finetuning", "run.inference.formats"),
@@ -105,7 +107,7 @@ ALLOWED = {
                    "run.inference"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
     "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
-                      "run.finetuning", "run.inference.*", "run.compression", "run.inside"),
+                      "run.finetuning", "run.feature_based", "run.inference.*", "run.compression", "run.inside"),
 }
 
 # Modules of classes with `from_pretrained` or `save_pretrained`. These methods import the module above them that

@@ -7,7 +7,7 @@ import dataclasses
 
 from bert_tf.cli import roles
 from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
-from bert_tf.cli.settings import FIXED, Settings, setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization.vocabulary import check_casing
@@ -45,7 +45,7 @@ class TokenizerSettings(Settings):
               "The two differ for some models, such as lowercase German models that keep umlauts.", source=CASING)
     max_seq_length: int = setting(
         128, "Maximum sequence length in tokens, including [CLS] and [SEP]; longer texts are truncated. At most "
-             "max_position_embeddings of the config.", lower=4, resume=FIXED)
+             "max_position_embeddings of the config.", lower=4)
 
     def read_tokenizer(self, init_checkpoint, config):
         """Creates the BertTokenizer; raises InputError if the checkpoint's name or the config contradicts it."""

@@ -1,25 +1,46 @@
-"""The initial settings of a resumable command, and its finished parts, in a JSON file of its output directory.
+"""The settings and input files of a resumable command, and its finished parts, in a JSON file of its output directory.
 
-    state = RunState(folder, started_with, may_change)   # compares, and writes nothing
-    state.begin()                                        # writes the settings, unless the run is resumed
-    state.finish("results", value)                       # also writes a finished part, for state.result("results")
+    state = RunState(folder, snapshot(settings), {"train_file": fingerprint(paths)})   # compares, and writes nothing
+    state.begin()                                   # writes the settings, unless the run is resumed
+    state.finish("results", value)                  # also writes a finished part, for state.result("results")
 
 Does not import TensorFlow.
 """
 
+import dataclasses
 import hashlib
+import itertools
 import json
 import os
 
 from bert_tf import files
+from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file, read_json_object, to_json
 from bert_tf.latest_checkpoint import RUN_FILE, has_run
 
-FLAG_NAMES = {"frozen_checkpoint": "init_checkpoint"}  # Settings that have another name in the file.
 CHANGEABLE = "changeable"  # Key of the settings that can differ in a resumed run.
 WHOLE_BYTES = 1 << 26  # Files of up to this many bytes together are compared completely.
 SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # Each larger file is sampled in this many evenly spaced blocks.
+
+
+def snapshot(*all_settings):
+    """Returns the values of all settings except paths, for RunState.
+
+    Args:
+      *all_settings: Settings, resolved.
+
+    Returns:
+      Dict of name -> value, with a dict of the changeable settings as CHANGEABLE.
+    """
+    fixed, changeable = {}, {}
+    for group in itertools.chain(*(settings.groups() for settings in all_settings)):
+        for field in dataclasses.fields(group):
+            if field.metadata and not field.metadata["roles"]:
+                values = changeable if field.metadata["changeable"] or group.changeable else fixed
+                if values.get(field.name) is None:  # Otherwise, another group has a setting of this name that is set.
+                    values[field.name] = getattr(group, field.name)
+    return {**fixed, CHANGEABLE: changeable} if changeable else fixed
 
 
 class RunState:
@@ -29,21 +50,22 @@ class RunState:
 
     Args:
       folder: Path of the output directory; it does not have to exist.
-      started_with: Dict of setting -> JSON value that must be equal in a resumed run. If empty, nothing is written.
-        Settings that are missing in the file are not compared.
-      may_change: Dict of setting -> JSON value that a resumed run reports if it differs.
+      values: Dict of setting -> JSON value that must be equal in a resumed run, from `snapshot`; those in the dict
+        CHANGEABLE may differ. Values that are missing in the file are not compared.
+      inputs: Dict of setting -> `fingerprint` of its files, which must be equal too.
       name: Name of the file.
       must_be_empty: If True, a directory without the file must be empty.
-      end: Characters after the JSON text.
 
     Raises:
       InputError: If a setting differs, the file is corrupted, or the directory is not empty.
     """
 
-    def __init__(self, folder, started_with, may_change=None, *, name=RUN_FILE, must_be_empty=False, end="\n"):
+    def __init__(self, folder, values, inputs=None, *, name=RUN_FILE, must_be_empty=False):
         self._folder, self._path = folder, os.path.join(folder, name)
-        self._must_be_empty, self._end = must_be_empty, end
-        self._started_with, self._may_change = json.loads(json.dumps([started_with, may_change or {}]))
+        self._must_be_empty = must_be_empty
+        values = json.loads(json.dumps({**values, **(inputs or {})}))
+        self._may_change = values.pop(CHANGEABLE, {})
+        self._started_with = values
         self._needs_checkpoint = name == RUN_FILE
         self._check()
 
@@ -63,13 +85,13 @@ class RunState:
         return f"resumes with changed settings: {', '.join(changes)}" if changes else None
 
     def begin(self):
-        """Writes the settings; for a resumed run, only changed ones.
+        """Writes the settings; for a resumed run, only changed ones, which it prints.
 
         Compares again: another process could have begun a run.
         """
         self._check()
-        if not self._started_with:
-            return
+        if self.changes:
+            announce(f"{self._folder}: {self.changes}")
         if not self.is_resumed:
             self._write(self._started_with | ({CHANGEABLE: self._may_change} if self._may_change else {}))
         elif self.changes:
@@ -95,13 +117,13 @@ class RunState:
             if name in existing and _differs(existing[name], value):
                 old, new = _format_value(existing[name]), _format_value(value)
                 change = f"not {new}" if old != new else "whose names or order have changed"
-                raise InputError(f"`output_dir`={self._folder}: contains a run with `{FLAG_NAMES.get(name, name)}` "
+                raise InputError(f"`output_dir`={self._folder}: contains a run with `{name}` "
                                  f"{old}, {change}; choose another directory for a new run")
 
     def _write(self, values):
         files.at(self._folder).make_dirs()
         with new_file(self._path) as file:
-            file.write(to_json(self._path, values, indent=2) + self._end)
+            file.write(to_json(self._path, values, indent=2) + "\n")
 
 
 def fingerprint(paths, is_complete=False):

@@ -15,6 +15,7 @@ from bert_tf.cli import endings  # before the libraries, whose imports Ctrl-C ma
 
 # isort: split
 import contextlib
+import functools
 import gc
 import importlib
 import io
@@ -70,7 +71,7 @@ class Command:
 
     Args:
       settings: Settings with the defaults of the flags.
-      job: Name of the module whose `run(settings)` does the work.
+      job: Name of the module whose `run(settings)` does the work, or a function of the settings that returns it.
       only: Names of the settings that are flags; None for all.
       arguments: Name of the setting to which arguments that are not flags are added, separated by commas; None if they
         are not allowed.
@@ -81,7 +82,9 @@ class Command:
 
     def run(self):
         """Runs the script in the current process, and exits; see `run`."""
-        run(self.main, self.define_flags, takes_arguments=self._arguments is not None)
+        with _end_on_interrupt():
+            _start(self.define_flags)
+            app.run(functools.partial(_run_guarded, self.main, self._arguments is not None), flags_parser=_parse_flags)
 
     def define_flags(self):
         """Defines the flags."""
@@ -92,7 +95,7 @@ class Command:
         settings = self.resolve(argv[1:])
         with roles.lock_outputs(settings):
             with exempt_from_collection(), _announce_slow_import():
-                job = importlib.import_module(self.job)
+                job = importlib.import_module(self.job(settings) if callable(self.job) else self.job)
             job.run(settings)
 
     def resolve(self, arguments=()):
@@ -164,30 +167,42 @@ def run(main, define_flags, takes_arguments=False):
       CLOSED_PIPE, without a message: if the reader of the output, such as `head`, has closed the pipe.
       0: otherwise, also for --help.
     """
+    with _end_on_interrupt():
+        _start(define_flags)
+        app.run(functools.partial(_run_guarded, main, takes_arguments), flags_parser=_parse_flags)
+
+
+@contextlib.contextmanager
+def _end_on_interrupt():
+    """Ends the process after Ctrl-C before `main` began, or after it ended."""
+    try:
+        yield
+    except KeyboardInterrupt as ending:
+        _end_after_signal(ending)
+
+
+def _start(define_flags):
+    """Defines the flags, and prepares the streams and TensorFlow."""
     if not endings.open_closed():
         _fail("standard output is closed; redirect it to a file or to /dev/null")
+    define_flags()
+    flags.DEFINE_bool("traceback", False, "Also print the Python traceback of an error.")
+    prepare_tensorflow()
 
-    def run_guarded(argv):
-        """Runs `main`, and ends the process as described above."""
-        if len(argv) > 1 and not takes_arguments:
-            _fail(f"unexpected argument {argv[1]!r}; write flags as --name=value")
-        try:
-            with endings.raise_on_signals(), use_temporary_directory():
-                main(argv)
-                sys.stdout.flush()  # here, so that its errors become one line too
-                gc.freeze()  # At its end, Python would search TensorFlow's modules again.
-        except tuple(endings.ENDINGS) as ending:
-            _end_after_signal(ending)
-        except Exception as error:
-            _end_after(error)
 
+def _run_guarded(main, takes_arguments, argv):
+    """Runs `main(argv)`, and ends the process as `run` describes; argv[1:]: arguments that are not flags."""
+    if len(argv) > 1 and not takes_arguments:
+        _fail(f"unexpected argument {argv[1]!r}; write flags as --name=value")
     try:
-        define_flags()
-        flags.DEFINE_bool("traceback", False, "Also print the Python traceback of an error.")
-        prepare_tensorflow()
-        app.run(run_guarded, flags_parser=_parse_flags)
-    except KeyboardInterrupt as ending:  # before `main` began, or after it ended
+        with endings.raise_on_signals(), use_temporary_directory():
+            main(argv)
+            sys.stdout.flush()  # here, so that its errors become one line too
+            gc.freeze()  # At its end, Python would search TensorFlow's modules again.
+    except tuple(endings.ENDINGS) as ending:
         _end_after_signal(ending)
+    except Exception as error:
+        _end_after(error)
 
 
 def _end_after_signal(ending):

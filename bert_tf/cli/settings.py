@@ -19,15 +19,12 @@ from typing import ClassVar
 from bert_tf.cli import conditions
 from bert_tf.errors import InputError
 
-# `resume` of a setting: a resumed run must have an equal value, or reports a different one.
-FIXED, MAY_CHANGE = "fixed", "may change"
-FIXED_IF_USED, MAY_CHANGE_IF_USED = f"{FIXED} if used", f"{MAY_CHANGE} if used"
 LARGEST_NUMBER = 2**31 - 1  # Bound of integers without their own: sizes and steps are converted to int32.
 LARGEST_SEED = 2**63 - 1
 
 
 def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, choices=None, repeated=False, needs=(),
-            not_with=(), required=False, role=None, source=None, recipes=None, resume=None):
+            not_with=(), required=False, role=None, source=None, recipes=None, changeable=False):
     """Defines a field of a Settings class.
 
     Args:
@@ -45,13 +42,13 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
       role: Role of a path, from bert_tf.cli.roles; or dict of condition -> role, with the key "" for all others.
       source: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
       recipes: Dict of choice -> dict of other settings and their values, for settings that are not set explicitly.
-      resume: FIXED or MAY_CHANGE; with _IF_USED, only if the setting is used: if the conditions of `needs` and
-        `required` are met, or, if it has none, if it differs from its default. None: a resumed run does not compare it.
+      changeable: Whether a resumed run may have another value, which it reports. See bert_tf.cli.run_state.
     """
     roles = role if isinstance(role, dict) else {"": role} if role else {}
     return dataclasses.field(default=default, metadata={
         "help": help_text, "lower": lower, "upper": upper, "most": most, "repeated": repeated,
-        "choices": tuple(choices or recipes or ()) or None, "source": source, "recipes": recipes, "resume": resume,
+        "choices": tuple(choices or recipes or ()) or None, "source": source, "recipes": recipes,
+        "changeable": changeable,
         "needs": conditions.parse_all(needs), "not_with": conditions.parse_advice(not_with),
         "is_required": bool(required), "required": conditions.parse_required(required),
         "roles": {conditions.parse(condition): role for condition, role in roles.items()}})
@@ -71,6 +68,7 @@ class Settings:
       checkpoint_only: Names of settings that have no effect on an export, which replaces a checkpoint.
       serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies values too.
       default_kind: Kind of task if it is unknown; None to reject this.
+      changeable: Whether all settings of the group are changeable. See `setting`.
     """
 
     always_required: ClassVar[tuple[str, ...]] = ()
@@ -81,6 +79,7 @@ class Settings:
     checkpoint_only: ClassVar[frozenset[str]] = frozenset()
     serves: ClassVar[bool] = False
     default_kind: ClassVar[str | None] = None
+    changeable: ClassVar[bool] = False
 
     def __init_subclass__(cls):
         """Raises TypeError if a rule of the class names an unknown setting."""
@@ -203,24 +202,3 @@ def check_rules(settings):
         for terms, advice in field.metadata["not_with"]:
             if conditions.is_met(terms, fields):
                 raise InputError(f"cannot be combined with {conditions.to_text(terms)}{advice}", field.name, value)
-
-
-def collect(resume, *groups):
-    """Collects the settings that a run keeps, for bert_tf.cli.run_state.RunState.
-
-    Args:
-      resume: FIXED or MAY_CHANGE.
-      *groups: Settings, in the order of the result.
-
-    Returns:
-      Dict of name -> value.
-    """
-    fields = [pair for group in groups for pair in group.fields()]
-    return {field.name: value for field, value in fields if field.metadata["resume"] == resume or (
-        field.metadata["resume"] == f"{resume} if used" and _is_used(field, value, fields))}
-
-
-def _is_used(field, value, fields):
-    wanted, _ = field.metadata["required"]
-    needs = [*field.metadata["needs"], *([wanted] if wanted else ())]
-    return all(conditions.is_met(terms, fields) for terms in needs) if needs else conditions.is_set(field, value)

@@ -25,8 +25,8 @@ class BertAdamW(ClippingOptimizer):
         """
         return float(np.sqrt((1 - self._beta_2) / (1 - np.float32(self._beta_2))))
 
-    def move(self, gradient, variable):
-        """Updates one variable with its ClippedGradient."""
+    def update_step(self, gradient, variable):
+        """Updates one variable with its ClippedGradient; called by Keras."""
         index, scalars = self._index_dict[self._var_key(variable)], gradient.scalars
         if self._decay and self.decays(variable):
             variable.assign_sub(self.scale_rate(variable, scalars.decay) * variable)

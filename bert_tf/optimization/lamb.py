@@ -17,8 +17,8 @@ class Lamb(ClippingOptimizer):
     See ClippingOptimizer for the arguments.
     """
 
-    def move(self, gradient, variable):
-        """Updates one variable with its ClippedGradient."""
+    def update_step(self, gradient, variable):
+        """Updates one variable with its ClippedGradient; called by Keras."""
         index, scalars = self._index_dict[self._var_key(variable)], gradient.scalars
         moments = self._first_moments[index], self._second_moments[index]
         # TensorFlow's Adam kernel with a learning rate of 0 updates only the moments, in one pass.

@@ -49,8 +49,8 @@ class ClippedGradient(typing.NamedTuple):
 class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     """Clips the gradients of the whole batch, over all replicas, by one global norm; a subclass updates a variable.
 
-    A subclass implements `move(gradient: ClippedGradient, variable)` and can set `gradient_scale`, a float by which the
-    clipped gradients are multiplied.
+    A subclass implements Keras' `update_step(gradient: ClippedGradient, variable)` and can set `gradient_scale`, a
+    float by which the clipped gradients are multiplied.
 
     Args:
       learning_rate: float or schedule.
@@ -92,10 +92,6 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """Returns a learning rate of Scalars times the variable's factor."""
         factor = self._rate_factors.get(self._var_key(variable), 1.0)
         return rate if factor == 1.0 else rate * factor
-
-    def update_step(self, gradient, variable):
-        """Updates a variable with its ClippedGradient; called by Keras."""
-        self.move(gradient, variable)
 
     def build(self, var_list, aside=()):
         """Creates the moments, zeros of each variable's shape.
@@ -169,7 +165,11 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
             factor *= self._clip_norm / tf.maximum(norm, self._clip_norm)
         # Multiplying by a factor of 0 results in 0, even if a gradient is NaN or infinite.
         factor = tf.where(is_applied, factor, 0.0)
-        scalars = self._scalars(is_applied)
+        rate = self._learning_rate
+        rate = tf.where(is_applied, rate(self.iterations) if callable(rate) else rate, 0.0)
+        scalars = Scalars(rate, rate * self._decay, rate / self.gradient_scale,
+                          tf.where(is_applied, self._beta_1, 1.0), tf.where(is_applied, self._beta_2, 1.0),
+                          tf.constant(self._epsilon), tf.constant(0.0))
         clipped = [ClippedGradient(tf.math.multiply_no_nan(get_values(gradient), factor), scalars)
                    for gradient in gradients]
         super().apply_gradients(zip(clipped, variables, strict=True), name=name, skip_gradients_aggregation=True)
@@ -177,14 +177,6 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
             return is_applied
         self._loss_scale.update(is_applied)
         return tf.math.is_finite(loss) & (is_applied | (scale > 1.0))
-
-    def _scalars(self, is_applied):
-        """Creates the Scalars of an update, once for all variables."""
-        rate = self._learning_rate
-        rate = tf.where(is_applied, rate(self.iterations) if callable(rate) else rate, 0.0)
-        return Scalars(rate, rate * self._decay, rate / self.gradient_scale,
-                       tf.where(is_applied, self._beta_1, 1.0), tf.where(is_applied, self._beta_2, 1.0),
-                       tf.constant(self._epsilon), tf.constant(0.0))
 
     def get_config(self):
         """Returns the arguments of the constructor, for Keras."""

@@ -5,7 +5,7 @@ import dataclasses
 import sys
 from typing import ClassVar
 
-from bert_tf.cli.settings import FIXED, Settings, collect
+from bert_tf.cli.settings import Settings
 from bert_tf.errors import InputError
 
 TRAINS = "do_train without unlabeled_file"  # Condition under which training data are required.
@@ -173,6 +173,6 @@ class TaskData(abc.ABC):
         return {}
 
     @property
-    def resume_settings(self):
-        """Dict of the settings that affect the features. A run can be resumed only with equal ones."""
-        return collect(FIXED, self.settings)
+    def resolved_settings(self):
+        """The settings with the values that unset ones have for these data."""
+        return self.settings

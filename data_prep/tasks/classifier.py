@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bert_tf.cli import conditions, roles
-from bert_tf.cli.settings import FIXED, FIXED_IF_USED, collect, setting
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
 from bert_tf.tasks.metadata import GENERIC_LABEL
@@ -41,33 +41,33 @@ class Settings(TaskSettings):
     task_name: str | None = setting(
         None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, xnli, sick_e (entailment), or sick_r "
               "(relatedness, a number), in the published format; ax, the diagnostic data of GLUE, to predict with a "
-              "model of MNLI; or own, for custom files with a header. Required.", required=True, resume=FIXED)
-    text_a_column: str = setting("text", "With --task_name=own: column of the text.", needs=OWN, resume=FIXED_IF_USED)
+              "model of MNLI; or own, for custom files with a header. Required.", required=True)
+    text_a_column: str = setting("text", "With --task_name=own: column of the text.", needs=OWN)
     text_b_column: str | None = setting(None, "With --task_name=own: column of the second text, if any.",
-                                        needs=OWN, resume=FIXED_IF_USED)
+                                        needs=OWN)
     label_column: str = setting("label", "With --task_name=own: column of the label or number.",
-                                needs=OWN, resume=FIXED_IF_USED)
+                                needs=OWN)
     regression: bool = setting(False, "With --task_name=own: predict numbers instead of labels.",
-                               needs=OWN, resume=FIXED_IF_USED)
+                               needs=OWN)
     label_separator: str | None = setting(
         None, "With --task_name=own: separator between the labels of a row that can have several.", needs=OWN,
-        not_with="regression", resume=FIXED_IF_USED)
+        not_with="regression")
     strict: bool = setting(
         False, "With --task_name=own: fail if the development data has a label that the training data lacks. By "
-               "default, such examples count as misclassified.", needs=OWN)
+               "default, such examples count as misclassified.", needs=OWN, changeable=True)
     glue_submission: bool = setting(False, "With --do_predict: also write the submission file for the GLUE server.",
-                                    needs="do_predict")
+                                    needs="do_predict", changeable=True)
     xnli_language: str = setting(
         "zh", "With --task_name=xnli: language of the development and test data.", choices=XNLI_LANGUAGES,
-        needs=XNLI, resume=FIXED_IF_USED)
+        needs=XNLI)
     xnli_train_language: str | None = setting(
         None, "With --task_name=xnli: language of the training data; en tests the transfer of a multilingual model to "
-              "--xnli_language. Defaults to --xnli_language.", choices=XNLI_LANGUAGES, needs=XNLI, resume=FIXED_IF_USED)
+              "--xnli_language. Defaults to --xnli_language.", choices=XNLI_LANGUAGES, needs=XNLI)
 
     long_texts: str = setting(
         "cut", "cut: truncate texts to --max_seq_length, as in the original BERT. windows: read complete texts in "
                "overlapping windows of that length, and pool their logits, in training and in serving. For pairs, "
-               "this applies to the second text.", choices=("cut", "windows"), resume=FIXED_IF_USED)
+               "this applies to the second text.", choices=("cut", "windows"))
     window_stride: int | None = setting(
         None, "With --long_texts=windows: tokens between the starts of two windows of a text. Defaults to half of "
               "--max_seq_length.", lower=1, needs="long_texts=windows")
@@ -204,11 +204,11 @@ class ClassifierData(TaskData):
                 "max_windows": self.windows.max_windows} if self.windows else {}
 
     @property
-    def resume_settings(self):
+    def resolved_settings(self):
         settings = dataclasses.replace(self.settings, task_name=self.dataset.name)
         if settings.task_name == "xnli":
             settings = dataclasses.replace(settings, xnli_train_language=settings.xnli_languages[1])
-        return {**collect(FIXED, settings), **self._window_settings}
+        return dataclasses.replace(settings, **self._window_settings)
 
 
 def _find_dataset(task, metadata):

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from bert_tf import files
 from bert_tf.cli import paths, roles
-from bert_tf.cli.settings import FIXED, setting
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from data_prep.tasks import glue, swag
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
@@ -30,7 +30,7 @@ class Settings(TaskSettings):
                                     required="do_predict", role=QUESTIONS_ROLE)
     data_format: str = setting(
         "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ..., and label. race: JSON files with the "
-                "keys article, questions, options, and answers.", choices=("swag", "race"), resume=FIXED)
+                "keys article, questions, options, and answers.", choices=("swag", "race"))
 
 
 class MultipleChoiceData(TaskData):

@@ -9,7 +9,7 @@ import numpy as np
 
 from bert_tf.cli import roles
 from bert_tf.cli.script import warn
-from bert_tf.cli.settings import FIXED, setting
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from data_prep.tasks import squad
 from data_prep.tasks.base import ID_FEATURES, TRAINS, Question, TaskData, TaskSettings
@@ -29,25 +29,27 @@ class Settings(TaskSettings):
     predict_file: str | None = setting(
         None, "SQuAD JSON to evaluate and predict, such as dev-v1.1.json or test-v1.1.json. Required with --do_eval "
               "and --do_predict.", required="do_eval or do_predict", role=roles.INPUT_FILE)
-    doc_stride: int = setting(128, "Tokens between the starts of two windows of a long context.", lower=1, resume=FIXED)
+    doc_stride: int = setting(128, "Tokens between the starts of two windows of a long context.", lower=1)
     max_query_length: int = setting(
         64, "Maximum length of a question in tokens; longer questions are truncated. Less than --max_seq_length - 3.",
-        lower=1, resume=FIXED)
+        lower=1)
     n_best_size: int = setting(
         20, "Number of starts and ends to try in each window, and of answers per question in nbest_predictions.json.",
-        lower=1)
-    max_answer_length: int = setting(30, "Maximum length of an answer in tokens.", lower=1)
-    version_2_with_negative: bool = setting(False, "Allow questions without an answer, as in SQuAD 2.0.", resume=FIXED)
+        lower=1, changeable=True)
+    max_answer_length: int = setting(30, "Maximum length of an answer in tokens.", lower=1, changeable=True)
+    version_2_with_negative: bool = setting(False, "Allow questions without an answer, as in SQuAD 2.0.")
     null_score_diff_threshold: float = setting(
         0.0, "With --version_2_with_negative: a question has no answer if the score of no answer exceeds the score of "
-             "the best answer by more than this.", needs="version_2_with_negative", not_with="use_best_threshold")
+             "the best answer by more than this.", needs="version_2_with_negative", not_with="use_best_threshold",
+        changeable=True)
     use_best_threshold: bool = setting(
         False, "Use the threshold with the best F1 on --predict_file instead of --null_score_diff_threshold. Only for "
-               "development data.", needs="version_2_with_negative")
+               "development data.", needs="version_2_with_negative", changeable=True)
     answer_metric: str = setting(
         "squad", "squad: the official evaluation. korquad: KorQuAD's evaluation, whose F1 counts characters.",
-        choices=("squad", "korquad"), not_with="version_2_with_negative")
-    verbose_logging: bool = setting(False, "Print every answer whose text does not occur in its context.")
+        choices=("squad", "korquad"), not_with="version_2_with_negative", changeable=True)
+    verbose_logging: bool = setting(False, "Print every answer whose text does not occur in its context.",
+                                    changeable=True)
 
 
 class SpanLabelerData(TaskData):

@@ -7,7 +7,7 @@ import sys
 from typing import ClassVar
 
 from bert_tf.cli import roles
-from bert_tf.cli.settings import FIXED, FIXED_IF_USED, setting
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
 from data_prep.tasks import conll, treebank
@@ -33,21 +33,19 @@ class Settings(TaskSettings):
                                    required="do_eval", role=roles.INPUT_FILE)
     test_file: str | None = setting(None, f"{WORDS_FILE}. Required with --do_predict.",
                                     required="do_predict", role=roles.INPUT_FILE)
-    token_column: int = setting(0, "0-based column of the word; negative values count from the last column, -1.",
-                                resume=FIXED)
+    token_column: int = setting(0, "0-based column of the word; negative values count from the last column, -1.")
     label_column: int = setting(
-        -1, "Column of the label, optional in --test_file: entities in IOB1, IOB2, or IOBES format, or other labels.",
-        resume=FIXED)
+        -1, "Column of the label, optional in --test_file: entities in IOB1, IOB2, or IOBES format, or other labels.")
     treebank_column: str | None = setting(
         None, "For treebanks (.conllu): column of the label. upos: universal part of speech. xpos: part of speech in "
               "the tag set of the language. feats: all morphological features of a word as one label. Required for "
-              "treebanks.", choices=tuple(treebank.LABEL_COLUMNS), resume=FIXED_IF_USED)
+              "treebanks.", choices=tuple(treebank.LABEL_COLUMNS))
     strict: bool = setting(
         False, "Fail if the development data has a label that the training data lacks. By default, such words count "
-               "as misclassified.")
+               "as misclassified.", changeable=True)
     document_context: bool = setting(
         False, "Use windows of --max_seq_length over documents, which begin at -DOCSTART- rows, instead of sentences. "
-               "Each word is trained and predicted in the window with the most context around it.", resume=FIXED)
+               "Each word is trained and predicted in the window with the most context around it.")
 
     def check(self):
         """See Settings. Raises InputError if files have different formats, or settings that do not apply to these."""

@@ -8,8 +8,8 @@ from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from run.compression.distillation_settings import GeneralSettings
 from run.finetuning import job as finetuning
+from run.finetuning import sweeps
 from run.pretraining import job as pretraining
-from run.tasks import TASKS
 from run.techniques.distillation import Distillation, TaskDistillation
 
 MASKED_LM_HEAD = "cls/predictions/"  # Prefix of the names of its variables.
@@ -26,11 +26,12 @@ def run(settings):
 
 
 def _fine_tune(settings):
-    teacher = settings.taught_by
+    teacher, strategy = settings.taught_by, finetuning.make_strategy(settings)
+    task = finetuning.read_task(settings, strategy, teacher.metadata)
     distillation = TaskDistillation(settings.student, settings.losses, settings.answers, teacher,
-                                    settings.model.config, settings.data.unlabeled_file)
-    finetuning.run_task(TASKS[teacher.metadata.kind], settings, finetuning.choose_techniques(settings, distillation),
-                        teacher.metadata)
+                                    settings.model.config, task)
+    sweeps.run_all(task, strategy, [*finetuning.choose_techniques(settings), distillation])
+    distillation.delete_outputs()
 
 
 def _pretrain(settings):

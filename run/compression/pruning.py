@@ -11,24 +11,21 @@ import tensorflow as tf
 
 from bert_tf import files, model_folder
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.run_state import RunState, fingerprint
+from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.cli.script import to_flag_names
-from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
-from bert_tf.model_folder import TokenizerFiles, task_metadata
 from run.compression.distillation_settings import check_sizes
 from run.compression.selection import count_encoder_flops, select
 from run.compression.vocabularies import find_used_ids, write_vocabulary
-from run.finetuning import runs
+from run.finetuning import job
 from run.finetuning.fine_tuned_model import FineTunedModel, write_json
-from run.finetuning.job import choose_techniques
 from run.settings import DeviceSettings
 from run.techniques.distillation import TaskDistillation
 from run.techniques.settings import StudentSettings, Teacher
-from run.training import model_files, strategies
+from run.training import strategies
 
 SETTINGS_FILE = "prune.json"  # The settings that a pruning was started with, which a resumed command must match.
 ROUND, TUNED, SCORES_FILE, REPORT_FILE = "round_{}", "tuned", "scores.json", "pruning.json"
@@ -57,20 +54,24 @@ def run(settings):
     task = original.task
     if settings.pruning.num_train_epochs:
         task.settings.num_train_steps(task.num_train_examples)
-    techniques = choose_techniques(
-        task.settings, *([_make_distillation(settings, original)] if settings.pruning.distill else []))
-    for technique in techniques:
-        technique.read(task, tokenizer)
-    state = RunState(
-        output_dir, _collect_fixed_settings(settings, task, techniques), name=SETTINGS_FILE, must_be_empty=True)
+    task.folder, techniques = output_dir, job.choose_techniques(task.settings)
+    task.started_with = {name: fingerprint(paths) for name, paths in task.training_files.items()}
+    distillation = _make_distillation(settings, original) if settings.pruning.distill else None
+    if distillation:
+        techniques.append(distillation)
+    state = RunState(output_dir, snapshot(settings, task.data.resolved_settings), {
+        **task.started_with, "init_checkpoint": files.at(settings.model.init_checkpoint).absolute()},
+        name=SETTINGS_FILE, must_be_empty=True)
     with files.folder_for(output_dir), files.lock_output("output_dir", output_dir):
         was_resumed = state.is_resumed
         try:
             state.begin()
-            task.write_training_data(output_dir)
-            for technique in techniques:
-                technique.begin(task, output_dir)
-            _Pruning(settings, original, strategy, techniques).run(vocabulary)
+            task.write_training_data()
+            pruning = _Pruning(settings, original, strategy, techniques)
+            chosen, entries = pruning.run(vocabulary)
+            if distillation:
+                distillation.delete_outputs()
+            pruning.print_result(chosen, entries)
         except InputError:
             if not was_resumed and not files.at(os.path.join(output_dir, ROUND.format(1))).exists():
                 _empty_directory(output_dir)  # which was empty or new, and is free for the corrected command
@@ -91,7 +92,7 @@ def _make_distillation(settings, original):
         raise InputError(f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
                          "teacher's; set it to 0")
     return TaskDistillation(StudentSettings(path, student_checkpoint=path), losses, settings.answers,
-                            Teacher(path, original.task.metadata, original.config), student)
+                            Teacher(path, original.task.metadata, original.config), student, original.task)
 
 
 class _Pruning:
@@ -114,7 +115,14 @@ class _Pruning:
         self._length = original.task.settings.tokenizer.max_seq_length
 
     def run(self, vocabulary):
-        """Prunes, and writes the final model. `vocabulary`: int [n]. IDs of tokens to keep, None for all."""
+        """Prunes, and writes the final model.
+
+        Args:
+          vocabulary: int [n]. IDs of tokens to keep, None for all.
+
+        Returns:
+          Tuple of the number of the final round, and the list of the models' descriptions from `_describe_model`.
+        """
         original, metric, least = self._original, self._task.metric, self._settings.least_score
         start = original if vocabulary is None else self._reduce_vocabulary(vocabulary)
         scores = start.score()
@@ -137,9 +145,7 @@ class _Pruning:
             "init_checkpoint": files.at(original.path).absolute(), "metric": metric, "round": chosen,
             "whole": entries[0], "rounds": entries[1:]})
         print(_format_report(entries[: chosen + 1], metric))
-        for technique in self._techniques:
-            technique.end()
-        self._print_result(chosen, entries)
+        return chosen, entries
 
     def _run_round(self, number, before):
         """Runs round `number` on the FineTunedModel `before`; returns a FineTunedModel and its scores."""
@@ -204,14 +210,11 @@ class _Pruning:
         """Trains a FineTunedModel in a directory, or resumes its run there; returns a FineTunedModel and its scores."""
         task = self._task
         settings = dataclasses.replace(
-            task.settings, model=ModelSettings(init_checkpoint=model.path),
+            task.settings, model=ModelSettings(init_checkpoint=model.path, config=model.config),
             training=dataclasses.replace(task.settings.training, output_dir=folder))
-        model_files.save_run_files(folder, model.config, TokenizerFiles(settings.tokenizer.vocab_file))
-        task_metadata.keep(folder, task.metadata)
-        shared = runs.RunContext(self._strategy, model.config, task, self._techniques)
-        trained = runs.run_once(settings, shared)
-        runs.write_results(folder, shared, trained.results)
-        scores = {name: value for name, value in trained.results.items() if name != "global_step"}
+        trained, _, scores, _ = job.train_once(settings, self._strategy, task, self._techniques)
+        job.write_scores(folder, scores)
+        scores = {name: value for name, value in scores.items() if name != "global_step"}
         trained.free()
         return dataclasses.replace(model, path=folder), scores
 
@@ -223,7 +226,8 @@ class _Pruning:
         return max((number for number in rounds if least is None or values[number] >= least),
                    default=max(rounds, key=lambda number: values[number]))
 
-    def _print_result(self, chosen, entries):
+    def print_result(self, chosen, entries):
+        """Prints which round the result is from; raises InputError if it does not reach `least_score`."""
         metric, least = self._task.metric, self._settings.least_score
         score = entries[chosen]["scores"][metric]
         if least is not None and score < least:
@@ -232,19 +236,6 @@ class _Pruning:
         stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} is below `least_score`={least:g}"
         print(to_flag_names(
             f"{self._output_dir}: wrote the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
-
-
-def _collect_fixed_settings(settings, task, techniques):
-    """Returns the settings of a pruning that a resumed command must match, as a dict."""
-    return {
-        "init_checkpoint": files.at(settings.model.init_checkpoint).absolute(),
-        **{name: fingerprint(paths) for name, paths in task.training_files.items()},
-        **task.resume_settings, **{name: value for each in techniques for name, value in each.resume().items()},
-        "max_seq_length": task.settings.tokenizer.max_seq_length,
-        **settings.pruning.values(), **collect(FIXED, settings.training),
-        "random_seed": settings.training.random_seed,
-        **collect(MAY_CHANGE, settings.optimizer, settings.step), **collect(FIXED, settings.optimizer),
-    }
 
 
 def _describe_model(config, scores, original, length):

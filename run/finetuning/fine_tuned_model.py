@@ -8,6 +8,7 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.checkpoints import load_pretrained, open_checkpoint
+from bert_tf.cli.run_state import snapshot
 from bert_tf.compression.importance import importance
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -101,7 +102,7 @@ class FineTunedModel:
         """
         vocabulary = TokenizerFiles(self.task.settings.tokenizer.vocab_file)
         write_model(folder, tensors, config, vocabulary, self.task.metadata)
-        write_json(os.path.join(folder, RUN_FILE), self.task.resume_settings)
+        write_json(os.path.join(folder, RUN_FILE), snapshot(self.task.data.resolved_settings))
         return dataclasses.replace(self, path=folder, config=config)
 
 

@@ -1,12 +1,10 @@
-"""The fine-tuning job: data, model, runs over seeds, evaluation, the best weights, predictions.
+"""The fine-tuning job, from settings to results: data, model, training, evaluation, the best weights, predictions.
 
-`run_task` is independent of the task. It calls a run.tasks.base.Task for everything task-specific.
+Everything specific to a kind of task is in a run.tasks.base.Task. See run.finetuning.sweeps for several runs.
 """
 
 import atexit
-import contextlib
 import dataclasses
-import functools
 import os
 import shutil
 import sys
@@ -15,108 +13,248 @@ import tempfile
 import tensorflow as tf
 
 from bert_tf import files
-from bert_tf.cli.run_state import RunState, fingerprint
-from bert_tf.cli.script import to_flag_names
-from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
-from bert_tf.errors import InputError, rename_argument
-from bert_tf.files import folder_for, lock_output
+from bert_tf.checkpoints import holds_adapters, load_pretrained
+from bert_tf.cli.run_state import RunState, fingerprint, snapshot
+from bert_tf.errors import InputError
+from bert_tf.fast import FastEncoder
 from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import TASK_FILE, TokenizerFiles, task_metadata
-from run.finetuning import ensemble, head, runs, search
+from bert_tf.model_folder import BEST_FOLDER, TASK_FILE, TokenizerFiles, task_metadata
+from bert_tf.tasks import KINDS
+from run.arrays.prediction import Predictor
+from run.evaluation import results
+from run.finetuning.head import choose_new_variables
 from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks import TASKS
 from run.techniques.int8 import Int8
 from run.techniques.trained_weights import TrainedWeights
 from run.training import model_files, strategies
+from run.training.loop import DivergedError, lock_run, open_run
 
+RESULTS_FILE = "eval_results.txt"
 # Attributes of a task that a resumed run must match. Lengths may change.
 FIXED_ATTRIBUTES = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
 
 
-def run(settings):
-    """Trains, evaluates, and predicts the task in FineTuningSettings. See `run_task`."""
-    return run_task(TASKS[settings.task.kind], settings, choose_techniques(settings))
-
-
-def choose_techniques(settings, *others):
-    """Returns the Techniques that FineTuningSettings require, and `others`, the command's own."""
-    techniques = [TrainedWeights(settings.trained_weights), *others]
-    if settings.int8.quantize_from_step is not None:
-        techniques.append(Int8(settings.int8.quantize_from_step))
-    return tuple(techniques)
-
-
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
-def run_task(task_class, settings, techniques, metadata=None):
+def run(settings):
     """Trains, evaluates, and predicts.
 
     Args:
-      task_class: Subclass of Task.
       settings: FineTuningSettings, resolved.
-      techniques: Tuple of Technique.
-      metadata: TaskMetadata that the task follows. If None, uses the metadata of the weights if they are not trained.
-
-    Returns:
-      runs.TrainedModel. The model that was evaluated and predicts: the best of several runs.
 
     Raises:
       InputError: If settings or data are incompatible with each other, the devices, or the run in output_dir; if a loss
         is not finite; or if there is no training and no checkpoint.
     """
-    if settings.tuning.bilstm_head:
-        settings = settings.replace_values({"config": dataclasses.replace(settings.model.config, bilstm_head=True)})
-    config = settings.model.config
-    settings.trained_weights.check_model(config)
-    task = task_class(settings, metadata or _read_model_metadata(settings, task_class.kind))
-    strategy = make_strategy(settings, task)  # Must precede all TensorFlow computation, such as tokenization.
+    strategy = make_strategy(settings)  # Must precede all TensorFlow computation, such as tokenization.
+    task = read_task(settings, strategy)
+    settings = task.settings
+    check_run(settings, task)
+    with lock_run(settings.training.output_dir, strategy, settings.tuning.do_train):
+        trained, predictor, scores, outputs = train_once(settings, strategy, task, choose_techniques(settings))
+        write_scores(settings.training.output_dir, scores, trained.writes)
+        report(task, predictor, outputs)
+
+
+def make_strategy(settings):
+    """Creates the strategy of FineTuningSettings, and checks the batch sizes in use against its replicas."""
+    strategy = strategies.make_strategy(settings.devices)
+    tuning, training = settings.tuning, settings.training
+    if tuning.do_train:
+        name = "search_batch_sizes" if settings.search.search else "train_batch_size"
+        for run_settings in settings.runs:
+            strategies.check_batch_size(
+                name, run_settings.training.train_batch_size, strategy, settings.step.accumulate_steps)
+    if tuning.do_eval and not (tuning.do_predict and TASKS[settings.task.kind].evaluates_predictions):
+        strategies.check_batch_size("eval_batch_size", training.eval_batch_size, strategy)
+    if tuning.do_predict:
+        strategies.check_batch_size("predict_batch_size", tuning.predict_batch_size, strategy)
     for note in settings.devices.notes():
         print(note)
     strategies.warn_about_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
-    tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
-    task.read(tokenizer, strategies.may_group_by_length(settings, strategy))
-    for technique in techniques:
-        technique.read(task, tokenizer)
-    settings = _reduce_batch_size(settings, task, strategy)
-    task = task.replace_settings(settings)
-    context, states = _check(settings, runs.RunContext(strategy, config, task, techniques))
-    output_dir, trains_here = settings.training.output_dir, settings.tuning.do_train and context.writes
-    with folder_for(output_dir), (
-            lock_output("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
-        folder = _results_dir(settings, strategy)
-        context = dataclasses.replace(context, begin=functools.cache(
-            functools.partial(_begin, settings, context, states, folder)))
-        run_all = ensemble.run if settings.tuning.ensemble else (
-            search.run if settings.search.search else runs.run_seeds)
-        trained_model = run_all(settings, context)
-        if trained_model.eval_outputs is not None and settings.tuning.do_eval:
-            task.report(trained_model.eval_outputs, folder)
-        if settings.tuning.do_predict:
-            task.predict(trained_model.predictor, trained_model.eval_outputs, folder)
-        for technique in techniques:
-            technique.end()
-        return trained_model
+    return strategy
 
 
-def _begin(settings, context, states, folder):
-    """Writes the files that training requires, once the first model has its weights; prints changed settings.
+def read_task(settings, strategy, metadata=None):
+    """Reads and checks all data; writes nothing.
 
     Args:
-      settings: FineTuningSettings.
-      context: runs.RunContext.
-      states: Dict of directory to RunState, from `_check`.
-      folder: Path of the directory for training data.
+      settings: FineTuningSettings, resolved.
+      strategy: tf.distribute.Strategy.
+      metadata: TaskMetadata that the task follows. If None, uses the metadata of the weights if they are not trained.
+
+    Returns:
+      Task. Its settings have a batch size that fits the number of examples.
     """
-    if context.writes:
-        for changes in dict.fromkeys(state.changes for state in states.values()):
-            if changes:
-                print(to_flag_names(f"{settings.training.output_dir}: {changes}"))
-        for each, state in states.items():
-            state.begin()
-            model_files.save_run_files(each, context.config, TokenizerFiles(settings.tokenizer.vocab_file))
-            task_metadata.keep(each, context.task.metadata)
-    context.task.write_training_data(folder)
-    for technique in context.techniques:
-        technique.begin(context.task, folder)
+    tuning, checkpoint = settings.tuning, settings.model.init_checkpoint
+    if tuning.bilstm_head:
+        settings = settings.replace_values({"config": dataclasses.replace(settings.model.config, bilstm_head=True)})
+    task = TASKS[settings.task.kind](settings, metadata or _read_model_metadata(settings))
+    tokenizer = settings.tokenizer.read_tokenizer(checkpoint, settings.model.config)
+    task.read(tokenizer, strategies.may_group_by_length(settings, strategy))
+    task.settings = dataclasses.replace(_reduce_batch_size(settings, task, strategy), task=task.data.resolved_settings)
+    task.folder = _results_dir(settings, strategy)
+    if tuning.do_train:
+        task.started_with = {name: fingerprint(paths) for name, paths in task.training_files.items()}
+        for run_settings in task.settings.runs:
+            run_settings.num_train_steps(task.num_train_examples)
+        if checkpoint and not all(has_run(run_settings.training.output_dir) for run_settings in settings.runs):
+            task.new_variables = choose_new_variables(task, checkpoint, tuning.keep_head, settings.model.config)
+    return task
+
+
+def check_run(settings, task):
+    """Raises InputError unless a run of a task can begin, or resume, in the output directory; writes nothing."""
+    folder, config = settings.training.output_dir, settings.model.config
+    tokenizer = TokenizerFiles(settings.tokenizer.vocab_file)
+    if settings.tuning.do_train:
+        model_files.check_directory(folder, config, tokenizer)
+    check_metadata(folder, task.metadata)
+    model_files.check_run_files(folder, config, tokenizer)
+    if settings.tuning.do_train:
+        _make_state(settings, task)
+
+
+def choose_techniques(settings):
+    """Returns the list of Techniques that FineTuningSettings require."""
+    techniques = [TrainedWeights(settings.trained_weights, KINDS[settings.task.kind].needs)]
+    if settings.int8.quantize_from_step is not None:
+        techniques.append(Int8(settings.int8.quantize_from_step))
+    return techniques
+
+
+def train_once(settings, strategy, task, techniques=()):
+    """Trains and evaluates as `settings` request, in the run's directory.
+
+    Args:
+      settings: FineTuningSettings, with the same data as `task`.
+      strategy: tf.distribute.Strategy.
+      task: Task that has read its data.
+      techniques: Techniques that change the run.
+
+    Returns:
+      Tuple of the Run, with the weights that count; its Predictor; its scores on the development data, dict of name to
+      float, empty without evaluation; and the outputs for these data, dict of arrays, or None.
+
+    Raises:
+      InputError: If there is nothing to train, and no trained model to use.
+      DivergedError: If a loss is not finite.
+    """
+    tuning, task = settings.tuning, task.replace_settings(settings)
+    groups_by_length = strategies.may_group_by_length(settings, strategy)
+    num_steps = settings.num_train_steps(task.num_train_examples) if tuning.do_train else None
+
+    def make_model():
+        return task.make_model(make_encoder(settings, strategy), task.metadata)
+
+    def make_batches(skip_steps, share):
+        batches = task.training_batches(settings.training.random_seed, skip_steps, share, not groups_by_length)
+        for technique in techniques:
+            batches = technique.batches(batches)
+        return batches
+
+    def predict():
+        return predictor(task.eval_features, task.eval_batch_size, "evaluating")
+
+    run = open_run(settings, strategy, make_model, task.loss, techniques, num_steps=num_steps,
+                   num_warmup_steps=int((num_steps or 0) * tuning.warmup_proportion),
+                   init_checkpoint=settings.model.init_checkpoint, new_variables=task.new_variables)
+    predictor = Predictor(strategy, run.model, per_position=task.per_position, static_shapes=not groups_by_length)
+    if tuning.do_train:
+        if run.writes:
+            _make_state(settings, task).begin()
+            save_run_files(run.folder, settings, task)
+        task.write_training_data()
+        for technique in techniques:
+            technique.begin(run)
+        try:
+            run.train([(0, settings.training.train_batch_size, make_batches)],
+                      (lambda: task.score(predict())) if tuning.eval_steps else None, eval_steps=tuning.eval_steps,
+                      best_metric=task.metric if tuning.eval_steps else None,
+                      early_stopping_evals=tuning.early_stopping_evals)
+        except DivergedError:
+            run.free()
+            raise
+    elif not run.step:
+        _check_trained(settings, [name for name in run.missing if task.needs(name)])
+    best_step = run.restore_best()
+    restored = os.path.join(run.folder, BEST_FOLDER if best_step else "")
+    if run.step and not tuning.do_train and holds_adapters(restored):
+        load_pretrained(run.model, restored)  # Merges them.
+    for technique in techniques:
+        technique.finish(run)
+    if task.eval_features is None:
+        return run, predictor, {}, None
+    outputs = predict()
+    return run, predictor, {**task.score(outputs), "global_step": best_step or run.step}, outputs
+
+
+def make_encoder(settings, strategy):
+    """Creates the encoder of FineTuningSettings. Call it in the strategy's scope."""
+    step, config = settings.step, settings.model.config
+    fast = strategies.choose_fast(
+        strategy, config, step.jit_compile, step.mixed_precision != "float32", recompute=step.recompute_activations,
+        remove_padding=strategies.may_group_by_length(settings, strategy))
+    return FastEncoder(config, fast, seed=settings.training.random_seed, dtype=step.dtype_policy)
+
+
+def save_run_files(folder, settings, task):
+    """Writes config, vocabulary, casing, and task.json to the directory of a run."""
+    model_files.save_run_files(folder, settings.model.config, TokenizerFiles(settings.tokenizer.vocab_file))
+    task_metadata.keep(folder, task.metadata)
+
+
+def write_scores(folder, scores, writes=True):
+    """Writes and prints eval_results.txt if there are scores and this process writes files."""
+    if writes and scores:
+        results.write_results(os.path.join(folder, RESULTS_FILE), scores)
+
+
+def report(task, predictor, outputs):
+    """Writes the report on an evaluation, and the predictions, if they are requested.
+
+    Args:
+      task: Task.
+      predictor: Predictor of the model.
+      outputs: Outputs for the development data, or None.
+    """
+    if outputs is not None and task.settings.tuning.do_eval:
+        task.report(outputs, task.folder)
+    if task.settings.tuning.do_predict:
+        task.predict(predictor, outputs, task.folder)
+
+
+def check_metadata(output_dir, metadata):
+    """Raises InputError if `output_dir` contains the run of another task."""
+    if not has_run(output_dir):
+        return
+    existing = task_metadata.read(output_dir)
+    if existing is None:
+        raise InputError(f"contains a run, but no {TASK_FILE}, which describes its task; restore the file, or choose "
+                         "another directory", "output_dir", output_dir)
+    for name in FIXED_ATTRIBUTES:
+        old, new = getattr(existing, name, None), getattr(metadata, name, None)
+        if old != new:
+            raise InputError(f"contains the run of another task, with {name} {old!r} instead of {new!r}; choose "
+                             "another directory", "output_dir", output_dir)
+
+
+def _make_state(settings, task):
+    """Creates the RunState of a run."""
+    return RunState(settings.training.output_dir, snapshot(settings), task.started_with)
+
+
+def _read_model_metadata(settings):
+    """Returns the TaskMetadata of weights that are used without training, from output_dir or init_checkpoint.
+
+    Returns None in training, and if the metadata do not exist or have another kind.
+    """
+    if settings.tuning.do_train:
+        return None
+    folder = settings.runs[0].training.output_dir
+    path = folder if has_run(folder) else settings.model.init_checkpoint
+    metadata = task_metadata.read(path) if path else None
+    return metadata if metadata and metadata.kind == settings.task.kind else None
 
 
 def _reduce_batch_size(settings, task, strategy):
@@ -132,85 +270,6 @@ def _reduce_batch_size(settings, task, strategy):
     return fitting
 
 
-def _check(settings, context):
-    """Runs all checks that are possible before anything is written.
-
-    Args:
-      settings: FineTuningSettings.
-      context: runs.RunContext, without its final `new_variables`.
-
-    Returns:
-      Tuple of runs.RunContext and dict of output directory to RunState.
-    """
-    task, does_train = context.task, settings.tuning.do_train
-    tokenizer = TokenizerFiles(settings.tokenizer.vocab_file)
-    if does_train:
-        for each in settings.runs:
-            each.num_train_steps(task.num_train_examples)
-        _check_search(settings)
-        if not any(model_files.has_started(each.training.output_dir) for each in settings.runs):
-            model_files.check_directory(settings.training.output_dir, context.config, tokenizer)
-    states = {}
-    for folder, values in {settings.training.output_dir: ({},), **dict(_list_run_states(settings, context))}.items():
-        if folder in settings.tuning.ensemble:
-            with rename_argument(output_dir="ensemble"):
-                check_metadata(folder, task.metadata)
-            ensemble.check_model(folder, context.config, settings.tokenizer.vocab_file)
-            continue
-        check_metadata(folder, task.metadata)
-        model_files.check_run_files(folder, context.config, tokenizer)
-        states[folder] = RunState(folder, *values)
-    if does_train and task.init_checkpoint and not all(
-            has_run(each.training.output_dir) for each in settings.runs):
-        context = dataclasses.replace(context, new_variables=head.choose_new_variables(
-            task, task.init_checkpoint, settings.tuning.keep_head, context.config))
-    return context, states
-
-
-def check_metadata(output_dir, metadata):
-    """Raises InputError if `output_dir` contains the run of another task."""
-    if not has_run(output_dir):
-        return
-    existing = task_metadata.read(output_dir)
-    if existing is None:
-        raise InputError(f"contains a run, but no {TASK_FILE}, which describes its task; restore the file, or choose "
-                         "another directory", "output_dir", output_dir)
-    for name in FIXED_ATTRIBUTES:
-        old, new = (getattr(each, name, None) for each in (existing, metadata))
-        if old != new:
-            raise InputError(f"contains the run of another task, with {name} {old!r} instead of {new!r}; choose "
-                             "another directory", "output_dir", output_dir)
-
-
-def make_strategy(settings, task):
-    """Creates the strategy of FineTuningSettings, and checks the batch sizes in use against its replicas."""
-    strategy = strategies.make_strategy(settings.devices)
-    tuning, training = settings.tuning, settings.training
-    if tuning.do_train:
-        name = "search_batch_sizes" if settings.search.search else "train_batch_size"
-        for each in settings.runs:
-            strategies.check_batch_size(
-                name, each.training.train_batch_size, strategy, settings.step.accumulate_steps)
-    if tuning.do_eval and not (tuning.do_predict and task.evaluates_predictions):
-        strategies.check_batch_size("eval_batch_size", training.eval_batch_size, strategy)
-    if tuning.do_predict:
-        strategies.check_batch_size("predict_batch_size", tuning.predict_batch_size, strategy)
-    return strategy
-
-
-def _read_model_metadata(settings, kind):
-    """Returns the TaskMetadata of weights that are used without training, from output_dir or init_checkpoint.
-
-    Returns None in training, and if the metadata do not exist or have another kind.
-    """
-    if settings.tuning.do_train:
-        return None
-    folder = settings.runs[0].training.output_dir
-    place = folder if has_run(folder) else settings.model.init_checkpoint
-    metadata = task_metadata.read(place) if place else None
-    return metadata if metadata and metadata.kind == kind else None
-
-
 def _results_dir(settings, strategy):
     """Returns the directory for results: output_dir, or a temporary directory for non-chief workers."""
     if strategies.is_chief(strategy):
@@ -220,40 +279,16 @@ def _results_dir(settings, strategy):
     return folder
 
 
-def _list_run_states(settings, context):
-    """Yields each run's directory, and `started_with` and `may_change` of its RunState, empty without training."""
-    if not settings.tuning.do_train:
-        yield from ((each.training.output_dir, ({}, {})) for each in settings.runs)
-        return
-    # Results of several runs are compared, so all must start alike. A single run only depends on its own checkpoint.
-    checkpoint = settings.model.init_checkpoint
-    comparison_settings = {"init_checkpoint": checkpoint and files.at(checkpoint).absolute(),
-                           "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
-    resumed = dict(context.task.resume_settings)
-    for technique in context.techniques:
-        resumed |= technique.resume()
-    chosen = next(filter(None, (technique.training_files for technique in context.techniques)), None)
-    fingerprints = {name: fingerprint(paths) for name, paths in (chosen or context.task.training_files).items()}
-    for each in settings.runs:
-        started_with = {
-            **fingerprints,
-            **(comparison_settings if len(settings.runs) > 1 else {}),
-            **resumed,
-            **collect(FIXED, each.tokenizer, each.training, each.tuning, each.optimizer),
-            "random_seed": each.training.random_seed,
-            **collect(FIXED, each.trained_weights),
-        }
-        may_change = collect(MAY_CHANGE, each.optimizer, each.step, each.tuning, each.int8)
-        yield each.training.output_dir, (started_with, may_change)
-
-
-def _check_search(settings):
-    """Raises InputError if output_dir contains a search and `search` is not set, or vice versa."""
-    folder = settings.training.output_dir
-    holds_search = files.at(os.path.join(folder, SEARCH_FOLDER)).exists()
-    if holds_search and not settings.search.search:
-        raise InputError(f"`output_dir`={folder}: contains a search; set `search` to resume it, or choose another "
-                         "directory")
-    if settings.search.search and has_run(folder) and not holds_search:
-        raise InputError(f"`output_dir`={folder}: contains a run, not a search; choose another directory for "
-                         "`search`")
+def _check_trained(settings, missing):
+    """Raises InputError unless init_checkpoint has all task variables. `missing`: Names of variables it lacks."""
+    output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
+    if not checkpoint:
+        hint = "train first, or set `init_checkpoint`"
+        if files.at(os.path.join(output_dir, "run_1")).exists():
+            hint = "set `num_runs` as in training"
+        if files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists():
+            hint = "set `search` to resume its unfinished search"
+        raise InputError(f"contains no checkpoint to evaluate; {hint}", "output_dir", output_dir)
+    if missing:
+        raise InputError(f"`init_checkpoint`={checkpoint}: was not trained for this task; it lacks "
+                         f"{', '.join(missing)}; set `do_train`, or set `output_dir` to a finished run")

@@ -12,7 +12,7 @@ from bert_tf import files
 from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.resolution import has_runs
-from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
+from bert_tf.cli.settings import LARGEST_NUMBER, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, task_metadata
@@ -25,7 +25,7 @@ SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a
 # Names of files that runs of all tasks write to output_dir, except for names that no data file would have.
 OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
                 r"(eval_results|eval_report|test_predictions)\.txt|test_predictions\.conllu|"
-                r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.(json|tsv)")
+                r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.tsv|feature_based\.json")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,37 +34,37 @@ class TuningSettings(Settings):
 
     outer_settings: ClassVar = ("init_checkpoint",)
 
-    do_train: bool = setting(False, "Train the model.")
-    do_eval: bool = setting(False, "Evaluate on the development data.")
-    do_predict: bool = setting(False, "Write predictions for the test data.")
-    predict_batch_size: int = setting(8, "Batch size for prediction.", lower=1)
-    num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0, resume=MAY_CHANGE)
+    do_train: bool = setting(False, "Train the model.", changeable=True)
+    do_eval: bool = setting(False, "Evaluate on the development data.", changeable=True)
+    do_predict: bool = setting(False, "Write predictions for the test data.", changeable=True)
+    predict_batch_size: int = setting(8, "Batch size for prediction.", lower=1, changeable=True)
+    num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0, changeable=True)
     warmup_proportion: float = setting(
         0.1, "Fraction of the training steps over which the learning rate increases from 0.", lower=0, upper=1,
-        resume=MAY_CHANGE)
+        changeable=True)
     eval_steps: int | None = setting(
         None, "Number of training steps between evaluations. The weights with the best score go to OUTPUT_DIR/best, "
-              "and are used to evaluate and predict. Requires --do_eval.", lower=1, needs="do_eval")
+              "and are used to evaluate and predict. Requires --do_eval.", lower=1, needs="do_eval", changeable=True)
     early_stopping_evals: int | None = setting(
         None, "Number of evaluations without improvement after which to stop training. Requires --eval_steps.", lower=1,
-        needs="eval_steps")
+        needs="eval_steps", changeable=True)
     num_runs: int = setting(
         1, "Number of training runs, with seeds --random_seed, --random_seed + 1, ..., in OUTPUT_DIR/run_1, ... "
-           "Reports means and standard deviations; predictions are from the best run.", lower=1)
+           "Reports means and standard deviations; predictions are from the best run.", lower=1, changeable=True)
     ensemble: tuple[str, ...] = setting(
         (), "Output directories of finished runs, comma-separated, such as mrpc/run_1,mrpc/run_2. Evaluates and "
             "predicts with the mean of their probabilities, or of their numbers in regression.",
-        not_with=("do_train", "num_runs", "init_checkpoint"))
+        not_with=("do_train", "num_runs", "init_checkpoint"), changeable=True)
     keep_head: bool | None = setting(
         None, "With --do_train and --init_checkpoint: load the task head (the last layer) of the checkpoint, or fail "
               "if it does not fit; --nokeep_head initializes a new head. By default, loads the head if it fits and "
               "was trained for the same labels.", needs=("do_train", "init_checkpoint"))
     bilstm_head: bool = setting(
         False, "Add a bidirectional LSTM with new weights between the encoder and the task head, as in table 5 of the "
-               "paper. The model keeps it, without the flag: the setting is stored in its config.")
+               "paper. The model keeps it, without the flag: the setting is stored in its config.", changeable=True)
     group_by_length: bool = setting(
         True, "Batch texts of similar length, pad them to the longest text of the batch, and skip the computation of "
-              "padding. Several times faster for short texts. Has no effect on TPUs.", resume=FIXED)
+              "padding. Several times faster for short texts. Has no effect on TPUs.")
 
     def check(self):
         """See Settings."""
@@ -158,6 +158,14 @@ class FineTuningSettings(Settings):
         names = ("train_file", "dev_file", "test_file", "predict_file")
         paths.check_files_not_overwritten("output_dir", output_dir, OUTPUT_FILES, {
             name: getattr(self.task, name, None) for name in names})
+        self.trained_weights.check_model(self.model.config)
+        holds_search = files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists()
+        if holds_search and self.tuning.do_train and not self.search.search:
+            raise InputError(f"`output_dir`={output_dir}: contains a search; set `search` to resume it, or choose "
+                             "another directory")
+        if self.search.search and has_run(output_dir) and not holds_search:
+            raise InputError(f"`output_dir`={output_dir}: contains a run, not a search; choose another directory for "
+                             "`search`")
 
     @property
     def splits(self):
@@ -220,6 +228,12 @@ class FineTuningSettings(Settings):
         if not 0 < smaller < batch_size or steps(batch_size) or not steps(smaller):
             return self
         return dataclasses.replace(self, training=dataclasses.replace(self.training, train_batch_size=smaller))
+
+
+def choose_job(settings):
+    """Returns the name of the module whose `run` does the work of FineTuningSettings."""
+    has_several = settings.search.search or settings.tuning.ensemble or settings.tuning.num_runs > 1
+    return "run.finetuning.sweeps" if has_several else "run.finetuning.job"
 
 
 def format_number(number):

@@ -4,9 +4,7 @@ import functools
 import sys
 
 from bert_tf.cli import paths
-from bert_tf.cli.run_state import fingerprint
 from bert_tf.cli.script import warn
-from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import to_vocab_txt
 from bert_tf.tokenization import read_tokenizer
@@ -69,11 +67,6 @@ class PretrainingData:
     def locate_bad_records(self):
         """Returns a context that converts an error caused by a bad record to an InputError with its file and byte."""
         return record_checks.locate_bad_records(self._all_files, self._features, self._limits)
-
-    @property
-    def fixed_settings(self):
-        """Dict that identifies the training data, which a resumed run must match."""
-        return {"input_file": fingerprint(self.files), **collect(FIXED, self._settings)}
 
     @functools.cached_property
     def _counts(self):

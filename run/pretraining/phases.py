@@ -14,28 +14,17 @@ NAMES = {"max_seq_length": "length", "train_batch_size": "batch size", "max_pred
 FORM = "LENGTH:FRACTION[:BATCH[:PREDICTIONS]]; separate phases by commas"
 
 
-@dataclasses.dataclass(frozen=True)
-class Phase:
-    """A part of a run.
-
-    Attributes:
-      first_step: int. Number of steps before the phase.
-      settings: PretrainingSettings of a run with only these records.
-    """
-
-    first_step: int
-    settings: object
-
-
 def get_phases(settings):
-    """Returns the list of Phases of PretrainingSettings: a single phase unless `phases` is set.
+    """Returns a list of the first step, 0-based, and the PretrainingSettings of each phase of a run.
+
+    There is a single phase unless `phases` of PretrainingSettings is set.
 
     Raises:
       InputError: If `phases` is malformed, or if the fractions do not add up to 1.
     """
     text = settings.schedule.phases
     if not text:
-        return [Phase(0, settings)]
+        return [(0, settings)]
     parts = [_parse_phase(part, settings) for part in text.split(",")]
     fractions = [fraction for fraction, _ in parts]
     if not math.isclose(sum(fractions), 1, abs_tol=1e-6):
@@ -45,11 +34,11 @@ def get_phases(settings):
                          f"records_{PLACEHOLDER}.tfrecord")
     steps = settings.schedule.num_train_steps
     firsts = [round(before * steps) for before in itertools.accumulate(fractions[:-1], initial=0.0)]
-    for (_, each), first, stop in zip(parts, firsts, [*firsts[1:], steps], strict=True):
+    for (_, part), first, stop in zip(parts, firsts, [*firsts[1:], steps], strict=True):
         if first == stop:
-            raise InputError(f"`phases`={text}: the phase of length {each.records.max_seq_length} has none of the "
+            raise InputError(f"`phases`={text}: the phase of length {part.records.max_seq_length} has none of the "
                              f"{steps} steps; set a larger fraction")
-    return [Phase(first, each) for (_, each), first in zip(parts, firsts, strict=True)]
+    return [(first, part) for (_, part), first in zip(parts, firsts, strict=True)]
 
 
 def _parse_phase(text, settings):

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE, Settings, setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from bert_tf.model_folder import TokenizerFiles
@@ -31,44 +31,44 @@ class RecordSettings(Settings):
     """The records to train and evaluate on, and the masking if they contain no masks."""
 
     input_file: str | None = setting(None, "Record files: comma-separated glob patterns or directories. Required.",
-                                     required=True)
-    eval_input_file: str | None = setting(None, "Record files to evaluate on. Defaults to --input_file.")
+                                     required=True, changeable=True)
+    eval_input_file: str | None = setting(None, "Record files to evaluate on. Defaults to --input_file.",
+                                          changeable=True)
     max_seq_length: int = setting(128, "Sequence length in tokens. Use the value that the records were created with.",
-                                  lower=4, most=MAX_POSITIONS, resume=FIXED)
+                                  lower=4, most=MAX_POSITIONS)
     max_predictions_per_seq: int = setting(
         20, "Maximum number of masked tokens per record. Use the value that the records were created with.", lower=1,
-        most=MAX_POSITIONS, not_with=NO_MASKS, resume=FIXED)
+        most=MAX_POSITIONS, not_with=NO_MASKS)
     masking: str = setting(
         "static", "static: the records contain masks. dynamic: the records were created with the same flag of "
                   "create_pretraining_data, and each epoch samples new masks.", choices=("static", "dynamic"),
-        not_with=NO_MASKS, resume=FIXED)
+        not_with=NO_MASKS)
     objective: str = setting(
         "sentence_pairs", "Objective in addition to masked LM: the next sentence of sentence_pairs, the order of "
                           "sentence_order, or none; left_to_right predicts each next token instead, and requires a "
                           "config with causal attention. Use the value that the records were created with.",
-        choices=tuple(OBJECTIVES), resume=FIXED)
+        choices=tuple(OBJECTIVES))
     pack_sequences: bool = setting(
-        False, "Each record contains several sequences. Use the value that the records were created with.",
-        resume=FIXED)
+        False, "Each record contains several sequences. Use the value that the records were created with.")
     max_sequences_per_pack: int = setting(
         InstanceSettings.max_sequences_per_pack, "With --pack_sequences: maximum number of sequences per record. Use "
                                                  "the value that the records were created with.", lower=1, upper=255,
-        needs="pack_sequences", resume=FIXED)
+        needs="pack_sequences")
     vocab_file: str | None = setting(
         None, "Vocabulary that the records were created with, to save in --output_dir. Defaults to the one in their "
               "manifest if it still exists unchanged, otherwise to the one in the directory of --init_checkpoint. "
               "Required if there is none, with --masking=dynamic.", role=roles.INPUT_FILE)
     masked_lm_prob: float = setting(0.15, "With --masking=dynamic: fraction of the tokens of a sequence to predict.",
-                                    lower=0, upper=1, needs="masking=dynamic", resume=FIXED_IF_USED)
+                                    lower=0, upper=1, needs="masking=dynamic")
     do_whole_word_mask: bool = setting(False, "With --masking=dynamic: mask whole words instead of single tokens.",
-                                       needs="masking=dynamic", resume=FIXED_IF_USED)
+                                       needs="masking=dynamic")
     mask_fraction: float = setting(
         InstanceSettings.mask_fraction, "With --masking=dynamic: fraction of the masked tokens that become [MASK].",
-        lower=0, upper=1, needs="masking=dynamic", resume=FIXED_IF_USED)
+        lower=0, upper=1, needs="masking=dynamic")
     random_fraction: float = setting(
         InstanceSettings.random_fraction, "With --masking=dynamic: fraction of the masked tokens that become a random "
                                           "token. The rest stays unchanged.", lower=0, upper=1,
-        needs="masking=dynamic", resume=FIXED_IF_USED)
+        needs="masking=dynamic")
 
     @property
     def instances(self):
@@ -91,22 +91,22 @@ class RecordSettings(Settings):
 class ScheduleSettings(Settings):
     """Steps to run, and training schedule."""
 
-    do_train: bool = setting(False, "Train the model.")
-    do_eval: bool = setting(False, "Evaluate the model, after training if --do_train is set.")
-    num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, resume=MAY_CHANGE)
+    do_train: bool = setting(False, "Train the model.", changeable=True)
+    do_eval: bool = setting(False, "Evaluate the model, after training if --do_train is set.", changeable=True)
+    num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, changeable=True)
     num_warmup_steps: int = setting(
         10000, "Number of steps over which the learning rate increases from 0. If it exceeds --num_train_steps, the "
-               "learning rate never reaches its peak.", lower=0, resume=MAY_CHANGE)
+               "learning rate never reaches its peak.", lower=0, changeable=True)
     phases: str | None = setting(
         None, "Phases of different sequence lengths, instead of `max_seq_length` and `max_predictions_per_seq`. "
               "128:0.9,512:0.1 trains 90% of the steps on records of 128 tokens, then the rest on 512. "
               "LENGTH:FRACTION:BATCH:PREDICTIONS also sets the batch size and the number of masked tokens; they "
               "default to `train_batch_size` and to `masked_lm_prob` times LENGTH, rounded up. In --input_file, "
-              "{length} is replaced by the length of each phase.", resume=FIXED)
-    max_eval_steps: int = setting(100, "Maximum number of batches to evaluate.", lower=1)
+              "{length} is replaced by the length of each phase.")
+    max_eval_steps: int = setting(100, "Maximum number of batches to evaluate.", lower=1, changeable=True)
     eval_steps: int | None = setting(
         None, "Number of training steps between evaluations, whose results go to eval_log.csv and loss.png. Requires "
-              "--do_train and --do_eval.", lower=1, needs=("do_train", "do_eval"))
+              "--do_train and --do_eval.", lower=1, needs=("do_train", "do_eval"), changeable=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +122,7 @@ class PretrainingSettings(Settings):
     recipe: str | None = setting(
         None, "Published pre-training recipe: a set of flags, which the script prints. Explicit flags take "
               "precedence. original: BERT, 90% of the steps with 128 tokens, the rest with 512. original_128: BERT, "
-              "only with 128 tokens. roberta: RoBERTa with 125,000 steps.", recipes=RECIPES)
+              "only with 128 tokens. roberta: RoBERTa with 125,000 steps.", recipes=RECIPES, changeable=True)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     records: RecordSettings = dataclasses.field(default_factory=RecordSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
@@ -143,7 +143,7 @@ class PretrainingSettings(Settings):
     @property
     def longest_sequence(self):
         """See Settings."""
-        return max(phase.settings.records.max_seq_length for phase in phases.get_phases(self))
+        return max(part.records.max_seq_length for _, part in phases.get_phases(self))
 
     def add_file_values(self):
         """See Settings. Raises InputError if records belong to another vocabulary; see `vocabulary.find_tokenizer`."""
@@ -161,16 +161,16 @@ class PretrainingSettings(Settings):
         check_config(self.model.config, self.records.objective)
         self.check_apart_from_records()
         for name in ("input_file", "eval_input_file"):
-            for phase in phases.get_phases(self):
-                patterns = getattr(phase.settings.records, name)
+            for _, part in phases.get_phases(self):
+                patterns = getattr(part.records, name)
                 if not is_remote(patterns or "") and (patterns or name == "input_file"):
                     paths.expand_globs(name, patterns, folders=True)
 
     def check_apart_from_records(self):
         """Raises InputError if the record patterns match files in the output directory."""
-        for phase in phases.get_phases(self):
+        for _, part in phases.get_phases(self):
             paths.check_not_read("output_dir", self.training.output_dir, {
-                name: getattr(phase.settings.records, name) for name in ("input_file", "eval_input_file")},
+                name: getattr(part.records, name) for name in ("input_file", "eval_input_file")},
                 is_folder=True)
 
     def notes(self):
@@ -180,8 +180,8 @@ class PretrainingSettings(Settings):
         if schedule.do_train and schedule.num_warmup_steps >= schedule.num_train_steps:
             yield (f"note: --num_warmup_steps={schedule.num_warmup_steps}: the learning rate never reaches its peak "
                    f"within --num_train_steps={schedule.num_train_steps}")
-        for phase in phases.get_phases(self):
-            yield from phase.settings.records.notes()
+        for _, part in phases.get_phases(self):
+            yield from part.records.notes()
 
 
 def check_config(config, objective):

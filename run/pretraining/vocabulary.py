@@ -48,9 +48,9 @@ def find_tokenizer(settings):
 def _read_record_vocabulary(settings):
     """Returns the RecordVocabulary of the records of PretrainingSettings; None without a manifest next to them."""
     files = set()
-    for phase in phases.get_phases(settings):
+    for _, part in phases.get_phases(settings):
         for name in ("input_file", "eval_input_file"):
-            if pattern := getattr(phase.settings.records, name):
+            if pattern := getattr(part.records, name):
                 files.update(paths.expand_globs(name, pattern, folders=True))
     first, *others = read_vocabularies(sorted(files)) or (None,)
     for other in others:

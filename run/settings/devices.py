@@ -1,6 +1,7 @@
 """Settings for devices. Does not import TensorFlow."""
 
 import dataclasses
+from typing import ClassVar
 
 from bert_tf.cli.settings import Settings, setting
 
@@ -11,6 +12,8 @@ OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # Obsolete fl
 @dataclasses.dataclass(frozen=True)
 class DeviceSettings(Settings):
     """Devices to run on. `run.training.strategies` creates the strategy from them."""
+
+    changeable: ClassVar = True
 
     distribution_strategy: str = setting(
         "one_device", "one_device: one CPU or GPU. mirrored: all GPUs of this machine. multi_worker_mirrored: the "

@@ -5,7 +5,7 @@ import re
 from typing import ClassVar
 
 from bert_tf.cli import roles
-from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, LARGEST_SEED, MAY_CHANGE, Settings, setting
+from bert_tf.cli.settings import LARGEST_NUMBER, LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # Names in Keras.
@@ -27,22 +27,23 @@ class TrainingSettings(Settings):
     output_dir: str | None = setting(
         None, "Directory for checkpoints, results, and loss curves; created if it does not exist. Required.",
         required=True, role=roles.RUN_FOLDER)
-    train_batch_size: int = setting(32, "Batch size for training, over all replicas.", lower=1, resume=FIXED)
-    eval_batch_size: int = setting(8, "Batch size for evaluation.", lower=1)
+    train_batch_size: int = setting(32, "Batch size for training, over all replicas.", lower=1)
+    eval_batch_size: int = setting(8, "Batch size for evaluation.", lower=1, changeable=True)
     save_checkpoints_steps: int = setting(1000, "Number of steps between checkpoints; the last step always saves one.",
-                                          lower=1)
+                                          lower=1, changeable=True)
     keep_checkpoint_max: int = setting(5, "Maximum number of checkpoints to keep. Older checkpoints are deleted.",
-                                       lower=1)
+                                       lower=1, changeable=True)
     iterations_per_loop: int = setting(
         1000, "Maximum number of steps per call of the training function; a call also ends at each row of the log, "
-              "checkpoint, and evaluation.", lower=1)
+              "checkpoint, and evaluation.", lower=1, changeable=True)
     log_steps: int = setting(
         100, "Number of steps between rows of the training log, whose losses are means over these steps. The log also "
              "has a row at each checkpoint and evaluation, and every --iterations_per_loop steps. The progress bar "
-             "and SIGTERM are handled at the same steps: set a lower number if steps are slow.", lower=1)
+             "and SIGTERM are handled at the same steps: set a lower number if steps are slow.", lower=1,
+        changeable=True)
     profile_steps: str | None = setting(
         None, "Steps FROM:TO, 1-based, to record in a TensorBoard profile in --output_dir. For example, 11:12 records "
-              "two steps after the first ten.", needs="do_train")
+              "two steps after the first ten.", needs="do_train", changeable=True)
     random_seed: int = setting(12345, "Seed of the initial weights, of dropout, and of the order of the data.",
                                most=LARGEST_SEED)
 
@@ -68,20 +69,20 @@ class StepSettings(Settings):
 
     accumulate_steps: int = setting(
         1, "Gradient accumulation: number of micro-batches that each replica processes per update, to save memory. "
-           "The update is the same as for the entire batch.", lower=1)
+           "The update is the same as for the entire batch.", lower=1, changeable=True)
     mixed_precision: str = setting(
         "float32", "Type of the computations; weights, updates, normalization, and losses remain float32. bfloat16: "
                    "for TPUs, newer GPUs, and CPUs with instructions for it (avx512_bf16, amx_bf16). float16: for "
-                   "older GPUs, with loss scaling against underflow.", choices=DTYPE_POLICIES, resume=MAY_CHANGE)
+                   "older GPUs, with loss scaling against underflow.", choices=DTYPE_POLICIES, changeable=True)
     jit_compile: bool = setting(
         False, "Compile the forward and backward pass with XLA. This also computes padding, since XLA requires fixed "
-               "shapes. TPUs always compile.")
+               "shapes. TPUs always compile.", changeable=True)
     bfloat16_all_reduce: bool = setting(
         False, "Sum the gradients of replicas in bfloat16, which halves the data that they exchange. Each replica "
-               "rounds its gradients to 8 significant bits. Has no effect with one replica.")
+               "rounds its gradients to 8 significant bits. Has no effect with one replica.", changeable=True)
     recompute_activations: bool = setting(
         False, "Activation checkpointing: keep only the output of each layer for the backward pass, and recompute its "
-               "activations. Saves memory for about a third more computation.")
+               "activations. Saves memory for about a third more computation.", changeable=True)
 
     @property
     def dtype_policy(self):
@@ -93,14 +94,14 @@ class StepSettings(Settings):
 class OptimizerSettings(Settings):
     """Type and hyperparameters of the optimizer, which `bert_tf.optimization` creates."""
 
-    learning_rate: float = setting(5e-5, "Peak learning rate, at the end of the warmup.", lower=0, resume=MAY_CHANGE)
+    learning_rate: float = setting(5e-5, "Peak learning rate, at the end of the warmup.", lower=0, changeable=True)
     optimizer: str = setting(
         "adamw", "adamw: the original BERT's optimizer, for batch sizes up to about a thousand. lamb: for larger "
-                 "batches, with a higher --learning_rate.", choices=("adamw", "lamb"), resume=FIXED)
+                 "batches, with a higher --learning_rate.", choices=("adamw", "lamb"))
     weight_decay_rate: float = setting(0.01, "Weight decay per step, relative to the learning rate; 0 for none.",
-                                       lower=0, resume=MAY_CHANGE)
+                                       lower=0, changeable=True)
     clip_norm: float = setting(1.0, "Maximum global norm of the gradients; 0 for no clipping.",
-                               lower=0, resume=MAY_CHANGE)
+                               lower=0, changeable=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,15 +110,15 @@ class AdamSettings(Settings):
 
     no_weight_decay: tuple[str, ...] = setting(
         ("LayerNorm", "layer_norm", "bias"), "Regular expressions; weights whose names contain a match do not decay.",
-        resume=MAY_CHANGE)
-    beta_1: float = setting(0.9, "Decay rate of the first moment, the mean of gradients.", lower=0, resume=MAY_CHANGE)
+        changeable=True)
+    beta_1: float = setting(0.9, "Decay rate of the first moment, the mean of gradients.", lower=0, changeable=True)
     beta_2: float = setting(0.999, "Decay rate of the second moment, the mean of squared gradients.",
-                            lower=0, resume=MAY_CHANGE)
+                            lower=0, changeable=True)
     epsilon: float = setting(1e-6, "Number added to the square root of the second moment.",
-                             lower=1e-12, resume=MAY_CHANGE)
+                             lower=1e-12, changeable=True)
     decay_power: float = setting(
         1.0, "Power of the learning rate decay, applied to the remaining fraction of steps; 1 is linear, as in the "
-             "original BERT.", lower=1e-3, resume=MAY_CHANGE)
+             "original BERT.", lower=1e-3, changeable=True)
 
     def check(self):
         for name in ("beta_1", "beta_2"):

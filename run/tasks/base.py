@@ -27,7 +27,9 @@ class Task(abc.ABC):
       data: data_prep.tasks.TaskData, of the class `data_class`.
       metric: str. Name in the result of `score` that weights and runs are compared by; higher is better.
       evaluates_predictions: bool. Whether evaluation and prediction use the same file, in one pass.
-      inputs: Tuple of str. Names of the model's input features.
+      folder: Path of the directory for results and training data.
+      new_variables: Names of the model's variables that are not loaded from init_checkpoint.
+      started_with: Dict of JSON values that a resumed run must share, in addition to its settings.
       features: Dict of split ("train", "dev", "test") to dict of arrays [n, ...], for the splits in use.
     """
 
@@ -35,13 +37,13 @@ class Task(abc.ABC):
     kind: ClassVar[str]
     metric: str
     evaluates_predictions: ClassVar[bool] = False
-    inputs: ClassVar[tuple] = ("input_ids", "input_mask", "segment_ids")
 
     def __init__(self, settings, model_metadata):
         self.settings = settings
         self.model_metadata = model_metadata
         self.data = self.data_class(settings.task, settings.tokenizer.max_seq_length, model_metadata)
         self.data.check()
+        self.folder, self.new_variables, self.started_with = settings.training.output_dir, (), {}
         self.features = {}
 
     def read(self, tokenizer, ignore_padding):
@@ -59,21 +61,22 @@ class Task(abc.ABC):
             self.data.examples(split)  # Reads all files before tokenizing any text.
         for split in self.settings.splits:
             self.features[split] = self.data.read(split, tokenizer)
+        self._read_unlabeled(tokenizer)
+
+    def _read_unlabeled(self, tokenizer):
+        """Reads texts without labels, which replace the training data in distillation."""
+        if self._unlabeled_file:
+            self.features["train"] = self.data.read_unlabeled(self._unlabeled_file, tokenizer)
+
+    @property
+    def _unlabeled_file(self):
+        return self.settings.values().get("unlabeled_file")
 
     def replace_settings(self, settings):
         """Returns a copy with other FineTuningSettings that shares the data already read."""
         other = copy.copy(self)
         other.settings = settings
         return other
-
-    @property
-    def init_checkpoint(self):
-        """Path of the checkpoint that initializes the model, or None for random weights."""
-        return self.settings.model.init_checkpoint
-
-    def new_model(self, make_encoder):
-        """Creates the model to train, in the strategy's scope. `make_encoder`: Callable that returns a BertEncoder."""
-        return self.make_model(make_encoder(), self.metadata)
 
     def make_model(self, encoder, metadata):
         """Creates a model of the task's kind, of bert_tf.models, from a BertEncoder and TaskMetadata."""
@@ -92,9 +95,8 @@ class Task(abc.ABC):
         """True if axis 1 of the model's outputs is the position in the sequence."""
         return bool(self._kind.per_position)
 
-    def write_training_data(self, folder):
-        """Writes data for a task that trains from a file in `folder`. Called before training, after all checks."""
-        del folder
+    def write_training_data(self):  # noqa: B027
+        """Writes data for a task that trains from a file. Called before each training, after all checks."""
 
     @property
     def metadata(self):
@@ -115,12 +117,7 @@ class Task(abc.ABC):
     @property
     def training_files(self):
         """Dict of the settings that name training data to lists of their files."""
-        return self.data.training_files
-
-    @property
-    def resume_settings(self):
-        """Dict of the settings that determine the task's features, which a resumed run must match."""
-        return self.data.resume_settings
+        return {"unlabeled_file": [self._unlabeled_file]} if self._unlabeled_file else self.data.training_files
 
     @property
     def num_train_examples(self):

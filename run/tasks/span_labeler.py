@@ -35,6 +35,7 @@ class SpanLabelerTask(Task):
             # Creating windows takes long: first check that there are steps to train.
             settings.fit_batch_size(num_examples).num_train_steps(num_examples)
         self._examples = self.data.examples("dev") if {"dev", "test"} & {*splits} else []
+        self._num_records = []  # Of the file of training examples, once it is written; shared by all runs.
         self._has_answers = bool(self._examples) and self._can_score(
             is_needed="dev" in splits or settings.task.use_best_threshold)
 
@@ -43,13 +44,16 @@ class SpanLabelerTask(Task):
         self._tokenizer, self._ignore_padding = tokenizer, ignore_padding
         if self._examples:
             self.features["dev"] = self.data.read("dev", tokenizer)
+        self._read_unlabeled(tokenizer)
 
-    def write_training_data(self, folder):
-        """Writes the windows of the training examples to a file, from which training reads them."""
-        if "train" in self.features:  # Texts without labels.
-            return
-        self._train_records = os.path.join(folder, TRAIN_RECORDS)
-        self._num_records = self.data.write_records(self._train_records, self._tokenizer)
+    def write_training_data(self):
+        """Writes the windows of the training examples to a file, from which all runs read them."""
+        if "train" not in self.features and not self._num_records:  # Otherwise, texts without labels.
+            self._num_records.append(self.data.write_records(self._train_records, self._tokenizer))
+
+    @property
+    def _train_records(self):
+        return os.path.join(self.folder, TRAIN_RECORDS)
 
     @property
     def num_train_examples(self):
@@ -70,7 +74,7 @@ class SpanLabelerTask(Task):
             return super().training_batches(seed, first_step, share, static_shapes)
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
         return training_batches(
-            self._train_records, features, self._num_records, self.settings.training.train_batch_size, seed,
+            self._train_records, features, self._num_records[0], self.settings.training.train_batch_size, seed,
             first_step, share, group_by_length=not static_shapes)
 
     @property

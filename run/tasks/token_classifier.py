@@ -15,20 +15,16 @@ NO_ENTITIES = "neither the labels nor the predictions contain an entity\n"
 
 
 class TokenClassifierTask(Task):
-    """See Task.
-
-    Attributes:
-      no_model: str. Error message for an output_dir without a model.
-    """
+    """See Task."""
 
     data_class = TokenClassifierData
     kind = TokenClassifierData.Settings.kind
-    no_model = "contains no tagger; train first, or set `init_checkpoint` to a tagger"
 
     def read(self, tokenizer, ignore_padding):
         """See Task. Also raises InputError if there is no model to use."""
         if self.model_metadata is None and not self.settings.tuning.do_train:
-            raise InputError(f"`output_dir`={self.settings.training.output_dir}: {self.no_model}")
+            raise InputError("contains no tagger; train first, or set `init_checkpoint` to a tagger", "output_dir",
+                             self.settings.training.output_dir)
         super().read(tokenizer, ignore_padding)
 
     @property

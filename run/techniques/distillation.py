@@ -11,7 +11,6 @@ from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
 from bert_tf.cli.run_state import fingerprint
 from bert_tf.cli.script import to_flag_names
-from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.layers import Projection, WeightInitializer
@@ -50,48 +49,39 @@ class Distillation(Technique):
         self._logits_loss, self._load_teacher = logits_loss, load_teacher
         self._taps = _make_taps(losses, student, teacher)
 
-    @functools.cached_property
-    def _teacher_files(self):
-        """Dict that identifies the teacher's weights."""
-        return fingerprint(checkpoint_files(self._path))
-
-    def resume(self):
-        """See Technique."""
-        return {"teacher": self._teacher_files, **collect(FIXED, self._origin), **self._losses.values()}
-
-    def build(self, build):
+    def build(self, run):
         """See Technique. Builds the network of student and teacher, and its loss."""
-        if build.steps is None:
+        if run.num_steps is None:
             return
         losses = self._losses
         answers = self._make_teacher_function() if losses.uses_teacher else lambda features: {}
         if losses.replacing_rate is not None:
-            build.network = self._replace_layers(build)
+            run.network = self._replace_layers(run)
         widths, projection = (self._student.hidden_size, self._teacher.hidden_size), None
         if widths[0] != widths[1] and not {"hidden", "cls"}.isdisjoint(self._taps[1]):
-            initializer = WeightInitializer(self._student.initializer_range, build.seed)
+            initializer = WeightInitializer(self._student.initializer_range, run.seed)
             with tf.name_scope("distillation/"):
                 projection = Projection(*widths, initializer, name="projection", dtype="float32")
-            build.aside["projection"] = projection
-        counter, num_inner = build.optimizer.iterations, round(losses.inner_proportion * build.steps)
-        build.network = DistilledModel(build.network, self._taps[0], answers, projection)
-        build.loss = create_distillation_loss(
-            losses.weights, build.loss, self._logits_loss, losses.temperature,
+            run.aside["projection"] = projection
+        counter, num_inner = run.optimizer.iterations, round(losses.inner_proportion * run.num_steps)
+        run.network = DistilledModel(run.network, self._taps[0], answers, projection)
+        run.loss = create_distillation_loss(
+            losses.weights, run.loss, self._logits_loss, losses.temperature,
             (lambda: counter < num_inner) if num_inner else None)
-        build.init_layers = self._origin.student_layers
+        run.init_layers = self._origin.student_layers
 
     def _make_teacher_function(self):
         """Returns the function from features to the teacher's outputs for a DistilledModel."""
         teacher = self._load_teacher()
         return lambda features: call_with_taps(teacher, features, self._taps[1])
 
-    def _replace_layers(self, build):
+    def _replace_layers(self, run):
         """Returns the TheseusModel of a student."""
-        losses, iterations = self._losses, build.optimizer.iterations
+        losses, iterations = self._losses, run.optimizer.iterations
         layer_map = map_layers("uniform", self._student.num_hidden_layers, self._teacher.num_hidden_layers)
-        rate = ReplacingRate(losses.replacing_rate, round(losses.replacing_proportion * build.steps),
-                             lambda: iterations, build.seed)
-        return TheseusModel(build.network, self._load_teacher(), layer_map, rate)
+        rate = ReplacingRate(losses.replacing_rate, round(losses.replacing_proportion * run.num_steps),
+                             lambda: iterations, run.seed)
+        return TheseusModel(run.network, self._load_teacher(), layer_map, rate)
 
 
 class TaskDistillation(Distillation):
@@ -103,46 +93,40 @@ class TaskDistillation(Distillation):
       answers: TeacherOutputSettings.
       teacher: run.techniques.settings.Teacher.
       student: BertConfig.
-      unlabeled_file: Path of texts to learn from instead of the training data, or None.
+      task: Task that has read its data.
+
+    Raises:
+      InputError: If the teacher's task does not match the data, or if saved outputs belong to another teacher.
     """
 
-    def __init__(self, origin, losses, answers, teacher, student, unlabeled_file=None):
-        super().__init__(origin, losses, teacher.path, teacher.config, student)
-        self._metadata, self._outputs_dir = teacher.metadata, answers.answers_dir
-        self._unlabeled_file = unlabeled_file
+    def __init__(self, origin, losses, answers, teacher, student, task):
+        super().__init__(origin, losses, teacher.path, teacher.config, student, task.logits_loss,
+                         functools.partial(self._load_model, task))
+        self._task, self._metadata = task, teacher.metadata
+        self._folder = answers.answers_dir or os.path.join(task.folder, OUTPUTS_FOLDER)
         self._saves_outputs = answers.keep_answers and losses.uses_teacher
         self._deletes_outputs = not (answers.answers_dir or answers.keep_teacher_answers)
         self._outputs_path = self._saved_outputs = self._first_id = None
-
-    @property
-    def training_files(self):
-        """See Technique."""
-        return {"unlabeled_file": [self._unlabeled_file]} if self._unlabeled_file else None
-
-    def read(self, task, tokenizer):
-        """See Technique. Reads texts without labels, checks the teacher, and numbers the training examples."""
-        if self._unlabeled_file:
-            task.features["train"] = task.data.read_unlabeled(self._unlabeled_file, tokenizer)
+        self._teacher_files = task.started_with["teacher"] = fingerprint(checkpoint_files(teacher.path))
         self._check_teacher(task)
         if self._saves_outputs:
-            teacher_outputs.check_teacher(self._find_folder(task.settings.training.output_dir), self._teacher_files)
+            teacher_outputs.check_teacher(self._folder, self._teacher_files)
         if "train" in task.features:
             numbers = np.arange(len(task.features["train"]["input_ids"]), dtype=np.int32)
             task.features = {**task.features, "train": {**task.features["train"], ROW: numbers}}
-        self._logits_loss = task.logits_loss
-        self._load_teacher = functools.partial(self._load_model, task)
 
-    def begin(self, task, folder):
-        """See Technique. Queries the teacher, unless its outputs exist or each step queries it."""
-        if not self._saves_outputs:
+    def begin(self, run):
+        """See Technique. Queries the teacher before the first run, unless its outputs exist or each step queries it."""
+        if not self._saves_outputs or self._saved_outputs is not None:
             return
+        task = self._task
         rows = task.read_training_rows()
         if ROW not in rows:
             self._first_id = int(rows["unique_ids"][0, 0])
             assert (rows["unique_ids"][:, 0] == self._first_id + np.arange(len(rows["unique_ids"]))).all()
         features = {name: rows[name] for name in ID_FEATURES}
         request = self._describe(features, task.settings)
-        self._outputs_path = path = find_subfolder(self._find_folder(folder), [self._teacher_files, request])
+        self._outputs_path = path = find_subfolder(self._folder, [self._teacher_files, request])
         if files.at(path).exists():
             print(f"{path}: reusing the teacher outputs")
         else:
@@ -157,8 +141,8 @@ class TaskDistillation(Distillation):
             dataset = dataset.map(lambda features: {**features, ROW: features["unique_ids"] - self._first_id})
         return teacher_outputs.add_outputs(self._saved_outputs, dataset, ROW)
 
-    def end(self):
-        """See Technique: removes the teacher's outputs from output_dir, unless they must be kept."""
+    def delete_outputs(self):
+        """Removes the teacher's outputs from output_dir, unless they must be kept. Call it after the last run."""
         if self._deletes_outputs and self._outputs_path:
             files.at(self._outputs_path).remove_tree()
             folder = os.path.dirname(self._outputs_path)
@@ -182,9 +166,6 @@ class TaskDistillation(Distillation):
         missing = [name for name in task.head_shapes(self._teacher) if name not in tensors]
         if missing:
             raise InputError(f"`teacher`={path}: is not a fine-tuned {task.kind}; it lacks {', '.join(missing)}")
-
-    def _find_folder(self, output_dir):
-        return self._outputs_dir or os.path.join(output_dir, OUTPUTS_FOLDER)
 
     def _describe(self, features, settings):
         """Returns a dict of everything that the outputs depend on, except for the teacher."""

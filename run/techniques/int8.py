@@ -15,10 +15,10 @@ class Int8(Technique):
     def __init__(self, from_step):
         self._from_step = from_step
 
-    def build(self, build):
+    def build(self, run):
         """See Technique. A model that is not trained always computes in int8."""
-        if build.steps is not None and self._from_step > build.steps:
-            raise InputError(f"training ends at step {build.steps}; set an earlier step", "quantize_from_step",
+        if run.num_steps is not None and self._from_step > run.num_steps:
+            raise InputError(f"training ends at step {run.num_steps}; set an earlier step", "quantize_from_step",
                              self._from_step)
-        is_on = None if build.steps is None else lambda: build.optimizer.iterations >= self._from_step
-        quantize(build.model, FakeQuantization(is_on))
+        is_on = None if run.num_steps is None else lambda: run.optimizer.iterations >= self._from_step
+        quantize(run.model, FakeQuantization(is_on))

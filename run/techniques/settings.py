@@ -7,7 +7,7 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.cli import roles
-from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE_IF_USED, Settings, setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
@@ -25,7 +25,7 @@ class Int8Settings(Settings):
     quantize_from_step: int | None = setting(
         None, "Step at which to begin quantization-aware training: weights and inputs of matrix multiplications are "
               "rounded as in a LiteRT file with int8 weights, which then gives the same predictions. Evaluations use "
-              "the rounded model. By default, nothing is rounded.", lower=0, resume=MAY_CHANGE_IF_USED)
+              "the rounded model. By default, nothing is rounded.", lower=0, changeable=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,20 +36,19 @@ class TrainedWeightsSettings(Settings):
 
     freeze_layers: int | None = setting(
         None, "Number of lowest layers to freeze, together with the embeddings. 0 freezes only the embeddings. Saves "
-              "time and memory. By default, trains all layers. Requires --do_train.", lower=0, needs="do_train",
-        resume=FIXED)
+              "time and memory. By default, trains all layers. Requires --do_train.", lower=0, needs="do_train")
     layerwise_learning_rate_decay: float = setting(
         1.0, "Factor of the learning rate from each layer to the layer below it, and from the lowest layer to the "
              "embeddings; more than 0. The top layer, the pooler, and the head use --learning_rate. 1 for no decay.",
-        lower=0, upper=1, needs="do_train", resume=FIXED)
+        lower=0, upper=1, needs="do_train")
     lora_rank: int | None = setting(
         None, "LoRA: freeze the encoder, and train adapters of this rank for the kernels of attention and "
               "feed-forward network, together with the pooler and the head. 8 is common, with a --learning_rate of "
               "1e-4 to 1e-3. Writes the trained weights to OUTPUT_DIR/adapter.safetensors.", lower=1, needs="do_train",
-        not_with="quantize_from_step", resume=FIXED)
+        not_with="quantize_from_step")
     lora_alpha: float = setting(
         16.0, "With --lora_rank: the output of an adapter is multiplied by this value divided by the rank; more than "
-              "0.", lower=0, needs="lora_rank", resume=FIXED)
+              "0.", lower=0, needs="lora_rank")
 
     def check(self):
         for name in ("layerwise_learning_rate_decay", "lora_alpha"):
@@ -80,13 +79,13 @@ class StudentSettings(Settings):
               "Its task.json determines the task. Required.", required=True, role=roles.CHECKPOINT)
     student_layers: tuple[int, ...] = setting(
         (), "0-based layers of the teacher that initialize the student, together with the embeddings, the pooler, and "
-            "the head.", lower=0, required="without student_checkpoint or student_config_file", resume=FIXED_IF_USED)
+            "the head.", lower=0, required="without student_checkpoint or student_config_file")
     student_checkpoint: str | None = setting(
         None, "Checkpoint that initializes the student, as for --init_checkpoint of fine-tuning; its vocabulary must "
-              "be the same as the teacher's.", role=roles.CHECKPOINT, not_with="student_layers", resume=FIXED_IF_USED)
+              "be the same as the teacher's.", role=roles.CHECKPOINT, not_with="student_layers")
     student_config_file: str | None = setting(
         None, "Config of a randomly initialized student: a bert_config.json or the name of a published size.",
-        role=roles.INPUT, not_with=("student_layers", "student_checkpoint"), resume=FIXED_IF_USED)
+        role=roles.INPUT, not_with=("student_layers", "student_checkpoint"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,10 +167,10 @@ class TeacherOutputSettings(Settings):
 
     keep_answers: bool = setting(
         True, "During the runs: compute the teacher outputs once, and read them from disk in all epochs. "
-              "--nokeep_answers computes them in each step.")
+              "--nokeep_answers computes them in each step.", changeable=True)
     keep_teacher_answers: bool = setting(
         False, "After the runs: keep the teacher outputs in OUTPUT_DIR/answers. By default, the script deletes them.",
-        needs="keep_answers=true")
+        needs="keep_answers=true", changeable=True)
     answers_dir: str | None = setting(
         None, "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "
               "has a subdirectory. Defaults to OUTPUT_DIR/answers.", needs="keep_answers=true",

@@ -11,39 +11,38 @@ from run.training.checkpoints import ADAPTER_FILE
 
 
 class TrainedWeights(Technique):
-    """The technique of TrainedWeightsSettings."""
+    """The technique of TrainedWeightsSettings.
 
-    def __init__(self, settings):
-        self._settings = settings
-        self._needs = None
+    Args:
+      settings: TrainedWeightsSettings.
+      needs: Function (name of a variable) -> whether predictions depend on it.
+    """
 
-    def read(self, task, tokenizer):
-        """See Technique."""
-        self._needs = task.needs
+    def __init__(self, settings, needs):
+        self._settings, self._needs = settings, needs
 
-    def build(self, build):
+    def build(self, run):
         """See Technique. Freezes weights, adds adapters, and sets learning rates."""
-        settings, encoder = self._settings, build.model.encoder
-        if build.steps is None:
+        settings, encoder = self._settings, run.model.encoder
+        if run.num_steps is None:
             return
         if settings.lora_rank:
-            lora.add_adapters(encoder, settings.lora_rank, settings.lora_alpha, build.seed,
-                              settings.freeze_layers or 0)
+            lora.add_adapters(encoder, settings.lora_rank, settings.lora_alpha, run.seed, settings.freeze_layers or 0)
         elif settings.freeze_layers is not None:
             freeze(encoder, settings.freeze_layers)
         if settings.layerwise_learning_rate_decay != 1.0:
-            build.optimizer.set_rate_factors(layerwise_factors(
-                build.model.trainable_variables, encoder.config.num_hidden_layers,
+            run.optimizer.set_rate_factors(layerwise_factors(
+                run.model.trainable_variables, encoder.config.num_hidden_layers,
                 settings.layerwise_learning_rate_decay))
 
-    def finish(self, build, folder, is_chief):
+    def finish(self, run):
         """See Technique. Writes the adapters, and merges them into their kernels."""
-        if build.steps is None or not self._settings.lora_rank:
+        if run.num_steps is None or not self._settings.lora_rank:
             return
-        if is_chief:
-            names = [variable.name.removesuffix(":0") for variable in build.model.trainable_variables]
-            path = os.path.join(folder, ADAPTER_FILE)
-            size = adapters.write(path, model_tensors(build.model), [
+        if run.writes:
+            names = [variable.name.removesuffix(":0") for variable in run.model.trainable_variables]
+            path = os.path.join(run.folder, ADAPTER_FILE)
+            size = adapters.write(path, model_tensors(run.model), [
                 name for name in names if self._needs(name) and not adapters.is_adapter(name)])
             print(f"{path}: adapters and head, {size / 1e6:.2f} MB")
-        lora.merge_adapters(build.model.encoder)
+        lora.merge_adapters(run.model.encoder)

@@ -18,7 +18,7 @@ TEMPORARY_NAMES = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")  # Te
 
 
 class CheckpointManager(tf.train.CheckpointManager):
-    """Saves at multiples of its interval, not at intervals from the first saved step as TensorFlow does.
+    """Saves each step at most once, and recovers from a lost file `checkpoint`.
 
     A checkpoint is complete before the file `checkpoint` names it, so a run killed while saving resumes from the
     previous one. The next run removes its temporary files.
@@ -26,11 +26,10 @@ class CheckpointManager(tf.train.CheckpointManager):
     Args:
       checkpoint, directory, **options: See `tf.train.CheckpointManager`.
       writes: bool. Whether to save. With several workers, one saves and all read.
-      saving: Callable () -> context manager, within which each checkpoint is written. May be None.
       in_part: bool. If True, `checkpoint` may lack some of the saved values, which are then not restored.
     """
 
-    def __init__(self, checkpoint, directory, *, writes=True, saving=None, in_part=False, **options):
+    def __init__(self, checkpoint, directory, *, writes=True, in_part=False, **options):
         check_state(directory)
         if writes:
             _remove_temporary_files(directory)
@@ -38,7 +37,6 @@ class CheckpointManager(tf.train.CheckpointManager):
         self._recover_state()
         self._writes = writes
         self._in_part = in_part
-        self._saving = saving or contextlib.nullcontext
         self._last_saved = None
 
     def _recover_state(self):
@@ -73,18 +71,20 @@ class CheckpointManager(tf.train.CheckpointManager):
                              f"checkpoint, set model_checkpoint_path in {os.path.join(self.directory, STATE_FILE)}"
                              ) from error
 
-    def save(self, checkpoint_number=None, check_interval=True, options=None):
-        """Saves a checkpoint unless this step has one. `check_interval` restricts this to multiples of the interval."""
-        due = not check_interval or checkpoint_number % self.checkpoint_interval == 0
-        if not (due and self._writes) or checkpoint_number == self._last_saved:
+    def must_save(self, step):
+        """Returns whether this process writes checkpoints and has not saved this step yet."""
+        return self._writes and step != self._last_saved
+
+    def save(self, step):
+        """Saves a checkpoint of a step, unless `must_save` is False."""
+        if not self.must_save(step):
             return None
-        self._last_saved = checkpoint_number
-        with self._saving():
-            # TensorFlow saves the number of saves with the weights. Here the number depends only on the step, so that a
-            # resumed run has the same one.
-            interval = self.checkpoint_interval or checkpoint_number
-            self.checkpoint.save_counter.assign(max(0, -(-checkpoint_number // interval) - 1) if interval else 0)
-            return super().save(checkpoint_number, check_interval=False, options=options)
+        self._last_saved = step
+        # TensorFlow saves the number of saves with the weights. Here the number depends only on the step, so that a
+        # resumed run has the same one.
+        interval = self.checkpoint_interval or step
+        self.checkpoint.save_counter.assign(max(0, -(-step // interval) - 1) if interval else 0)
+        return super().save(step, check_interval=False)
 
 
 def check_state(directory):
@@ -154,7 +154,7 @@ class BestWeights:
         self._write({"step": step, "metrics": metrics, "before": before})
         if self._manager is None:
             self._manager = CheckpointManager(tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1)
-        self._manager.save(step, check_interval=False)
+        self._manager.save(step)
 
     def supersede(self, is_superseded):
         """Records whether the run is trained further without evaluations, which makes the saved weights obsolete."""
@@ -233,4 +233,4 @@ def save_only_checkpoint(folder, model, step):
     counter = optimization.create_optimizer(0.0, 1, 0)
     counter.iterations.assign(step)
     manager = CheckpointManager(tf.train.Checkpoint(model=model, optimizer=counter), folder, max_to_keep=1)
-    manager.save(step, check_interval=False)
+    manager.save(step)

@@ -4,6 +4,8 @@ The step is the same on any number of devices. Losses, gradients, and gradient c
 `train_batch_size` examples, however it is split into replicas and micro-batches.
 """
 
+import functools
+
 import tensorflow as tf
 import tf_keras
 
@@ -71,28 +73,9 @@ class Trainer:
 
         Args:
           make_batches: Callable (HostShare) -> endless dataset of that host's rows of each batch. See
-            `run.training.host_batches`.
-
-        Raises:
-          ValueError: If the batch size is not fixed, or if a replica's part of the batch cannot be split into
-            accumulate_steps equal micro-batches.
+            `run.training.host_batches`. `strategies.check_batch_size` checks their number.
         """
-        def make_checked(share):
-            batches = make_batches(share)
-            self._check_batch_size(next(iter(batches.element_spec.values())).shape[0], share)
-            return batches
-
-        self.batches, self._iterator = host_batches.make_endless(self._strategy, make_checked), None
-
-    def _check_batch_size(self, num_rows, share):
-        """See `set_dataset`. `num_rows`: int. Rows of a batch on one host, or None if not fixed."""
-        replicas = self._strategy.num_replicas_in_sync
-        if num_rows is None:
-            raise ValueError("the dataset must have batches of a fixed size; drop the remainder")
-        if num_rows % (replicas // share.count * self._accumulate_steps):
-            raise ValueError(f"`accumulate_steps`={self._accumulate_steps}: a batch of {num_rows * share.count} "
-                             f"examples cannot be split into {replicas} replicas times {self._accumulate_steps} "
-                             "micro-batches")
+        self.batches, self._iterator = host_batches.make_endless(self._strategy, make_batches), None
 
     def train(self, num_steps):
         """Runs steps on the next batches.
@@ -110,18 +93,16 @@ class Trainer:
         self._run_steps(self._iterator, tf.convert_to_tensor(num_steps, tf.int32))
         return {name: mean.result() for name, mean in self._means.items()}
 
-    def train_step(self, iterator):
-        """Runs one step on the next batch of an iterator. Call it within a tf.function."""
-        self._strategy.run(self._replica_step, args=(next(iterator),))
-
     def _repeat_step(self, iterator, num_steps):
         """Runs `num_steps` steps, an int32 scalar, in one loop of the graph."""
-        def step(number):
-            with tf.name_scope(""):  # Otherwise the names of all operations would begin with "while/".
-                self.train_step(iterator)
-            return number + 1
+        tf.while_loop(lambda number: number < num_steps, functools.partial(self.train_step, iterator),
+                      [tf.zeros_like(num_steps)])
 
-        tf.while_loop(lambda number: number < num_steps, step, [tf.zeros_like(num_steps)])
+    def train_step(self, iterator, number=0):
+        """Runs one step on the next batch of an iterator, and returns `number` + 1. Call it within a tf.function."""
+        with tf.name_scope(""):  # Otherwise the names of all operations would begin with "while/".
+            self._strategy.run(self._replica_step, args=(next(iterator),))
+        return number + 1
 
     @tf.autograph.experimental.do_not_convert  # Nothing to convert; the search takes seconds.
     def _replica_step(self, features):

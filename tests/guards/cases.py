@@ -23,8 +23,8 @@ OF_TAGGER = {**DISTILLATION, "teacher": "tagger", "train_file": "train.txt", "de
 GENERAL = {**TRAINING, **RECORD, "teacher": "pretraining", "input_file": "sentence_pairs.tfrecord",
            "num_train_steps": 3, "num_warmup_steps": 1}
 REPLACED = {**OF_CLASSIFIER, "teacher": "classifier", "student_layers": "0", "replacing_rate": 0.4}
-FROZEN = {"init_checkpoint": "pretraining", "lstm_width": 9, "frozen_epochs": 1.0,
-          **dict.fromkeys(("learning_rate", "num_train_epochs", "bert_config_file"))}
+FEATURES = {**TRAINING, "vocab_file": "vocab.txt", "init_checkpoint": "pretraining", "lstm_width": 9,
+            "num_train_epochs": 1.0, "max_seq_length": 24, "train_file": "train.txt", "dev_file": "dev.txt"}
 PRUNING = {**DISTILLATION, "init_checkpoint": "classifier", "data_dir": "sst-2", "keep_heads": 0.5, "keep_neurons": 0.5}
 MIRRORED = {"distribution_strategy": "mirrored", "num_cpu_devices": 2}
 OPTIONS = {
@@ -106,7 +106,7 @@ CASES = {
     "shared_pretraining": pretraining("sentence_pairs", bert_config_file="shared.json"),
     "best": Case("run.run_classifier", {**CLASSIFIER, "do_eval": True, "eval_steps": 2}),
     "no_groups": Case("run.run_classifier", {**CLASSIFIER, "group_by_length": False}),
-    "optimizer": Case("run.run_classifier", {
+    "clipping_and_decay": Case("run.run_classifier", {
         **CLASSIFIER, "clip_norm": 0.1, "weight_decay_rate": 0.2, "warmup_proportion": 0.5}),
     "adam": pretraining("sentence_pairs", beta_1=0.8, beta_2=0.98, epsilon=1e-4, decay_power=2.0,
                         no_weight_decay="bias"),
@@ -119,8 +119,8 @@ CASES = {
     "layerwise_decay": Case("run.run_classifier", {**CLASSIFIER, "layerwise_learning_rate_decay": 0.5}),
     "quantize": Case("run.run_classifier", {**CLASSIFIER, "quantize_from_step": 1}),
     "quantize_choice": Case("run.run_multiple_choice", {**CHOICE, "quantize_from_step": 0}),
-    "frozen_features": Case("run.run_tagger", {**TAGGER, **FROZEN, "frozen_features": "last"}),
-    "frozen_weighted": Case("run.run_tagger", {**TAGGER, **FROZEN, "frozen_features": "weighted_sum_all"}),
+    "frozen_features": Case("run.run_feature_based", {**FEATURES, "features": "last"}),
+    "frozen_weighted": Case("run.run_feature_based", {**FEATURES, "features": "weighted_sum_all"}),
     "distillation": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES, "keep_answers": False}),
     "kept_answers": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES}),
     "inner_first": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES, "inner_proportion": 0.34,

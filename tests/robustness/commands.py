@@ -28,6 +28,8 @@ COMMANDS = {  # name -> package, flags
                            "output_dir": "new", "do_train": True, "max_seq_length": 16, "train_batch_size": 2}),
     "run_multiple_choice": ("run", {"train_file": "swag.csv", "init_checkpoint": "model", "output_dir": "new",
                                     "do_train": True, "max_seq_length": 16, "train_batch_size": 2}),
+    "run_feature_based": ("run", {"train_file": "words.txt", "dev_file": "words.txt", "init_checkpoint": "model",
+                                  "output_dir": "new", "max_seq_length": 16, "train_batch_size": 2}),
     "run_distillation": ("run", {"teacher": "tuned", "student_layers": 0, "data_dir": "own", "output_dir": "new",
                                  "train_batch_size": 4}),
     "run_general_distillation": ("run", {"teacher": "model", "student_layers": 0, "input_file": "records.tfrecord",
@@ -54,8 +56,8 @@ COMMANDS = {  # name -> package, flags
     "evaluate_export": ("run", {"init_checkpoint": "tuned", "model": "served", "data_dir": "own"}),
     "convert_checkpoint": ("run", {"input": "model", "output": "new", "format": "huggingface"}),
 }
-TRAINING = ("run_pretraining", "run_classifier", "run_squad", "run_tagger", "run_multiple_choice", "run_distillation",
-            "run_general_distillation")
+TRAINING = ("run_pretraining", "run_classifier", "run_squad", "run_tagger", "run_multiple_choice",
+            "run_feature_based", "run_distillation", "run_general_distillation")
 
 
 def get_error(command, changes, call=scripts.resolve):

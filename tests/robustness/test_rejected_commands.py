@@ -22,6 +22,7 @@ OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another fl
     "run_squad": {"init_checkpoint", "train_batch_size", "predict_file", "doc_stride", "max_query_length"},
     "run_tagger": {"init_checkpoint", "train_batch_size", "dev_file"},
     "run_multiple_choice": {"init_checkpoint", "train_batch_size"},
+    "run_feature_based": {"train_batch_size"},
     "run_distillation": {"train_batch_size"},
     "run_general_distillation": {"max_predictions_per_seq", "train_batch_size", "num_train_steps"},
     "prune_model": {"train_batch_size"},
@@ -34,7 +35,8 @@ OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another fl
     "evaluate_export": {"data_dir"},
 }
 # Names of flags whose values are paths that a script reads.
-INPUT = re.compile(r"(?!output|export|answers).*(_file|_dir|checkpoint|models?|teacher|vectors|treebank|vocab)|input")
+INPUT = re.compile(r"(?!output|export|answers|embeddings_).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|"
+                   "input")
 CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")  # Jobs check paths.
 OPENED_LATER = {  # Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
     "augment_data": {"bert_config_file", "init_checkpoint"},
@@ -94,8 +96,6 @@ REJECTED = (  # command, flags, part of the message
                          "num_train_steps": 20}, "`max_seq_length`=32: has no effect with `phases`; omit it"),
     ("run_classifier", {"search": True, "do_eval": True, "train_batch_size": None, "learning_rate": 5e-5},
      "`learning_rate`=5e-05: has no effect with `search`; omit it"),
-    ("run_tagger", {"frozen_features": "last", "learning_rate": 5e-5},
-     "`learning_rate`=5e-05: has no effect with `frozen_features`; omit it"),
     ("prune_model", {"keep_heads": 1.0, "keep_flops": 0.5}, "`keep_heads`=1.0: has no effect with `keep_flops`; omit"),
     *(("prune_model", flags, "nothing to prune; set `keep_heads`, `keep_neurons`, `keep_flops`, `drop_layers`, ")
       for flags in ({"keep_heads": None}, {"keep_heads": 1.0, "num_train_epochs": 1},

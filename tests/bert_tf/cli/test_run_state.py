@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from bert_tf.cli import run_state
-from bert_tf.cli.run_state import RunState
-from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE, MAY_CHANGE_IF_USED, Settings, collect, setting
+from bert_tf.cli import roles, run_state
+from bert_tf.cli.run_state import RunState, snapshot
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 
 
@@ -25,17 +25,15 @@ def test_resumed_runs_must_have_the_initial_settings(tmp_path):
         {"train_batch_size": 7, "layers": [1, 2]}, indent=2) + "\n"
     with pytest.raises(InputError, match="a run with `train_batch_size` 7, not 6"):  # Begun by another process.
         state.begin()
-    RunState(str(tmp_path / "of_nothing"), {}, {"learning_rate": 1}).begin()
-    assert not (tmp_path / "of_nothing").exists()
 
 
-def test_changed_settings_are_reported(tmp_path):
+def test_changed_settings_are_reported(tmp_path, capsys):
     before = {"learning_rate": 0.25, "no_weight_decay": ("a", "b"), "num_train_steps": 9}
     now = {**before, "learning_rate": 0.5, "no_weight_decay": ("a",), "added_later": 1}
-    RunState(str(tmp_path), {"train_batch_size": 7}, before).begin()
-
     def resume(settings):
-        return RunState(str(tmp_path), {"train_batch_size": 7}, settings)
+        return RunState(str(tmp_path), {"train_batch_size": 7, "changeable": settings})
+
+    resume(before).begin()
 
     assert resume(now).changes is None  # Without a checkpoint: a new run.
     (tmp_path / "checkpoint").touch()
@@ -43,12 +41,11 @@ def test_changed_settings_are_reported(tmp_path):
     assert resume(now).changes == ("resumes with changed settings: `learning_rate` 0.5 (was "
                                    "0.25), `no_weight_decay` a (was a,b)")
     resume(now).begin()
+    assert "resumes with changed settings: `learning_rate` 0.5 (was 0.25)" in capsys.readouterr().out
     assert json.loads((tmp_path / "run.json").read_text()) == {
         "train_batch_size": 7, "changeable": {**now, "no_weight_decay": ["a"]}}
     assert resume(now).changes is None  # Reported once.
     assert resume(before).changes.startswith("resumes with changed settings: `learning_rate` 0.25 (was 0.5)")
-    (tmp_path / "run.json").write_text('{"train_batch_size": 7}')  # Of an earlier version.
-    assert resume(now).changes is None
 
 
 @pytest.mark.parametrize(("content", "message"), [
@@ -77,40 +74,41 @@ def test_finished_parts(tmp_path):
         RunState(str(tmp_path), {"rounds": 3}, name="other.json", must_be_empty=True)
 
 
-def test_files_of_versions_without_contents_in_fingerprints(tmp_path):
+def test_fingerprints_of_local_and_remote_copies_are_compared_by_their_common_values(tmp_path):
     (tmp_path / "data").write_bytes(b"xyz")
-    now = run_state.fingerprint([str(tmp_path / "data")])
+    local = run_state.fingerprint([str(tmp_path / "data")])
     (tmp_path / "checkpoint").touch()
-    old = {name: value for name, value in now.items() if name != "contents"}
-    (tmp_path / "run.json").write_text(json.dumps({"input_file": old}))
-    RunState(str(tmp_path), {"input_file": now})
+    remote = {name: value for name, value in local.items() if name != "contents"} | {"remote_contents": "12"}
+    (tmp_path / "run.json").write_text(json.dumps({"input_file": remote}))
+    RunState(str(tmp_path), {}, {"input_file": local})
     with pytest.raises(InputError, match="of 3 bytes"):
-        RunState(str(tmp_path), {"input_file": {**now, "bytes": 4}})
-
-
-@dataclasses.dataclass(frozen=True)
-class PruningSettings(Settings):
-    pruning: str | None = setting(None, "", resume=FIXED)
-    share: float = setting(0.5, "", needs="pruning", resume=FIXED_IF_USED)
-    vocab_file: str | None = setting(None, "", required="pruning=all", resume=FIXED_IF_USED)
-    start: int | None = setting(None, "", resume=FIXED_IF_USED)
-    rate: float = setting(0.1, "", resume=MAY_CHANGE)
-    step: int | None = setting(None, "", resume=MAY_CHANGE_IF_USED)
-    verbose: bool = setting(False, "")
+        RunState(str(tmp_path), {}, {"input_file": {**local, "bytes": 4}})
 
 
 @dataclasses.dataclass(frozen=True)
 class BatchSettings(Settings):
-    batch: int = setting(7, "", resume=FIXED)
+    batch: int = setting(7, "")
+    vocab_file: str | None = setting(None, "", role=roles.INPUT_FILE)
+    rate: float = setting(0.1, "", changeable=True)
 
 
-def test_settings_to_compare():
-    unused, used = PruningSettings(vocab_file="given"), PruningSettings(pruning="all", start=0, step=0)
-    assert collect(FIXED, BatchSettings(), unused) == {"batch": 7, "pruning": None}
-    assert list(collect(FIXED, used, BatchSettings()).items()) == [
-        ("pruning", "all"), ("share", 0.5), ("vocab_file", None), ("start", 0), ("batch", 7)]
-    assert collect(MAY_CHANGE, unused, BatchSettings()) == {"rate": 0.1}
-    assert collect(MAY_CHANGE, used) == {"rate": 0.1, "step": 0}
+@dataclasses.dataclass(frozen=True)
+class PlaceSettings(Settings):
+    changeable = True
+
+    device: str = setting("cpu", "")
+
+
+@dataclasses.dataclass(frozen=True)
+class JobSettings(Settings):
+    batches: BatchSettings = dataclasses.field(default_factory=lambda: BatchSettings(vocab_file="a"))
+    devices: PlaceSettings = dataclasses.field(default_factory=PlaceSettings)
+    seed: int = setting(3, "")
+
+
+def test_a_snapshot_contains_all_settings_except_paths():
+    assert snapshot(JobSettings()) == {"seed": 3, "batch": 7, "changeable": {"rate": 0.1, "device": "cpu"}}
+
 
 
 def test_fingerprints_depend_on_names_sizes_and_contents(tmp_path):

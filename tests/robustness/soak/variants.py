@@ -12,8 +12,7 @@ LOOPS = {"iterations_per_loop": 1}
 TRAINED = {**LOOPS, "num_train_steps": 40, "num_warmup_steps": 4, "save_checkpoints_steps": 5, "learning_rate": 1e-3}
 TUNED = {**LOOPS, "do_eval": True, "do_predict": True, "eval_steps": 6, "num_train_epochs": 12,
          "save_checkpoints_steps": 4}
-FROZEN = {**TUNED, "test_file": "words.txt", "frozen_features": "weighted_sum_all", "lstm_width": 6,
-          "num_train_epochs": None, "frozen_epochs": 12}
+FEATURES = {**LOOPS, "num_train_epochs": 12, "save_checkpoints_steps": 4, "lstm_width": 6}
 MADE = {"input_file": "large.txt", "dupe_factor": 10}
 SHORTENED = {**LOOPS, "num_train_epochs": 12, "save_checkpoints_steps": 4}
 PRUNED = {**SHORTENED, "keep_heads": 1, "keep_neurons": 0.4, "rounds": 2, "num_train_epochs": 4}
@@ -45,7 +44,7 @@ KINDS = {  # kind -> number of kills, {variant: (command, flags)}
     "fine-tuning with best/": (20, {
         "classifier": ("run_classifier", TUNED),
         "LoRA": ("run_classifier", {**TUNED, "lora_rank": 2}),
-        "frozen features": ("run_tagger", FROZEN)}),
+        "frozen features": ("run_feature_based", FEATURES)}),
     "smaller models": (20, {
         "distillation": ("run_distillation", {**SHORTENED, "student_layers": 0, "hidden_weight": 1}),
         "general distillation": ("run_general_distillation", TRAINED),

@@ -130,12 +130,12 @@ def test_an_interrupted_pruning_ends_like_an_undisturbed_one(flat, undisturbed, 
     assert_same_results(tmp_path, undisturbed)
     state_files.assert_holds(tmp_path / "prune.json", {
         "init_checkpoint": str(flat / "sst"), "data_dir": run_state.fingerprint(["sst-2/train.tsv"]),
-        "task_name": "sst-2", "teacher": run_state.fingerprint(checkpoint_files("sst")), "student_checkpoint": "sst",
+        "task_name": "sst-2", "teacher": run_state.fingerprint(checkpoint_files("sst")),
         **state_files.LOSSES, "hidden_weight": 1.0,
         "max_seq_length": 20, "keep_heads": 0.5, "keep_neurons": 0.3, "keep_flops": None, "drop_layers": [],
         "embedding_size": None, "prune_vocabulary": [], "prune_across": "model", "importance_examples": 2048,
         "rounds": 2, "num_train_epochs": 1.0, "distill": True, "warmup_proportion": 0.1, "least_score": None,
-        "train_batch_size": 4, "random_seed": 12345, **state_files.CHANGEABLE, "optimizer": "adamw"})
+        "train_batch_size": 4, "random_seed": 12345, "optimizer": "adamw", "changeable": state_files.CHANGEABLE})
     state_files.assert_holds(tmp_path / "run.json", {"task_name": "sst-2"})
 
 

@@ -88,7 +88,7 @@ def variants(teachers, tmp_path_factory):
         shutil.copytree(teachers / "sst", folder / name)
     (folder / "no_task" / "task.json").unlink()
     metadata = json.loads((folder / "frozen" / "task.json").read_text())
-    (folder / "frozen" / "task.json").write_text(json.dumps({**metadata, "kind": "frozen_token_classifier"}))
+    (folder / "frozen" / "task.json").write_text(json.dumps({**metadata, "kind": "foreign_classifier"}))
     words = (folder / "other_words" / "vocab.txt").read_text().splitlines()
     (folder / "other_words" / "vocab.txt").write_text("\n".join([*words[:-1], "elsewhere", ""]))
     config = json.loads((folder / "sharing" / "bert_config.json").read_text())
@@ -110,7 +110,7 @@ def variants(teachers, tmp_path_factory):
      "from the vocabulary of `teacher`=sst"),
     ({"teacher": "no_such"}, "`teacher`=no_such: does not exist"),
     ({"teacher": "{variants}/no_task"}, "no_task: is not a fine-tuned model: its directory has no task.json"),
-    ({"teacher": "{variants}/frozen"}, "frozen: is not a fine-tuned model: its task.json says frozen_token_classifier"),
+    ({"teacher": "{variants}/frozen"}, "frozen: is not a fine-tuned model: its task.json says foreign_classifier"),
     ({"teacher": "{variants}/sharing"}, "`student_layers`=0: the teacher's layers share their weights"),
     ({"teacher": "{variants}/headless", "task_name": "sst-2"}, "headless: is not a fine-tuned classifier; it lacks "
      "output_bias, output_weights"),

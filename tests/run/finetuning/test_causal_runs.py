@@ -88,8 +88,3 @@ def test_jobs_that_read_masks_or_the_first_token(here):
     with pytest.raises(InputError, match=r"^`init_checkpoint`=bert: has no masked LM, since attention is causal"):
         scripts.run_here("data_prep.augment_data", input_file="sst-2/dev.tsv", output_file="a.tsv",
                          text_columns="sentence", init_checkpoint="bert")
-
-
-def test_frozen_features_have_their_own_bilstm(here):
-    with pytest.raises(InputError, match=r"^`bilstm_head`=True: cannot be combined with `frozen_features`$"):
-        tune("tagger", "frozen", frozen_features="last", learning_rate=5e-5)

@@ -32,7 +32,7 @@ def test_a_derived_model_has_the_same_outputs(folder, name, monkeypatch):
     written = whole.write(f"{name}_copy", whole.read_tensors(), whole.config)
     copy = open_model(f"{name}_copy", toy_runs.DATA[name])
     assert (copy.path, copy.config, copy.task.metadata) == (written.path, whole.config, whole.task.metadata)
-    assert copy.task.resume_settings == whole.task.resume_settings
+    assert copy.task.data.resolved_settings == whole.task.data.resolved_settings
     outputs, again = whole.predict(whole.make_model()), copy.predict(copy.make_model())
     assert outputs.keys() == again.keys()
     for key, value in outputs.items():

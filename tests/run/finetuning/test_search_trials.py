@@ -1,6 +1,7 @@
 """The hyperparameter search with fake trainings: its trials, the best one, and files."""
 
 import csv
+import types
 
 import pytest
 import tensorflow as tf
@@ -9,7 +10,7 @@ from bert_tf import latest_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TokenizerFiles
-from run.finetuning import runs, search
+from run.finetuning import job, sweeps
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
 from run.settings import TrainingSettings
 from run.techniques.settings import TrainedWeightsSettings
@@ -30,12 +31,12 @@ class Weight(tf.Module):
 
 @pytest.fixture
 def searched(tmp_path, monkeypatch):
-    """Function (scores, **settings of the search) -> TrainedModel, with the names of all runs in `searched.ran`.
+    """Function (scores, **settings of the search) -> name of the best run, with the names of all in `searched.ran`.
 
     A run creates a checkpoint and has its score in `scores`, or diverges if that is None.
     """
     def run(scores, **values):
-        def run_once(settings, shared):
+        def train_once(settings, strategy, task, techniques):
             folder, is_training = tmp_path / settings.training.output_dir, settings.tuning.do_train
             run.ran.append((folder.name, is_training))
             if is_training:
@@ -47,9 +48,11 @@ def searched(tmp_path, monkeypatch):
             if scores[folder.name] is None:
                 raise DivergedError("step 3: the loss is not a finite number", "out has no checkpoint yet")
             results = {"eval_accuracy": scores[folder.name], "loss": 2.0, "eval_loss": 2.0, "global_step": 7}
-            return runs.TrainedModel(Weight(scores[folder.name]), tf.Module(), None, str(folder), 7, results, {})
+            trained = types.SimpleNamespace(
+                folder=str(folder), model=Weight(scores[folder.name]), writes=True, free=lambda: None)
+            return trained, folder.name, results, {}
 
-        monkeypatch.setattr(runs, "run_once", run_once)
+        monkeypatch.setattr(job, "train_once", train_once)
         settings = FineTuningSettings(
             training=TrainingSettings(output_dir=str(tmp_path)), tuning=TuningSettings(do_train=True, do_eval=True),
             trained_weights=TrainedWeightsSettings(lora_rank=2),  # Only allowed in training.
@@ -57,7 +60,8 @@ def searched(tmp_path, monkeypatch):
                                                   "search_epochs": (1.0, 2.0), **values}))
         for each in settings.runs:
             model_files.save_run_files(each.training.output_dir, BertConfig(11, 6, 1, 2, 7), TokenizerFiles())
-        return search.run(settings, runs.RunContext(tf.distribute.get_strategy(), None, Task(settings, None)))
+        monkeypatch.setattr(job, "save_run_files", lambda *_: None)
+        return sweeps.search(settings, tf.distribute.get_strategy(), Task(settings, None), ())[0]
 
     run.ran = []
     return run
@@ -71,7 +75,7 @@ def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, sear
     tuned = searched(SCORES)
     best = "batch8_lr0.1_epochs2"  # The first of two equal scores.
     assert searched.ran == [*((name, True) for name in SCORES), (best, False)]
-    assert tuned.folder == str(tmp_path / "search" / best)
+    assert tuned == best
     assert with_checkpoints(tmp_path) == [best]
     assert (tmp_path / "search" / "batch8_lr0.5_epochs2" / "loss.png").exists()
     output = capsys.readouterr().out
@@ -113,12 +117,12 @@ def test_a_search_resumes_with_missing_trials(tmp_path, searched):
     searched.ran.clear()
     tuned = searched(SCORES, search_learning_rates=(0.1,))  # The best of these has no checkpoints any more.
     assert searched.ran == [("batch8_lr0.1_epochs2", True), ("batch8_lr0.1_epochs2", False)]
-    assert tuned.results["eval_accuracy"] == 0.75
+    assert tuned == "batch8_lr0.1_epochs2"
 
 
 def test_a_trial_that_diverges_is_a_row_of_the_table(tmp_path, searched, capsys):
     scores = {**SCORES, "batch8_lr0.5_epochs1": None}
-    assert searched(scores).results["eval_accuracy"] == 0.75
+    assert searched(scores) == "batch8_lr0.1_epochs2"
     output = capsys.readouterr().out
     assert "batch8_lr0.5_epochs1: step 3: the loss is not a finite number\n" in output
     assert "         8            0.5       1                     -          -  diverged\n" in output

@@ -62,7 +62,7 @@ def test_phases_have_no_number_of_predictions():
         return PretrainingSettings(records=RecordSettings(input_file="a_{length}", objective="left_to_right"),
                                    schedule=ScheduleSettings(phases=text))
 
-    assert [phase.settings.records.max_seq_length for phase in phases.get_phases(make("128:0.9,512:0.1"))] == [128, 512]
+    assert [part.records.max_seq_length for _, part in phases.get_phases(make("128:0.9,512:0.1"))] == [128, 512]
     with pytest.raises(InputError, match="predictions 9: cannot be combined with `objective`=left_to_right"):
         make("128:0.9,512:0.1:8:9")
 

@@ -18,9 +18,9 @@ def settings_of(phases, input_file="a_{length}.tfrecord", **records):
 
 def test_phases():
     found = get_phases(settings_of("128:0.9, 512:0.1:8"))
-    assert [(phase.first_step, phase.settings.records.max_seq_length, phase.settings.records.max_predictions_per_seq,
-             phase.settings.training.train_batch_size, phase.settings.records.input_file,
-             phase.settings.records.eval_input_file) for phase in found] == [
+    assert [(first_step, part.records.max_seq_length, part.records.max_predictions_per_seq,
+             part.training.train_batch_size, part.records.input_file,
+             part.records.eval_input_file) for first_step, part in found] == [
         (0, 128, 20, 32, "a_128.tfrecord", "b_128"), (900, 512, 77, 8, "a_512.tfrecord", "b_512")]
 
 
@@ -30,15 +30,15 @@ def test_the_original_recipe_has_two_lengths():
         records=RecordSettings(input_file="a_{length}.tfrecord"),
         schedule=ScheduleSettings(phases=recipe["phases"], num_train_steps=recipe["num_train_steps"]),
         training=TrainingSettings(train_batch_size=recipe["train_batch_size"]))
-    assert [(phase.first_step, phase.settings.records.max_seq_length, phase.settings.records.max_predictions_per_seq,
-             phase.settings.training.train_batch_size) for phase in get_phases(settings)] == [
+    assert [(first_step, part.records.max_seq_length, part.records.max_predictions_per_seq,
+             part.training.train_batch_size) for first_step, part in get_phases(settings)] == [
         (0, 128, 20, 256), (900_000, 512, 77, 256)]
     assert RECIPES["original_128"] == {name: value for name, value in recipe.items() if name != "phases"}
 
 
 def test_a_run_without_phases_is_one():
     settings = settings_of(None)
-    assert [(phase.first_step, phase.settings) for phase in get_phases(settings)] == [(0, settings)]
+    assert [(first_step, part) for first_step, part in get_phases(settings)] == [(0, settings)]
 
 
 @pytest.mark.parametrize(("phases", "message"), [

@@ -31,13 +31,14 @@ def test_batch_sizes_that_are_not_used_need_not_divide(two_replicas, monkeypatch
 def test_a_checkpoint_without_heads_is_not_evaluated(tmp_path, reference_config):
     tf.train.Checkpoint(model=models.BertEncoder(reference_config)).write(str(tmp_path / "encoder"))
     settings = PretrainingSettings(
-        schedule=ScheduleSettings(do_eval=True), model=ModelSettings(init_checkpoint=str(tmp_path / "encoder")),
+        schedule=ScheduleSettings(do_eval=True),
+        model=ModelSettings(init_checkpoint=str(tmp_path / "encoder"), config=reference_config),
         training=TrainingSettings(output_dir=str(tmp_path / "out")))
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with pytest.raises(ValueError, match="cannot be evaluated, since it lacks cls/"):
-        job.start(settings, strategy, reference_config)
+        job.start(settings, strategy)
     with pytest.raises(ValueError, match="contains no checkpoint to evaluate; train first, or set `init_checkpoint`"):
-        job.start(dataclasses.replace(settings, model=ModelSettings()), strategy, reference_config)
+        job.start(dataclasses.replace(settings, model=ModelSettings(config=reference_config)), strategy)
 
 
 @pytest.mark.parametrize(("device", "mixed_precision", "multiple"), [

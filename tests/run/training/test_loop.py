@@ -16,8 +16,8 @@ from bert_tf.files.local import Local
 from bert_tf.latest_checkpoint import find_latest_checkpoint, has_run
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
-from run.settings import TrainingSettings
-from run.training import checkpoints, loop
+from run.settings import StepSettings, TrainingSettings
+from run.training import checkpoints, loop, profiling
 
 ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}  # Results of evaluations, by step.
 
@@ -42,22 +42,28 @@ def squared_distances(outputs, features):
 LOSS = TotalLoss(Term("loss", squared_distances, counts=1))
 
 
+def batches(skip_steps, share):
+    return tf.data.Dataset.from_tensors({"input_mask": tf.ones([3, 5], tf.int32)}).repeat()
+
+
 def start(folder, steps=13, weight=0.0, learning_rate=0.1, **settings):
     """Returns a run and its model, whose weight decreases by more than 0.01 per step."""
-    evaluations = loop.Evaluations(**{name: settings.pop(name) for name in EVALUATIONS if name in settings})
+    evaluations = {name: settings.pop(name) for name in EVALUATIONS if name in settings}
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
         model = OneWeight()
+        model.weight.assign(weight)
         optimizer = create_optimizer(learning_rate, 100, 0)
-    model.weight.assign(weight)
-    run = loop.TrainingRun(
-        strategy, model, optimizer, LOSS,
-        TrainingSettings(output_dir=str(folder), train_batch_size=3, **settings), steps, evaluations=evaluations)
+        run = loop.Run(TrainingSettings(output_dir=str(folder), train_batch_size=3, **settings), StepSettings(),
+                       strategy, model, optimizer, LOSS, steps)
+        run.restore()
+    run.evaluations = evaluations
     return run, model
 
 
-def batches(skip_steps, share):
-    return tf.data.Dataset.from_tensors({"input_mask": tf.ones([3, 5], tf.int32)}).repeat()
+def train(run, make_batches=batches, evaluate=None):
+    """Trains with the settings of evaluations that `start` received."""
+    return run.train([(0, 3, make_batches)], evaluate, **run.evaluations)
 
 
 def evaluate_by_step(run, model, seen):
@@ -77,7 +83,7 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     settings = {"eval_steps": 2, "best_metric": "accuracy", "early_stopping_evals": 3, "save_checkpoints_steps": 5}
     seen = {}
     run, model = start(tmp_path, **settings)
-    results = run.train(batches, evaluate_by_step(run, model, seen))
+    results = train(run, batches, evaluate_by_step(run, model, seen))
     assert list(seen) == [2, 4, 6, 8, 10]  # 0.9 at step 10 is not an improvement over 0.9 at step 4.
     assert results == {"accuracy": 0.9, "eval_loss": 2.0}
     assert "training stopped at step 10: accuracy has not improved in 3 evaluations; the best is from step 4" in (
@@ -93,7 +99,7 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     curves = (tmp_path / "loss.png").read_bytes()
     (tmp_path / "loss.png").rename(tmp_path / "loss.png.partial")  # As if killed while drawing.
     again, model = start(tmp_path, **settings)
-    assert again.train(batches, evaluate_by_step(again, model, seen)) is None
+    assert train(again, batches, evaluate_by_step(again, model, seen)) is None
     assert "training stopped at step 10" in capsys.readouterr().out
     assert (tmp_path / "loss.png").read_bytes() == curves
     assert not (tmp_path / "loss.png.partial").exists()
@@ -152,10 +158,10 @@ def test_a_resumed_run_keeps_the_best_weights_and_evaluates_again_after_its_chec
         return evaluate_by_step(run, model, first)()
 
     with pytest.raises(KeyboardInterrupt):  # At step 10, which has a checkpoint but no evaluation.
-        run.train(batches, evaluate_until_9)
+        train(run, batches, evaluate_until_9)
     run, model = start(tmp_path, eval_steps=2, **settings)
     assert run.step == 10
-    run.train(batches, evaluate_by_step(run, model, second))
+    train(run, batches, evaluate_by_step(run, model, second))
     assert list(first) == [2, 4, 6, 8]
     assert list(second) == [10, 12, 13]
     assert [row["accuracy"] for row in read_rows(tmp_path / "eval_log.csv")] == [*ACCURACIES.values()]
@@ -166,18 +172,18 @@ def test_a_resumed_run_keeps_the_best_weights_and_evaluates_again_after_its_chec
 def test_training_without_evaluations_makes_the_best_weights_obsolete(tmp_path, capsys):
     settings, seen = {"best_metric": "accuracy", "save_checkpoints_steps": 5}, {}
     run, model = start(tmp_path, steps=6, eval_steps=2, **settings)
-    run.train(batches, evaluate_by_step(run, model, seen))
+    train(run, batches, evaluate_by_step(run, model, seen))
     assert run.restore_best() == 4
 
     run, model = start(tmp_path, steps=9)
-    run.train(batches)
+    train(run, batches)
     assert "ignoring the weights in best/ (step 4)" in capsys.readouterr().out
     assert run.restore_best() is None
     run, _ = start(tmp_path, steps=9)  # Like a command that only predicts.
     assert run.restore_best() is None
 
     run, model = start(tmp_path, steps=10, eval_steps=2, **settings)
-    run.train(batches, evaluate_by_step(run, model, seen))
+    train(run, batches, evaluate_by_step(run, model, seen))
     assert run.restore_best() == 4
 
 
@@ -189,7 +195,7 @@ def test_training_without_evaluations_makes_the_best_weights_obsolete(tmp_path, 
 def test_steps_of_the_log_do_not_depend_on_the_clock(tmp_path, monkeypatch, settings, steps):
     monkeypatch.setattr(loop.time, "monotonic", iter(np.random.default_rng(1).random(99).cumsum() * 9).__next__)
     run, _ = start(tmp_path, steps=213, **settings)
-    run.train(batches, (lambda: {"accuracy": 0.5}) if "eval_steps" in settings else None)
+    train(run, batches, (lambda: {"accuracy": 0.5}) if "eval_steps" in settings else None)
     assert [row["step"] for row in read_rows(tmp_path / "training_log.csv")] == steps
 
 
@@ -198,24 +204,22 @@ def test_a_resumed_log_is_that_of_an_uninterrupted_run(tmp_path, monkeypatch, ho
     settings = {"steps": 40, "log_steps": 7, "save_checkpoints_steps": 10, "keep_checkpoint_max": 9}
     steps = [7, 10, 14, 20, 21, 28, 30, 35, 40]
     whole, _ = start(tmp_path / "whole", **settings)
-    whole.train(batches)
-    report_loop = loop.TrainingRun._report_loop
+    train(whole, batches)
+    add = loop.metrics_log.Log.add
 
-    def disturbed(run, *means_steps_seconds):
-        if run.step == 28 and how == "preempted":
-            signal.raise_signal(signal.SIGTERM)
-        report_loop(run, *means_steps_seconds)
-        if run.step == 28:
-            raise KeyboardInterrupt
+    def disturbed(log, step, values):
+        add(log, step, values)
+        if step == 28:
+            signal.raise_signal(signal.SIGTERM if how == "preempted" else signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop.TrainingRun, "_report_loop", disturbed)
+        patch.setattr(loop.metrics_log.Log, "add", disturbed)
         broken, _ = start(tmp_path / "broken", **settings)
         with pytest.raises((KeyboardInterrupt, loop.PreemptionExit)):
-            broken.train(batches)
+            train(broken, batches)
     broken, _ = start(tmp_path / "broken", **settings)
     assert broken.step == (20 if how == "killed" else 28)
-    broken.train(batches)
+    train(broken, batches)
     assert [row["step"] for row in read_rows(tmp_path / "whole" / "training_log.csv")] == steps
     assert (tmp_path / "broken" / "training_log.csv").read_bytes() == (
         tmp_path / "whole" / "training_log.csv").read_bytes()
@@ -226,7 +230,7 @@ def test_a_resumed_log_is_that_of_an_uninterrupted_run(tmp_path, monkeypatch, ho
 
 def test_the_throughput_of_the_loop_that_compiles_is_not_logged(tmp_path):
     run, _ = start(tmp_path, steps=30, log_steps=10)
-    run.train(batches)
+    train(run, batches)
     events = tf.compat.v1.train.summary_iterator(str(next(tmp_path.glob("events.out.tfevents.*"))))
     logged = {(event.step, value.tag) for event in events for value in event.summary.value}
     assert {step for step, tag in logged if tag == "loss"} == {10, 20, 30}
@@ -239,7 +243,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_saves_nothing(tmp_path):
     mask = numbers.map(lambda number: {"input_mask": tf.fill([3, 5], 1), "poison": tf.fill([3, 1], number == 6)})
     with pytest.raises(ValueError, match=r"step 7: the loss or a gradient is not a finite number; .* contains the "
                                          "checkpoint before it, ckpt-6"):
-        run.train(lambda skip_steps, share: mask)
+        train(run, lambda skip_steps, share: mask)
     assert tf.train.latest_checkpoint(tmp_path).endswith("ckpt-6")
     assert read_rows(tmp_path / "training_log.csv")[-1]["step"] == 6
 
@@ -249,7 +253,7 @@ def test_weights_that_are_not_finite_after_the_last_update_are_not_saved(tmp_pat
     run, model = start(tmp_path, steps=1, learning_rate=float("inf"))
     with pytest.raises(loop.DivergedError, match=r"^step 1: weight is no longer finite; .* has no "
                                                  "checkpoint yet; a lower `learning_rate`"):
-        run.train(batches)
+        train(run, batches)
     assert not tf.math.is_finite(model.weight)
     assert tf.train.latest_checkpoint(tmp_path) is None
 
@@ -257,7 +261,7 @@ def test_weights_that_are_not_finite_after_the_last_update_are_not_saved(tmp_pat
 def test_a_checkpoint_with_weights_that_are_not_finite(tmp_path):
     """An earlier version or another program may have saved it."""
     run, model = start(tmp_path, steps=3)
-    run.train(batches)
+    train(run, batches)
     model.weight.assign(float("nan"))
     tf.train.Checkpoint(model=model).write(str(tmp_path / "ckpt-3"))
     with pytest.raises(InputError, match=rf"^{tmp_path}/ckpt-3: weight contains numbers that are not finite \(NaN or"):
@@ -275,7 +279,7 @@ def test_best_weights_that_are_not_finite(tmp_path):
 
 def test_a_damaged_checkpoint_is_named_and_an_earlier_one_can_be_chosen(tmp_path):
     run, _ = start(tmp_path, save_checkpoints_steps=2)
-    run.train(batches)
+    train(run, batches)
     last = tf.train.latest_checkpoint(tmp_path)
     data = next(tmp_path.glob(f"{last.rsplit('/', 1)[1]}.data*"))
     data.write_bytes(data.read_bytes()[:9])
@@ -290,14 +294,14 @@ def test_a_run_whose_file_checkpoint_is_lost_is_resumed(tmp_path, capsys):
     settings = {"save_checkpoints_steps": 2, "keep_checkpoint_max": 3, "log_steps": 1}
     for name, end in (("undisturbed", 13), ("broken", 9)):
         run, _ = start(tmp_path / name, steps=end, **settings)
-        run.train(batches)
+        train(run, batches)
     broken = tmp_path / "broken"
     (broken / "checkpoint").unlink()
     (broken / "ckpt-10.index").write_bytes(b"")  # As if killed while saving it.
     assert has_run(str(broken))
     capsys.readouterr()
     run, _ = start(broken, **settings)
-    run.train(batches)
+    train(run, batches)
     assert f"{broken}: resuming at step 9 of 13" in capsys.readouterr().out
     assert (broken / "training_log.csv").read_bytes() == (tmp_path / "undisturbed" / "training_log.csv").read_bytes()
     assert {path.name for path in broken.glob("ckpt-*.index")} == {f"ckpt-{step}.index" for step in (10, 12, 13)}
@@ -306,7 +310,7 @@ def test_a_run_whose_file_checkpoint_is_lost_is_resumed(tmp_path, capsys):
 def test_an_absolute_path_in_the_file_checkpoint(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run, _ = start(pathlib.Path("run"), steps=4, save_checkpoints_steps=2)
-    run.train(batches)
+    train(run, batches)
     (tmp_path / "run" / "checkpoint").write_text(f'model_checkpoint_path: "{tmp_path}/run/ckpt-4"\n')
     assert start(pathlib.Path("run"))[0].step == 4
 
@@ -325,7 +329,7 @@ def test_checkpoints_of_other_programs_are_not_resumed(tmp_path):
     ("ckpt-6", "delete the file to resume from ckpt-4, or"), ("ckpt-*", "restore its files, or")])
 def test_a_run_without_its_latest_checkpoint_is_not_resumed(tmp_path, lost, way):
     run, _ = start(tmp_path, steps=6, save_checkpoints_steps=2)
-    run.train(batches)
+    train(run, batches)
     for path in tmp_path.glob(f"{lost}.*"):
         path.unlink()
     assert has_run(str(tmp_path))
@@ -337,7 +341,7 @@ def test_a_run_without_its_latest_checkpoint_is_not_resumed(tmp_path, lost, way)
                                    'model_checkpoint_path: "ckpt-6"\nall_model_checkpoint_paths: "ckpt'])
 def test_a_run_with_a_corrupted_file_checkpoint(tmp_path, state):
     run, _ = start(tmp_path, steps=6)
-    run.train(batches)
+    train(run, batches)
     (tmp_path / "checkpoint").write_bytes(state if isinstance(state, bytes) else state.encode())
     assert has_run(str(tmp_path))
     with pytest.raises(InputError, match=rf"^{tmp_path}/checkpoint: is corrupted; delete the file"):
@@ -347,7 +351,7 @@ def test_a_run_with_a_corrupted_file_checkpoint(tmp_path, state):
 def test_deleted_checkpoints_leave_a_finished_run_or_none(tmp_path, monkeypatch):
     """A deletion can be killed after each file."""
     run, _ = start(tmp_path, steps=4, save_checkpoints_steps=2)
-    run.train(batches)
+    train(run, batches)
     found, remove = [], Local.remove
 
     def remove_and_look(place):
@@ -365,8 +369,8 @@ def test_deleted_checkpoints_leave_a_finished_run_or_none(tmp_path, monkeypatch)
 def test_a_profile_of_some_steps(tmp_path, capsys, monkeypatch, steps, rows, writes):
     """The profile ends with the run at the latest. Workers that do not write run the same loops."""
     run, model = start(tmp_path, profile_steps=steps, log_steps=5)
-    monkeypatch.setattr(run._profile, "_writes", writes)
-    run.train(batches)
+    monkeypatch.setattr(loop, "Profile", lambda steps, folder, _: profiling.Profile(steps, folder, writes))
+    train(run, batches)
     profiles = list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))
     assert len(profiles) == writes
     assert (f"{tmp_path}: wrote a profile; to view it" in capsys.readouterr().out) == bool(profiles)
@@ -389,13 +393,5 @@ def test_profile_steps_after_the_last_step(tmp_path):
 
 def test_the_progress_bar_names_the_compilation(tmp_path, capsys):
     run, _ = start(tmp_path)
-    run.train(batches)
+    train(run, batches)
     assert "0/13 [00:00<?, ?step/s, compiling the first step]" in capsys.readouterr().err
-
-
-def test_early_stopping_needs_a_metric(tmp_path):
-    with pytest.raises(ValueError, match="`early_stopping_evals`: requires `best_metric`"):
-        start(tmp_path, early_stopping_evals=2)
-    run, _ = start(tmp_path, steps=1, best_metric="f1")
-    with pytest.raises(ValueError, match="`best_metric`='f1': must be one of accuracy"):
-        run.train(batches, lambda: {"accuracy": 0.5})

@@ -8,7 +8,7 @@ from bert_tf.cli import run_state
 from bert_tf.files.remote import Remote
 from tests import remote_folders
 from tests.remote_folders import put
-from tests.run.training.test_loop import batches, evaluate_by_step, start
+from tests.run.training.test_loop import batches, evaluate_by_step, start, train
 
 
 @pytest.fixture
@@ -22,10 +22,10 @@ def test_a_run_writes_only_at_checkpoints_and_equals_a_local_run(folder, tmp_pat
         written.append(path.rpartition("/")[2]), new_file(path, *args, **options))[1])
     settings = {"steps": 13, "save_checkpoints_steps": 5, "iterations_per_loop": 1, "keep_checkpoint_max": 1}
     run, model = start(folder, **settings)
-    run.train(batches)
+    train(run, batches)
     assert written == ["training_log.csv"] * 3
     local, local_model = start(tmp_path, **settings)
-    local.train(batches)
+    train(local, batches)
     assert float(model.weight) == float(local_model.weight)
     assert files.read_bytes(f"{folder}/training_log.csv") == (tmp_path / "training_log.csv").read_bytes()
     events = [name for name in files.at(folder).names() if name.startswith("events.out.tfevents")]
@@ -47,7 +47,7 @@ def test_a_killed_run_resumes_with_its_log_and_without_temporary_files(folder, t
         return evaluate_by_step(run, model, {})()
 
     with pytest.raises(KeyboardInterrupt):
-        run.train(batches, evaluate_until_6)
+        train(run, batches, evaluate_until_6)
     assert [line.split(",")[0] for line in files.read_text(f"{folder}/training_log.csv").split()[1:]] == [*"12345"]
     temporary = {"ckpt-9_temp", "checkpoint.tmp" + 32 * "a"}
     put(f"{folder}/ckpt-9_temp/part", b"half")
@@ -56,12 +56,12 @@ def test_a_killed_run_resumes_with_its_log_and_without_temporary_files(folder, t
     run, model = start(folder, **settings)
     assert not temporary & set(files.at(folder).names())
     assert run.step == 5
-    run.train(batches, evaluate_by_step(run, model, again))
+    train(run, batches, evaluate_by_step(run, model, again))
     assert list(again) == [6, 8, 10, 12, 13]
     assert run.restore_best() == 12
 
     local, local_model = start(tmp_path, **settings)
-    local.train(batches, evaluate_by_step(local, local_model, {}))
+    train(local, batches, evaluate_by_step(local, local_model, {}))
     for name in ("training_log.csv", "eval_log.csv"):
         assert files.read_bytes(f"{folder}/{name}") == (tmp_path / name).read_bytes()
     assert local.restore_best() == 12

@@ -117,17 +117,6 @@ def test_replicas_exchange_gradients_in_bfloat16(bfloat16_all_reduce, gradient, 
     assert optimizer._first_moments[0].numpy() == pytest.approx(0.1 * gradient, rel=2e-5)
 
 
-def test_a_batch_that_does_not_divide(one_device, two_replicas):
-    with pytest.raises(ValueError, match="`accumulate_steps`=3: a batch of 2 examples cannot be split into 1 replicas "
-                                         "times 3 micro-batches"):
-        make_line(one_device, mean_output, [[1, 2]], accumulate_steps=3)
-    with pytest.raises(ValueError, match="be split into 2 replicas times 2 micro-batches"):
-        make_line(two_replicas, mean_output, [[1, 2]], accumulate_steps=2)
-    trainer, _, _ = make_line(one_device, mean_output, [[1, 2]])
-    with pytest.raises(ValueError, match="must have batches of a fixed size; drop the remainder"):
-        trainer.set_dataset(lambda share: tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0]}).batch(2))
-
-
 CONFIG = BertConfig(31, 8, 1, 2, 12, max_position_embeddings=6, type_vocab_size=2, initializer_range=1.0)
 
 

@@ -10,7 +10,7 @@ import tf_keras
 
 from bert_tf.fast import PackedDropout
 from bert_tf.layers import LSTM_SEEDS, BiLSTM, ScalarMix
-from run.finetuning.frozen_settings import CONCATENATION, MIX, SUM
+from run.feature_based.settings import CONCATENATION, MIX, SUM
 
 NUM_LAYERS = 2
 SEEDS = 2 * NUM_LAYERS + 1  # Seeds of initial weights: one per direction of each layer, one for the last layer.
@@ -20,7 +20,7 @@ class FrozenFeatureModel(tf_keras.Model):
     """A tagger, a classifier, or a regression on the embeddings of an encoder.
 
     Args:
-      combination: Combination of the layers, a constant of run.finetuning.frozen_settings.
+      combination: Combination of the layers, a constant of run.feature_based.settings.
       num_layers: int. K.
       input_width: int. H.
       num_outputs: int. C.

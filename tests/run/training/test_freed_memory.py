@@ -4,7 +4,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.optimization import create_optimizer
-from run.finetuning import runs
+from run.settings import StepSettings, TrainingSettings
+from run.training.loop import Run
 
 
 class Weight(tf.Module):
@@ -19,7 +20,7 @@ def test_the_memory_of_weights_and_optimizer_state_is_freed(two_replicas, kind):
     with strategy.scope():
         model, optimizer = Weight(), create_optimizer(0.1, 9, 0)
         optimizer.build(model.trainable_variables)
-    runs.TrainedModel(model, optimizer, None, "folder", 1, {}, None).free()
+    Run(TrainingSettings(output_dir="folder"), StepSettings(), strategy, model, optimizer, None, 1).free()
     assert len(optimizer.variables) >= 3
     for variable in (*model.variables, *optimizer.variables):
         for part in strategy.experimental_local_results(variable):

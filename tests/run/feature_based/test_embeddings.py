@@ -8,7 +8,7 @@ import pytest
 from bert_tf.errors import InputError
 from run.arrays import stored_rows
 from run.arrays.batches import take_rows
-from run.finetuning import frozen_vectors as vectors
+from run.feature_based import embeddings as vectors
 from tests import remote_folders
 
 LAYERS, WIDTH, ENCODER_LENGTHS, OF_TAGGER = (0, 2), 3, [2, 4, 1], [3, 3, 1]  # Words per row, divided in two ways.
@@ -83,12 +83,12 @@ def test_files_that_are_damaged_or_of_other_data(folder):
         vectors.read(folder, (2,), [3, 3], WIDTH)
     with open(os.path.join(folder, "layer_0.npy"), "r+b") as file:
         file.truncate(100)
-    with pytest.raises(InputError, match=r"layer_0\.npy: is missing or corrupted .*; delete .* to recompute the "):
+    with pytest.raises(InputError, match=r"layer_0\.npy: is missing or corrupted .*; delete .* to compute the "):
         vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
 
 
 def test_a_disk_without_space(tmp_path, values, monkeypatch):
     monkeypatch.setattr(stored_rows.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
-    with pytest.raises(InputError, match=r"^`vectors_dir`: requires 0 MB in .*, but 0 MB are free; choose"):
+    with pytest.raises(InputError, match=r"^`embeddings_dir`: requires 0 MB in .*, but 0 MB are free; choose"):
         vectors.write(str(tmp_path / "x"), METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
     assert vectors.find_missing(str(tmp_path / "x"), LAYERS) == LAYERS

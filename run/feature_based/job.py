@@ -1,0 +1,230 @@
+"""The job of the feature-based approach: a task's data, embeddings of a frozen encoder, a BiLSTM, and scores.
+
+Shape legend: n rows, W positions of the longest, S tokens, K layers, H hidden size of the encoder.
+"""
+
+import csv
+import dataclasses
+import os
+import statistics
+
+import tensorflow as tf
+
+from bert_tf import files
+from bert_tf.checkpoints import checkpoint_files
+from bert_tf.cli.run_state import RunState, fingerprint, snapshot
+from bert_tf.files import new_file
+from bert_tf.latest_checkpoint import has_run
+from bert_tf.tasks import KINDS
+from data_prep.tasks import conll
+from run.arrays import batches
+from run.arrays.prediction import Predictor
+from run.evaluation import results
+from run.feature_based import embeddings
+from run.feature_based.model import FrozenFeatureModel
+from run.feature_based.settings import ALL, COMBINATIONS, select_layers
+from run.settings import StepSettings
+from run.tasks import TASKS
+from run.training import checkpoints, strategies
+from run.training.loop import lock_run, open_run
+
+RESULTS_FILE, TABLE_FILE, SETTINGS_FILE = "eval_results.txt", "table.tsv", "feature_based.json"
+DEVIATION = "_std"  # Suffix of the names of standard deviations over runs.
+NOT_SHOWN = ("global_step", "loss")
+# Names of the main metrics of tasks, in the order of the columns; other results follow.
+METRICS = tuple(f"eval_{name}" for name in ("f1", "matthews_corrcoef", "spearman", "pearson", "micro_f1", "accuracy"))
+
+
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
+def run(settings):
+    """Trains and evaluates a BiLSTM for each choice of features and each seed, and predicts.
+
+    Args:
+      settings: FeatureBasedSettings, resolved.
+
+    Raises:
+      InputError: If data are invalid, if embeddings are damaged, or if output_dir contains a run with other settings.
+    """
+    strategy = strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
+    task, features = read_data(settings)
+    output_dir, rows = settings.training.output_dir, {}
+    state = RunState(output_dir, snapshot(settings), {
+        **{name: fingerprint(paths) for name, paths in task.training_files.items()},
+        "init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint))},
+        name=SETTINGS_FILE, must_be_empty=True)
+    with lock_run(output_dir, strategy, trains=True):
+        state.begin()
+        for choice in settings.choices:
+            rows[choice] = train_row(settings, choice, strategy, task, features)
+            if settings.features.features == ALL:
+                _write_table(os.path.join(output_dir, TABLE_FILE), rows)
+    if settings.features.features == ALL:
+        print("\n".join(_format_table(rows)))
+
+
+def read_data(settings):
+    """Reads all data of FeatureBasedSettings.
+
+    Returns:
+      Tuple of the Task, whose features are the BiLSTM's without vectors, and the encoder's features, dict of split to
+      dict of arrays [n, S].
+    """
+    task = TASKS[settings.data.task.kind](settings.fine_tuning, None)
+    tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
+    task.read(tokenizer, ignore_padding=True)
+    features, task.features = task.features, {}
+    for split, encoder_features in features.items():
+        task.features[split] = _make_rows(task, split, encoder_features)
+    return task, features
+
+
+def train_row(settings, choice, strategy, task, features):
+    """Trains the runs of a choice of features that are not finished, and writes the mean of their scores.
+
+    Args:
+      settings: FeatureBasedSettings.
+      choice: Key of COMBINATIONS.
+      strategy, task, features: See `run` and `read_data`.
+
+    Returns:
+      Dict of name to float. The scores: of the only run, or means and deviations.
+    """
+    is_table, all_scores, best = settings.features.features == ALL, [], None
+    run_settings = [settings.make_run(choice, number) for number in range(settings.features.num_runs)]
+    folder = os.path.join(settings.training.output_dir, choice if is_table else "")
+    path = os.path.join(folder, RESULTS_FILE)
+    folders = [one.training.output_dir for one in run_settings]
+    if is_table and files.at(path).exists() and not all(map(has_run, folders)):
+        scores = results.read_results(path)  # The row was finished by an earlier command.
+    else:
+        if is_table:
+            print(f"table: {choice}", flush=True)
+        stored = {split: _find_embeddings(settings, choice, strategy, split, task, encoder_features)
+                  for split, encoder_features in features.items()}
+        for one in run_settings:
+            new = train_once(one, strategy, task, stored)
+            all_scores.append(new[-1])
+            if best is None or new[-1][task.metric] > best[-1][task.metric]:
+                best, new = new, best
+            if new is not None:
+                new[0].free()
+        scores = all_scores[0]
+        if len(all_scores) > 1:
+            columns = {name: [row[name] for row in all_scores] for name in scores}
+            scores = {name: statistics.mean(values) for name, values in columns.items()} | {
+                f"{name}{DEVIATION}": statistics.stdev(values) for name, values in columns.items()}
+            results.write_results(path, scores)
+        trained, predictor, outputs, _ = best
+        for split in stored:
+            task.features[split]["vectors"] = stored[split]
+        if not is_table:
+            task.report(outputs, folder)
+        if settings.data.do_predict:
+            task.predict(predictor, outputs, folder)
+        trained.free()
+    if is_table:
+        for run_folder in folders:  # A row that was interrupted at its end may have left some.
+            checkpoints.remove_checkpoints(run_folder)
+    return scores
+
+
+def train_once(settings, strategy, task, stored):
+    """Trains and evaluates a BiLSTM.
+
+    Args:
+      settings: FeatureBasedSettings of the run.
+      strategy, task: See `train_row`.
+      stored: Dict of split to the embeddings, RowsOnDisk [n, W, K, H].
+
+    Returns:
+      Tuple of the Run, its Predictor, the outputs for the development data, and their scores, dict of name to float.
+    """
+    training, features, config = settings.training, settings.features, settings.model.config
+    rows = {split: {**task.features[split], "vectors": stored[split]} for split in ("train", "dev")}
+    fine_tuning = dataclasses.replace(settings.fine_tuning, step=StepSettings())
+    num_steps = fine_tuning.num_train_steps(len(rows["train"]["input_mask"]))
+
+    def make_model():
+        return FrozenFeatureModel(
+            COMBINATIONS[features.features], len(select_layers(features.features, config.num_hidden_layers)),
+            config.hidden_size, KINDS[task.kind].num_outputs(task.metadata), pools=not task.per_position,
+            width=features.lstm_width, dropout_rate=features.lstm_dropout, seed=training.random_seed)
+
+    def make_batches(skip_steps, share):
+        return batches.training_batches(
+            rows["train"], training.train_batch_size, training.random_seed, first_step=skip_steps, share=share)
+
+    run = open_run(fine_tuning, strategy, make_model, task.loss, num_steps=num_steps,
+                   num_warmup_steps=int(num_steps * features.warmup_proportion))
+    run.train([(0, training.train_batch_size, make_batches)])
+    predictor = Predictor(strategy, run.model, per_position=task.per_position, inputs=("vectors", "input_mask"))
+    outputs = predictor(rows["dev"], training.eval_batch_size, "evaluating")
+    scores = {**task.score(outputs), "global_step": run.step}
+    results.write_results(os.path.join(training.output_dir, RESULTS_FILE), scores)
+    return run, predictor, outputs, scores
+
+
+def _find_embeddings(settings, choice, strategy, split, task, features):
+    """Returns the embeddings of a split, RowsOnDisk [n, W, K, H]; computes them if they are not stored.
+
+    They are those of the first tokens of a tagger's words, and of all tokens of texts and pairs.
+
+    Args:
+      settings: FeatureBasedSettings.
+      choice, strategy, task: See `train_row`.
+      split: str.
+      features: Dict of arrays [rows, S], features of the encoder.
+    """
+    config = settings.model.config
+    positions = features["label_ids"] != conll.IGNORED if task.per_position else features["input_mask"] > 0
+    layers = select_layers(choice, config.num_hidden_layers)
+    computed = range(config.num_hidden_layers + 1) if settings.features.features == ALL else layers
+    path = embeddings.compute(settings, strategy, split, features, positions, computed)
+    return embeddings.read(path, layers, task.features[split]["input_mask"].sum(axis=1), config.hidden_size)
+
+
+def _make_rows(task, split, features):
+    """Returns the features of the BiLSTM, dict of arrays [n, ...] with input_mask int32 [n, W], without vectors.
+
+    A row is as for the encoder; for taggers, it is a sentence, or a part of a sentence that has more words than an
+    input has tokens.
+    """
+    if not task.per_position:
+        return {name: values for name, values in features.items() if name in ("input_mask", "label_ids")}
+    lengths = conll.compute_part_lengths(task.data.examples(split), task.settings.tokenizer.max_seq_length)
+    labels = features["label_ids"]
+    return conll.create_word_features(conll.select_word_values(labels, labels), lengths)
+
+
+def _list_columns(rows):
+    """Returns the names of the results, primary metrics first, without the names of deviations."""
+    names = {name for row in rows.values() for name in row if name not in NOT_SHOWN and not name.endswith(DEVIATION)}
+    return sorted(names, key=lambda name: (METRICS.index(name) if name in METRICS else len(METRICS), name))
+
+
+def _write_table(path, rows):
+    """Writes the table: a row per choice of features, with the mean of each result and, of several runs, its deviation.
+    """
+    names = [column for name in _list_columns(rows) for column in (name, f"{name}{DEVIATION}")
+             if any(column in row for row in rows.values())]
+    with new_file(path, newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(["features", *names])
+        writer.writerows([choice, *(row.get(name, "") for name in names)] for choice, row in rows.items())
+
+
+def _format_table(rows):
+    """Yields the lines of the table as text."""
+    names = _list_columns(rows)
+    cells = [("features", *names)]
+    cells += [(choice, *(_format_cell(row, column) for column in names)) for choice, row in rows.items()]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for first, *others in cells:
+        yield "  ".join([first.ljust(widths[0]), *(
+            cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))])
+
+
+def _format_cell(row, name):
+    """Formats a mean, with its deviation if there is one."""
+    deviation = f" ± {row[f'{name}{DEVIATION}']:.4f}" if f"{name}{DEVIATION}" in row else ""
+    return f"{row[name]:.4f}{deviation}" if name in row else "-"

@@ -1,0 +1,304 @@
+"""Several fine-tuning runs of a task: over seeds, a hyperparameter search, and an ensemble of finished runs.
+
+The search is that of the paper (appendix A.3): all combinations of batch size, learning rate, and epochs. A combination
+is a trial, a run in its own directory. Its results are saved there as trial.json: an interrupted search resumes with
+the first trial without it. Only the best trial and the current one keep their checkpoints.
+"""
+
+import csv
+import dataclasses
+import os
+import statistics
+
+import tensorflow as tf
+
+from bert_tf import files
+from bert_tf.cli.run_state import RunState
+from bert_tf.errors import InputError, rename_argument
+from bert_tf.files import new_file, read_bytes
+from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
+from bert_tf.model_folder import TokenizerFiles, read_config
+from bert_tf.model_folder.model_files import ModelFiles
+from run.evaluation import plots
+from run.finetuning import head, job
+from run.finetuning.settings import SEARCH_FOLDER, FineTuningSettings, format_number
+from run.techniques.settings import TrainedWeightsSettings
+from run.training import checkpoints, model_files, strategies
+from run.training.loop import DivergedError, lock_run
+
+TABLE_FILE, PLOT_FILE = "search.tsv", "search.png"  # In SEARCH_FOLDER.
+SEARCHED = ("train_batch_size", "learning_rate", "num_train_epochs")
+COMPARED = ("keep_head", "eval_steps")  # Runs with different values would not be comparable.
+
+
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
+def run(settings):
+    """Trains, evaluates, and predicts. `settings`: FineTuningSettings, resolved. See `run_all`."""
+    strategy = job.make_strategy(settings)
+    run_all(job.read_task(settings, strategy), strategy, job.choose_techniques(settings))
+
+
+def run_all(task, strategy, techniques):
+    """Trains and evaluates all runs of a task's settings, one or several, and predicts with the best or the ensemble.
+
+    Args:
+      task: Task that has read its data.
+      strategy: tf.distribute.Strategy.
+      techniques: Techniques that change each run.
+
+    Raises:
+      InputError: See run.finetuning.job. Also if the runs in output_dir are other ones.
+    """
+    settings = task.settings
+    if len(settings.runs) > 1 and settings.tuning.do_train:
+        checkpoint = settings.model.init_checkpoint
+        task.started_with |= {"init_checkpoint": checkpoint and files.at(checkpoint).absolute(),
+                              **{name: getattr(settings.tuning, name) for name in COMPARED}}
+    _check(settings, task)
+    with lock_run(settings.training.output_dir, strategy, settings.tuning.do_train):
+        run_some = average_ensemble if settings.tuning.ensemble else search if settings.search.search else run_seeds
+        job.report(task, *run_some(settings, strategy, task, techniques))
+
+
+def run_seeds(settings, strategy, task, techniques):
+    """Trains and evaluates once per seed, and writes eval_results.txt.
+
+    Args:
+      settings: FineTuningSettings.
+      strategy, task, techniques: See `run_all`.
+
+    Returns:
+      Tuple of the Predictor and the outputs of the run with the best metric, or of the first without evaluation.
+    """
+    output_dir, all_scores, best = settings.training.output_dir, [], None
+    for run_settings in settings.runs:
+        new = job.train_once(run_settings, strategy, task, techniques)
+        trained, _, scores, _ = new
+        job.write_scores(trained.folder, scores, trained.writes)
+        if trained.writes and settings.tuning.do_train:
+            job.save_run_files(output_dir, settings, task)
+        all_scores.append(scores)
+        if best is None or (scores and scores[task.metric] > best[2][task.metric]):
+            best, new = new, best
+        if new is not None:
+            new[0].free()
+    trained, predictor, scores, outputs = best
+    if len(all_scores) > 1 and scores:
+        job.write_scores(output_dir, _mean_and_deviation(all_scores), trained.writes)
+        print(f"best of {len(all_scores)} runs by {task.metric}: {trained.folder}")
+    return predictor, outputs
+
+
+def average_ensemble(settings, strategy, task, techniques):
+    """Evaluates each run and the ensemble, whose probabilities are averages, and writes eval_results.txt (section 4.2).
+
+    Args:
+      settings: FineTuningSettings, whose `runs` are the runs of `ensemble`.
+      strategy, task, techniques: See `run_all`.
+
+    Returns:
+      Tuple of a function like a Predictor, and the outputs of the ensemble, or None.
+    """
+    predictors, all_outputs = [], []
+    for run_settings in settings.runs:
+        with rename_argument(output_dir="ensemble"):
+            trained, predictor, scores, outputs = job.train_once(run_settings, strategy, task, techniques)
+        predictors.append(predictor)
+        all_outputs.append(outputs)
+        if scores:
+            print(f"{trained.folder}: {task.metric} = {scores[task.metric]}")
+
+    def predict(*arguments):
+        return task.average([predictor(*arguments) for predictor in predictors])
+
+    if all_outputs[0] is None:
+        return predict, None
+    outputs = task.average(all_outputs)
+    job.write_scores(settings.training.output_dir, task.score(outputs), trained.writes)
+    return predict, outputs
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """A combination of hyperparameters, and the scores of training with it.
+
+    Attributes:
+      settings: FineTuningSettings of its run.
+      scores: Dict of name to float. Empty if its loss was not finite. None if the trial is unfinished.
+    """
+
+    settings: FineTuningSettings
+    scores: dict | None = None
+
+    @property
+    def folder(self):
+        """Path of the run's directory."""
+        return self.settings.training.output_dir
+
+    @property
+    def name(self):
+        """Name of the run's directory."""
+        return os.path.basename(self.folder)
+
+    @property
+    def values(self):
+        """Tuple of batch size, learning rate, and epochs, in the order of SEARCHED."""
+        values = self.settings.values()
+        return tuple(values[name] for name in SEARCHED)
+
+    @property
+    def state(self):
+        """RunState whose part "results" is finished at the end of the trial."""
+        return RunState(self.folder, dict(zip(SEARCHED, self.values, strict=True)), name=TRIAL_FILE)
+
+
+def search(settings, strategy, task, techniques):
+    """Trains and evaluates each unfinished trial, and uses the best by the task's metric.
+
+    Args:
+      settings: FineTuningSettings, whose `runs` are the trials.
+      strategy, task, techniques: See `run_all`.
+
+    Returns:
+      Tuple of the Predictor and the outputs of the best trial. Its weights and scores are also written to output_dir,
+      in the form of a run.
+
+    Raises:
+      InputError: If no trial has a score.
+    """
+    metric, output_dir, writes = task.metric, settings.training.output_dir, strategies.is_chief(strategy)
+    trials = [_load_scores(Trial(run_settings)) for run_settings in settings.runs]
+    for number, trial in enumerate(trials):
+        if trial.scores is None:
+            print(f"search: trial {number + 1} of {len(trials)}, {trial.name}", flush=True)
+            trials[number] = _finish(trial, strategy, task, techniques)
+        best = max((trial for trial in trials if trial.scores), key=lambda trial: trial.scores[metric], default=None)
+        if writes:
+            for finished in trials:
+                if finished.scores is not None and finished is not best:
+                    checkpoints.remove_checkpoints(finished.folder)
+            _write_table(os.path.join(output_dir, SEARCH_FOLDER, TABLE_FILE), trials, metric)
+    print("\n".join(_format_table(trials, best, metric)))
+    if best is None:
+        raise InputError(f"`search`: the loss was not finite in any of {len(trials)} trials; set lower "
+                         "`search_learning_rates`")
+    print(f"best of {len(trials)} trials by {metric}: {best.folder}; its weights are in {output_dir}")
+    if find_latest_checkpoint(best.folder) is None:  # An earlier, larger search preferred another one.
+        print(f"{best.folder}: training again, since its weights were deleted")
+        if writes:  # Marks it as unfinished in case this process is killed.
+            files.at(os.path.join(best.folder, TRIAL_FILE)).remove()
+        task.new_variables = head.choose_new_variables(
+            task, settings.model.init_checkpoint, settings.tuning.keep_head, settings.model.config)
+        _finish(best, strategy, task, techniques)
+    trained, predictor, scores, outputs = job.train_once(dataclasses.replace(
+        best.settings, tuning=dataclasses.replace(best.settings.tuning, do_train=False, keep_head=None),
+        trained_weights=TrainedWeightsSettings()), strategy, task, techniques)
+    if writes:
+        job.save_run_files(output_dir, settings, task)
+        checkpoints.save_only_checkpoint(output_dir, trained.model, scores["global_step"])
+        plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PLOT_FILE),
+                             [(*trial.values, trial.scores.get(metric)) for trial in trials], metric)
+    job.write_scores(output_dir, scores, writes)
+    return predictor, outputs
+
+
+def _check(settings, task):
+    """Raises InputError unless all runs can begin, or resume, or be evaluated; writes nothing."""
+    output_dir, config = settings.training.output_dir, settings.model.config
+    tokenizer = TokenizerFiles(settings.tokenizer.vocab_file)
+    if settings.tuning.do_train and not any(
+            model_files.has_started(run_settings.training.output_dir) for run_settings in settings.runs):
+        model_files.check_directory(output_dir, config, tokenizer)
+    job.check_metadata(output_dir, task.metadata)
+    model_files.check_run_files(output_dir, config, tokenizer)
+    for run_settings in settings.runs:
+        if settings.tuning.ensemble:
+            with rename_argument(output_dir="ensemble"):
+                job.check_metadata(run_settings.training.output_dir, task.metadata)
+            _check_model(run_settings.training.output_dir, config, settings.tokenizer.vocab_file)
+        else:
+            job.check_run(run_settings, task)
+
+
+def _check_model(folder, config, vocab_file):
+    """Raises InputError if a run has another config or vocabulary than the first run of the ensemble.
+
+    Args:
+      folder: Path of the run's directory.
+      config: BertConfig of the first run.
+      vocab_file: Path of its vocabulary.
+    """
+    found = ModelFiles({"ensemble": folder})
+    for name, read, path, expected in (
+            ("config", read_config, found.config_file, config),
+            ("vocabulary", read_bytes, found.vocab_file, read_bytes(vocab_file))):
+        if path and read(path) != expected:
+            raise InputError(f"its {name} differs from the {name} of the first run", "ensemble", folder)
+
+
+def _mean_and_deviation(all_scores):
+    """Computes the mean of each score over runs, and its standard deviation as NAME_std."""
+    means = {}
+    for name in all_scores[0]:
+        values = [scores[name] for scores in all_scores]
+        means[name] = statistics.mean(values)
+        means[f"{name}_std"] = statistics.stdev(values)
+    return means
+
+
+def _load_scores(trial):
+    """Returns a Trial with the scores in its directory, unchanged if there are none; raises InputError if damaged."""
+    state = trial.state
+    if not state.is_resumed:
+        return trial
+    scores = state.result("results")
+    if not isinstance(scores, dict) or not all(isinstance(value, int | float) for value in scores.values()):
+        path = os.path.join(trial.folder, TRIAL_FILE)
+        raise InputError(f"{path}: has no valid results; delete it to rerun the trial")
+    return dataclasses.replace(trial, scores=scores)
+
+
+def _finish(trial, strategy, task, techniques):
+    """Trains and evaluates a trial, or resumes it; returns it with its scores, which are saved to its directory."""
+    writes = strategies.is_chief(strategy)
+    try:
+        trained, _, scores, _ = job.train_once(trial.settings, strategy, task, techniques)
+        trained.free()
+        job.write_scores(trial.folder, scores, writes)
+    except DivergedError as error:
+        print(f"{trial.name}: {error.event}")  # Without the advice, since its checkpoints are deleted.
+        scores = {}
+    if writes:
+        trial.state.finish("results", scores)
+    return dataclasses.replace(trial, scores=scores)
+
+
+def _list_columns(trials, metric):
+    """Returns the names of the trials' scores, the metric first."""
+    names = {name for trial in trials for name in trial.scores or ()}
+    return sorted(names, key=lambda name: (name != metric, name == "global_step", name))
+
+
+def _write_table(path, trials, metric):
+    """Writes search.tsv: one row per finished trial."""
+    names = _list_columns(trials, metric)
+    with new_file(path, newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow([*SEARCHED, *names, "folder"])
+        writer.writerows([*trial.values, *(trial.scores.get(name, "") for name in names), trial.name]
+                         for trial in trials if trial.scores is not None)
+
+
+def _format_table(trials, best, metric):
+    """Yields the lines of a table of trials as text."""
+    names = [name for name in _list_columns(trials, metric) if name not in ("loss", "global_step")]
+    rows = [("batch size", "learning rate", "epochs", "steps", *names, "")]
+    for trial in trials:
+        scores, note = trial.scores, "best" if trial is best else ""
+        rows.append((*map(format_number, trial.values), str(scores.get("global_step", "")),
+                     *(f"{scores[name]:.4f}" if name in scores else "-" for name in names),
+                     note if scores else "diverged"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for *cells, note in rows:
+        yield "  ".join(cell.rjust(width) for cell, width in zip(cells, widths[:-1], strict=True)).rstrip() + (
+            f"  {note}" if note else "")

@@ -1,0 +1,218 @@
+"""BiLSTMs on the embeddings of a frozen encoder: taggers, a regression of pairs, stored embeddings, resume, a table."""
+
+import csv
+import json
+import random
+import signal
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import models
+from bert_tf.checkpoints import load_pretrained
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.tokenization import BertTokenizer
+from data_prep.tasks import conll
+from run.arrays import batches
+from run.feature_based import model as feature_model
+from run.training import strategies
+from tests import scripts, short_features, toy_runs
+
+TAGGER = {"features": "weighted_sum_last_four", "lstm_width": 9, "lstm_dropout": 0.1, "num_train_epochs": 60.0,
+          "learning_rate": 0.05, "max_seq_length": 12, "train_batch_size": 12, "save_checkpoints_steps": 50}
+STEPS = 120
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_layer():
+    """Removes a layer of the BiLSTM, which halves the time to trace it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(feature_model, "NUM_LAYERS", 1)
+        yield
+
+
+def run(folder, output_dir, **flags):
+    """Trains a tagger, or with `task_name` another model; returns its scores."""
+    files = {} if "regression" in flags else {"train_file": folder / "train.txt", "dev_file": folder / "dev.txt"}
+    scripts.run_here("run.run_feature_based", **{
+        "init_checkpoint": folder / "model", "output_dir": folder / output_dir, "embeddings_dir": folder / "embeddings",
+        **files, **TAGGER, **flags})
+    path = folder / output_dir / "eval_results.txt"
+    return {name: float(value) for name, value in (line.split(" = ") for line in path.read_text().splitlines())}
+
+
+def weights(folder):
+    reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(folder)))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map() if name != "_CHECKPOINTABLE"
+            "_OBJECT_GRAPH"}
+
+
+@pytest.fixture(scope="module")
+def scores(folder):
+    return run(folder, "out", do_predict=True, test_file=folder / "dev.txt")
+
+
+def test_it_learns_and_writes_the_files_of_a_tagger(folder, scores):
+    assert scores["eval_f1"] > 0.7
+    assert scores["global_step"] == STEPS
+    predicted = conll.read_sentences(str(folder / "out" / "test_predictions.txt"), label_column=-1)
+    dev = conll.read_sentences(str(folder / "dev.txt"), label_column=-1)
+    assert predicted.words == dev.words
+    right = np.mean([one == two for rows in zip(predicted.labels, dev.labels, strict=True)
+                     for one, two in zip(*rows, strict=True)])
+    assert right == pytest.approx(scores["eval_accuracy"])
+
+
+@pytest.mark.usefixtures("scores")
+def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
+    """They are in the order of the file, although batches are sorted by length."""
+    encoder = models.BertEncoder(BertConfig.from_json_file(folder / "model" / "bert_config.json"))
+    load_pretrained(encoder, str(folder / "model"))
+    sentences = conll.read_sentences(str(folder / "train.txt"), label_column=-1)
+    tokenizer = BertTokenizer(str(folder / "model" / "vocab.txt"))
+    features, _ = conll.convert_sentences_to_features(sentences, conll.find_label_names(sentences), tokenizer, 12)
+    outputs = encoder({name: features[name] for name in ("input_ids", "input_mask", "segment_ids")})["encoder_outputs"]
+    expected = conll.select_word_values(outputs[3].numpy(), features["label_ids"])
+    folders = {json.loads(path.read_text())["positions"]: path.parent
+               for path in folder.glob("embeddings/*/vectors.json")}
+    np.testing.assert_allclose(np.load(folders[len(expected)] / "layer_4.npy"), expected, atol=5e-3)
+
+
+def test_an_interrupted_run_ends_bit_identical(folder, scores, monkeypatch, capsys):
+    """The run is interrupted after about step 70, and resumes at the checkpoint of step 50."""
+    original, taken = batches.take_rows, []
+
+    def failing(*args, **options):
+        taken.append(1)
+        if len(taken) > 75:
+            raise KeyboardInterrupt
+        return original(*args, **options)
+
+    monkeypatch.setattr(batches, "take_rows", failing)
+    with pytest.raises(tf.errors.UnknownError, match="KeyboardInterrupt"):
+        run(folder, "killed")
+    assert tf.train.latest_checkpoint(str(folder / "killed")).endswith("ckpt-50")
+    monkeypatch.setattr(batches, "take_rows", original)
+    capsys.readouterr()
+    assert run(folder, "killed") == scores
+    output = capsys.readouterr().out
+    assert f"resuming at step 50 of {STEPS}" in output
+    assert "reusing the embeddings of the train data" in output
+    whole, resumed = weights(folder / "out"), weights(folder / "killed")
+    assert whole.keys() == resumed.keys()
+    for name, value in whole.items():
+        np.testing.assert_array_equal(value, resumed[name], err_msg=name)
+
+
+@pytest.mark.usefixtures("scores")
+def test_runs_with_other_settings_and_inputs(folder, reference):
+    """The files of the other encoder have the same names and sizes."""
+    with pytest.raises(InputError, match="contains a run with `features` weighted_sum_last_four, not last"):
+        run(folder, "out", features="last")
+    (folder / "other").mkdir()
+    toy_runs.write(folder / "other", reference, {"model": (None, lambda config: models.BertEncoder(config, seed=8))},
+                   num_hidden_layers=4)
+    with pytest.raises(InputError, match="contains a run with `init_checkpoint` of "):
+        run(folder, "out", init_checkpoint=folder / "other" / "model")
+    (folder / "filled").mkdir()
+    (folder / "filled" / "notes.txt").write_text("a")
+    with pytest.raises(InputError, match=r"is not empty and has no feature_based\.json to resume from"):
+        run(folder, "filled")
+    count = lambda: len(list(folder.glob("embeddings/*/layer_4.npy")))
+    before = count()
+    with pytest.MonkeyPatch.context() as patch:  # Only the embeddings matter here.
+        patch.setattr("run.training.loop.Run.train", lambda *_, **__: None)
+        for number, flags in enumerate((
+                {}, {"init_checkpoint": folder / "other" / "model"}, {"max_seq_length": 5},
+                {"document_context": True, "dev_file": folder / "train.txt"}, {"mixed_precision": "bfloat16"})):
+            run(folder, f"others_{number}", **flags)
+            assert (count() > before) == bool(flags)
+            before = count()
+
+
+def test_a_regression_of_pairs(folder):
+    """Pairs with the number of "stops" in the second text. The development data are part of the training data."""
+    rng, rows = random.Random(3), []
+    for _ in range(96):
+        first, second = (rng.choices(("the", "line", "word", "at", "stops"), k=rng.randint(1, 3)) for _ in range(2))
+        rows.append((" ".join(first), " ".join(second), str(second.count("stops"))))
+    for split, chosen in (("train", rows), ("dev", rows[:24]), ("test", rows[24:32])):
+        lines = ("\t".join(row) for row in [("text", "second", "number"), *chosen])
+        (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+    flags = {"task_name": "own", "data_dir": folder, "text_b_column": "second", "label_column": "number",
+             "regression": True, "max_seq_length": 16, "num_train_epochs": 20, "lstm_dropout": 0.0, "do_predict": True}
+    found = run(folder, "pairs", embeddings_dir=folder / "of_pairs", **flags)
+    assert found["eval_pearson"] > 0.8
+    assert np.loadtxt(folder / "pairs" / "test_results.tsv").shape == (8,)
+    encoder = models.BertEncoder(BertConfig.from_json_file(folder / "model" / "bert_config.json"))
+    load_pretrained(encoder, str(folder / "model"))
+    features = BertTokenizer(str(folder / "model" / "vocab.txt")).encode(
+        [first for first, *_ in rows], [second for _, second, _ in rows], 16)
+    expected = encoder(features)["encoder_outputs"][2].numpy()[features["input_mask"].numpy() > 0]
+    folders = {json.loads(path.read_text())["positions"]: path.parent
+               for path in folder.glob("of_pairs/*/vectors.json")}
+    np.testing.assert_allclose(np.load(folders[len(expected)] / "layer_3.npy"), expected, atol=5e-3)
+
+
+def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
+    flags = {**TAGGER, "features": "all", "num_runs": 2, "num_train_epochs": 20, "iterations_per_loop": 1,
+             "save_checkpoints_steps": 4, "eval_batch_size": 1, "init_checkpoint": folder / "model",
+             "train_file": folder / "train.txt", "dev_file": folder / "dev.txt"}
+    killed = folder / "killed_table"
+    status, errors = scripts.kill_when(
+        scripts.command("tests.short_features", output_dir=killed, **flags), None,
+        (killed / "last" / "run_2" / "checkpoint").exists)
+    assert status == -signal.SIGKILL, errors[-3000:]
+    assert (killed / "embeddings" / "eval_results.txt").exists()
+    assert not (killed / "last" / "eval_results.txt").exists()
+    short_features.shorten(monkeypatch.setattr)
+    scripts.run_here("run.run_feature_based", output_dir=killed, **flags)
+    with (killed / "table.tsv").open() as file:
+        header, *rows = csv.reader(file, delimiter="\t")
+    assert header[:3] == ["features", "eval_f1", "eval_f1_std"]
+    assert [row[0] for row in rows] == ["embeddings", "last"]
+    assert capsys.readouterr().out.splitlines()[-1].startswith("last ")
+    assert len(list(killed.glob("*/run_*/eval_results.txt"))) == 4
+    assert not list(killed.glob("*/run_*/ckpt-*"))
+    finished = (killed / "last" / "run_2" / "eval_results.txt").read_bytes()
+    alone = folder / "last_alone"
+    scripts.run_here("run.run_feature_based", output_dir=alone, **{**flags, "features": "last"})
+    assert (alone / "run_2" / "eval_results.txt").read_bytes() == finished
+
+
+def test_two_devices_learn_the_same_as_one(folder, monkeypatch, two_replicas):
+    flags = {"features": "last", "lstm_dropout": 0.0, "num_train_epochs": 4}
+    run(folder, "one_device", **flags)
+    monkeypatch.setattr(strategies, "make_strategy", lambda _: two_replicas)
+    run(folder, "two_devices", **flags)
+    one, two = (tf.train.load_checkpoint(tf.train.latest_checkpoint(folder / name))
+                for name in ("one_device", "two_devices"))
+    head = [name for name in one.get_variable_to_shape_map()
+            if name.startswith("model/head") and "OPTIMIZER" not in name]
+    assert len(head) == 2
+    for name in head:
+        np.testing.assert_allclose(two.get_tensor(name), one.get_tensor(name), rtol=0, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({"init_checkpoint": None}, "`init_checkpoint` is required"),
+    ({"task_name": "own", "data_dir": "."}, "`train_file`=.*: cannot be combined with `task_name`"),
+    ({"label_column": "x"}, "`label_column`=x: must be a number"),
+    ({"regression": True}, "`regression`=True: requires `task_name`=own"),
+    ({"features": "all", "do_predict": True}, "`do_predict`=True: cannot be combined with `features`=all"),
+    ({"distribution_strategy": "multi_worker_mirrored"}, "only one process can write the embeddings"),
+])
+def test_settings_that_do_not_go_together(folder, flags, message):
+    with pytest.raises(InputError, match=message):
+        run(folder, "rejected", **flags)
+    assert not (folder / "rejected").exists()
+
+
+def test_a_model_with_too_few_layers(folder, reference):
+    (folder / "small").mkdir(exist_ok=True)
+    toy_runs.write(folder / "small", reference, {"flat": (None, models.BertEncoder)}, num_hidden_layers=3)
+    with pytest.raises(InputError, match=r"`features`=.*requires at least 4 layers, but the model has 3"):
+        run(folder, "flat_out", init_checkpoint=folder / "small" / "flat")
+    assert not (folder / "flat_out").exists()
