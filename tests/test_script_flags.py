@@ -11,8 +11,7 @@ from tests.conftest import REFERENCE
 
 SCRIPTS = json.loads((REFERENCE / "script_flags.json").read_text(encoding="utf-8"))
 ADDED_CHOICES = {("data_prep.create_pretraining_data", "runner"): {5: "dask"},  # Index -> choice.
-                 ("run.export_saved_model", "format"): {1: "litert"},
-                 ("run.extract_features", "output_format"): {3: "projector"}}
+                 ("run.export_saved_model", "format"): {1: "litert"}}
 FIXED = ("type", "default", "lower_bound", "upper_bound", "enum_values")
 FINE_TUNING = ("run.run_classifier", "run.run_squad", "run.run_tagger", "run.run_multiple_choice")
 

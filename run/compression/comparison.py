@@ -25,6 +25,7 @@ from run.settings.served_models import resolve_checkpoint
 from run.tasks import TASKS
 
 TEXTS_TOGETHER = (1, 8)  # Batch sizes to measure latency with.
+TIMED_TEXTS = 64  # Number of randomly sampled development texts for measuring latency.
 WARM_UP_CALLS = 2
 NAME = "comparison"
 HEADER = ("model", "format", "parameters", "megabytes", "size_divided_by", "{metric}", "kept",
@@ -140,7 +141,7 @@ def _time(exports, settings):
     """Times the models on the same texts in turns, so that other load on the machine affects all of them."""
     for count in TEXTS_TOGETHER:
         num_rows = min(len(task.eval_features["input_ids"]) for _, task in exports)
-        rows = np.random.default_rng(settings.random_seed % 2**64).permutation(num_rows)[: settings.timed_texts]
+        rows = np.random.default_rng(settings.random_seed % 2**64).permutation(num_rows)[:TIMED_TEXTS]
         batches = [rows[start : start + count] for start in range(0, len(rows) - count + 1, count)]
         if not batches:
             batches = [np.resize(rows, count)]

@@ -13,7 +13,6 @@ from bert_tf import files, model_folder
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.run_state import RunState, fingerprint
 from bert_tf.cli.script import to_flag_names
-from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
@@ -45,7 +44,7 @@ def run(settings):
       InputError: If settings or data do not match the model or each other, if output_dir contains another pruning, or
         if no model reaches `least_score`. In the last case, the best one is still written.
     """
-    output_dir = settings.training.output_dir
+    output_dir = settings.output_dir
     drop_layers({}, settings.model.config, settings.pruning.drop_layers)  # rejects what the model lacks
     strategy = strategies.make_strategy(DeviceSettings())
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
@@ -106,8 +105,7 @@ class _Pruning:
 
     def __init__(self, settings, original, strategy, techniques):
         self._settings = settings.pruning
-        self._output_dir = settings.training.output_dir
-        self._seed = settings.training.random_seed
+        self._output_dir, self._seed = settings.output_dir, settings.random_seed
         self._original, self._task = original, original.task
         self._strategy = strategy
         self._techniques = techniques
@@ -241,9 +239,8 @@ def _collect_fixed_settings(settings, task, techniques):
         **{name: fingerprint(paths) for name, paths in task.training_files.items()},
         **task.resume_settings, **{name: value for each in techniques for name, value in each.resume().items()},
         "max_seq_length": task.settings.tokenizer.max_seq_length,
-        **settings.pruning.values(), **collect(FIXED, settings.training),
-        "random_seed": settings.training.random_seed,
-        **collect(MAY_CHANGE, settings.optimizer, settings.step), **collect(FIXED, settings.optimizer),
+        **settings.pruning.values(), "train_batch_size": settings.train_batch_size,
+        "random_seed": settings.random_seed,
     }
 
 

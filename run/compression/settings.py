@@ -9,7 +9,7 @@ from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
 from run.finetuning.settings import FineTunedSettings, TuningSettings
-from run.settings import OptimizerSettings, StepSettings, TrainingSettings
+from run.settings import DTYPE_POLICIES, OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings, TeacherOutputSettings
 
 UNITS = "keep_heads or keep_neurons or keep_flops"  # Condition: heads or neurons are pruned.
@@ -49,6 +49,11 @@ class PruningSettings(Settings):
         False, "With --num_train_epochs: the model before pruning is the teacher, with the losses of "
                "run_distillation.", needs="num_train_epochs",
         not_with="prune_vocabulary; prune the vocabulary first, then prune the resulting model")
+    learning_rate: float = setting(5e-5, "Peak learning rate, at the end of the warmup.", lower=0,
+                                   needs="num_train_epochs")
+    mixed_precision: str = setting(
+        "float32", "Type of the computations of fine-tuning, as for run_classifier.", choices=DTYPE_POLICIES,
+        needs="num_train_epochs")
     warmup_proportion: float = setting(
         0.1, "Fraction of the training steps of a round over which the learning rate increases from 0.", lower=0,
         upper=1, needs="num_train_epochs")
@@ -66,27 +71,39 @@ class PruningSettings(Settings):
 class PruneModelSettings(FineTunedSettings):
     """A pruning: the model, its data, the parts to prune, and the fine-tuning."""
 
-    needs_of_groups: ClassVar = {"losses": "distill", "answers": "distill", "step": "num_train_epochs",
-                                 "optimizer": "num_train_epochs"}
+    needs_of_groups: ClassVar = {"losses": "distill", "answers": "distill"}
     replaced: ClassVar = dict.fromkeys(("keep_heads", "keep_neurons"), "keep_flops")
 
     pruning: PruningSettings = dataclasses.field(default_factory=PruningSettings)
-    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
-    step: StepSettings = dataclasses.field(default_factory=StepSettings)
-    optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     answers: TeacherOutputSettings = dataclasses.field(default_factory=TeacherOutputSettings)
+    output_dir: str | None = setting(
+        None, "Directory for the pruned model and for its rounds; created if it does not exist. Required.",
+        required=True, role=roles.RUN_FOLDER)
+    train_batch_size: int = setting(32, "Batch size for measuring importance and for fine-tuning.", lower=1)
+    eval_batch_size: int = setting(8, "Batch size for evaluation.", lower=1)
+    random_seed: int = setting(12345, "Seed of dropout and of the order of the data.", most=LARGEST_SEED)
+
+    @property
+    def training(self):
+        """TrainingSettings of the fine-tuning."""
+        return TrainingSettings(output_dir=self.output_dir, train_batch_size=self.train_batch_size,
+                                eval_batch_size=self.eval_batch_size, random_seed=self.random_seed)
+
+    @property
+    def step(self):
+        """StepSettings of the fine-tuning."""
+        return StepSettings(mixed_precision=self.pruning.mixed_precision)
+
+    @property
+    def optimizer(self):
+        """OptimizerSettings of the fine-tuning."""
+        return OptimizerSettings(learning_rate=self.pruning.learning_rate)
 
     def check(self):
         """See Settings."""
         if self.losses.replacing_rate is not None:
             raise InputError("only works with run_distillation", "replacing_rate", self.losses.replacing_rate)
-        if self.training.profile_steps and not self.pruning.num_train_epochs:
-            raise InputError("requires `num_train_epochs`", "profile_steps", self.training.profile_steps)
-        micro_batches, batch_size = self.step.accumulate_steps, self.training.train_batch_size
-        if self.pruning.num_train_epochs and batch_size % micro_batches:
-            raise InputError(f"must be a multiple of `accumulate_steps`={micro_batches}", "train_batch_size",
-                             batch_size)
 
     def check_files(self):
         """See Settings. Also raises InputError if nothing is pruned, or if output_dir contains a model or a run."""
@@ -94,10 +111,9 @@ class PruneModelSettings(FineTunedSettings):
         if not (pruning.prunes_units or pruning.drop_layers or pruning.embedding_size or pruning.prune_vocabulary):
             raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `keep_flops`, `drop_layers`, "
                              "`embedding_size`, or `prune_vocabulary`")
-        output_dir = self.training.output_dir
-        paths.check_separate("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
-        if has_run(output_dir):
-            raise InputError("contains a training run; choose another directory", "output_dir", output_dir)
+        paths.check_separate("output_dir", self.output_dir, {"init_checkpoint": self.model.init_checkpoint})
+        if has_run(self.output_dir):
+            raise InputError("contains a training run; choose another directory", "output_dir", self.output_dir)
 
     def choose_tuning(self):
         """See FineTunedSettings."""
@@ -134,7 +150,6 @@ class ComparisonSettings(Settings):
     dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.")
     predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.")
     eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
-    timed_texts: int = setting(64, "Number of randomly sampled development texts for measuring latency.", lower=8)
     random_seed: int = setting(12345, "Seed of the sample of texts.", most=LARGEST_SEED)
 
     def check(self):

@@ -32,14 +32,11 @@ def run(settings):
     config = settings.model.config
     layers = settings.parse_layers(config.num_hidden_layers)
     extractor = Extractor(settings, config, layers, settings.compute, settings.use_one_hot_embeddings)
-    # A window of texts is read before its first embeddings exist.
     decoder = LineDecoder()
-    inputs, texts = itertools.tee(read_texts(settings.input_file, decoder))
-    rows = (pool(*row, settings.pooling) for row in extractor(inputs))
+    rows = extractor(read_texts(settings.input_file, decoder))
     with vector_files.WRITERS[settings.output_format](settings.output_file, layers, config.hidden_size) as writer:
-        for (pieces, vectors), pair in zip(tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True), texts,
-                                           strict=True):
-            writer.write(pieces, vectors, " ||| ".join(filter(None, pair)))
+        for row in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
+            writer.write(*pool(*row, settings.pooling))
     print(f"{settings.output_file}: embeddings of {writer.num_rows:,} lines, layers {settings.layers}"
           f"{'; ' if str(extractor.truncation) else ''}{extractor.truncation}")
     decoder.tell(settings.input_file)

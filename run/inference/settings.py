@@ -275,14 +275,11 @@ class ExtractionSettings(Settings):
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Required.",
         required=True, role=roles.INPUT_STREAM)
-    output_file: str | None = setting(None, "Output file; a directory for --output_format=projector. Required.",
-                                      required=True,
-                                      role={"output_format=projector": roles.OUTPUT_FOLDER, "": roles.OUTPUT_FILE})
+    output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)
     output_format: str = setting(
         "jsonl", "jsonl: JSON lines as in the original BERT. npz: NumPy arrays vectors [tokens, layers, hidden_size], "
                  "tokens, row_splits, and layers. tfrecord: one tf.train.Example per line with linex_index, tokens, "
-                 "and vectors. projector: a directory for TensorBoard's projector.",
-        choices=("jsonl", "npz", "tfrecord", "projector"))
+                 "and vectors.", choices=("jsonl", "npz", "tfrecord"))
     layers: str = setting("-1,-2,-3,-4", "Layers to write, comma-separated: 0 is the first, -1 the last.")
     pooling: str = setting(
         "none", "none: an embedding per token. cls: the embedding of [CLS]. mean: the mean over the tokens of a line, "
@@ -358,42 +355,3 @@ class ConversionSettings(Settings):
             raise InputError("is not empty; choose another directory, or set `overwrite`", "output", self.output)
         paths.check_files_not_overwritten("output", self.output, r".*", {
             name: getattr(self, name) for name in ("bert_config_file", "vocab_file", "adapter")})
-
-
-@dataclasses.dataclass(frozen=True)
-class NearestSettings(Settings):
-    """Lines, queries, and the embeddings to compare."""
-
-    always_required: ClassVar = ("init_checkpoint",)
-
-    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
-    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
-    input_file: str | None = setting(
-        None, "Text file to search, with a text, or `text_a ||| text_b`, on each line. Required.", required=True,
-        role=roles.INPUT_FILE)
-    query: tuple[str, ...] = setting(
-        (), "A text, or `text_a ||| text_b`; can be repeated. Defaults to the lines of standard input.", repeated=True)
-    vectors: str | None = setting(
-        None, ".npz file from extract_features with --pooling for --input_file. Uses its embeddings, so that only the "
-              "queries run through the model. Set the same model, --pooling, and --max_seq_length.",
-        role=roles.INPUT_FILE)
-    layer: int = setting(
-        -1, "Layer of the embeddings: 0 is the first, -1 the last; with --vectors, the layer that was extracted.")
-    pooling: str = setting(
-        "mean", "mean: the mean over the tokens of a line, including [CLS] and [SEP]. cls: the embedding of [CLS].",
-        choices=("mean", "cls"))
-    top_k: int = setting(5, "Number of lines to print per query.", lower=1)
-    batch_size: int = setting(32, "Batch size in lines.", lower=1, not_with="vectors")
-
-    def check(self):
-        """See Settings."""
-        if self.devices.strategy_name == "multi_worker_mirrored":
-            raise InputError("`distribution_strategy`=multi_worker_mirrored: is not supported; set another strategy")
-
-    def check_files(self):
-        """See Settings."""
-        config = self.model.config
-        if not -config.num_hidden_layers <= self.layer < config.num_hidden_layers:
-            raise InputError(f"`layer`={self.layer}: must be from {-config.num_hidden_layers} to "
-                             f"{config.num_hidden_layers - 1}")

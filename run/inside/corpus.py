@@ -1,10 +1,5 @@
-"""The job of run.analyze_attention: describes the behavior of each head over a corpus and a treebank.
+"""The job of run.analyze_attention: describes the behavior of each head over a corpus and a treebank."""
 
-It saves its sums to output_dir after each window of texts. An interrupted command resumes there and gives bit-identical
-results.
-"""
-
-import dataclasses
 import itertools
 
 import tensorflow as tf
@@ -12,14 +7,13 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.analysis import behaviors, dependencies, distances
-from bert_tf.cli.run_state import RunState, fingerprint
 from bert_tf.errors import InputError
 from data_prep.tasks import treebank
 from run.inside import corpus_reading, corpus_results, importance
 from run.inside.corpus_sums import Sums, compute_relations
 from run.inside.observing import Observer
 
-SETTINGS_FILE = "analysis.json"  # The settings that an analysis was started with, which a resumed command must match.
+DISTANCE_TEXTS = 200  # Number of texts, from the first, for comparing all pairs of heads, which is slow.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
 
 
@@ -30,24 +24,22 @@ def run(settings):
       settings: AnalyzeAttentionSettings, resolved.
 
     Raises:
-      InputError: See Observer. Also if a file is invalid or empty, if output_dir contains another analysis, or if the
-        data do not match the model.
+      InputError: See Observer. Also if a file is invalid or empty, or if the data do not match the model.
     """
-    importance_job = importance.Job(settings) if settings.importance.importance_examples else None
+    fine_tuned = importance.open_model(settings) if settings.importance.importance_examples else None
     observer = Observer(settings, answers=False)
-    corpus, output_dir = settings.corpus, settings.corpus.output_dir
-    if not any(True for _ in corpus_reading.read_texts(corpus.input_file, corpus.treebank, 0, 1)):
+    corpus = settings.corpus
+    if not any(True for _ in corpus_reading.read_texts(corpus.input_file, corpus.treebank, 1)):
         raise InputError(f"`input_file`={corpus.input_file}: contains no text")
     if corpus.treebank:
         decoder = files.LineDecoder()
-        for _ in treebank.read_sentences(corpus.treebank, decoder):  # Before anything is written.
+        for _ in treebank.read_sentences(corpus.treebank, decoder):  # An error must not come after hours.
             pass
         decoder.tell(corpus.treebank)
-    _save_settings(settings, observer)
-    sums = Sums.read(output_dir, len(observer.heads))
+    sums = Sums.empty(len(observer.heads))
     _Reader(observer, settings).run(sums)
-    curve = importance_job.run(output_dir) if importance_job else None
-    _write(output_dir, observer.heads, sums, curve)
+    curve = importance.measure_curve(fine_tuned, settings.importance) if fine_tuned else None
+    _write(corpus.output_dir, observer.heads, sums, curve)
 
 
 class _Reader:
@@ -55,7 +47,7 @@ class _Reader:
 
     def __init__(self, observer, settings):
         self._encoder, self._tokenizer = observer.encoder, observer.tokenizer
-        self._corpus, self._output_dir = settings.corpus, settings.corpus.output_dir
+        self._corpus = settings.corpus
         self._max_seq_length = observer.metadata.max_seq_length
         self._is_punctuation = observer.is_punctuation
         rows = tf.TensorSpec([None, None], tf.int32)
@@ -70,32 +62,30 @@ class _Reader:
         self._find = trace(self._find_hits, features, rows, rows)
 
     def run(self, sums):
-        """Adds the missing texts and sentences to Sums."""
+        """Adds all texts and sentences to Sums."""
         corpus = self._corpus
         decoder = files.LineDecoder()
-        texts = corpus_reading.read_texts(corpus.input_file, corpus.treebank, sums.num_texts, corpus.max_texts, decoder)
-        self._add(sums, "text", texts, sums.num_texts, self._add_texts)
+        texts = corpus_reading.read_texts(corpus.input_file, corpus.treebank, corpus.max_texts, decoder)
+        self._add(sums, "text", texts, self._add_texts)
         decoder.tell(corpus.input_file)
         if corpus.treebank:
             sentences = treebank.read_sentences(corpus.treebank)
-            self._add(sums, "sentence", itertools.islice(sentences, sums.num_sentences, corpus.max_texts),
-                      sums.num_sentences, self._add_sentences)
+            self._add(sums, "sentence", itertools.islice(sentences, corpus.max_texts), self._add_sentences)
 
-    def _add(self, sums, unit, items, first, add):
-        """Adds items to Sums, and saves these after each window. `unit`: Name of an item; `first`: its number."""
-        with tqdm(desc=f"{unit}s", unit=unit, initial=first, dynamic_ncols=True) as progress:
-            for number, window in corpus_reading.split_windows(items, first):
-                add(sums, number, window)
-                sums.write(self._output_dir)
+    def _add(self, sums, unit, items, add):
+        """Adds items to Sums, window by window. `unit`: Name of an item."""
+        with tqdm(desc=f"{unit}s", unit=unit, dynamic_ncols=True) as progress:
+            while window := list(itertools.islice(items, corpus_reading.WINDOW)):
+                add(sums, window)
                 progress.update(len(window))
 
-    def _add_texts(self, sums, first, window):
-        compared = max(0, min(len(window), self._corpus.distance_texts - first))
+    def _add_texts(self, sums, window):
+        compared = max(0, min(len(window), DISTANCE_TEXTS - sums.num_texts))
         for part, step in ((window[:compared], self._compare), (window[compared:], self._measure)):
             if not part:
                 continue
-            for _, features, was_cut in corpus_reading.text_batches(self._tokenizer, part, self._max_seq_length,
-                                                             self._corpus.batch_size):
+            for features, was_cut in corpus_reading.text_batches(self._tokenizer, part, self._max_seq_length,
+                                                                 self._corpus.batch_size):
                 totals, counts, *others = (value.numpy() for value in step(features))
                 sums.totals += totals
                 sums.counts += counts
@@ -105,8 +95,8 @@ class _Reader:
                     sums.num_compared += float(counts[0])
         sums.num_texts += len(window)
 
-    def _add_sentences(self, sums, first, window):
-        read = 0
+    def _add_sentences(self, sums, window):
+        read, first = 0, sums.num_sentences
         for places, features, words, heads in corpus_reading.sentence_batches(
                 self._tokenizer, window, self._max_seq_length, self._corpus.batch_size):
             hits = self._find(features, words, heads).numpy()
@@ -132,18 +122,6 @@ class _Reader:
         num_words = tf.shape(heads)[1]
         return tf.concat([dependencies.hits(dependencies.word_attention(each, words, num_words), heads)
                           for each in self._compute_attention(features)], axis=2)
-
-
-def _save_settings(settings, observer):
-    """Writes the settings of an analysis to output_dir; raises InputError if that contains another one."""
-    corpus, output_dir = settings.corpus, settings.corpus.output_dir
-    values = {name: value for name, value in dataclasses.asdict(corpus).items() if name != "output_dir"}
-    started_with = {
-        "init_checkpoint": files.at(settings.model.init_checkpoint).absolute(),
-        **values, **{name: fingerprint([values[name]]) for name in ("input_file", "treebank")
-                     if values[name]},
-        "max_seq_length": observer.metadata.max_seq_length}
-    RunState(output_dir, started_with, name=SETTINGS_FILE, must_be_empty=True).begin()
 
 
 def _write(folder, heads, sums, curve):

@@ -9,41 +9,33 @@ from bert_tf.tokenization.model_inputs import FEATURES, pack
 from data_prep.tasks import treebank
 from run.inference import extraction
 
-WINDOW = 512  # Number of texts to sort by length together. Sums are saved after each window.
+WINDOW = 512  # Number of texts to sort by length together.
 MAX_PAIRS = 1 << 18  # Maximum number of texts times their squared length, which bounds the memory of a batch.
 
 
-def read_texts(path, treebank_path, first, most, decoder=None):
+def read_texts(path, treebank_path, most, decoder=None):
     """Yields (text_a, text_b) for the non-empty lines of a file, or for the sentences of a treebank.
 
     Args:
       path: Path of the file. None for the treebank.
       treebank_path: Path of the treebank.
-      first: int. Number of the first text.
-      most: int. Number of the text to stop before. None for no limit.
+      most: int. Maximum number of texts. None for no limit.
       decoder: bert_tf.files.LineDecoder, which counts lines with invalid bytes. May be None.
     """
     if path:
         pairs = (pair for pair in extraction.read_texts(path, decoder) if any(pair))
     else:
         pairs = ((sentence.text or " ".join(sentence.words), "") for sentence in treebank.read_sentences(treebank_path))
-    return itertools.islice(pairs, first, most)
-
-
-def split_windows(items, first):
-    """Yields (number of the first, list) for windows of WINDOW items. `first`: Number of the first item."""
-    while window := list(itertools.islice(items, WINDOW)):
-        yield first, window
-        first += len(window)
+    return itertools.islice(pairs, most)
 
 
 def text_batches(tokenizer, window, max_seq_length, batch_size):
-    """Yields the batches of a window: positions in it, int [B], features int32 [B, S], bool was_cut [B]."""
+    """Yields the batches of a window: features int32 [B, S], bool was_cut [B]."""
     pieces = [tokenizer.tokenize(list(column)) for column in zip(*window, strict=True)]
     features, was_cut = pack(tokenizer, *pieces, max_seq_length=max_seq_length)
     features = {name: value.numpy() for name, value in features.items()}
     for places, length in _batches(features["input_mask"].sum(axis=1), batch_size):
-        yield places, {name: tf.constant(features[name][places, :length]) for name in FEATURES}, was_cut.numpy()[places]
+        yield {name: tf.constant(features[name][places, :length]) for name in FEATURES}, was_cut.numpy()[places]
 
 
 def sentence_batches(tokenizer, window, max_seq_length, batch_size):

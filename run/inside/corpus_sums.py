@@ -1,23 +1,17 @@
-"""Sums over a corpus, saved so that an interrupted run resumes, and the best head for each dependency relation.
+"""Sums over a corpus, and the best head for each dependency relation.
 
 The best head is compared with the best fixed offset (Clark et al. 2019, section 4.2). Legend: K heads of all layers, M
 measures, R relations, O offsets.
 """
 
 import dataclasses
-import os
-import zipfile
 
 import numpy as np
 from scipy import stats
 
-from bert_tf import files
 from bert_tf.analysis.behaviors import MEASURES
 from bert_tf.analysis.dependencies import DIRECTIONS
-from bert_tf.errors import InputError
-from bert_tf.files import new_file
 
-STATE_FILE = "state.npz"
 MAX_OFFSET = 10  # Maximum fixed offset to compare heads with, in words, in both directions.
 OFFSETS = np.array([offset for offset in range(-MAX_OFFSET, MAX_OFFSET + 1) if offset])
 HALVES = 2  # Sentences with even and odd numbers: a choice on one half is evaluated on the other.
@@ -58,28 +52,6 @@ class Sums:
                    np.zeros([num_heads, num_heads]), 0.0, [],
                    np.zeros([len(DIRECTIONS), HALVES, 0, num_heads], np.int64), np.zeros([HALVES, 0], np.int64),
                    np.zeros([HALVES, 0, len(OFFSETS)], np.int64))
-
-    @classmethod
-    def read(cls, folder, num_heads):
-        """Reads the sums from a directory, or creates empty ones; raises InputError if the file is damaged."""
-        path = os.path.join(folder, STATE_FILE)
-        if not files.at(path).exists():
-            return cls.empty(num_heads)
-        try:
-            with files.at(path).local_copy() as local, np.load(local) as arrays:
-                values = {name: arrays[name] for name in arrays.files}
-            return cls(**{name: value if value.ndim else value.item() for name, value in values.items()}
-                       | {"relations": values["relations"].tolist()})
-        except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:  # TypeError: other names
-            raise InputError(f"{path}: is corrupted ({error}); choose another directory, or delete this one to start "
-                             "again") from error
-
-    def write(self, folder):
-        """Saves the sums to a directory, replacing earlier ones."""
-        with new_file(os.path.join(folder, STATE_FILE), "wb") as file:
-            np.savez(file, **{field.name: np.array(getattr(self, field.name), *([np.str_] if field.name == "relations"
-                                                                               else []))
-                              for field in dataclasses.fields(self)})
 
     def add_dependencies(self, numbers, relations, heads, hits):
         """Adds sentences of a treebank.

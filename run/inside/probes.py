@@ -23,6 +23,7 @@ from run.inside import corpus_reading
 from run.training import strategies
 
 MIX = "mix"  # The row of the mix of all layers.
+MAX_WORDS = 50_000  # Maximum number of words of a file. Their hidden states of each layer are in memory.
 EMBEDDING_DTYPE = np.float16  # Type of saved embeddings: half the memory, without an effect on probes.
 
 
@@ -170,7 +171,7 @@ def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
 def _read_sentences(path, settings):
     """Returns a list of the first sentences of a file."""
     decoder = LineDecoder()
-    sentences = _limit_words(_iterate_sentences(path, settings, decoder), settings.max_train_words)
+    sentences = _limit_words(_iterate_sentences(path, settings, decoder), MAX_WORDS)
     decoder.tell(path)
     return sentences
 

@@ -14,6 +14,7 @@ from run.settings import DeviceSettings
 from run.settings.served_models import KIND_NAMES, ServingSettings
 
 FORMATS = ("html", "npz", "json")
+ANALYSIS_OUTPUTS = r"(analysis|measures|heads|relations|importance|curve)\.(npz|png|tsv)"
 PROBE_OUTPUTS = r"probes\.(txt|tsv|json|png)"
 
 
@@ -95,8 +96,6 @@ class CorpusSettings(Settings):
         None, "Maximum number of texts of --input_file, and of sentences of --treebank. By default, reads all.",
         lower=1)
     batch_size: int = setting(32, "Batch size; smaller for long texts.", lower=1)
-    distance_texts: int = setting(
-        200, "Number of texts, from the first, for comparing all pairs of heads, which is slow; 0 for none.", lower=0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,10 +105,6 @@ class ImportanceSettings(Settings):
     importance_examples: int = setting(
         0, "Number of training examples for measuring the importance of heads, for a fine-tuned model and its data; 0 "
            "for none.", lower=0)
-    curve_points: int = setting(
-        10, "Number of steps in which all heads are pruned, the least important first, with an evaluation on the "
-            "development data after each step.", lower=1)
-    random_orders: int = setting(3, "Number of random orders to compare the curve with.", lower=0)
     random_seed: int = setting(1, "Seed of the random orders and of the order of training examples.", most=LARGEST_SEED)
     train_batch_size: int = setting(32, "Batch size for measuring importance.", lower=1)
 
@@ -128,6 +123,11 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     def needs_task(self):
         """True if the model must be fine-tuned."""
         return bool(self.importance.importance_examples)
+
+    def check_files(self):
+        """See Settings. Also raises InputError if an output would overwrite an input."""
+        paths.check_files_not_overwritten("output_dir", self.corpus.output_dir, ANALYSIS_OUTPUTS, {
+            name: self.values()[name] for name in ("input_file", "treebank", "vocab_file", "bert_config_file")})
 
     def choose_tuning(self):
         """See FineTunedSettings."""
@@ -160,9 +160,6 @@ class ProbeLayersSettings(Settings):
     token_column: int = setting(
         0, "Without a treebank: 0-based column of the word; negative values count from the last column, -1.")
     label_column: int = setting(-1, "Without a treebank: column of the label.")
-    max_train_words: int = setting(
-        50_000, "Maximum number of words of each of --train_file and --dev_file. Their hidden states of each layer "
-                "are in memory.", lower=1, upper=10_000_000)
     batch_size: int = setting(32, "Batch size in sentences.", lower=1)
     num_probe_epochs: int = setting(20, "Number of training epochs of the probes.", lower=1)
     probe_learning_rate: float = setting(

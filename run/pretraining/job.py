@@ -77,7 +77,7 @@ def _train_and_evaluate(settings, strategy, data, training_run, model):
     with contextlib.ExitStack() as stack:
         stack.enter_context(clusters.explain_lost_workers(strategy, settings.training.output_dir))
         for each in data:
-            stack.enter_context(each.locate_bad_records())
+            stack.enter_context(each.name_bad_file())
         if schedule.do_train:
             results = training_run.train([
                 loop.Phase(phase.first_step, each.training_batches, phase.settings.training.train_batch_size)

@@ -73,11 +73,9 @@ class Distillation(Technique):
             with tf.name_scope("distillation/"):
                 projection = Projection(*widths, initializer, name="projection", dtype="float32")
             build.aside["projection"] = projection
-        counter, num_inner = build.optimizer.iterations, round(losses.inner_proportion * build.steps)
         build.network = DistilledModel(build.network, self._taps[0], answers, projection)
         build.loss = create_distillation_loss(
-            losses.weights, build.loss, self._logits_loss, losses.temperature,
-            (lambda: counter < num_inner) if num_inner else None)
+            losses.weights, build.loss, self._logits_loss, losses.temperature)
         build.init_layers = self._origin.student_layers
 
     def _make_teacher_function(self):
@@ -111,7 +109,7 @@ class TaskDistillation(Distillation):
         self._metadata, self._outputs_dir = teacher.metadata, answers.answers_dir
         self._unlabeled_file = unlabeled_file
         self._saves_outputs = answers.keep_answers and losses.uses_teacher
-        self._deletes_outputs = not (answers.answers_dir or answers.keep_teacher_answers)
+        self._deletes_outputs = not answers.answers_dir
         self._outputs_path = self._saved_outputs = self._first_id = None
 
     @property
@@ -165,7 +163,7 @@ class TaskDistillation(Distillation):
             place = files.at(folder)
             if place.is_dir() and files.is_empty(folder):
                 place.remove_tree()
-            print(to_flag_names(f"{folder}: deleted the teacher outputs; set `keep_teacher_answers` to keep them"))
+            print(to_flag_names(f"{folder}: deleted the teacher outputs; set `answers_dir` to keep them"))
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""

@@ -43,8 +43,6 @@ COMMANDS = {  # name -> package, flags
                                   "max_seq_length": 16}),
     "attention_report": ("run", {"init_checkpoint": "model", "text": "the line", "output_file": "new.html",
                                  "max_seq_length": 16}),
-    "nearest": ("run", {"init_checkpoint": "model", "input_file": "text.txt", "query": "a line",
-                        "max_seq_length": 16}),
     "probe_layers": ("run", {"init_checkpoint": "model", "train_file": "words.txt", "dev_file": "words.txt",
                              "output_dir": "new", "max_seq_length": 16}),
     "fill_mask": ("run", {"init_checkpoint": "model", "text": "a [MASK]", "max_seq_length": 16}),

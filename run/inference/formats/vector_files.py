@@ -1,4 +1,4 @@
-"""Files of contextual embeddings: JSON lines, NumPy, TFRecord, and a directory for TensorBoard's projector.
+"""Files of contextual embeddings: JSON lines, NumPy, and TFRecord.
 
 Each writer is a context manager that writes its file atomically and accepts the rows of the input in order:
 
@@ -18,13 +18,11 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, new_file, new_files
+from bert_tf.files import is_remote, new_file
 from bert_tf.files.local import convert_write_errors
 from run.inference.formats import json_numbers
 
 COPY_BYTES = 1 << 20
-TENSORS_FILE, METADATA_FILE = "tensors_{}.tsv", "metadata.tsv"
-PROJECTOR_FILE = "projector_config.pbtxt"  # Required by TensorBoard.
 
 
 class _Writer:
@@ -53,8 +51,8 @@ class _Writer:
         with convert_write_errors(self._path), self._contexts:
             self._write_end()
 
-    def write(self, pieces, vectors, text=""):
-        """Writes a row. `pieces`: list of str; `vectors`: float32 [tokens, layers, H]; `text`: their text.
+    def write(self, pieces, vectors):
+        """Writes a row. `pieces`: list of str; `vectors`: float32 [tokens, layers, H].
 
         Raises:
           InputError: If an embedding is not finite.
@@ -62,7 +60,6 @@ class _Writer:
         if not np.isfinite(vectors).all():
             raise InputError(f"the embeddings of line {self.num_rows + 1} are not finite (NaN or infinity); choose "
                              "another checkpoint, or compute in float32")
-        self._text = text
         with convert_write_errors(self._path):
             self._write_row(pieces, vectors)
         self.num_rows += 1
@@ -153,48 +150,4 @@ class TFRecordWriter(_Writer):
         self._file.write(example.SerializeToString())
 
 
-class ProjectorWriter(_Writer):
-    """A directory for TensorBoard's projector: one TSV file of embeddings per layer, and their metadata.
-
-    tensors_LAYER.tsv: one row per embedding. metadata.tsv: one row per embedding with the token, its 0-based line
-    number, and the text. For pooled embeddings, the text is first, since the projector labels points by the first text
-    column. projector_config.pbtxt: lists these files. `tensorboard --logdir=FOLDER` finds them there.
-    """
-
-    def __init__(self, path, layers, hidden_size):
-        super().__init__(path, layers, hidden_size)
-        self._tensors = [self._open(TENSORS_FILE.format(layer)) for layer in layers]
-        self._metadata = self._open(METADATA_FILE)
-        self._columns = ()
-
-    def _open(self, name):
-        return self._contexts.enter_context(open(os.path.join(self._file, name), "w", encoding="utf-8", newline="\n"))
-
-    def _new_file(self, path):
-        return new_files(path)
-
-    def _write_row(self, pieces, vectors):
-        for layer, file in enumerate(self._tensors):
-            for values in vectors[:, layer].tolist():
-                file.write("\t".join(f"{value:.6g}" for value in values) + "\n")
-        text = " ".join(self._text.split())
-        if not self.num_rows:
-            self._write_header(is_pooled=len(pieces) == 1)  # Unpooled rows contain at least [CLS] and [SEP].
-        for piece in pieces:
-            cells = {"piece": piece, "line": str(self.num_rows), "text": text}
-            self._metadata.write("\t".join(cells[name] for name in self._columns) + "\n")
-
-    def _write_header(self, is_pooled=False):
-        self._columns = ("text", "line", "piece") if is_pooled else ("piece", "line", "text")
-        self._metadata.write("\t".join(self._columns) + "\n")
-
-    def _write_end(self):
-        if not self.num_rows:
-            self._write_header()
-        with open(os.path.join(self._file, PROJECTOR_FILE), "w", encoding="utf-8") as file:
-            for layer in self._layers:
-                file.write(f'embeddings {{\n  tensor_name: "layer {layer}"\n'
-                           f'  tensor_path: "{TENSORS_FILE.format(layer)}"\n  metadata_path: "{METADATA_FILE}"\n}}\n')
-
-
-WRITERS = {"jsonl": JsonLinesWriter, "npz": NpzWriter, "tfrecord": TFRecordWriter, "projector": ProjectorWriter}
+WRITERS = {"jsonl": JsonLinesWriter, "npz": NpzWriter, "tfrecord": TFRecordWriter}

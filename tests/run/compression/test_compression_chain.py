@@ -68,7 +68,7 @@ def test_the_int8_file_has_the_loss_of_its_training(folder):
 
 def test_the_last_model_compared_with_the_first(folder, capsys):
     scripts.run_here("run.compare_models", models="student,int8", formats=",".join(FORMATS), output_dir="report",
-                     timed_texts=8, **DATA)
+                     **DATA)
     with open(folder / "report" / "comparison.tsv", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     assert [(row["model"], row["format"]) for row in rows] == [

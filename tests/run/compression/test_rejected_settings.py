@@ -15,17 +15,14 @@ from bert_tf.errors import InputError
 from run.compression.distillation_settings import GeneralSettings, check_sizes
 from run.compression.settings import ComparisonSettings, PruneModelSettings, PruningSettings, QuantizationSettings
 from run.finetuning.settings import DataSettings
-from run.settings import StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings, StudentSettings
 from tests import scripts, toy_runs
 
 TEACHER = BertConfig(99, 8, 3, 2, 12)
 
 
-def make_pruning(losses=None, accumulate_steps=1, **pruning):
-    return PruneModelSettings(
-        pruning=PruningSettings(**pruning), losses=LossSettings(**losses or {}), step=StepSettings(accumulate_steps),
-        training=TrainingSettings(train_batch_size=4))
+def make_pruning(losses=None, **pruning):
+    return PruneModelSettings(pruning=PruningSettings(**pruning), losses=LossSettings(**losses or {}))
 
 
 def make_general_distillation(**losses):
@@ -35,9 +32,6 @@ def make_general_distillation(**losses):
 @pytest.mark.parametrize(("make", "values", "message"), [
     (LossSettings, {"layer_map": "deep", "hidden_weight": 1}, "`layer_map`=deep: must be one of uniform, last, or "),
     (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: all losses have weight 0"),
-    (LossSettings, {"inner_proportion": 0.5}, "`inner_proportion`=0.5: requires `hidden_weight` or"),
-    (LossSettings, {"inner_proportion": 0.5, "hidden_weight": 1, "logits_weight": 0, "label_weight": 0},
-     "`inner_proportion`=0.5: no loss remains for the later steps"),
     (LossSettings, {"replacing_rate": 0.3, "hidden_weight": 1}, "`replacing_rate`=0.3: cannot be combined with "
      "`hidden_weight`"),
     (make_general_distillation, {"replacing_rate": 0.3}, "`replacing_rate`=0.3: only works with run_distillation"),
@@ -50,8 +44,6 @@ def make_general_distillation(**losses):
     (make_pruning, {"losses": {"replacing_rate": 0.5}, "distill": True, "num_train_epochs": 1.0},
      "`replacing_rate`=0.5: only works with run_distillation"),
     (make_pruning, {"keep_flops": 0.5, "keep_heads": 0.5}, "`keep_flops`=0.5: cannot be combined with `keep_heads`"),
-    (make_pruning, {"accumulate_steps": 3, "num_train_epochs": 1.0}, "`train_batch_size`=4: must be a multiple of "
-     "`accumulate_steps`=3"),
     (ComparisonSettings, {"models": ("sst", "sst")}, "`models`=sst: is listed twice"),
     (ComparisonSettings, {"models": ("sst",), "formats": ("onnx",)}, "`formats`=onnx: must be one of saved_model"),
 ])

@@ -1,31 +1,28 @@
-"""run.analyze_attention: a model with known heads, resuming, importance, and the reading of treebanks."""
+"""run.analyze_attention: a model with known heads, importance, and the reading of treebanks."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
 
 from bert_tf import files
-from bert_tf.cli import run_state
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import treebank
-from run.finetuning.fine_tuned_model import FineTunedModel
-from run.inside import corpus_reading, corpus_results, requests
-from run.inside.corpus_sums import STATE_FILE, Sums, compute_relations
+from run.inside import corpus, corpus_reading, corpus_results, importance, requests
+from run.inside.corpus_sums import Sums, compute_relations
 from run.inside.observing import Observer
 from run.inside.settings import AttentionReportSettings, ReportTextSettings
-from tests import remote_folders, scripts, state_files
+from tests import remote_folders, scripts
 from tests.settings import resolved
 
 WORDS = ["the", "cat", "dog", "sat", "unaffable", "on", "mat"]
-OUTPUTS = {"analysis.json", "analysis.npz", "heads.tsv", "measures.png", "relations.png", "relations.tsv", "state.npz"}
+OUTPUTS = {"analysis.npz", "heads.tsv", "measures.png", "relations.png", "relations.tsv"}
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
+def texts(tmp_path_factory):
     """Directory with texts, and a treebank: the head of "right" is the previous word, of "left" the next."""
     folder = tmp_path_factory.mktemp("corpus")
     rng = np.random.default_rng(5)
@@ -47,17 +44,17 @@ def analyze(model, output_dir, **flags):
 
 
 @pytest.fixture(scope="module")
-def flags(corpus):
+def flags(texts):
     """Flags of an analysis of several windows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus_reading, "WINDOW", 8)
-        yield {"input_file": corpus / "texts.txt", "treebank": corpus / "bank.conllu", "batch_size": 4,
-               "distance_texts": 10}
+        patch.setattr(corpus, "DISTANCE_TEXTS", 10)
+        yield {"input_file": texts / "texts.txt", "treebank": texts / "bank.conllu", "batch_size": 4}
 
 
 @pytest.fixture(scope="module")
 def analysis(shifting, flags, tmp_path_factory):
-    """Directory of an uninterrupted analysis."""
+    """Directory of an analysis."""
     folder = tmp_path_factory.mktemp("analysis")
     analyze(shifting, folder, **flags)
     return folder
@@ -75,10 +72,6 @@ def read_rows(path):
 
 def test_heads_that_attend_to_neighboring_tokens_are_found(shifting, flags, analysis):
     assert {path.name for path in analysis.iterdir()} == OUTPUTS
-    state_files.assert_holds(analysis / "analysis.json", {
-        "init_checkpoint": str(shifting), "input_file": run_state.fingerprint([str(flags["input_file"])]),
-        "treebank": run_state.fingerprint([str(flags["treebank"])]), "max_texts": None, "batch_size": 4,
-        "distance_texts": 10, "max_seq_length": 16})
     first, second = read_rows(analysis / "heads.tsv")
     assert float(first["previous"]) > 0.95 > 0.1 > float(first["next"])
     assert float(second["next"]) > 0.95 > 0.1 > float(second["previous"])
@@ -98,32 +91,6 @@ def test_heads_that_attend_to_neighboring_tokens_are_found(shifting, flags, anal
 
 
 @pytest.mark.usefixtures("without_largest_plot")
-def test_an_interrupted_analysis_ends_bit_identical(shifting, flags, analysis, tmp_path, monkeypatch):
-    """It is interrupted after windows of texts and of sentences."""
-    write, written = Sums.write, []
-
-    def interrupt(sums, folder):
-        write(sums, folder)
-        written.append(folder)
-        if len(written) in (1, 6):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(Sums, "write", interrupt)
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            analyze(shifting, tmp_path, **flags)
-    analyze(shifting, tmp_path, **flags)
-    for name in ("state.npz", "analysis.npz"):
-        found, expected = np.load(tmp_path / name), np.load(analysis / name)
-        for key in expected.files:
-            np.testing.assert_array_equal(found[key], expected[key], err_msg=key)
-    for name in ("heads.tsv", "relations.tsv"):
-        assert (tmp_path / name).read_bytes() == (analysis / name).read_bytes()
-    with pytest.raises(InputError, match="contains a run with `batch_size` 4, not 8"):
-        analyze(shifting, tmp_path, **{**flags, "batch_size": 8})
-
-
-@pytest.mark.usefixtures("without_largest_plot")
 def test_a_remote_directory(shifting, flags, analysis):
     folder = f"{remote_folders.new_folder()}/out"
     analyze(shifting, folder, **flags)
@@ -132,23 +99,23 @@ def test_a_remote_directory(shifting, flags, analysis):
         assert files.read_bytes(f"{folder}/{name}") == (analysis / name).read_bytes(), name
 
 
-def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, corpus):
-    texts = ReportTextSettings(input_file=str(corpus / "texts.txt"), max_texts=100)
+def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, texts):
+    requested = ReportTextSettings(input_file=str(texts / "texts.txt"), max_texts=100)
     observer = Observer(resolved(AttentionReportSettings(
-        ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16), texts=texts,
-        output_file=str(corpus / "report.html"))))
-    seen = [each for request in requests.read_questions(texts, "encoder") for each in observer(request)]
+        ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16), texts=requested,
+        output_file=str(texts / "report.html"))))
+    seen = [each for request in requests.read_questions(requested, "encoder") for each in observer(request)]
     tokens = sum(len(each.pieces) for each in seen)
     expected = sum(each.measures[:, 0] * len(each.pieces) for each in seen) / tokens
     np.testing.assert_allclose(np.load(analysis / "analysis.npz")["measures"][:, 0], expected, rtol=1e-4)
 
 
 @pytest.mark.usefixtures("without_largest_plot")
-def test_importance(toys, corpus, tmp_path, monkeypatch):
-    """All orders start and end with the same score. A second start computes nothing again."""
-    flags = {"input_file": corpus / "texts.txt", "distance_texts": 0, "max_texts": 5, "importance_examples": 8,
-             "curve_points": 2, "random_orders": 1, "random_seed": -2**63, "train_batch_size": 4,
-             "data_dir": toys / "sst-2"}
+def test_importance(toys, texts, tmp_path, monkeypatch):
+    """All orders start and end with the same score."""
+    monkeypatch.setattr(importance, "CURVE_POINTS", 2)
+    flags = {"input_file": texts / "texts.txt", "max_texts": 5, "importance_examples": 8, "random_seed": -2**63,
+             "train_batch_size": 4, "data_dir": toys / "sst-2"}
     analyze(toys / "sst", tmp_path, **flags)
     curve = read_rows(tmp_path / "curve.tsv")
     assert [row["heads_out"] for row in curve] == ["0", "2", "4"]
@@ -158,10 +125,6 @@ def test_importance(toys, corpus, tmp_path, monkeypatch):
     for layer in "01":
         assert np.hypot(values[layer, "0"], values[layer, "1"]) == pytest.approx(1, abs=1e-4)
     assert (tmp_path / "curve.png").exists()
-    assert json.loads((tmp_path / "importance.json").read_text())["num_examples"] == 8
-    monkeypatch.setattr(FineTunedModel, "make_model", None)
-    analyze(toys / "sst", tmp_path, **flags)
-    assert read_rows(tmp_path / "curve.tsv") == curve
 
 
 def test_a_head_chosen_on_one_half_is_scored_on_the_other():
@@ -198,16 +161,9 @@ def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):
     assert [each.text_a for each in found] == ["the cat", "dog"]
     assert capsys.readouterr().err.endswith(note)
     decoder = files.LineDecoder()
-    assert list(corpus_reading.read_texts(path, None, 0, None, decoder)) == [("the cat", ""), ("dog", "")]
+    assert list(corpus_reading.read_texts(path, None, None, decoder)) == [("the cat", ""), ("dog", "")]
     decoder.tell(path)
     assert capsys.readouterr().err.endswith(note)
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04cut"])
-def test_damaged_sums(tmp_path, content):
-    (tmp_path / STATE_FILE).write_bytes(content)
-    with pytest.raises(InputError, match=rf"{STATE_FILE}: is corrupted"):
-        Sums.read(str(tmp_path), 4)
 
 
 @pytest.mark.parametrize(("words", "text", "tokens", "numbers"), [
@@ -232,5 +188,5 @@ def test_texts_of_a_treebank_are_those_of_its_comments(tmp_path):
     (tmp_path / "bank.conllu").write_text("".join(
         f"{comment}1\tdo\t_\tX\t_\t_\t0\troot\t_\t_\n2\tn't\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
         for comment in ("# text = don't\n", "")))
-    texts = corpus_reading.read_texts(None, str(tmp_path / "bank.conllu"), 0, None)
-    assert list(texts) == [("don't", ""), ("do n't", "")]
+    found = corpus_reading.read_texts(None, str(tmp_path / "bank.conllu"), None)
+    assert list(found) == [("don't", ""), ("do n't", "")]
