@@ -150,7 +150,7 @@ TIERS = {
     "run/pretraining/test_objectives_in_training.py::test_a_resumed_run_ends_like_an_uninterrupted_one": "extra_large",
     "run/pretraining/test_objectives_in_training.py::test_a_run_resumes_in_any_phase": "extra_large",
     "run/test_answer.py": "large",
-    "run/test_evaluate_export.py": "large",
+    "run/test_evaluate_models.py": "large",
     "run/test_export_saved_model.py": "large",
     "run/test_export_saved_model.py::test_litert_in_a_remote_directory": "extra_large",
     "run/test_export_saved_model.py::test_litert_next_to_a_saved_model": "extra_large",

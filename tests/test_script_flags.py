@@ -44,7 +44,7 @@ def test_fine_tuning_has_the_optimizer_flags_of_pretraining(script):
 
 @pytest.mark.parametrize(("script", "flag"), [
     ("run.prune_model", "replacing_rate"), ("run.prune_model", "replacing_proportion"),
-    ("run.run_general_distillation", "replacing_rate"), ("run.measure_quantization", "train_file")])
+    ("run.run_general_distillation", "replacing_rate"), ("run.evaluate_models", "train_file")])
 def test_a_flag_that_a_script_would_reject_or_ignore_does_not_exist(script, flag):
     assert flag not in describe_flags(script)
 

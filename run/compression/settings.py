@@ -1,19 +1,17 @@
 """Settings for jobs that compress and compare models. Scripts define flags from it; does not import TensorFlow."""
 
 import dataclasses
-import os
 from typing import ClassVar
 
 from bert_tf.cli import paths, roles
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
-from run.finetuning.settings import FineTunedSettings, TuningSettings
+from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings, TuningSettings
 from run.settings import DTYPE_POLICIES, OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings, TeacherOutputSettings
 
 UNITS = "keep_heads or keep_neurons or keep_flops"  # Condition: heads or neurons are pruned.
-FORMATS = ("saved_model", "litert_float32", "litert_float16", "litert_int8")  # Formats of a comparison.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,55 +121,32 @@ class PruneModelSettings(FineTunedSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class QuantizationSettings(FineTunedSettings):
-    """A fine-tuned model, its development data, and the output file."""
+class ModelEvaluationSettings(Settings):
+    """Models of one task, and the development data to evaluate them on."""
 
-    eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
-    output_file: str | None = setting(None, "TSV file for the printed table.", role=roles.OUTPUT_FILE)
-
-
-@dataclasses.dataclass(frozen=True)
-class ComparisonSettings(Settings):
-    """Fine-tuned models of one task, and the development data to evaluate them on."""
-
+    data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
     models: tuple[str, ...] = setting(
-        (), "Directories or checkpoints of models that were fine-tuned for one task, as for --init_checkpoint of the "
-            "other scripts. The first model is the baseline. Required.", required=True, role=roles.CHECKPOINT)
-    formats: tuple[str, ...] = setting(
-        ("saved_model", "litert_int8"), f"Export formats of each model: {', '.join(FORMATS)}.", required=True)
-    output_dir: str | None = setting(
-        None, "Directory for comparison.txt, comparison.tsv, and comparison.png; created if it does not exist. "
-              "Required.", required=True, role=roles.SHARED_FOLDER)
+        (), "Models of one task: directories of fine-tuning runs or other checkpoints, SavedModels, and .tflite files. "
+            "The first must be a checkpoint; an export gets the features of the checkpoint before it. Required.",
+        required=True)
     max_seq_length: int | None = setting(
-        None, "Maximum sequence length in tokens. Defaults to the length in each model's task.json.", lower=4)
-    task_name: str | None = setting(
-        None, "For classifiers: same as for run_classifier. Defaults to the task in each model's run.json.")
-    data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.")
-    dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.")
-    predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.")
+        None, "Maximum sequence length in tokens. Defaults to the length in each checkpoint's task.json.", lower=4)
     eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
-    random_seed: int = setting(12345, "Seed of the sample of texts.", most=LARGEST_SEED)
+    most_lost: float | None = setting(
+        None, "Maximum loss of the task's first metric compared with the first model, in percentage points; if it is "
+              "larger, the script fails.")
+    int8_matrices: bool = setting(
+        False, "Also evaluate the first model with each matrix rounded to int8 separately, and with all of them, as in "
+               "a LiteRT file with int8 weights.")
+    output_file: str | None = setting(None, "JSON file for the printed results.", role=roles.OUTPUT_FILE)
 
     def check(self):
         """See Settings."""
-        for each in self.formats:
-            if each not in FORMATS:
-                raise InputError(f"must be one of {', '.join(FORMATS)}", "formats", each)
         for path in self.models:
             if self.models.count(path) > 1:
                 raise InputError("is listed twice", "models", path)
 
-    @property
-    def data(self):
-        """Dict of the values of DataSettings."""
-        return {name: getattr(self, name) for name in ("task_name", "data_dir", "dev_file", "predict_file")}
-
-    @property
-    def names(self):
-        """Short unique names of the models: as many final path components as necessary."""
-        parts = [os.path.normpath(path).split(os.sep) for path in self.models]
-        for count in range(1, max(map(len, parts)) + 1):
-            names = ["/".join(each[-count:]) for each in parts]
-            if len(set(names)) == len(names):
-                return names
-        return list(self.models)
+    def check_files(self):
+        """See Settings. Also raises InputError if the output would overwrite a model."""
+        for path in self.models if self.output_file else ():
+            paths.check_not_overwritten("output_file", self.output_file, {"models": path})

@@ -1,5 +1,6 @@
 """Exported models that are queried with features instead of texts, so that they are comparable to checkpoints."""
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 from tqdm import tqdm
@@ -46,7 +47,11 @@ class SavedModelOfFeatures:
         return KINDS[self.kind].to_logits(predictor(features, batch_size, "export"))
 
     def answer(self, features):
-        """Runs a single batch without overhead, for timing."""
+        """Runs a single batch without overhead, for timing; pads it if the export has a static length."""
+        if self._static_length:
+            missing = self._static_length - features["input_ids"].shape[-1]
+            features = {name: np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)])
+                        for name, values in features.items()}
         return {name: value.numpy() for name, value in self._compute_outputs(features).items()}
 
     @property

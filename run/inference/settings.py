@@ -14,7 +14,6 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import buckets
-from bert_tf.model_folder.task_metadata import CASING
 from bert_tf.serving import exports
 from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
@@ -25,7 +24,6 @@ from run.settings.served_models import (
     CheckpointSettings,
     LoadSettings,
     QuestionSettings,
-    ServingSettings,
 )
 
 LITERT_WEIGHTS = ("float32", "float16", "int8")
@@ -220,47 +218,6 @@ class PredictionSettings(LoadSettings):
     def writes_table(self):
         """True if predictions are written as a table."""
         return bool(self.output_file) and self.output_file.lower().endswith(".tsv")
-
-
-@dataclasses.dataclass(frozen=True)
-class ExportedModelSettings(Settings):
-    """The export to evaluate."""
-
-    model: str | None = setting(
-        None, "A .tflite file or a directory from export_saved_model, with or without version. Required.",
-        required=True, role=roles.INPUT)
-
-
-@dataclasses.dataclass(frozen=True)
-class EvaluatedTokenizerSettings(TokenizerSettings):
-    """Tokenizer settings from the checkpoint's directory. Only the length is a flag."""
-
-    max_seq_length: int | None = setting(
-        None, "Maximum sequence length in tokens. Defaults to the length in the checkpoint's task.json.", lower=4)
-
-
-@dataclasses.dataclass(frozen=True)
-class ExportEvaluationSettings(ServingSettings):
-    """An export, its source checkpoint, and development data."""
-
-    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
-    export: ExportedModelSettings = dataclasses.field(default_factory=ExportedModelSettings)
-    tokenizer: EvaluatedTokenizerSettings = dataclasses.field(default_factory=EvaluatedTokenizerSettings)
-    task_name: str | None = setting(
-        None, "For classifiers: same as for run_classifier. Defaults to the task in the checkpoint's run.json.")
-    data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
-                                   role=roles.INPUT_FOLDER)
-    dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.",
-                                   role=roles.INPUT_PATH)
-    predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.",
-                                       role=roles.INPUT_FILE)
-    eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
-    most_lost: float | None = setting(
-        None, "Maximum loss of the task's first metric, in percentage points; if it is larger, the script fails.")
-    output_file: str | None = setting(None, "JSON file for the printed results.", role=roles.OUTPUT_FILE)
-
-
-EVALUATION_FLAGS = {*ExportEvaluationSettings().values()} - {"vocab_file", *CASING}
 
 
 @dataclasses.dataclass(frozen=True)

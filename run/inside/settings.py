@@ -9,7 +9,7 @@ from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from data_prep.tasks import treebank
-from run.finetuning.settings import FineTunedSettings, TuningSettings
+from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings, TuningSettings
 from run.settings import DeviceSettings
 from run.settings.served_models import KIND_NAMES, ServingSettings
 
@@ -36,27 +36,11 @@ class ReportTextSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class EvaluationDataSettings(Settings):
-    """Development data of the task that a model was fine-tuned for."""
-
-    outer_settings: ClassVar = ("wrong_examples",)
-
-    task_name: str | None = setting(
-        None, "For classifiers: same as for run_classifier. Defaults to the task in the model's run.json.",
-        needs="wrong_examples")
-    data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
-                                   needs="wrong_examples", role=roles.INPUT_FOLDER)
-    dev_file: str | None = setting(None, "For token classification and multiple choice: file of the examples.",
-                                   needs="wrong_examples", role=roles.INPUT_PATH)
-    predict_file: str | None = setting(None, "For question answering: SQuAD JSON of the examples.",
-                                       needs="wrong_examples", role=roles.INPUT_FILE)
-
-
-@dataclasses.dataclass(frozen=True)
 class AttentionReportSettings(ServingSettings):
     """A model, texts, and the output file for its attention."""
 
     default_kind: ClassVar = Encoder.name
+    needs_of_groups: ClassVar = {"data": "wrong_examples"}
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)

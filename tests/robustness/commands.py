@@ -35,8 +35,6 @@ COMMANDS = {  # name -> package, flags
                                          "train_batch_size": 4, "num_train_steps": 2}),
     "prune_model": ("run", {"init_checkpoint": "tuned", "data_dir": "own", "keep_heads": 0.5, "output_dir": "new",
                             "train_batch_size": 4}),
-    "measure_quantization": ("run", {"init_checkpoint": "tuned", "data_dir": "own"}),
-    "compare_models": ("run", {"models": "tuned", "data_dir": "own", "output_dir": "new"}),
     "extract_features": ("run", {"input_file": "text.txt", "output_file": "new.jsonl", "init_checkpoint": "model",
                                  "max_seq_length": 16, "layers": -1}),
     "analyze_attention": ("run", {"init_checkpoint": "model", "input_file": "text.txt", "output_dir": "new",
@@ -49,7 +47,7 @@ COMMANDS = {  # name -> package, flags
     "answer": ("run", {"init_checkpoint": "span", "question": "What?", "context": "The line."}),
     "predict": ("run", {"model": "tuned", "input_file": "text.txt", "output_file": "new.jsonl"}),
     "export_saved_model": ("run", {"init_checkpoint": "tuned", "export_dir": "new"}),
-    "evaluate_export": ("run", {"init_checkpoint": "tuned", "model": "served", "data_dir": "own"}),
+    "evaluate_models": ("run", {"models": "tuned,served", "data_dir": "own"}),
     "convert_checkpoint": ("run", {"input": "model", "output": "new", "format": "huggingface"}),
 }
 TRAINING = ("run_pretraining", "run_classifier", "run_squad", "run_tagger", "run_multiple_choice", "run_distillation",

@@ -25,12 +25,11 @@ OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another fl
     "run_distillation": {"train_batch_size"},
     "run_general_distillation": {"max_predictions_per_seq", "train_batch_size", "num_train_steps"},
     "prune_model": {"train_batch_size"},
-    "compare_models": {"data_dir"},
     "fill_mask": {"text", "max_seq_length"},
     "attention_report": {"max_seq_length"},
     "analyze_attention": {"max_seq_length"},
     "answer": {"question"},
-    "evaluate_export": {"data_dir"},
+    "evaluate_models": {"data_dir"},
 }
 # Names of flags whose values are paths that a script reads.
 INPUT = re.compile(r"(?!output|export|answers).*(_file|_dir|checkpoint|models?|teacher|vectors|treebank|vocab)|input")
@@ -42,8 +41,7 @@ OPENED_LATER = {  # Inputs that are opened after resolution, or not at all with 
     "run_tagger": {"dev_file", "test_file"},
     "run_multiple_choice": {"dev_file", "test_file"},
     "run_distillation": {"data_dir"},
-    "compare_models": {"data_dir", "dev_file", "predict_file"},
-    "evaluate_export": {"model"},
+    "evaluate_models": {"data_dir", "dev_file", "predict_file"},
     "convert_checkpoint": {"input"},
     "fill_mask": {"model", "saved_model"},  # They cannot be combined with --init_checkpoint.
     "answer": {"model", "saved_model"},
@@ -57,8 +55,7 @@ OUTPUTS = (  # command, its output flag, additional flags, inputs that the outpu
      ("text.txt", "vocab.txt", "model/bert_config.json", "model/vocab.txt", "model/bert_model.ckpt.index")),
     ("predict", "output_file", {"vocab_file": "vocab.txt"},
      ("text.txt", "vocab.txt", "tuned/task.json", "tuned/checkpoint")),
-    ("evaluate_export", "output_file", {}, ("own/dev.tsv", "served/1/saved_model.pb", "tuned/run.json")),
-    ("measure_quantization", "output_file", {}, ("own/dev.tsv", "tuned/vocab.txt", "tuned/run.json")),
+    ("evaluate_models", "output_file", {}, ("own/dev.tsv", "served/1/saved_model.pb", "tuned/run.json")),
     ("attention_report", "output_file", {"vocab_file": "vocab.txt"}, ("vocab.txt", "model/bert_config.json")),
 )
 REJECTED = (  # command, flags, part of the message

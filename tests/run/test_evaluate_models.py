@@ -1,4 +1,4 @@
-"""run.evaluate_export: scores of a checkpoint and of its export on the development set."""
+"""run.evaluate_models: scores of a checkpoint and of its exports on the development set."""
 
 import json
 import re
@@ -25,7 +25,7 @@ CUSTOM = {  # Directory -> metadata, function that creates its model, and run.js
 }
 DATA = {"topics": {"data_dir": "own"}, "stars": {"data_dir": "own"}, "sst": {"data_dir": "sst-2"},
         "tagger": {"dev_file": "dev.txt"}, "squad": {"predict_file": "dev.json"}, "swag": {"dev_file": "dev.csv"}}
-EVALUATE, EXPORT = "run.evaluate_export", "run.export_saved_model"
+EVALUATE, EXPORT = "run.evaluate_models", "run.export_saved_model"
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +54,16 @@ def current_directory(folder, monkeypatch):
       for name in ("swag", "tagger"))])
 def test_an_export_has_the_scores_of_its_checkpoint(folder, name, export, flags, capsys):
     scripts.run_here(EXPORT, init_checkpoint=name, export_dir=f"served/{name}", **flags)
-    scripts.run_here(EVALUATE, init_checkpoint=name, model=export, output_file=f"{name}.json", most_lost=0,
-                     **DATA[name])
-    report = json.loads((folder / f"{name}.json").read_text())
-    assert report["decisions"] == report["equal_decisions"] > 2
-    assert report["scores"]
-    for row in report["scores"].values():
-        assert row["export"] == pytest.approx(row["checkpoint"], abs=1e-5)
-    assert f"{report['decisions']} of {report['decisions']} decisions are identical" in capsys.readouterr().out
+    scripts.run_here(EVALUATE, models=f"{name},{export}", output_file=f"{name}.json", most_lost=0, **DATA[name])
+    first, second = json.loads((folder / f"{name}.json").read_text())["models"]
+    assert (first["model"], second["model"]) == (name, export)
+    assert second["equal_decisions"] == 1
+    assert first["scores"]
+    assert second["scores"] == pytest.approx(first["scores"], abs=1e-5)
+    assert second["bytes"] > 1000
+    header, *rows = capsys.readouterr().out.splitlines()[-3:]
+    assert header.split()[:2] == ["model", "megabytes"]
+    assert [row.split()[0] for row in rows] == [name, export]
 
 
 def test_another_model_has_other_scores(folder, capsys):
@@ -70,13 +72,19 @@ def test_another_model_has_other_scores(folder, capsys):
     other = models.BertClassifier(models.BertEncoder(config, seed=5), 2)
     tf.train.Checkpoint(model=other).write(str(folder / "other" / "ckpt-3"))
     scripts.run_here(EXPORT, init_checkpoint="other", export_dir="served/other", static_length=True)
-    flags = {"init_checkpoint": "sst", "model": "served/other", **DATA["sst"]}
+    flags = {"models": "sst,served/other", **DATA["sst"]}
     scripts.run_here(EVALUATE, output_file="other.json", **flags)
-    row = json.loads((folder / "other.json").read_text())["scores"]["eval_loss"]
-    assert abs(row["difference"]) > 1e-3
-    assert f"{row['checkpoint']:10.4f}{row['export']:10.4f}{row['difference']:+12.4f}" in capsys.readouterr().out
-    with pytest.raises(InputError, match=r"^`most_lost`=-101\.0: eval_accuracy decreased by "):
+    losses = [row["scores"]["eval_loss"] for row in json.loads((folder / "other.json").read_text())["models"]]
+    assert abs(losses[0] - losses[1]) > 1e-3
+    output = capsys.readouterr().out
+    assert all(f"{loss:.4f}" in output for loss in losses)
+    with pytest.raises(InputError, match=r"^`most_lost`=-101\.0: eval_accuracy of sst is 0\.00 points lower"):
         scripts.run_here(EVALUATE, most_lost=-101, **flags)
+
+
+def test_an_export_requires_a_checkpoint_before_it():
+    with pytest.raises(InputError, match=r"^`models`=none\.tflite: is an export, whose data its checkpoint describes"):
+        scripts.run_here(EVALUATE, models="none.tflite,sst", **DATA["sst"])
 
 
 def test_models_that_are_not_exports(tmp_path):
