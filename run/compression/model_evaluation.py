@@ -23,7 +23,7 @@ from run.arrays.batches import take_rows
 from run.arrays.prediction import Predictor
 from run.finetuning.fine_tuned_model import FineTunedModel
 from run.finetuning.settings import FineTunedSettings
-from run.inference import feature_models
+from run.serving import feature_models
 from run.settings.served_models import resolve_checkpoint
 from run.tasks import TASKS
 

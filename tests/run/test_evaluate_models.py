@@ -11,9 +11,9 @@ from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
-from run.inference import feature_models
-from run.inference.opening import open_model
-from run.inference.settings import PredictionSettings
+from run.serving import feature_models
+from run.serving.opening import open_model
+from run.serving.settings import PredictionSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
 

@@ -13,9 +13,9 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from run.arrays import prediction
-from run.inference import extraction, terminal
-from run.inference.formats import vector_files
-from run.inference.settings import ExtractionSettings
+from run.serving import extraction, terminal
+from run.serving.formats import vector_files
+from run.serving.settings import ExtractionSettings
 from tests import remote_folders, scripts
 from tests.encoders import make_encoder
 

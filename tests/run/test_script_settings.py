@@ -8,14 +8,14 @@ from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, multiple_choice, span_labeler
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
-from run.inference.settings import (
+from run.pretraining.settings import PretrainingSettings
+from run.serving.settings import (
     AnswerSettings,
     ConversionSettings,
     ExportSettings,
     ExtractionSettings,
     FillMaskSettings,
 )
-from run.pretraining.settings import PretrainingSettings
 from run.settings.served_models import LabelSettings
 from run.techniques.base import Build
 from run.techniques.int8 import Int8

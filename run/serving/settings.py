@@ -17,7 +17,7 @@ from bert_tf.litert import buckets
 from bert_tf.serving import exports
 from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
-from run.inference.formats import request_files
+from run.serving.formats import request_files
 from run.settings import DeviceSettings
 from run.settings.served_models import (
     AnyModelSettings,

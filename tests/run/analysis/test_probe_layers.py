@@ -8,7 +8,7 @@ import pytest
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from run.inside import probes
+from run.analysis import probes
 from tests import scripts, toy_runs
 
 SENTENCES = [("the DET 2 det", "debugger NOUN 3 nsubj", "stops VERB 0 root"),

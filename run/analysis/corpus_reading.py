@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from bert_tf.tokenization.model_inputs import FEATURES, pack
 from data_prep.tasks import treebank
-from run.inference import extraction
+from run.serving import extraction
 
 WINDOW = 512  # Number of texts to sort by length together.
 MAX_PAIRS = 1 << 18  # Maximum number of texts times their squared length, which bounds the memory of a batch.

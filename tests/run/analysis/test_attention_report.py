@@ -8,9 +8,9 @@ import pytest
 
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
-from run.inside import page, report, requests
-from run.inside.observing import Observer
-from run.inside.settings import AttentionReportSettings, EvaluationDataSettings, ReportTextSettings
+from run.analysis import page, report, requests
+from run.analysis.observing import Observer
+from run.analysis.settings import AttentionReportSettings, EvaluationDataSettings, ReportTextSettings
 from tests import scripts
 from tests.settings import resolved
 

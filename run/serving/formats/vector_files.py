@@ -20,7 +20,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file
 from bert_tf.files.local import convert_write_errors
-from run.inference.formats import json_numbers
+from run.serving.formats import json_numbers
 
 COPY_BYTES = 1 << 20
 

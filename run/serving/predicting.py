@@ -6,8 +6,8 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.inference.formats import prediction_files, request_files
-from run.inference.opening import open_model
+from run.serving.formats import prediction_files, request_files
+from run.serving.opening import open_model
 
 WINDOW_BATCHES = 32  # Number of batches of consecutive requests to sort by length together.
 
@@ -19,7 +19,7 @@ def run(settings):
       settings: PredictionSettings, resolved.
 
     Raises:
-      InputError: See run.inference.opening.open_model and request_files.read. Also if the file is empty.
+      InputError: See run.serving.opening.open_model and request_files.read. Also if the file is empty.
     """
     model = open_model(settings)
     decoder = files.LineDecoder()

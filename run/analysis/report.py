@@ -4,8 +4,8 @@ import os
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.inside import numbers, page, requests
-from run.inside.observing import Observer
+from run.analysis import numbers, page, requests
+from run.analysis.observing import Observer
 
 MAX_BYTES = 1 << 28  # Maximum size of a page. Browsers open larger ones slowly or not at all.
 
@@ -17,7 +17,7 @@ def run(settings):
       settings: AttentionReportSettings, resolved.
 
     Raises:
-      InputError: See Observer and run.inside.requests. Also if the page would be too large.
+      InputError: See Observer and run.analysis.requests. Also if the page would be too large.
     """
     observer = Observer(settings)
     if settings.texts.wrong_examples:

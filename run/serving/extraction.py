@@ -13,7 +13,7 @@ from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder
 from run.arrays import prediction
-from run.inference.formats import vector_files
+from run.serving.formats import vector_files
 from run.settings import DTYPE_POLICIES
 from run.training import strategies
 

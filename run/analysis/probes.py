@@ -19,7 +19,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, new_file, to_json
 from data_prep.tasks import conll, treebank
-from run.inside import corpus_reading
+from run.analysis import corpus_reading
 from run.training import strategies
 
 MIX = "mix"  # The row of the mix of all layers.

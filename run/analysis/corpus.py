@@ -9,9 +9,9 @@ from bert_tf import files
 from bert_tf.analysis import behaviors, dependencies, distances
 from bert_tf.errors import InputError
 from data_prep.tasks import treebank
-from run.inside import corpus_reading, corpus_results, importance
-from run.inside.corpus_sums import Sums, compute_relations
-from run.inside.observing import Observer
+from run.analysis import corpus_reading, corpus_results, importance
+from run.analysis.corpus_sums import Sums, compute_relations
+from run.analysis.observing import Observer
 
 DISTANCE_TEXTS = 200  # Number of texts, from the first, for comparing all pairs of heads, which is slow.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
@@ -131,7 +131,7 @@ def _write(folder, heads, sums, curve):
       folder: Path of the directory to write to.
       heads: List of (layer, head).
       sums: Sums.
-      curve: run.inside.importance.Curve, or None.
+      curve: run.analysis.importance.Curve, or None.
     """
     measures, relations = sums.measures(), compute_relations(sums)
     corpus_results.write_heads(folder, heads, measures)

@@ -9,8 +9,8 @@ from matplotlib.ticker import MaxNLocator
 
 from bert_tf.analysis.behaviors import MEASURES, NAMES
 from bert_tf.files import new_file
-from run.inside.corpus_sums import OFFSETS
-from run.inside.importance import BY_IMPORTANCE
+from run.analysis.corpus_sums import OFFSETS
+from run.analysis.importance import BY_IMPORTANCE
 
 HEADS_FILE, RELATIONS_FILE, NUMBERS_FILE = "heads.tsv", "relations.tsv", "analysis.npz"
 IMPORTANCE_FILE, CURVE_FILE = "importance.tsv", "curve.tsv"
@@ -26,7 +26,7 @@ def write_heads(folder, heads, measures):
 
 
 def write_relations(folder, heads, relations):
-    """Writes one row per relation and direction. `relations`: List of run.inside.corpus_sums.Relation."""
+    """Writes one row per relation and direction. `relations`: List of run.analysis.corpus_sums.Relation."""
     names = ["relation", "direction", "cases", "layer", "head", "accuracy", "low", "high", "held_out", "offset",
              "offset_accuracy", "offset_low", "offset_high"]
     _write(os.path.join(folder, RELATIONS_FILE), names, [
@@ -105,7 +105,7 @@ def draw_relations(folder, heads, relations):
 
 
 def draw_curve(folder, curve):
-    """Plots the score by number of pruned heads. `curve`: run.inside.importance.Curve."""
+    """Plots the score by number of pruned heads. `curve`: run.analysis.importance.Curve."""
     figure = Figure(figsize=(8, 5), layout="constrained")
     panel = figure.subplots()
     panel.plot(curve.counts, curve.scores[BY_IMPORTANCE], "o-", label="least important first")

@@ -9,9 +9,9 @@ from bert_tf.errors import InputError
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import MaskedLM
 from bert_tf.tasks.masked_lm import MASK
-from run.inference.formats import request_files
-from run.inference.opening import open_model
-from run.inference.settings import LATENCY_CALLS
+from run.serving.formats import request_files
+from run.serving.opening import open_model
+from run.serving.settings import LATENCY_CALLS
 
 
 def run(settings):

@@ -10,10 +10,10 @@ from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import treebank
-from run.inside import corpus, corpus_reading, corpus_results, importance, requests
-from run.inside.corpus_sums import Sums, compute_relations
-from run.inside.observing import Observer
-from run.inside.settings import AttentionReportSettings, ReportTextSettings
+from run.analysis import corpus, corpus_reading, corpus_results, importance, requests
+from run.analysis.corpus_sums import Sums, compute_relations
+from run.analysis.observing import Observer
+from run.analysis.settings import AttentionReportSettings, ReportTextSettings
 from tests import remote_folders, scripts
 from tests.settings import resolved
 

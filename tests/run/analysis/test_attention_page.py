@@ -10,9 +10,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from bert_tf.cli.model_settings import ModelSettings
-from run.inside import page, requests
-from run.inside.observing import Observer
-from run.inside.settings import AttentionReportSettings, ReportTextSettings
+from run.analysis import page, requests
+from run.analysis.observing import Observer
+from run.analysis.settings import AttentionReportSettings, ReportTextSettings
 from tests.settings import resolved
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

@@ -12,7 +12,7 @@ import numpy as np
 
 from bert_tf.analysis.behaviors import MEASURES
 from bert_tf.files import new_file, to_json
-from run.inside.numbers import round_measures
+from run.analysis.numbers import round_measures
 
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
 SCRIPTS = ("data.js", "drawing.js", "main.js")
@@ -27,7 +27,7 @@ def write(path, model, heads, observations):
       path: Path of the file.
       model: str. Name of the model.
       heads: List of (layer, head).
-      observations: List of run.inside.observing.Observation.
+      observations: List of run.analysis.observing.Observation.
     """
     parts = {"STYLE": read_web_file("style.css"), "SCRIPT": "\n".join(map(read_web_file, SCRIPTS))}
     parts |= {f"{name}_HASH": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
