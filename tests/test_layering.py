@@ -102,7 +102,7 @@ ALLOWED = {
     "run.compression": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.evaluation", "run.training", "run.arrays",
                         "run.tasks", "run.techniques", "run.pretraining", "run.finetuning", "run.serving"),
     "run.analysis": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.training", "run.arrays", "run.finetuning",
-                   "run.serving"),
+                   "run.serving", "run.serving.formats"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
     "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
                       "run.finetuning", "run.serving.*", "run.compression", "run.analysis"),

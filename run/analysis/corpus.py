@@ -7,6 +7,7 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.analysis import behaviors, dependencies, distances
+from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from data_prep.tasks import treebank
 from run.analysis import corpus_reading, corpus_results, importance
@@ -153,11 +154,12 @@ def _write(folder, heads, sums, curve):
 
 
 def _print_relations(heads, relations):
-    print(f"{'relation':<14}{'cases':>7}  {'direction':<19}{'head':>6}{'accuracy':>10}{'held out':>10}"
-          f"{'offset':>8}{'accuracy':>10}")
+    rows = []
     for name in list(dict.fromkeys(each.name for each in relations))[:NUM_PRINTED_RELATIONS]:
         each = max((each for each in relations if each.name == name), key=lambda each: each.score.value)
         layer, head = heads[each.head]
-        held_out = "-" if each.held_out is None else f"{each.held_out:.3f}"
-        print(f"{each.name:<14}{each.cases:>7,}  {each.direction:<19}{f'{layer}.{head}':>6}{each.score.value:>10.3f}"
-              f"{held_out:>10}{each.offset:>+8}{each.baseline.value:>10.3f}")
+        rows.append([each.name, each.direction, f"{each.cases:,}", f"{layer}.{head}", f"{each.score.value:.3f}",
+                     "-" if each.held_out is None else f"{each.held_out:.3f}", f"{each.offset:+}",
+                     f"{each.baseline.value:.3f}"])
+    print(format_table(["relation", "direction", "cases", "head", "accuracy", "held out", "offset", "accuracy"], rows,
+                       num_left=2))

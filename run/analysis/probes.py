@@ -16,6 +16,7 @@ from tqdm import tqdm
 from bert_tf import files, models
 from bert_tf.analysis import probes
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, new_file, to_json
 from data_prep.tasks import conll, treebank
@@ -84,9 +85,8 @@ def _write(settings, train, dev, result, control):
                 zip(result.accuracy, control.accuracy, result.weights, strict=True))]
     rows.append([MIX, result.mix_accuracy, control.mix_accuracy, result.mix_accuracy - control.mix_accuracy, 1.0])
     header = ["layer", "accuracy", "control", "selectivity", "weight"]
-    table = [f"{name:>12}" for name in header], *(
-        [f"{row[0]:>12}", *(f"{value:>12.4f}" for value in row[1:])] for row in rows)
-    text = "\n".join("".join(line) for line in table) + (
+    table = format_table(header, [[row[0], *(f"{value:.4f}" for value in row[1:])] for row in rows])
+    text = table + (
         f"\n{len(train.labels):,} training examples of {len(set(train.labels))} labels, {len(dev.labels):,} evaluation "
         f"examples; most common label, {most_common}: {majority:.4f}\ncenter of gravity of the mix: layer "
         f"{result.center:.2f}; for the control task: layer {control.center:.2f}\n")

@@ -7,8 +7,8 @@ from bert_tf.model_folder import task_metadata
 from bert_tf.tasks import KINDS
 from data_prep.tasks import DATA, Question
 from run.finetuning.settings import TuningSettings
+from run.serving.formats.request_files import SEPARATOR, split_pair
 
-SEPARATOR = " ||| "
 ROWS_AT_A_TIME = 64  # Development rows per batch.
 
 
@@ -50,13 +50,13 @@ def _read_lines(path, most, kind, decoder):
 
 def _parse_line(text, kind, place, source=""):
     """Returns the Question of a text and others after ` ||| `; `place` is for error messages."""
-    first, *others = text.split(SEPARATOR)
     if KINDS[kind].takes_choices:
+        first, *others = text.split(SEPARATOR)
         if len(others) < 2:
             raise InputError(f"{place}: multiple choice requires the text and at least two choices, separated by "
                              "` ||| `")
         return Question(first, choices=tuple(others), source=source)
-    second = SEPARATOR.join(others) if others else None
+    first, second = split_pair(text)
     return _check(Question(first, second, source=source), kind, f"{place}: a second text, after ` ||| `,")
 
 

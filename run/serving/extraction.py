@@ -1,7 +1,6 @@
 """Extraction of contextual embeddings of each token of a text, from any layers of a BERT."""
 
 import itertools
-import re
 import sys
 
 import tensorflow as tf
@@ -13,13 +12,12 @@ from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder
 from run.arrays import prediction
-from run.serving.formats import vector_files
+from run.serving.formats import request_files, vector_files
 from run.settings import DTYPE_POLICIES
 from run.training import strategies
 
 MEAN_TOKEN = "[MEAN]"
 WINDOW_BYTES = 1 << 29  # Maximum memory for embeddings that wait to be reordered to the order of the input.
-PAIR = re.compile(r"(.*) \|\|\| (.*)")
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
@@ -28,64 +26,39 @@ def run(settings):
 
     Args:
       settings: ExtractionSettings, resolved.
-    """
-    config = settings.model.config
-    layers = settings.parse_layers(config.num_hidden_layers)
-    extractor = Extractor(settings, config, layers, settings.compute, settings.use_one_hot_embeddings)
-    decoder = LineDecoder()
-    rows = extractor(read_texts(settings.input_file, decoder))
-    with vector_files.WRITERS[settings.output_format](settings.output_file, layers, config.hidden_size) as writer:
-        for row in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
-            writer.write(*pool(*row, settings.pooling))
-    print(f"{settings.output_file}: embeddings of {writer.num_rows:,} lines, layers {settings.layers}"
-          f"{'; ' if str(extractor.truncation) else ''}{extractor.truncation}")
-    decoder.tell(settings.input_file)
-
-
-class Extractor:
-    """An encoder that computes the embeddings of texts.
-
-    Args:
-      settings: Settings with the groups `model`, `tokenizer`, and `devices`, and `batch_size`.
-      config: BertConfig.
-      layers: List of int. Indices of layers.
-      compute: str. See ExtractionSettings.
-      use_one_hot_embeddings: bool. See ExtractionSettings.
-
-    Attributes:
-      truncation: TruncationCounter of all texts so far.
 
     Raises:
       InputError: If a vocabulary, a checkpoint, or the pooling does not match the config, or if devices do not exist.
     """
-
-    def __init__(self, settings, config, layers, compute="float32", use_one_hot_embeddings=False):
-        if config.is_causal and settings.pooling == "cls":
-            raise InputError("with causal attention, [CLS] attends only to itself; set `pooling`=mean", "pooling",
-                             "cls")
-        strategy = strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
-        strategies.check_batch_size("batch_size", settings.batch_size, strategy)
-        for note in settings.devices.notes():
-            print(note)
-        strategies.warn_about_slow_precision(compute, strategies.device_type(strategy))
-        checkpoint, self._max_seq_length = settings.model.init_checkpoint, settings.tokenizer.max_seq_length
-        self._tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
-        is_dynamic = strategies.allows_dynamic_shapes(strategy)
-        with strategy.scope():
-            encoder = FastEncoder(config, Fast("unpadded" if is_dynamic else "padded", one_hot=use_one_hot_embeddings),
-                                  dtype=DTYPE_POLICIES[compute])
-        print(load_pretrained(encoder, checkpoint), file=sys.stderr)
-        self._predictor = prediction.Predictor(
-            strategy, make_layer_model(encoder, layers), per_position=True, static_shapes=not is_dynamic,
-            network=encoder)
-        self._batch_size = settings.batch_size
-        self._batch_bytes = 4 * self._batch_size * self._max_seq_length * len(layers) * config.hidden_size
-        self.truncation = TruncationCounter(self._tokenizer, self._max_seq_length)
-
-    def __call__(self, texts):
-        """Yields the results of `extract` for an iterable of (text_a, text_b)."""
-        yield from extract(texts, self._tokenizer, self._predictor, self._max_seq_length, self._batch_size,
-                           max(1, WINDOW_BYTES // self._batch_bytes), self.truncation)
+    config = settings.model.config
+    layers = settings.parse_layers(config.num_hidden_layers)
+    if config.is_causal and settings.pooling == "cls":
+        raise InputError("with causal attention, [CLS] attends only to itself; set `pooling`=mean", "pooling", "cls")
+    strategy = strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
+    strategies.check_batch_size("batch_size", settings.batch_size, strategy)
+    for note in settings.devices.notes():
+        print(note)
+    strategies.warn_about_slow_precision(settings.compute, strategies.device_type(strategy))
+    checkpoint, max_seq_length = settings.model.init_checkpoint, settings.tokenizer.max_seq_length
+    tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
+    is_dynamic = strategies.allows_dynamic_shapes(strategy)
+    with strategy.scope():
+        encoder = FastEncoder(
+            config, Fast("unpadded" if is_dynamic else "padded", one_hot=settings.use_one_hot_embeddings),
+            dtype=DTYPE_POLICIES[settings.compute])
+    print(load_pretrained(encoder, checkpoint), file=sys.stderr)
+    predictor = prediction.Predictor(strategy, make_layer_model(encoder, layers), per_position=True,
+                                     static_shapes=not is_dynamic, network=encoder)
+    batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
+    decoder, truncation = LineDecoder(), TruncationCounter(tokenizer, max_seq_length)
+    rows = extract(read_texts(settings.input_file, decoder), tokenizer, predictor, max_seq_length, settings.batch_size,
+                   max(1, WINDOW_BYTES // batch_bytes), truncation)
+    with vector_files.WRITERS[settings.output_format](settings.output_file, layers, config.hidden_size) as writer:
+        for row in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
+            writer.write(*pool(*row, settings.pooling))
+    print(f"{settings.output_file}: embeddings of {writer.num_rows:,} lines, layers {settings.layers}"
+          f"{'; ' if str(truncation) else ''}{truncation}")
+    decoder.tell(settings.input_file)
 
 
 def read_texts(path, decoder=None):
@@ -98,9 +71,8 @@ def read_texts(path, decoder=None):
     decoder = decoder or LineDecoder()
     with sys.stdin.buffer if path == "-" else files.at(path).open() as file:
         for line in decoder.lines(file, path):
-            text = line.strip()
-            pair = PAIR.fullmatch(text)
-            yield pair.groups() if pair else (text, "")
+            text_a, text_b = request_files.split_pair(line.strip())
+            yield text_a, text_b or ""
 
 
 class TruncationCounter:

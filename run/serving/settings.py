@@ -87,8 +87,8 @@ class FillMaskSettings(AnyModelSettings):
         These are requests with `text_b` or ` ||| `, and lines of standard input. A pair without a second text is a
         single text.
         """
-        if self.served_task is None or (self.text and not self.text_b and not any(
-                map(request_files.PAIR.fullmatch, self.text))):
+        can_be_pairs = not self.text or self.text_b or any(request_files.SEPARATOR in text for text in self.text)
+        if self.served_task is None or not can_be_pairs:
             return self
         return self.replace_values({"served_task": dataclasses.replace(self.served_task, pairs=True)})
 

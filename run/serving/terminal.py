@@ -37,8 +37,8 @@ def lines():
 def split_pairs(model, texts):
     """Yields (text_a, text_b) for each of `texts`; text_b is empty for a single text, or if the model is of these."""
     for line in texts:
-        pair = request_files.PAIR.fullmatch(line) if len(model.inputs) > 1 else None
-        yield pair.groups() if pair else (line, "")
+        text_a, text_b = request_files.split_pair(line) if len(model.inputs) > 1 else (line, None)
+        yield text_a, text_b or ""
 
 
 def fill_masks(model, pairs, top_k):
@@ -57,7 +57,7 @@ def fill_masks(model, pairs, top_k):
     """
     last = None
     for pair in pairs:
-        text = " ||| ".join(filter(None, pair))
+        text = request_files.SEPARATOR.join(filter(None, pair))
         if pair[1] and len(model.inputs) == 1:
             raise InputError(f"{model.path} accepts only single texts; export it with `pairs`", "text_b", pair[1])
         print(text)

@@ -17,7 +17,17 @@ FORMATS = ("lines", "tsv", "jsonl")
 FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 STANDARD_INPUT = "-"
 LIST_INPUT = "choices"  # The only input that is a list of texts.
-PAIR = re.compile(r"(.*?) \|\|\| (.*)")
+SEPARATOR = " ||| "  # Between the two texts of a pair on a line.
+
+
+def split_pair(text):
+    """Splits a text at the last SEPARATOR, as the original BERT does.
+
+    Returns:
+      Tuple `(text_a, text_b)`, two str. `text_b` is None for a single text.
+    """
+    text_a, separator, text_b = text.rpartition(SEPARATOR)
+    return (text_a, text_b) if separator else (text, None)
 
 
 def find_format(path, file_format=None):
@@ -97,11 +107,11 @@ def _read_lines(path, text_inputs, decoder):
         if len(text_inputs) == 1:
             yield {text_inputs[0]: text}
             continue
-        pair = PAIR.fullmatch(text)
-        if not pair:
+        pair = split_pair(text)
+        if pair[1] is None:
             raise InputError(f"{path}:{number}: the model requires {' and '.join(text_inputs)}, separated by "
                              "` ||| `")
-        yield dict(zip(text_inputs, pair.groups(), strict=True))
+        yield dict(zip(text_inputs, pair, strict=True))
 
 
 def _read_rows(path, text_inputs, columns, decoder):

@@ -159,7 +159,7 @@ def test_texts_that_the_kind_of_model_rejects(kind, text, text_b, message):
 
 def test_several_texts_in_a_flag_are_separated_as_in_a_file():
     first, second = requests.read_questions(ReportTextSettings(text=("one ||| two ||| three", "four")), "encoder")
-    assert (first.text_a, first.text_b, second.text_a, second.text_b) == ("one", "two ||| three", "four", None)
+    assert (first.text_a, first.text_b, second.text_a, second.text_b) == ("one ||| two", "three", "four", None)
     (question,) = requests.read_questions(ReportTextSettings(text=("one ||| two ||| three",)), "multiple_choice")
     assert (question.text_a, question.choices) == ("one", ("two", "three"))
     for kind, message in (("token_classifier", "^`text`: a second text, after ` |||.*cannot be used"),
@@ -172,7 +172,7 @@ def test_lines_of_a_file(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"one ||| two ||| three\n\nfour\nfive\n")
     texts = ReportTextSettings(input_file=str(tmp_path / "a.txt"), max_texts=2)
     first, second = requests.read_questions(texts, "encoder")
-    assert (first.text_a, first.text_b, first.source) == ("one", "two ||| three", "line 1")
+    assert (first.text_a, first.text_b, first.source) == ("one ||| two", "three", "line 1")
     assert (second.text_a, second.text_b, second.source) == ("four", None, "line 3")
     texts = ReportTextSettings(input_file=str(tmp_path / "a.txt"), max_texts=1)
     assert requests.read_questions(texts, "multiple_choice")[0].choices == ("two", "three")
