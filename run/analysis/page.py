@@ -6,13 +6,13 @@ Content-Security-Policy allows only the page's own scripts, and no loading of re
 
 import base64
 import hashlib
+import math
 import os
 
 import numpy as np
 
 from bert_tf.analysis.behaviors import MEASURES
 from bert_tf.files import new_file, to_json
-from run.analysis.numbers import round_measures
 
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
 SCRIPTS = ("data.js", "drawing.js", "main.js")
@@ -135,3 +135,8 @@ def _format_prediction(each):
         rows, summary = [], ", ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in values)
     known = "" if expected is None else f"; expected: {expected or 'no answer'}"
     return {"summary": f"Prediction: {summary}{known}", "rows": rows}
+
+
+def round_measures(measures, places):
+    """Converts rows of numbers to lists for JSON, rounded to decimal places, with None for NaN."""
+    return [[None if math.isnan(value) else round(value, places) for value in row] for row in measures.tolist()]
