@@ -11,9 +11,9 @@ An interrupted command resumes if you run it again.
 """
 
 from bert_tf.cli import script
-from run.inside.settings import AnalyzeAttentionSettings
+from run.analysis.settings import AnalyzeAttentionSettings
 
-COMMAND = script.Command(AnalyzeAttentionSettings(), "run.inside.corpus")
+COMMAND = script.Command(AnalyzeAttentionSettings(), "run.analysis.corpus")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -9,9 +9,9 @@ Each line of --input_file is a text, or a pair of texts, `text_a ||| text_b`.
 """
 
 from bert_tf.cli import script
-from run.inside.settings import AttentionReportSettings
+from run.analysis.settings import AttentionReportSettings
 
-COMMAND = script.Command(AttentionReportSettings(), "run.inside.report")
+COMMAND = script.Command(AttentionReportSettings(), "run.analysis.report")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -15,9 +15,9 @@ initial checkpoint and its adapter file (--adapter). --max_position_embeddings e
 """
 
 from bert_tf.cli import script
-from run.inference.settings import ConversionSettings
+from run.serving.settings import ConversionSettings
 
-COMMAND = script.Command(ConversionSettings(), "run.inference.conversion")
+COMMAND = script.Command(ConversionSettings(), "run.serving.conversion")
 
 if __name__ == "__main__":
     COMMAND.run()

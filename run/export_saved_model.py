@@ -9,9 +9,9 @@ The directory of a fine-tuning run contains task.json, which specifies the task.
 """
 
 from bert_tf.cli import script
-from run.inference.settings import ExportSettings
+from run.serving.settings import ExportSettings
 
-COMMAND = script.Command(ExportSettings(), "run.inference.exporting")
+COMMAND = script.Command(ExportSettings(), "run.serving.exporting")
 
 if __name__ == "__main__":
     COMMAND.run()

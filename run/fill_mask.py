@@ -15,9 +15,9 @@ Without --text, it reads texts, or pairs `text_a ||| text_b`, from standard inpu
 """
 
 from bert_tf.cli import script
-from run.inference.settings import FillMaskSettings
+from run.serving.settings import FillMaskSettings
 
-COMMAND = script.Command(FillMaskSettings(), "run.inference.terminal")
+COMMAND = script.Command(FillMaskSettings(), "run.serving.terminal")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -10,9 +10,9 @@ JSON lines (.jsonl). The output is JSON lines, or a table if its name ends in .t
 """
 
 from bert_tf.cli import script
-from run.inference.settings import PredictionSettings
+from run.serving.settings import PredictionSettings
 
-COMMAND = script.Command(PredictionSettings(), "run.inference.predicting")
+COMMAND = script.Command(PredictionSettings(), "run.serving.predicting")
 
 if __name__ == "__main__":
     COMMAND.run()

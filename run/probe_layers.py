@@ -9,9 +9,9 @@ Each score is reported next to the score of a control task: random labels per wo
 """
 
 from bert_tf.cli import script
-from run.inside.settings import ProbeLayersSettings
+from run.analysis.settings import ProbeLayersSettings
 
-COMMAND = script.Command(ProbeLayersSettings(), "run.inside.probes")
+COMMAND = script.Command(ProbeLayersSettings(), "run.analysis.probes")
 
 if __name__ == "__main__":
     COMMAND.run()

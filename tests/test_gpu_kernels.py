@@ -15,8 +15,8 @@ from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer, TokensWithOffsets
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.prediction import Predictor
-from run.inference.extraction import make_layer_model
 from run.pretraining.evaluation import PretrainingEvaluator
+from run.serving.extraction import make_layer_model
 from run.tasks import TASKS
 from run.training.step import Trainer
 from tests import gpu_kernels

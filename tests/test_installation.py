@@ -42,7 +42,7 @@ def list_files():
 def test_the_wheel_contains_all_files_of_the_packages_and_no_others(wheel):
     names = [name for name in wheel.namelist() if ".dist-info/" not in name]
     assert sorted(names) == sorted(name for name in list_files() if name.split("/")[0] in PACKAGES)
-    assert "run/inside/web/page.html" in names
+    assert "run/analysis/web/page.html" in names
 
 
 def test_the_wheel_states_its_requirements_and_the_command(wheel):

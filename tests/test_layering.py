@@ -98,16 +98,16 @@ ALLOWED = {
                        "run.tasks", "run.techniques"),
     "run.feature_based": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.evaluation", "run.training",
                           "run.arrays", "run.tasks", "run.finetuning"),
-    "run.inference.formats": ("bert_tf.errors", "bert_tf.files", "data_prep.tasks"),
-    "run.inference": ("bert_tf.*", "data_prep.tasks", "data_prep.records", "run.settings", "run.training",
-                      "run.arrays", "run.tasks", "run.finetuning", "run.inference.formats"),
+    "run.serving.formats": ("bert_tf.errors", "bert_tf.files", "data_prep.tasks"),
+    "run.serving": ("bert_tf.*", "data_prep.tasks", "data_prep.records", "run.settings", "run.training",
+                      "run.arrays", "run.tasks", "run.finetuning", "run.serving.formats"),
     "run.compression": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.evaluation", "run.training", "run.arrays",
-                        "run.tasks", "run.techniques", "run.pretraining", "run.finetuning", "run.inference"),
-    "run.inside": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.training", "run.arrays", "run.finetuning",
-                   "run.inference"),
+                        "run.tasks", "run.techniques", "run.pretraining", "run.finetuning", "run.serving"),
+    "run.analysis": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.training", "run.arrays", "run.finetuning",
+                   "run.serving", "run.serving.formats"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
     "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
-                      "run.finetuning", "run.feature_based", "run.inference.*", "run.compression", "run.inside"),
+                      "run.finetuning", "run.feature_based", "run.serving.*", "run.compression", "run.analysis"),
 }
 
 # Modules of classes with `from_pretrained` or `save_pretrained`. These methods import the module above them that
@@ -133,7 +133,7 @@ LATE_IMPORTS = {
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
     "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # TensorFlow.
-    "run.inference.opening": {"bert_tf.serving.checkpoint"},
+    "run.serving.opening": {"bert_tf.serving.checkpoint"},
 }
 
 

@@ -18,7 +18,7 @@ COMMANDS = {name: module.COMMAND for name, module in reference_page.find_scripts
 LOCKED_BY_JOBS = {"run.run_pretraining", "run.run_classifier", "run.run_squad", "run.run_tagger",
                   "run.run_multiple_choice", "run.run_distillation", "run.run_general_distillation",
                   "run.prune_model", "data_prep.create_pretraining_data"}
-WITHOUT_OUTPUT = {"run.answer", "run.fill_mask", "run.nearest", "data_prep.inspect_records"}
+WITHOUT_OUTPUT = {"run.answer", "run.fill_mask", "data_prep.inspect_records"}
 
 
 def find_outputs(settings):
@@ -35,7 +35,7 @@ def test_output_of_another_process(script, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "job", "tests.no_such_job")
     for name, role in outputs:
         path = tmp_path / name
-        values = {name: str(path)} | ({"output_format": "projector"} if len(outputs) > 1 and role not in FILES else {})
+        values = {name: str(path)}
         monkeypatch.setattr(command, "resolve", lambda argv, values=values: command.settings.replace_values(values))
         with pytest.raises(ModuleNotFoundError):
             command.main([script])

@@ -11,8 +11,7 @@ from tests.conftest import REFERENCE
 
 SCRIPTS = json.loads((REFERENCE / "script_flags.json").read_text(encoding="utf-8"))
 ADDED_CHOICES = {("data_prep.create_pretraining_data", "runner"): {5: "dask"},  # Index -> choice.
-                 ("run.export_saved_model", "format"): {1: "litert"},
-                 ("run.extract_features", "output_format"): {3: "projector"}}
+                 ("run.export_saved_model", "format"): {1: "litert"}}
 FIXED = ("type", "default", "lower_bound", "upper_bound", "enum_values")
 FINE_TUNING = ("run.run_classifier", "run.run_squad", "run.run_tagger", "run.run_multiple_choice")
 
@@ -45,7 +44,7 @@ def test_fine_tuning_has_the_optimizer_flags_of_pretraining(script):
 
 @pytest.mark.parametrize(("script", "flag"), [
     ("run.prune_model", "replacing_rate"), ("run.prune_model", "replacing_proportion"),
-    ("run.run_general_distillation", "replacing_rate"), ("run.measure_quantization", "train_file")])
+    ("run.run_general_distillation", "replacing_rate"), ("run.evaluate_models", "train_file")])
 def test_a_flag_that_a_script_would_reject_or_ignore_does_not_exist(script, flag):
     assert flag not in describe_flags(script)
 

@@ -2,6 +2,7 @@
 
 from benchmarks.accelerator_compile import largest_batch
 from benchmarks.accelerator_compile.settings import CLASSIFIER, FLOAT16, PEER, PRETRAINING, SERVED
+from bert_tf.cli.tables import format_table
 
 NAMES = {PRETRAINING: "pre-training", CLASSIFIER: "fine-tuning, classifier", SERVED: "served classifier",
          PEER: "pre-training, tf-models-official"}
@@ -26,7 +27,7 @@ def print_table(rows, chip, style):
     ):
         if lines:
             print(f"\n## {title}\n")
-            print("\n".join(aligned([header, *lines]) if style == "text" else markdown([header, *lines])))
+            print(format_table(header, lines) if style == "text" else "\n".join(markdown([header, *lines])))
 
 
 def largest(stored, chip):
@@ -111,14 +112,6 @@ def figures(measurement, batch_size, chip):
     of_kernels = [] if chip.is_tpu else [f"{estimate.kernels:,}", f"{estimate.written / 1e9:.2f}"]
     return [memory, f"{estimate.needed_flops / estimate.flops:.0%}", f"{seconds * 1e3:.1f}",
             f"{batch_size / seconds:,.0f}", f"{estimate.needed_flops / seconds / chip.peak:.0%}", *of_kernels]
-
-
-def aligned(lines):
-    """Formats lines of cells as text in columns; left-aligns the first column."""
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return ["  ".join(cell.ljust(width) if column == 0 else cell.rjust(width)
-                      for column, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip()
-            for line in lines]
 
 
 def markdown(lines):

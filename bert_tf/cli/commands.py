@@ -18,10 +18,9 @@ SCRIPTS = {
              "data_prep.inspect_records", "data_prep.augment_data"),
     "Pre-training and fine-tuning": ("run.run_pretraining", "run.run_classifier", "run.run_squad", "run.run_tagger",
                                      "run.run_multiple_choice", "run.run_feature_based"),
-    "Predictions": ("run.predict", "run.answer", "run.fill_mask", "run.extract_features", "run.nearest"),
-    "Checkpoints and serving": ("run.export_saved_model", "run.evaluate_export", "run.convert_checkpoint"),
-    "Smaller models": ("run.run_distillation", "run.run_general_distillation", "run.prune_model",
-                       "run.measure_quantization", "run.compare_models"),
+    "Predictions": ("run.predict", "run.answer", "run.fill_mask", "run.extract_features"),
+    "Checkpoints and serving": ("run.export_saved_model", "run.evaluate_models", "run.convert_checkpoint"),
+    "Smaller models": ("run.run_distillation", "run.run_general_distillation", "run.prune_model"),
     "Analysis": ("run.attention_report", "run.analyze_attention", "run.probe_layers"),
     "Demonstration": ("run.demo",),
 }

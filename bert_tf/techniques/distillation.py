@@ -13,7 +13,6 @@ import dataclasses
 import tensorflow as tf
 
 from bert_tf.losses import EMPTY_BATCH_GUARD, PADDING_PENALTY, Term, TotalLoss, count_predictions
-from bert_tf.techniques.layer_maps import INNER
 
 STUDENT, TEACHER = "student", "teacher"  # Keys in the outputs of a DistilledModel.
 LEAST_NORM = 1e-12  # Minimum norm by which a [CLS] state is divided.
@@ -89,7 +88,7 @@ class DistilledModel:
         return tf.reshape(projected, tf.concat([tf.shape(states)[:-1], [projected.shape[-1]]], axis=0))
 
 
-def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", temperature=1.0, only_inner=None):
+def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", temperature=1.0):
     """Creates the weighted sum of the losses between the student and the teacher of a DistilledModel.
 
     Args:
@@ -97,17 +96,10 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
       label_loss: `bert_tf.losses.TotalLoss` of the task without factors. Required if `weights` has "label".
       logits_loss: Key of LOGITS_LOSSES.
       temperature: float. Logits are divided by it; the loss is multiplied by its square.
-      only_inner: Function () -> bool scalar. If True, only the losses of INNER count at this step; if False, only the
-        others. None for all at once.
 
     Returns:
     `bert_tf.losses.TotalLoss` that reports NAME_loss for each of `weights`, unweighted.
     """
-    def weigh(name):
-        if only_inner is None:
-            return weights[name]
-        return lambda: tf.where(only_inner() == (name in INNER), weights[name], 0.0)
-
     def terms(name):
         if name == "label":
             return label_loss.terms
@@ -116,8 +108,7 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
             outputs[STUDENT], outputs[TEACHER], features, temperature), *counts)]
 
     loss_terms = []
-    for name in weights:
-        factor = weigh(name)
+    for name, factor in weights.items():
         loss_terms += [dataclasses.replace(term, name=f"{name}_loss", factor=factor) for term in terms(name)]
     return TotalLoss(*loss_terms)
 

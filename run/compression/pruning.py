@@ -13,6 +13,7 @@ from bert_tf import files, model_folder
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.cli.script import to_flag_names
+from bert_tf.cli.tables import format_table
 from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
@@ -42,7 +43,7 @@ def run(settings):
       InputError: If settings or data do not match the model or each other, if output_dir contains another pruning, or
         if no model reaches `least_score`. In the last case, the best one is still written.
     """
-    output_dir = settings.training.output_dir
+    output_dir = settings.output_dir
     drop_layers({}, settings.model.config, settings.pruning.drop_layers)  # rejects what the model lacks
     strategy = strategies.make_strategy(DeviceSettings())
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
@@ -107,8 +108,7 @@ class _Pruning:
 
     def __init__(self, settings, original, strategy, techniques):
         self._settings = settings.pruning
-        self._output_dir = settings.training.output_dir
-        self._seed = settings.training.random_seed
+        self._output_dir, self._seed = settings.output_dir, settings.random_seed
         self._original, self._task = original, original.task
         self._strategy = strategy
         self._techniques = techniques
@@ -263,13 +263,12 @@ def _format_report(entries, metric):
       entries: List of dicts from `_describe_model`, for the original model and each round.
       metric: Name of a score.
     """
-    lines = [f"{'round':>5}  {'heads':>9}  {'neurons':>13}  {'parameters':>11}  {'FLOPs':>6}  {metric}"]
-    first = entries[0]
+    rows = []
     for number, each in enumerate(entries):
-        heads, neurons = (f"{sum(each[name])} of {sum(first[name])}" for name in ("heads", "neurons"))
-        lines.append(f"{number or '-':>5}  {heads:>9}  {neurons:>13}  {each['parameters']:>11,}  "
-                     f"{each['flops_share']:>6.3f}  {each['scores'][metric]:.4f}")
+        heads, neurons = (f"{sum(each[name])} of {sum(entries[0][name])}" for name in ("heads", "neurons"))
+        rows.append([str(number or "-"), heads, neurons, f"{each['parameters']:,}", f"{each['flops_share']:.3f}",
+                     f"{each['scores'][metric]:.4f}"])
+    table = format_table(["round", "heads", "neurons", "parameters", "FLOPs", metric], rows, num_left=0)
     last = entries[-1]
-    lines.append(f"heads per layer: {' '.join(map(str, last['heads']))}")
-    lines.append(f"neurons per layer: {' '.join(map(str, last['neurons']))}")
-    return "\n".join(lines)
+    return (f"{table}\nheads per layer: {' '.join(map(str, last['heads']))}\n"
+            f"neurons per layer: {' '.join(map(str, last['neurons']))}")

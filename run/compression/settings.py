@@ -1,19 +1,17 @@
 """Settings for jobs that compress and compare models. Scripts define flags from it; does not import TensorFlow."""
 
 import dataclasses
-import os
 from typing import ClassVar
 
 from bert_tf.cli import paths, roles
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
-from run.finetuning.settings import FineTunedSettings, TuningSettings
-from run.settings import OptimizerSettings, StepSettings, TrainingSettings
+from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings, TuningSettings
+from run.settings import DTYPE_POLICIES, OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings, TeacherOutputSettings
 
 UNITS = "keep_heads or keep_neurons or keep_flops"  # Condition: heads or neurons are pruned.
-FORMATS = ("saved_model", "litert_float32", "litert_float16", "litert_int8")  # Formats of a comparison.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +47,11 @@ class PruningSettings(Settings):
         False, "With --num_train_epochs: the model before pruning is the teacher, with the losses of "
                "run_distillation.", needs="num_train_epochs",
         not_with="prune_vocabulary; prune the vocabulary first, then prune the resulting model")
+    learning_rate: float = setting(5e-5, "Peak learning rate, at the end of the warmup.", lower=0,
+                                   needs="num_train_epochs")
+    mixed_precision: str = setting(
+        "float32", "Type of the computations of fine-tuning, as for run_classifier.", choices=DTYPE_POLICIES,
+        needs="num_train_epochs")
     warmup_proportion: float = setting(
         0.1, "Fraction of the training steps of a round over which the learning rate increases from 0.", lower=0,
         upper=1, needs="num_train_epochs")
@@ -66,27 +69,39 @@ class PruningSettings(Settings):
 class PruneModelSettings(FineTunedSettings):
     """A pruning: the model, its data, the parts to prune, and the fine-tuning."""
 
-    needs_of_groups: ClassVar = {"losses": "distill", "answers": "distill", "step": "num_train_epochs",
-                                 "optimizer": "num_train_epochs"}
+    needs_of_groups: ClassVar = {"losses": "distill", "answers": "distill"}
     replaced: ClassVar = dict.fromkeys(("keep_heads", "keep_neurons"), "keep_flops")
 
     pruning: PruningSettings = dataclasses.field(default_factory=PruningSettings)
-    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
-    step: StepSettings = dataclasses.field(default_factory=StepSettings)
-    optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     answers: TeacherOutputSettings = dataclasses.field(default_factory=TeacherOutputSettings)
+    output_dir: str | None = setting(
+        None, "Directory for the pruned model and for its rounds; created if it does not exist. Required.",
+        required=True, role=roles.RUN_FOLDER)
+    train_batch_size: int = setting(32, "Batch size for measuring importance and for fine-tuning.", lower=1)
+    eval_batch_size: int = setting(8, "Batch size for evaluation.", lower=1, changeable=True)
+    random_seed: int = setting(12345, "Seed of dropout and of the order of the data.", most=LARGEST_SEED)
+
+    @property
+    def training(self):
+        """TrainingSettings of the fine-tuning."""
+        return TrainingSettings(output_dir=self.output_dir, train_batch_size=self.train_batch_size,
+                                eval_batch_size=self.eval_batch_size, random_seed=self.random_seed)
+
+    @property
+    def step(self):
+        """StepSettings of the fine-tuning."""
+        return StepSettings(mixed_precision=self.pruning.mixed_precision)
+
+    @property
+    def optimizer(self):
+        """OptimizerSettings of the fine-tuning."""
+        return OptimizerSettings(learning_rate=self.pruning.learning_rate)
 
     def check(self):
         """See Settings."""
         if self.losses.replacing_rate is not None:
             raise InputError("only works with run_distillation", "replacing_rate", self.losses.replacing_rate)
-        if self.training.profile_steps and not self.pruning.num_train_epochs:
-            raise InputError("requires `num_train_epochs`", "profile_steps", self.training.profile_steps)
-        micro_batches, batch_size = self.step.accumulate_steps, self.training.train_batch_size
-        if self.pruning.num_train_epochs and batch_size % micro_batches:
-            raise InputError(f"must be a multiple of `accumulate_steps`={micro_batches}", "train_batch_size",
-                             batch_size)
 
     def check_files(self):
         """See Settings. Also raises InputError if nothing is pruned, or if output_dir contains a model or a run."""
@@ -94,10 +109,9 @@ class PruneModelSettings(FineTunedSettings):
         if not (pruning.prunes_units or pruning.drop_layers or pruning.embedding_size or pruning.prune_vocabulary):
             raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `keep_flops`, `drop_layers`, "
                              "`embedding_size`, or `prune_vocabulary`")
-        output_dir = self.training.output_dir
-        paths.check_separate("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
-        if has_run(output_dir):
-            raise InputError("contains a training run; choose another directory", "output_dir", output_dir)
+        paths.check_separate("output_dir", self.output_dir, {"init_checkpoint": self.model.init_checkpoint})
+        if has_run(self.output_dir):
+            raise InputError("contains a training run; choose another directory", "output_dir", self.output_dir)
 
     def choose_tuning(self):
         """See FineTunedSettings."""
@@ -107,56 +121,32 @@ class PruneModelSettings(FineTunedSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class QuantizationSettings(FineTunedSettings):
-    """A fine-tuned model, its development data, and the output file."""
+class ModelEvaluationSettings(Settings):
+    """Models of one task, and the development data to evaluate them on."""
 
-    eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
-    output_file: str | None = setting(None, "TSV file for the printed table.", role=roles.OUTPUT_FILE)
-
-
-@dataclasses.dataclass(frozen=True)
-class ComparisonSettings(Settings):
-    """Fine-tuned models of one task, and the development data to evaluate them on."""
-
+    data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
     models: tuple[str, ...] = setting(
-        (), "Directories or checkpoints of models that were fine-tuned for one task, as for --init_checkpoint of the "
-            "other scripts. The first model is the baseline. Required.", required=True, role=roles.CHECKPOINT)
-    formats: tuple[str, ...] = setting(
-        ("saved_model", "litert_int8"), f"Export formats of each model: {', '.join(FORMATS)}.", required=True)
-    output_dir: str | None = setting(
-        None, "Directory for comparison.txt, comparison.tsv, and comparison.png; created if it does not exist. "
-              "Required.", required=True, role=roles.SHARED_FOLDER)
+        (), "Models of one task: directories of fine-tuning runs or other checkpoints, SavedModels, and .tflite files. "
+            "The first must be a checkpoint; an export gets the features of the checkpoint before it. Required.",
+        required=True)
     max_seq_length: int | None = setting(
-        None, "Maximum sequence length in tokens. Defaults to the length in each model's task.json.", lower=4)
-    task_name: str | None = setting(
-        None, "For classifiers: same as for run_classifier. Defaults to the task in each model's run.json.")
-    data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.")
-    dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.")
-    predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.")
+        None, "Maximum sequence length in tokens. Defaults to the length in each checkpoint's task.json.", lower=4)
     eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
-    timed_texts: int = setting(64, "Number of randomly sampled development texts for measuring latency.", lower=8)
-    random_seed: int = setting(12345, "Seed of the sample of texts.", most=LARGEST_SEED)
+    most_lost: float | None = setting(
+        None, "Maximum loss of the task's first metric compared with the first model, in percentage points; if it is "
+              "larger, the script fails.")
+    int8_matrices: bool = setting(
+        False, "Also evaluate the first model with each matrix rounded to int8 separately, and with all of them, as in "
+               "a LiteRT file with int8 weights.")
+    output_file: str | None = setting(None, "JSON file for the printed results.", role=roles.OUTPUT_FILE)
 
     def check(self):
         """See Settings."""
-        for each in self.formats:
-            if each not in FORMATS:
-                raise InputError(f"must be one of {', '.join(FORMATS)}", "formats", each)
         for path in self.models:
             if self.models.count(path) > 1:
                 raise InputError("is listed twice", "models", path)
 
-    @property
-    def data(self):
-        """Dict of the values of DataSettings."""
-        return {name: getattr(self, name) for name in ("task_name", "data_dir", "dev_file", "predict_file")}
-
-    @property
-    def names(self):
-        """Short unique names of the models: as many final path components as necessary."""
-        parts = [os.path.normpath(path).split(os.sep) for path in self.models]
-        for count in range(1, max(map(len, parts)) + 1):
-            names = ["/".join(each[-count:]) for each in parts]
-            if len(set(names)) == len(names):
-                return names
-        return list(self.models)
+    def check_files(self):
+        """See Settings. Also raises InputError if the output would overwrite a model."""
+        for path in self.models if self.output_file else ():
+            paths.check_not_overwritten("output_file", self.output_file, {"models": path})

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+from bert_tf.cli.tables import format_table
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
@@ -131,9 +132,8 @@ def report(folder, seconds):
          baselines.majority_next_sentence(held_out, features), "the more common label"),
         ("chapter accuracy", classifier["eval_accuracy"], majority, f"always {label}"),
     )
-    print(f"{'':<24}{'reached':>8}{'baseline':>10}")
-    for name, reached, baseline, meaning in rows:
-        print(f"{name:<24}{reached:>8.3f}{baseline:>10.3f}  ({meaning})")
+    print(format_table(["", "baseline is", "reached", "baseline"], [
+        [name, meaning, f"{reached:.3f}", f"{baseline:.3f}"] for name, reached, baseline, meaning in rows], num_left=2))
     print(f"\nloss curves: {path('pretrained', 'loss.png')}, {path('classifier', 'loss.png')}")
 
 

@@ -100,31 +100,6 @@ def search_results(path, trials, metric):
     _save(figure, path)
 
 
-def score_over_latency(path, points, metric):
-    """Plots scores over latencies to a PNG file: one point per model and format, one color per format.
-
-    Args:
-      path: Path of the file.
-      points: List of (model, format, milliseconds, score).
-      metric: Name of the score.
-    """
-    figure = _create_figure(figsize=(8, 5), layout="constrained")
-    panel = figure.subplots()
-    for kind in dict.fromkeys(kind for _, kind, _, _ in points):
-        kind_points = [(model, latency, score) for model, each, latency, score in points if each == kind]
-        panel.plot([latency for _, latency, _ in kind_points], [score for _, _, score in kind_points], "o", label=kind)
-        for model, latency, score in kind_points:
-            panel.annotate(model, (latency, score), xytext=(5, 4), textcoords="offset points", fontsize=8)
-    panel.set(xscale="log", xlabel="latency for one text (ms)", ylabel=metric.replace("_", " "),
-              title="Score and latency")
-    panel.margins(x=0.15, y=0.1)  # Space for the names.
-    for formatted in (panel.xaxis.set_major_formatter, panel.xaxis.set_minor_formatter):
-        formatted("{x:g}")
-    panel.grid(alpha=0.3, which="both")
-    panel.legend()
-    _save(figure, path)
-
-
 def _create_figure(**options):
     """Creates a matplotlib Figure."""
     from matplotlib.figure import Figure  # pyplot would require a display

@@ -242,18 +242,24 @@ def format_number(number):
 
 
 @dataclasses.dataclass(frozen=True)
-class DataSettings(Settings):
-    """The data of the task that a model was fine-tuned for."""
+class EvaluationDataSettings(Settings):
+    """Development data of the task that a model was fine-tuned for."""
 
     task_name: str | None = setting(
         None, "For classifiers: same as for run_classifier. Defaults to the task in the model's run.json.")
     data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
                                    role=roles.INPUT)
-    train_file: str | None = setting(None, "For other tasks: file to train on, as for the task's script.",
-                                     role=roles.INPUT)
     dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.",
                                    role=roles.INPUT)
     predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.", role=roles.INPUT)
+
+
+@dataclasses.dataclass(frozen=True)
+class DataSettings(EvaluationDataSettings):
+    """Training and development data of the task that a model was fine-tuned for."""
+
+    train_file: str | None = setting(None, "For other tasks: file to train on, as for the task's script.",
+                                     role=roles.INPUT)
 
 
 @dataclasses.dataclass(frozen=True)

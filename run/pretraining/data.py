@@ -64,9 +64,9 @@ class PretrainingData:
             self._eval_files, self._features, self._training.eval_batch_size, drop_remainder, share=share,
             limits=self._limits, transform=self._transform)
 
-    def locate_bad_records(self):
-        """Returns a context that converts an error caused by a bad record to an InputError with its file and byte."""
-        return record_checks.locate_bad_records(self._all_files, self._features, self._limits)
+    def name_bad_file(self):
+        """Returns a context that converts an error caused by a bad record to an InputError with its file."""
+        return record_checks.name_bad_file(self._all_files, self._features, self._limits)
 
     @functools.cached_property
     def _counts(self):

@@ -47,7 +47,7 @@ def run(settings, techniques=()):
     with contextlib.ExitStack() as stack:
         stack.enter_context(lock_run(folder, strategy, schedule.do_train))
         for _, _, data in parts:
-            stack.enter_context(data.locate_bad_records())
+            stack.enter_context(data.name_bad_file())
         training = start(settings, strategy, techniques)
         evaluator = PretrainingEvaluator(strategy, training.model, sentence_label(settings),
                                          get_objective(settings).token_loss)

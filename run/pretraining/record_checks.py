@@ -1,4 +1,4 @@
-"""Checks of record files: number of records, and location of invalid records."""
+"""Checks of record files: number of records, and files with invalid records."""
 
 import concurrent.futures
 import contextlib
@@ -32,6 +32,7 @@ UNEXPECTED_FEATURES = {
     "sentence_order_labels": "contain sentence order labels; set `objective`=sentence_order, or create records with "
                              "this `objective`",
 }
+CORRUPTED = "is corrupted, truncated, or not a TFRecord file; inspect_records finds the byte"
 MASKED = "contain masks; create records with `objective`=left_to_right"
 MISSING_FEATURES = {
     "positions": "contain one sequence each; omit `pack_sequences`, or create records with it",
@@ -91,13 +92,13 @@ def _first_features(path):
     try:
         first = next(iter(tf.data.TFRecordDataset(path)), None)
         return None if first is None else set(tf.train.Example.FromString(first.numpy()).features.feature)
-    except (tf.errors.DataLossError, message.DecodeError):  # find_bad_record reports the location and the reason.
+    except (tf.errors.DataLossError, message.DecodeError):  # find_bad_record reports the reason.
         return set()
 
 
 @contextlib.contextmanager
-def locate_bad_records(paths, features, limits):
-    """Converts an error caused by a bad record to an InputError that names its file and byte.
+def name_bad_file(paths, features, limits):
+    """Converts an error caused by a bad record to an InputError that names its file.
 
     Args:
       paths, features, limits: See `check_pretraining_records`.
@@ -149,7 +150,7 @@ def assert_within(features, limits):
 
 
 def find_bad_record(paths, features, limits, most_records=None):
-    """Finds the first record that is unreadable, has other features, or exceeds the limits.
+    """Finds the first file with a record that is unreadable, has other features, or exceeds the limits.
 
     Args:
       paths: Paths of TFRecord files.
@@ -158,43 +159,23 @@ def find_bad_record(paths, features, limits, most_records=None):
       most_records: int. Maximum number of records per file to check. None for all.
 
     Returns:
-      "FILE: the record at byte N ..." for the first such record in the order of the files, or None.
+      "FILE: ..." with the reason for the first such file, or None.
     """
     for path in paths:
         data = tf.data.TFRecordDataset(path)
         data = data if most_records is None else data.take(most_records)
-        offset = number = 0
-        batches = iter(data.batch(SCAN_RECORDS))
-        while True:
-            try:
-                batch = next(batches, None)
-                if batch is None:
-                    break
-                assert_within(records.parse(batch, features), limits)
-            except (tf.errors.DataLossError, tf.errors.InvalidArgumentError):
-                return _locate_bad_record(data.skip(number), path, offset, features, limits)
-            offset += int(tf.reduce_sum(tf.strings.length(batch))) + FRAME_BYTES * len(batch)
-            number += len(batch)
-    return None
-
-
-def _locate_bad_record(data, path, offset, features, limits):
-    """Describes the first bad record of a dataset that begins at byte `offset` of a file."""
-    records_left = iter(data)
-    while True:
-        where = f"{path}: the record at byte {offset:,}"
+        batch = ()
         try:
-            record = next(records_left).numpy()
+            for batch in data.batch(SCAN_RECORDS):
+                assert_within(records.parse(batch, features), limits)
         except tf.errors.DataLossError:
-            if offset:
-                return f"{where} is corrupted or truncated"
             with files.at(path).open() as file:
                 is_compressed = file.read(len(reader.GZIP)) == reader.GZIP
-            return f"{path}: {reader.COMPRESSED if is_compressed else 'is not a TFRecord file, or corrupted'}"
-        wrong = _describe_mismatch(record, features, limits)
-        if wrong:
-            return f"{where} {wrong}"
-        offset += len(record) + FRAME_BYTES
+            return f"{path}: {reader.COMPRESSED if is_compressed else CORRUPTED}"
+        except tf.errors.InvalidArgumentError:
+            reasons = (_describe_mismatch(record, features, limits) for record in batch.numpy())
+            return f"{path}: a record {next(filter(None, reasons))}"
+    return None
 
 
 def _describe_mismatch(record, features, limits):

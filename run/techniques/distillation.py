@@ -63,11 +63,9 @@ class Distillation(Technique):
             with tf.name_scope("distillation/"):
                 projection = Projection(*widths, initializer, name="projection", dtype="float32")
             run.aside["projection"] = projection
-        counter, num_inner = run.optimizer.iterations, round(losses.inner_proportion * run.num_steps)
         run.network = DistilledModel(run.network, self._taps[0], answers, projection)
         run.loss = create_distillation_loss(
-            losses.weights, run.loss, self._logits_loss, losses.temperature,
-            (lambda: counter < num_inner) if num_inner else None)
+            losses.weights, run.loss, self._logits_loss, losses.temperature)
         run.init_layers = self._origin.student_layers
 
     def _make_teacher_function(self):
@@ -105,7 +103,7 @@ class TaskDistillation(Distillation):
         self._task, self._metadata = task, teacher.metadata
         self._folder = answers.answers_dir or os.path.join(task.folder, OUTPUTS_FOLDER)
         self._saves_outputs = answers.keep_answers and losses.uses_teacher
-        self._deletes_outputs = not (answers.answers_dir or answers.keep_teacher_answers)
+        self._deletes_outputs = not answers.answers_dir
         self._outputs_path = self._saved_outputs = self._first_id = None
         self._teacher_files = task.started_with["teacher"] = fingerprint(checkpoint_files(teacher.path))
         self._check_teacher(task)
@@ -149,7 +147,7 @@ class TaskDistillation(Distillation):
             place = files.at(folder)
             if place.is_dir() and files.is_empty(folder):
                 place.remove_tree()
-            print(to_flag_names(f"{folder}: deleted the teacher outputs; set `keep_teacher_answers` to keep them"))
+            print(to_flag_names(f"{folder}: deleted the teacher outputs; set `answers_dir` to keep them"))
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""

@@ -92,7 +92,7 @@ class StudentSettings(Settings):
 class LossSettings(Settings):
     """Losses of the student, and their weights."""
 
-    outer_settings: ClassVar = ("early_stopping_evals", "recompute_activations")
+    outer_settings: ClassVar = ("recompute_activations",)
 
     logits_weight: float = setting(
         1.0, "Weight of the loss between the logits of student and teacher: KL divergence of softened probabilities "
@@ -113,13 +113,6 @@ class LossSettings(Settings):
     layer_map: str = setting(
         "uniform", "Teacher layer to compare with each student layer. uniform: at the same relative depth. last: the "
                    "last layers. Or comma-separated 0-based numbers, one per student layer.", needs=INNER_LOSS)
-    inner_proportion: float = setting(
-        0.0, "Fraction of the training steps, at the beginning, with only the losses of hidden states, attention "
-             "scores, and [CLS] states; the other steps have only the losses of logits and labels (TinyBERT's two "
-             "stages). 0 for all losses together.", lower=0, upper=1,
-        needs=INNER_LOSS,
-        not_with="early_stopping_evals; scores rise only after the inner losses")
-
     replacing_rate: float | None = setting(
         None, "BERT-of-Theseus: probability of replacing each group of frozen teacher layers with its student layer, "
               "sampled at each step. Increases linearly to 1. Requires equal hidden sizes, and excludes losses of "
@@ -133,9 +126,6 @@ class LossSettings(Settings):
         """See Settings."""
         if not self.weights:
             raise InputError("all losses have weight 0; set at least one weight", "logits_weight", 0)
-        if 0 < self.inner_proportion < 1 and not {*OUTER} & {*self.weights}:
-            raise InputError("no loss remains for the later steps; set `logits_weight` or `label_weight`",
-                             "inner_proportion", self.inner_proportion)
         self.parsed_layer_map  # noqa: B018 (raises)
 
     @property
@@ -166,14 +156,12 @@ class TeacherOutputSettings(Settings):
     """Storage of the teacher's outputs."""
 
     keep_answers: bool = setting(
-        True, "During the runs: compute the teacher outputs once, and read them from disk in all epochs. "
-              "--nokeep_answers computes them in each step.", changeable=True)
-    keep_teacher_answers: bool = setting(
-        False, "After the runs: keep the teacher outputs in OUTPUT_DIR/answers. By default, the script deletes them.",
-        needs="keep_answers=true", changeable=True)
+        True, "Compute the teacher outputs once, and read them from disk in all epochs. --nokeep_answers computes them "
+              "in each step.", changeable=True)
     answers_dir: str | None = setting(
         None, "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "
-              "has a subdirectory. Defaults to OUTPUT_DIR/answers.", needs="keep_answers=true",
+              "has a subdirectory. Defaults to OUTPUT_DIR/answers, which the script deletes after the runs.",
+        needs="keep_answers=true",
         role=roles.CACHE_FOLDER)
 
 

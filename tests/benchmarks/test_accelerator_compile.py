@@ -471,10 +471,6 @@ def test_largest_batch_is_certain_if_the_next_size_was_tried(fitting, too_large,
     assert layout.largest(measurements, CHIP) == expected
 
 
-def test_columns_are_aligned():
-    assert layout.aligned([("a", "b"), ("long", "100")]) == ["a       b", "long  100"]
-
-
 def test_plans_have_unique_names_and_valid_settings():
     names = [(chip, plan.name) for plan in PLANS for chip in plan.chips]
     assert len(set(names)) == len(names)

@@ -11,7 +11,7 @@ from tests import scripts
 FREE_OF_TENSORFLOW = ("bert_tf.cli.flags", "bert_tf.cli.paths", "bert_tf.cli.script", "data_prep.records",
                       "data_prep.pretraining.shards", "data_prep.pretraining.job", "data_prep.create_pretraining_data",
                       "data_prep.vocabulary.job", "data_prep.learn_vocab", "bert_tf.serving",
-                      "run.inference.terminal")
+                      "run.serving.terminal")
 FREE_OF_FLAGS_TOO = ("bert_tf.cli.settings", "bert_tf.config", "bert_tf.errors", "bert_tf.files",
                      "bert_tf.litert.model", "bert_tf.model_folder", "bert_tf.tasks", "bert_tf.tokenization",
                      "bert_tf.tokenization.unicode_rules", "bert_tf.tokenization.vocabulary")

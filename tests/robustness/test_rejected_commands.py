@@ -26,13 +26,11 @@ OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another fl
     "run_distillation": {"train_batch_size"},
     "run_general_distillation": {"max_predictions_per_seq", "train_batch_size", "num_train_steps"},
     "prune_model": {"train_batch_size"},
-    "compare_models": {"data_dir"},
-    "nearest": {"query"},
     "fill_mask": {"text", "max_seq_length"},
     "attention_report": {"max_seq_length"},
     "analyze_attention": {"max_seq_length"},
     "answer": {"question"},
-    "evaluate_export": {"data_dir"},
+    "evaluate_models": {"data_dir"},
 }
 # Names of flags whose values are paths that a script reads.
 INPUT = re.compile(r"(?!output|export|answers|embeddings_).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|"
@@ -45,8 +43,7 @@ OPENED_LATER = {  # Inputs that are opened after resolution, or not at all with 
     "run_tagger": {"dev_file", "test_file"},
     "run_multiple_choice": {"dev_file", "test_file"},
     "run_distillation": {"data_dir"},
-    "compare_models": {"data_dir", "dev_file", "predict_file"},
-    "evaluate_export": {"model"},
+    "evaluate_models": {"data_dir", "dev_file", "predict_file"},
     "convert_checkpoint": {"input"},
     "fill_mask": {"model", "saved_model"},  # They cannot be combined with --init_checkpoint.
     "answer": {"model", "saved_model"},
@@ -60,8 +57,7 @@ OUTPUTS = (  # command, its output flag, additional flags, inputs that the outpu
      ("text.txt", "vocab.txt", "model/bert_config.json", "model/vocab.txt", "model/bert_model.ckpt.index")),
     ("predict", "output_file", {"vocab_file": "vocab.txt"},
      ("text.txt", "vocab.txt", "tuned/task.json", "tuned/checkpoint")),
-    ("evaluate_export", "output_file", {}, ("own/dev.tsv", "served/1/saved_model.pb", "tuned/run.json")),
-    ("measure_quantization", "output_file", {}, ("own/dev.tsv", "tuned/vocab.txt", "tuned/run.json")),
+    ("evaluate_models", "output_file", {}, ("own/dev.tsv", "served/1/saved_model.pb", "tuned/run.json")),
     ("attention_report", "output_file", {"vocab_file": "vocab.txt"}, ("vocab.txt", "model/bert_config.json")),
 )
 REJECTED = (  # command, flags, part of the message
@@ -104,8 +100,7 @@ REJECTED = (  # command, flags, part of the message
        f"`{name}`={value}: requires `keep_heads` or `keep_neurons` or `keep_flops`")
       for name, value in (("rounds", 2), ("importance_examples", 9), ("prune_across", "layer"))),
     *(("prune_model", {name: value}, f"`{name}`={value}: requires `num_train_epochs`")
-      for name, value in (("warmup_proportion", 0.5), ("learning_rate", 0.5), ("jit_compile", True),
-                          ("profile_steps", "1:2"))),
+      for name, value in (("warmup_proportion", 0.5), ("learning_rate", 0.5), ("mixed_precision", "float16"))),
     *(("create_pretraining_data", {"masking": "dynamic", **flags, name: value},
        f"`{name}`={value}: has no effect with `masking`=dynamic, whose records contain no masks; set it for training")
       for name, value, flags in (("mask_fraction", 0.5, {}), ("random_fraction", 0.2, {}), ("masked_lm_prob", 0.3, {}),
@@ -120,11 +115,10 @@ REJECTED = (  # command, flags, part of the message
     ("run_distillation", {"replacing_proportion": 0.3}, "`replacing_proportion`=0.3: requires `replacing_rate`"),
     ("run_distillation", {"temperature": 2, "logits_weight": 0}, "`temperature`=2.0: cannot be combined with `logits_"),
     *(("analyze_attention", {name: 4}, f"`{name}`=4: requires `importance_examples`")
-      for name in ("curve_points", "random_orders", "random_seed", "train_batch_size")),
+      for name in ("random_seed", "train_batch_size")),
     ("attention_report", {"max_texts": 3}, "`max_texts`=3: requires `input_file`"),
     *(("augment_data", {"masked_lm": False, name: 9}, f"`{name}`=9: requires `masked_lm`=true")
       for name in ("max_seq_length", "batch_size")),
-    ("nearest", {"vectors": "records.tfrecord", "batch_size": 3}, "`batch_size`=3: cannot be combined with `vectors`"),
     ("predict", {"columns": "text"}, "`columns`=text: has no effect on lines of text; set `input_format`, or use a ta"),
     *((command, {name: value}, f"`{name}`={value}: has no effect on models of kind classifier; omit it")
       for command in ("predict", "export_saved_model")

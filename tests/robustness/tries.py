@@ -4,7 +4,6 @@ Tests of each reader show its messages in detail. Here, a script must name the f
 """
 
 import json
-import pickle
 import struct
 
 DEEP = "[" * 100_000
@@ -64,8 +63,6 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     ("analyze_attention", {"treebank": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("probe_layers", {"train_file": "a.conllu", "dev_file": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("analyze_attention", {}, "text.txt", ("",), "--input_file=text.txt: contains no"),
-    ("nearest", {}, "text.txt", ("",), "--input_file=text.txt: contains no"),
-    ("nearest", {"vectors": "a.npz"}, "a.npz", (*ARCHIVES, pickle.dumps([1])), None),
     ("predict", {"model": "served", "input_file": "a.jsonl"}, "a.jsonl", (DEEP,), "a.jsonl:1: is not valid JSON"),
     ("predict", {"model": "served", "input_file": "a.tsv"}, "a.tsv", ("x\ttext\na\n",),
      "a.tsv:2: must have 2 columns, but has 1"),
@@ -99,14 +96,13 @@ CONFLICTS = (  # command, flags, part of the message
     ("run_classifier", {"output_dir": "text.txt/below"}, "text.txt/below"),
     ("run_distillation", {"output_dir": "wide"}, "--output_dir=wide: contains a model"),
     ("prune_model", {"output_dir": "texts"}, "--output_dir=texts: is not empty"),
-    ("analyze_attention", {"output_dir": "tuned"}, "--output_dir=tuned: is not empty"),
     *((command, {"bert_config_file": "bert_config.json", "init_checkpoint": "wide"}, "wide/bert_model.ckpt")
       for command in ("run_pretraining", "run_classifier", "run_squad")),
     ("fill_mask", {"init_checkpoint": "tuned"}, "--init_checkpoint=tuned"),
     ("answer", {"init_checkpoint": None, "saved_model": "served"}, "--saved_model=served: must be of kind"),
-    ("evaluate_export", {"init_checkpoint": "span", "predict_file": "squad.json", "data_dir": None},
-     "--model=served: is a classifier"),
-    ("evaluate_export", {"predict_file": "squad.json"}, "--predict_file=squad.json"),
+    ("evaluate_models", {"models": "span,served", "predict_file": "squad.json", "data_dir": None},
+     "--models=served: is a classifier"),
+    ("evaluate_models", {"predict_file": "squad.json"}, "--predict_file=squad.json"),
     ("export_saved_model", {"export_dir": "served", "version": 1}, "served/1: already exists"),
     ("run_classifier", {**RESUMED, "max_seq_length": 12}, "max_seq_length"),
     ("run_classifier", {**RESUMED, "train_batch_size": 3}, "--train_batch_size"),

@@ -1,4 +1,4 @@
-"""run.extract_features and run.nearest: embeddings equal those of the encoder and of the original BERT."""
+"""run.extract_features: embeddings equal those of the encoder and of the original BERT."""
 
 import io
 import json
@@ -7,21 +7,19 @@ import resource
 import numpy as np
 import pytest
 import tensorflow as tf
-from google.protobuf import text_format
-from tensorboard.plugins import projector
 
 from bert_tf import files, models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from run.arrays import prediction
-from run.inference import extraction, terminal
-from run.inference.formats import vector_files
-from run.inference.settings import ExtractionSettings
+from run.serving import extraction, terminal
+from run.serving.formats import vector_files
+from run.serving.settings import ExtractionSettings
 from tests import remote_folders, scripts
 from tests.encoders import make_encoder
 
-EXTRACT, NEAREST = "run.extract_features", "run.nearest"
+EXTRACT = "run.extract_features"
 LENGTH = 11
 LINES = [b"the cat sat", b"", b"a dog ||| the cat ran", b"  cat ||| dog ||| ran  ", b"caf\xe9 the " + b"dog " * 12,
          b"a ||| ", b"the dog sat and ran", b"a"]
@@ -94,7 +92,7 @@ def test_numpy_arrays_from_standard_input(flags, expected, monkeypatch, batches_
 
 
 def test_a_byte_order_mark_is_not_text(tmp_path, monkeypatch):
-    """Files and standard input; run.nearest, run.answer, and run.fill_mask read the latter."""
+    """Files and standard input; run.answer and run.fill_mask read the latter."""
     (tmp_path / "lines.txt").write_bytes(b"\xef\xbb\xbfone\r\n\n\xef\xbb\xbftwo\n")
     assert list(extraction.read_texts(str(tmp_path / "lines.txt"))) == [("one", ""), ("", ""), ("\ufefftwo", "")]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfone\n\ntwo\xff\n")))
@@ -156,7 +154,7 @@ def test_embeddings_that_are_not_finite(tmp_path, output_format):
             writer.write(["a"], vectors * np.float32("nan"))
 
 
-@pytest.mark.parametrize("output_format", ["jsonl", "npz", "projector"])
+@pytest.mark.parametrize("output_format", ["jsonl", "npz"])
 def test_a_full_disk(tmp_path, output_format):
     """With a limit of the file size, for which Python raises an error without a path, as for a full disk."""
     def write_rows():
@@ -175,8 +173,7 @@ def test_a_full_disk(tmp_path, output_format):
 
 @pytest.mark.parametrize("output_format", vector_files.WRITERS)
 def test_an_interrupted_run_leaves_no_output(tmp_path, output_format):
-    if output_format != "projector":  # It writes a directory.
-        (tmp_path / "out").write_text("existing")
+    (tmp_path / "out").write_text("existing")
     existing = list(tmp_path.iterdir())
 
     def write_and_stop():
@@ -188,84 +185,6 @@ def test_an_interrupted_run_leaves_no_output(tmp_path, output_format):
         write_and_stop()
     assert list(tmp_path.iterdir()) == existing
     assert all(path.read_text() == "existing" for path in existing)
-
-
-def test_projector(flags, expected, tmp_path):
-    """TensorBoard's own message type parses the configuration. Each embedding has a row of metadata with its text."""
-    scripts.run_here(EXTRACT, output_format="projector", output_file=tmp_path / "out", layers="-1,0", **flags)
-    config = text_format.Parse((tmp_path / "out" / "projector_config.pbtxt").read_text(), projector.ProjectorConfig())
-    assert [each.tensor_name for each in config.embeddings] == ["layer -1", "layer 0"]
-    for layer, each in enumerate(config.embeddings):
-        vectors = np.loadtxt(tmp_path / "out" / each.tensor_path, delimiter="\t")
-        np.testing.assert_allclose(vectors, np.concatenate([rows[:, layer] for _, rows in expected]), atol=3e-5)
-        header, *rows = (tmp_path / "out" / each.metadata_path).read_text().splitlines()
-        assert header == "piece\tline\ttext"
-        assert len(rows) == len(vectors)
-    assert rows[0] == "[CLS]\t0\tthe cat sat"
-    assert "dog\t2\ta dog ||| the cat ran" in rows
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "metadata.tsv", "projector_config.pbtxt", "tensors_-1.tsv", "tensors_0.tsv"]
-
-
-def test_projector_labels_pooled_embeddings_by_their_texts():
-    """The projector labels points by the first column that is not a number. A file without lines has a header too."""
-    folder = remote_folders.new_folder()
-    for name, rows in (("some", [["[MEAN]"]] * 2), ("none", [])):
-        with vector_files.WRITERS["projector"](f"{folder}/{name}", [-1], 2) as writer:
-            for tokens in rows:
-                writer.write(tokens, np.ones([1, 1, 2], np.float32), "the\tcat")
-    assert files.read_text(f"{folder}/some/metadata.tsv").splitlines() == [
-        "text\tline\tpiece", "the cat\t0\t[MEAN]", "the cat\t1\t[MEAN]"]
-    assert files.read_text(f"{folder}/some/tensors_-1.tsv") == "1\t1\n1\t1\n"
-    assert files.read_text(f"{folder}/none/metadata.tsv") == "piece\tline\ttext\n"
-
-
-@pytest.fixture(scope="module")
-def pooled(flags, tmp_path_factory):
-    """Path of the pooled embeddings of the layers 0 and -1."""
-    path = tmp_path_factory.mktemp("pooled") / "a.npz"
-    scripts.run_here(EXTRACT, output_format="npz", output_file=path, pooling="mean", layers="0,-1", **flags)
-    return path
-
-
-def test_nearest_lines(flags, pooled, expected, capsys):
-    """A line is nearest to itself, and saved embeddings give the same result as computed ones."""
-    queries = ("the dog sat and ran", "a dog ||| the cat ran")
-    printed = []
-    for vectors in (None, pooled):
-        scripts.run_here(NEAREST, query=queries, top_k=8, vectors=vectors, **flags)
-        captured = capsys.readouterr()
-        printed.append(captured.out.splitlines())
-        assert "input.txt: 1 line contains bytes that are not UTF-8, which are ignored\n" in captured.err
-    assert printed[0] == printed[1]
-    means = np.stack([vectors[:, 0].mean(axis=0) for _, vectors in expected])
-    units = means / np.linalg.norm(means, axis=1, keepdims=True)
-    for query, start, line in zip(queries, (0, 9), (6, 2), strict=True):
-        assert printed[0][start] == query
-        rows = [row.split() for row in printed[0][start + 1 : start + 9]]
-        assert [float(row[0]) for row in rows] == pytest.approx(np.sort(units @ units[line])[::-1], abs=2e-3)
-        assert rows[0][:2] == ["1.000", str(line + 1)]
-
-
-def test_nearest_rejects_embeddings_that_do_not_match(flags, pooled, tmp_path, monkeypatch):
-    (tmp_path / "cut.npz").write_bytes(pooled.read_bytes()[:99])
-    with np.load(pooled) as file:
-        arrays = dict(file)
-    for name, change in (("nan", lambda vectors: vectors * np.nan), ("few", lambda vectors: vectors[1:]),
-                         ("flat", lambda vectors: vectors[:, 0]), ("layers", lambda vectors: vectors[:, :1])):
-        np.savez(tmp_path / f"{name}.npz", **{**arrays, "vectors": change(arrays["vectors"])})
-    np.savez(tmp_path / "none.npz", layers=arrays["layers"])
-    for values, message in (
-            *(({"vectors": tmp_path / f"{name}.npz"}, rf"{name}\.npz: is not a \.npz file of extract_features")
-              for name in ("cut", "flat", "layers", "none")),
-            ({"vectors": tmp_path / "nan.npz"}, r"nan\.npz: contains NaN or infinity; extract the embeddings again"),
-            ({"vectors": tmp_path / "few.npz"}, r"few\.npz: contains 7 embeddings of size 32, but must contain one"),
-            ({"vectors": pooled, "layer": 1}, r"`layer`=1: .* contains the layers 0, -1")):
-        with pytest.raises(InputError, match=message):
-            scripts.run_here(NEAREST, query="a", **values, **flags)
-    monkeypatch.setattr(extraction, "pool", lambda tokens, vectors, _: (tokens, vectors * np.inf))
-    with pytest.raises(InputError, match=r"`init_checkpoint`=.*: computes embeddings with NaN or infinity"):
-        scripts.run_here(NEAREST, query="a", **flags)
 
 
 def test_pooling():

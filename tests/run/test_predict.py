@@ -9,10 +9,10 @@ import pytest
 from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
-from run.inference import predicting
-from run.inference.formats import prediction_files, request_files
-from run.inference.opening import open_model
-from run.inference.settings import PredictionSettings
+from run.serving import predicting
+from run.serving.formats import prediction_files, request_files
+from run.serving.opening import open_model
+from run.serving.settings import PredictionSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
 

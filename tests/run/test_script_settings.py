@@ -8,15 +8,14 @@ from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, multiple_choice, span_labeler
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
-from run.inference.settings import (
+from run.pretraining.settings import PretrainingSettings
+from run.serving.settings import (
     AnswerSettings,
     ConversionSettings,
     ExportSettings,
     ExtractionSettings,
     FillMaskSettings,
-    NearestSettings,
 )
-from run.pretraining.settings import PretrainingSettings
 from run.settings.served_models import LabelSettings
 from run.techniques.base import Build
 from run.techniques.int8 import Int8
@@ -30,7 +29,6 @@ EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
     (FillMaskSettings(), {"text": ("no mask",)}, "`text`=no mask: must contain [MASK]"),
     (ExtractionSettings(), EVERY_WORKER,
      "`distribution_strategy`=multi_worker_mirrored: each worker would write the complete file; split the input, "),
-    (NearestSettings(), EVERY_WORKER, "`distribution_strategy`=multi_worker_mirrored: is not supported"),
     (ConversionSettings(), {"position_extension": "interpolate"}, "`position_extension`=interpolate: requires `max_p"),
     (ExportSettings(), {"format": "tflite", "compute": "bfloat16"}, "`compute`=bfloat16: requires `format`=saved_mo"),
     (ExportSettings(), {"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8 with "),
@@ -114,7 +112,6 @@ def folder(tmp_path_factory, reference):
                              "bert_config_file": "bert/bert_config.json"}, "`vocab_file` is required"),
     ("run.extract_features", {"input_file": "a.tsv", "output_file": "b.jsonl"},
      "`layers`=-1,-2,-3,-4: layer -2 does not exist"),
-    ("run.nearest", {"input_file": "a.tsv", "layer": 1}, "`layer`=1: must be from -1 to 0"),
     ("run.export_saved_model", {"export_dir": "b"},
      "`init_checkpoint`=bert: has no task.json that specifies the task; set `task` to one of encoder, masked_lm, "),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "task": "classifier"},

@@ -15,7 +15,7 @@ from bert_tf.tokenization import read_vocabulary
 from data_prep.pretraining import JobSettings
 from data_prep.vocabulary import VocabularySettings
 from run.finetuning.settings import FineTuningSettings
-from run.inference.settings import ExtractionSettings, FillMaskSettings
+from run.serving.settings import ExtractionSettings, FillMaskSettings
 from run.settings import TrainingSettings
 from tests.settings import resolved
 

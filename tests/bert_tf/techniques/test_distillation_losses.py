@@ -110,17 +110,6 @@ def test_weights_of_the_total_and_partial_losses():
         assert float(sum(each[name] for each in partial)) == pytest.approx(float(complete[name]), rel=1e-5), name
 
 
-def test_inner_losses_come_first():
-    _, _, outputs = sample_outputs(logits=(ROWS, CLASSES), hidden=(ROWS, LAYERS, LENGTH, WIDTH))
-    step = tf.Variable(0)
-    loss = create_distillation_loss({"logits": 2.0, "hidden": 3.0}, only_inner=lambda: step < 1)
-    first = loss(outputs, FEATURES)
-    step.assign(1)
-    second = loss(outputs, FEATURES)
-    assert float(first["loss"]) == pytest.approx(3 * float(first["hidden_loss"]))
-    assert float(second["loss"]) == pytest.approx(2 * float(first["logits_loss"]))
-
-
 @pytest.mark.parametrize("layers", ["padded", "unpadded"])
 def test_losses_are_0_if_the_student_equals_the_teacher(layers):
     features = {"input_ids": tf.constant(RNG.integers(5, 30, [ROWS, LENGTH]) * MASK, tf.int32),

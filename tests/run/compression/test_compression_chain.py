@@ -1,6 +1,5 @@
 """From a teacher to an int8 file: distilled, pruned, trained for int8, exported, and compared; and the cost of int8."""
 
-import csv
 import json
 import math
 
@@ -10,8 +9,6 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
-from run.compression import comparison
-from run.compression.comparison import ComparisonRow
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 
@@ -19,7 +16,6 @@ from tests import scripts, toy_runs
 SIZES = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96,
          "initializer_range": 0.2}
 DATA = {"data_dir": "sst-2"}
-FORMATS = ("saved_model", "litert_int8")
 
 
 @pytest.fixture(scope="module")
@@ -57,51 +53,28 @@ def test_the_int8_file_has_the_loss_of_its_training(folder):
     servable = checkpoint.load(
         **resolve_checkpoint("int8").checkpoint_to_serve | {"static_length": True, "layers": "litert"})
     (folder / "int8.tflite").write_bytes(litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,)))
-    scripts.run_here("run.evaluate_export", init_checkpoint="int8", model="int8.tflite", output_file="int8.json",
-                     **DATA)
-    losses = json.loads((folder / "int8.json").read_text())["scores"]["eval_loss"]
+    scripts.run_here("run.evaluate_models", models="int8,int8.tflite", output_file="int8.json", **DATA)
+    losses = [row["scores"]["eval_loss"] for row in json.loads((folder / "int8.json").read_text())["models"]]
     expected = read_results(folder)["eval_loss"]
-    assert losses["export"] == pytest.approx(expected, abs=1e-5)
-    assert losses["checkpoint"] != pytest.approx(expected, abs=1e-5)
+    assert losses[1] == pytest.approx(expected, abs=1e-5)
+    assert losses[0] != pytest.approx(expected, abs=1e-5)
     assert json.loads((folder / "int8" / "run.json").read_text())["changeable"]["quantize_from_step"] == 2
 
 
-def test_the_last_model_compared_with_the_first(folder, capsys):
-    scripts.run_here("run.compare_models", models="student,int8", formats=",".join(FORMATS), output_dir="report",
-                     timed_texts=8, **DATA)
-    with open(folder / "report" / "comparison.tsv", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
-    assert [(row["model"], row["format"]) for row in rows] == [
-        (model, kind) for model in ("student", "int8") for kind in FORMATS]
-    for row in rows:
-        tensors = open_checkpoint(row["model"]).tensors.values()
-        assert int(row["parameters"]) == sum(math.prod(tensor.shape) for tensor in tensors)
-    assert float(rows[3]["eval_accuracy"]) == pytest.approx(read_results(folder)["eval_accuracy"])
-    assert float(rows[1]["megabytes"]) < float(rows[0]["megabytes"])
-    assert (folder / "report" / "comparison.png").read_bytes().startswith(b"\x89PNG")
-    assert capsys.readouterr().out.endswith((folder / "report" / "comparison.txt").read_text())
-
-
-def test_rows_are_compared_with_the_first():
-    first = ComparisonRow("a", "saved_model", 100, 4_000_000, 0.8, {1: 0.01, 8: 0.04})
-    other = ComparisonRow("b", "litert_int8", 50, 1_000_000, 0.6, {1: 0.004, 8: 0.02})
-    row = dict(zip(comparison.HEADER, comparison.make_table([first, other])[1], strict=True))
-    assert row == {"model": "b", "format": "litert_int8", "parameters": 50, "megabytes": 1.0, "size_divided_by": 4.0,
-                   "{metric}": 0.6, "kept": pytest.approx(0.75), "ms_of_1": pytest.approx(4), "speed_of_1": 2.5,
-                   "ms_of_8": pytest.approx(20), "speed_of_8": 2.0}
-
-
 def test_the_cost_of_each_matrix_in_int8(folder, capsys):
-    scripts.run_here("run.measure_quantization", init_checkpoint="int8", output_file="costs.tsv", **DATA)
-    output = capsys.readouterr().out
-    with open(folder / "costs.tsv", encoding="utf-8") as file:
-        header, *rows = csv.reader(file, delimiter="\t")
-    assert header[:2] == ["in int8", "eval_accuracy"]
-    names = [row[0] for row in rows]
+    scripts.run_here("run.evaluate_models", models="int8,student", output_file="costs.json", int8_matrices=True, **DATA)
+    output, report = capsys.readouterr().out, json.loads((folder / "costs.json").read_text())
+    assert [row["model"] for row in report["models"]] == ["int8", "student"]
+    for row in report["models"]:
+        tensors = open_checkpoint(row["model"]).tensors.values()
+        assert row["bytes"] == 4 * sum(math.prod(tensor.shape) for tensor in tensors)
+        assert min(row["milliseconds"].values()) > 0
+    rows = report["int8"]
+    names = [row["matrix"] for row in rows]
     assert names[:3] == ["nothing", "bert/embeddings/word_embeddings", "bert/encoder/layer_0/attention/self/qkv"]
     assert names[-3:] == ["bert/pooler/dense", "output_weights", "everything"]
     assert len(names) == 1 + 1 + 4 + 2 + 1
-    differences = {row[0]: float(row[4]) for row in rows}
+    differences = {row["matrix"]: row["largest_difference"] for row in rows}
     assert differences["nothing"] == differences["output_weights"] == 0  # The head has too few elements.
     assert min(value for name, value in differences.items() if name not in ("nothing", "output_weights")) > 0
     assert all(name in output for name in names)

@@ -1,4 +1,4 @@
-"""run.run_distillation: students of each task, two stages, resuming, and the saved outputs of the teacher."""
+"""run.run_distillation: students of each task, resuming, and the saved outputs of the teacher."""
 
 import json
 import shutil
@@ -16,8 +16,7 @@ from tests import scripts, state_files, toy_runs
 from tests.run.compression.students import ALL_LOSSES, assert_losses_add_up, read_log
 
 QUICK = {"train_batch_size": 4, "num_train_epochs": 2.0, "learning_rate": 1e-2}
-STAGES = {**ALL_LOSSES, "inner_proportion": 0.5, "num_train_epochs": 4.0, "save_checkpoints_steps": 3,
-          "keep_checkpoint_max": 9}
+LONGER = {**ALL_LOSSES, "num_train_epochs": 4.0, "save_checkpoints_steps": 3, "keep_checkpoint_max": 9}
 
 
 def distill(teacher, output_dir, **flags):
@@ -29,16 +28,18 @@ def get_flags(teacher, output_dir, **flags):
     return {"teacher": teacher, "output_dir": output_dir, **toy_runs.DATA[teacher], **QUICK, **flags}
 
 
-@pytest.mark.parametrize(("name", "flags", "keeps"), [
-    ("tagger", {"keep_teacher_answers": True}, True), ("squad", {}, False),
+@pytest.mark.parametrize(("name", "flags", "stores"), [
+    ("tagger", {}, False), ("squad", {}, True),
     ("swag", {"keep_answers": False, "unlabeled_file": "dev.csv", "train_file": None, "label_weight": 0}, False)])
-def test_each_task_has_students(in_teachers, tmp_path, name, flags, keeps):
+def test_each_task_has_students(in_teachers, tmp_path, name, flags, stores):
     student = tmp_path / "student"
-    distill(name, student, student_layers="0,2", **flags, **ALL_LOSSES)
+    distill(name, student, student_layers="0,2", answers_dir=tmp_path / "stored" if stores else None, **flags,
+            **ALL_LOSSES)
     assert_losses_add_up(read_log(student), flags.get("label_weight", 0.5))
     assert BertConfig.from_json_file(student / "bert_config.json").num_hidden_layers == 2
     assert {"task.json", "vocab.txt", "eval_results.txt", "checkpoint"} < {path.name for path in student.iterdir()}
-    assert (student / "answers").exists() == keeps
+    assert not (student / "answers").exists()
+    assert (tmp_path / "stored").exists() == stores
     if name == "tagger":
         teacher = checkpoint_files(str(in_teachers / name))
         state_files.assert_holds(student / "run.json", {
@@ -52,19 +53,19 @@ def test_each_task_has_students(in_teachers, tmp_path, name, flags, keeps):
 
 
 @pytest.fixture(scope="module")
-def two_stages(teachers, tmp_path_factory):
-    """Directory with `whole`, an uninterrupted run of a narrower student in two stages, and the teacher's outputs."""
-    folder = tmp_path_factory.mktemp("two_stages")
+def narrow_student(teachers, tmp_path_factory):
+    """Directory with `whole`, an uninterrupted run of a narrower student, and the teacher's outputs."""
+    folder = tmp_path_factory.mktemp("narrow_student")
     config = BertConfig.from_json_file(teachers / "sst" / "bert_config.json").to_dict()
     (folder / "narrow.json").write_text(json.dumps({**config, "hidden_size": 6, "num_hidden_layers": 2}))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(teachers)
-        distill("sst", folder / "whole", **get_stage_flags(folder))
+        distill("sst", folder / "whole", **get_narrow_flags(folder))
     return folder
 
 
-def get_stage_flags(folder):
-    return {**STAGES, "student_config_file": folder / "narrow.json", "answers_dir": folder / "answers"}
+def get_narrow_flags(folder):
+    return {**LONGER, "student_config_file": folder / "narrow.json", "answers_dir": folder / "answers"}
 
 
 def assert_same_checkpoints(first, second):
@@ -77,38 +78,33 @@ def assert_same_checkpoints(first, second):
 
 
 @pytest.mark.usefixtures("in_teachers")
-def test_a_resumed_run_ends_like_an_uninterrupted_one(two_stages, tmp_path, capsys):
-    flags = get_stage_flags(two_stages)
-    shutil.copytree(two_stages / "whole", tmp_path / "resumed")
+def test_a_resumed_run_ends_like_an_uninterrupted_one(narrow_student, tmp_path, capsys):
+    flags = get_narrow_flags(narrow_student)
+    shutil.copytree(narrow_student / "whole", tmp_path / "resumed")
     (tmp_path / "resumed" / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
     distill("sst", tmp_path / "resumed", **flags)
     output = capsys.readouterr().out
     assert "reusing the teacher outputs" in output
     assert "resuming at step 3 of 12" in output
-    assert_same_checkpoints(two_stages / "whole", tmp_path / "resumed")
+    assert_same_checkpoints(narrow_student / "whole", tmp_path / "resumed")
     with pytest.raises(InputError, match=r"contains a run with `hidden_weight` 1\.0, not 3\.0"):
         distill("sst", tmp_path / "resumed", **{**flags, "hidden_weight": 3})
 
 
 @pytest.mark.timeout(240)  # It trains twice.
-def test_a_killed_run_ends_like_an_uninterrupted_one(teachers, two_stages, tmp_path):
-    flags = get_flags("sst", tmp_path / "killed", **get_stage_flags(two_stages))
+def test_a_killed_run_ends_like_an_uninterrupted_one(teachers, narrow_student, tmp_path):
+    flags = get_flags("sst", tmp_path / "killed", **get_narrow_flags(narrow_student))
     command = scripts.command("run.run_distillation", **flags, iterations_per_loop=1)
     scripts.kill_when(command, teachers, (tmp_path / "killed" / "checkpoint").exists)
     assert "resuming at step" in scripts.succeed("run.run_distillation", teachers, **flags)
-    assert_same_checkpoints(two_stages / "whole", tmp_path / "killed")
+    assert_same_checkpoints(narrow_student / "whole", tmp_path / "killed")
 
 
-def test_inner_losses_come_first_and_the_projection_is_not_part_of_the_student(in_teachers, two_stages):
-    log = read_log(two_stages / "whole")
-    inner, outer = log[log["step"] <= 6], log[log["step"] > 6]
-    np.testing.assert_allclose(inner["loss"], inner["hidden_loss"] + 0.5 * inner["attention_loss"]
-                               + 2 * inner["cls_loss"], rtol=1e-5)
-    np.testing.assert_allclose(outer["loss"], outer["logits_loss"] + 0.5 * outer["label_loss"], rtol=1e-5)
-    assert not [name for name in open_checkpoint(str(two_stages / "whole")).tensors if "projection" in name]
-    results = two_stages / "whole" / "eval_results.txt"
+def test_the_projection_is_not_part_of_the_student(in_teachers, narrow_student):
+    assert not [name for name in open_checkpoint(str(narrow_student / "whole")).tensors if "projection" in name]
+    results = narrow_student / "whole" / "eval_results.txt"
     before = results.read_text()
-    scripts.run_here("run.run_classifier", task_name="sst-2", data_dir="sst-2", output_dir=two_stages / "whole",
+    scripts.run_here("run.run_classifier", task_name="sst-2", data_dir="sst-2", output_dir=narrow_student / "whole",
                      max_seq_length=20, do_eval=True)
     assert results.read_text() == before
 

@@ -135,7 +135,7 @@ def test_an_interrupted_pruning_ends_like_an_undisturbed_one(flat, undisturbed, 
         "max_seq_length": 20, "keep_heads": 0.5, "keep_neurons": 0.3, "keep_flops": None, "drop_layers": [],
         "embedding_size": None, "prune_vocabulary": [], "prune_across": "model", "importance_examples": 2048,
         "rounds": 2, "num_train_epochs": 1.0, "distill": True, "warmup_proportion": 0.1, "least_score": None,
-        "train_batch_size": 4, "random_seed": 12345, "optimizer": "adamw", "changeable": state_files.CHANGEABLE})
+        "train_batch_size": 4, "random_seed": 12345})
     state_files.assert_holds(tmp_path / "run.json", {"task_name": "sst-2"})
 
 
@@ -143,7 +143,7 @@ def test_a_killed_pruning_ends_like_an_undisturbed_one(flat, undisturbed, tmp_pa
     """It is killed in the training of its second round, after it had been killed at its very start."""
     flags = {"init_checkpoint": "sst", "output_dir": tmp_path, **toy_runs.DATA["sst"], **STEPS,
              "train_batch_size": 4}
-    command = scripts.command("run.prune_model", **flags, iterations_per_loop=1, save_checkpoints_steps=1)
+    command = scripts.command("run.prune_model", **flags)
     (tmp_path / "prune.json.partial").touch()
     scripts.kill_when(command, flat, (tmp_path / "round_2" / "tuned" / "checkpoint").exists)
     assert not (tmp_path / "pruning.json").exists()

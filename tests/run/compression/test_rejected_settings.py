@@ -9,23 +9,19 @@ import shutil
 import pytest
 
 from bert_tf.cli import roles
-from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.compression.distillation_settings import GeneralSettings, check_sizes
-from run.compression.settings import ComparisonSettings, PruneModelSettings, PruningSettings, QuantizationSettings
-from run.finetuning.settings import DataSettings
-from run.settings import StepSettings, TrainingSettings
+from run.compression.settings import ModelEvaluationSettings, PruneModelSettings, PruningSettings
+from run.finetuning.settings import EvaluationDataSettings
 from run.techniques.settings import LossSettings, StudentSettings
 from tests import scripts, toy_runs
 
 TEACHER = BertConfig(99, 8, 3, 2, 12)
 
 
-def make_pruning(losses=None, accumulate_steps=1, **pruning):
-    return PruneModelSettings(
-        pruning=PruningSettings(**pruning), losses=LossSettings(**losses or {}), step=StepSettings(accumulate_steps),
-        training=TrainingSettings(train_batch_size=4))
+def make_pruning(losses=None, **pruning):
+    return PruneModelSettings(pruning=PruningSettings(**pruning), losses=LossSettings(**losses or {}))
 
 
 def make_general_distillation(**losses):
@@ -35,9 +31,6 @@ def make_general_distillation(**losses):
 @pytest.mark.parametrize(("make", "values", "message"), [
     (LossSettings, {"layer_map": "deep", "hidden_weight": 1}, "`layer_map`=deep: must be one of uniform, last, or "),
     (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: all losses have weight 0"),
-    (LossSettings, {"inner_proportion": 0.5}, "`inner_proportion`=0.5: requires `hidden_weight` or"),
-    (LossSettings, {"inner_proportion": 0.5, "hidden_weight": 1, "logits_weight": 0, "label_weight": 0},
-     "`inner_proportion`=0.5: no loss remains for the later steps"),
     (LossSettings, {"replacing_rate": 0.3, "hidden_weight": 1}, "`replacing_rate`=0.3: cannot be combined with "
      "`hidden_weight`"),
     (make_general_distillation, {"replacing_rate": 0.3}, "`replacing_rate`=0.3: only works with run_distillation"),
@@ -50,10 +43,7 @@ def make_general_distillation(**losses):
     (make_pruning, {"losses": {"replacing_rate": 0.5}, "distill": True, "num_train_epochs": 1.0},
      "`replacing_rate`=0.5: only works with run_distillation"),
     (make_pruning, {"keep_flops": 0.5, "keep_heads": 0.5}, "`keep_flops`=0.5: cannot be combined with `keep_heads`"),
-    (make_pruning, {"accumulate_steps": 3, "num_train_epochs": 1.0}, "`train_batch_size`=4: must be a multiple of "
-     "`accumulate_steps`=3"),
-    (ComparisonSettings, {"models": ("sst", "sst")}, "`models`=sst: is listed twice"),
-    (ComparisonSettings, {"models": ("sst",), "formats": ("onnx",)}, "`formats`=onnx: must be one of saved_model"),
+    (ModelEvaluationSettings, {"models": ("sst", "sst")}, "`models`=sst: is listed twice"),
 ])
 def test_values_that_cannot_be_combined(make, values, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
@@ -160,10 +150,9 @@ def test_models_that_cannot_be_pruned(tmp_path, flags, message):
 
 
 @pytest.mark.usefixtures("in_teachers")
-def test_models_of_two_tasks_are_not_compared(tmp_path):
-    assert_rejected("run.compare_models", "", {
-        "models": "sst,tagger", "formats": "saved_model", "output_dir": tmp_path / "out", "data_dir": "sst-2"},
-        "`models`=tagger: is a token_classifier, but sst is a classifier")
+def test_models_of_two_tasks_are_not_compared():
+    with pytest.raises(InputError, match="`models`=tagger: is a token_classifier, but sst is a classifier"):
+        scripts.run_here("run.evaluate_models", models="sst,tagger", data_dir="sst-2")
 
 
 def assert_rejected(script, variants, flags, message):
@@ -176,10 +165,9 @@ def assert_rejected(script, variants, flags, message):
     assert os.path.exists(flags["output_dir"]) == existed
 
 
-def test_the_table_of_int8_costs_does_not_overwrite_its_input(tmp_path):
+def test_results_do_not_overwrite_the_data(tmp_path):
     (tmp_path / "dev.txt").write_text("x")
-    settings = QuantizationSettings(
-        ModelSettings(init_checkpoint="model"), TokenizerSettings(__file__),
-        DataSettings(dev_file=f"{tmp_path}/dev.txt"), output_file=f"{tmp_path}/dev.txt")
+    settings = ModelEvaluationSettings(
+        EvaluationDataSettings(dev_file=f"{tmp_path}/dev.txt"), ("model",), output_file=f"{tmp_path}/dev.txt")
     with pytest.raises(InputError, match=f"`output_file`={tmp_path}/dev.txt: would overwrite `dev_file`"):
         roles.check(settings)

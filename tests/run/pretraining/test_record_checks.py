@@ -20,21 +20,21 @@ from tests.run.pretraining.toy_records import FEATURES, P, S, write_records
 
 @pytest.fixture
 def damaged(files, tmp_path):
-    """Paths of the three files, the last with a flipped bit in its record 7, and the size of a record."""
+    """Paths of the three files, the last with a flipped bit in its record 7."""
     with open(files[2], "rb") as file:
         data = bytearray(file.read())
     size = len(data) // 10
     data[7 * size + 50] ^= 1
     (tmp_path / "2.tfrecord").write_bytes(data)
-    return [*files[:2], str(tmp_path / "2.tfrecord")], size
+    return [*files[:2], str(tmp_path / "2.tfrecord")]
 
 
 def test_numbers_and_lengths_that_do_not_match_the_model(files):
     record_checks.check_pretraining_records(files[:2], FEATURES, {"input_ids": 20})
-    with pytest.raises(ValueError, match=r"1\.tfrecord: the record at byte [\d,]+ contains 19 in input_ids, but the "
+    with pytest.raises(ValueError, match=r"1\.tfrecord: a record contains 19 in input_ids, but the "
                                          "model supports only 0 to 18"):
         record_checks.check_pretraining_records(files[:2], FEATURES, {"input_ids": 19})
-    with pytest.raises(ValueError, match=r"0\.tfrecord: the record at byte 0 has 7 numbers in input_ids, but 8 are "
+    with pytest.raises(ValueError, match=r"0\.tfrecord: a record has 7 numbers in input_ids, but 8 are "
                                          "expected; it was created with other sizes"):
         record_checks.check_pretraining_records(files, records.pretraining_features(8, P), {})
 
@@ -61,7 +61,7 @@ def test_empty_files_are_skipped(files, tmp_path, capsys):
 
 @pytest.mark.parametrize(("content", "message"), [
     (gzip.compress(b"records", mtime=0), "is compressed, but records are only read uncompressed; run gunzip"),
-    (b"not a record file", "is not a TFRecord file, or corrupted")])
+    (b"not a record file", "is corrupted, truncated, or not a TFRecord file; inspect_records finds the byte")])
 def test_files_without_records(tmp_path, content, message):
     (tmp_path / "a.tfrecord").write_bytes(content)
     with pytest.raises(ValueError, match=rf"a\.tfrecord: {message}"):
@@ -106,23 +106,21 @@ def test_more_sequences_than_a_pack_may_hold(tmp_path):
 
 
 @pytest.mark.parametrize("share", [{}, {"share": HostShare(1, 2)}], ids=["one host", "two hosts"])
-def test_a_damaged_record_found_in_training_is_named_by_file_and_byte(damaged, share):
-    paths, size = damaged
-    data = inputs.pretraining_training_data(paths, FEATURES, 6, seed=1, **share)
-    with (pytest.raises(ValueError, match=rf"2\.tfrecord: the record at byte {7 * size:,} is corrupted or truncated"),
-          record_checks.locate_bad_records(paths, FEATURES, {})):
+def test_a_damaged_record_found_in_training_is_named_by_its_file(damaged, share):
+    data = inputs.pretraining_training_data(damaged, FEATURES, 6, seed=1, **share)
+    with (pytest.raises(ValueError, match=r"2\.tfrecord: is corrupted, truncated, or not a TFRecord"),
+          record_checks.name_bad_file(damaged, FEATURES, {})):
         list(data.take(6))
 
 
-def test_an_invalid_number_found_in_training_is_named_by_file_and_byte(damaged):
-    paths, size = damaged
+def test_an_invalid_number_found_in_training_is_named_by_its_file(damaged):
     limits = {"input_ids": 13}
-    data = inputs.pretraining_training_data(paths[:2], FEATURES, 5, seed=1, limits=limits)
-    with (pytest.raises(ValueError, match=rf"1\.tfrecord: the record at byte {3 * size:,} contains 13 in input_ids"),
-          record_checks.locate_bad_records(paths[:2], FEATURES, limits)):
+    data = inputs.pretraining_training_data(damaged[:2], FEATURES, 5, seed=1, limits=limits)
+    with (pytest.raises(ValueError, match=r"1\.tfrecord: a record contains 13 in input_ids"),
+          record_checks.name_bad_file(damaged[:2], FEATURES, limits)):
         list(data.take(4))
     with (pytest.raises(tf.errors.InvalidArgumentError, match="mine"),
-          record_checks.locate_bad_records(paths[:2], FEATURES, {})):
+          record_checks.name_bad_file(damaged[:2], FEATURES, {})):
         tf.debugging.Assert(False, ["mine"])
 
 

@@ -1,0 +1,142 @@
+"""The attention page: a single offline HTML file.
+
+Texts are only embedded as JSON, without markup characters, and JavaScript inserts them as text. The
+Content-Security-Policy allows only the page's own scripts, and no loading of resources.
+"""
+
+import base64
+import hashlib
+import math
+import os
+
+import numpy as np
+
+from bert_tf.analysis.behaviors import MEASURES
+from bert_tf.files import new_file, to_json
+
+FOLDER = os.path.join(os.path.dirname(__file__), "web")
+SCRIPTS = ("data.js", "drawing.js", "main.js")
+LONGEST_TITLE = 60  # Characters.
+MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # JSON escapes.
+
+
+def write(path, model, heads, observations):
+    """Writes the page.
+
+    Args:
+      path: Path of the file.
+      model: str. Name of the model.
+      heads: List of (layer, head).
+      observations: List of run.analysis.observing.Observation.
+    """
+    parts = {"STYLE": read_web_file("style.css"), "SCRIPT": "\n".join(map(read_web_file, SCRIPTS))}
+    parts |= {f"{name}_HASH": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
+              for name in ("STYLE", "SCRIPT")}
+    parts["DATA"] = to_safe_json(path, {
+        "model": model, "heads": heads, "texts": [_to_page_values(each) for each in observations],
+        "measures": [{"name": each.name, "title": each.title, "help": each.help, "behavior": each.is_behavior}
+                     for each in MEASURES]})
+    page = read_web_file("page.html")
+    before, after = page.split("@@MATRICES@@")
+    with new_file(path) as file:
+        file.write(_fill_placeholders(before, parts))
+        for number, each in enumerate(observations):
+            file.write(f'<script type="text/plain" id="attention-{number}">')
+            file.write(base64.b64encode(encode_attention(each.attention).tobytes()).decode())
+            file.write("</script>\n")
+        file.write(_fill_placeholders(after, parts))
+
+
+def to_safe_json(path, value):
+    """Formats JSON that is safe in a page, the file at `path`: ASCII, without <, >, and &."""
+    text = to_json(path, value, separators=(",", ":"))
+    for character, escape in MARKUP.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def encode_attention(attention):
+    """Encodes probabilities, float [...], as bytes: square roots in steps of 1 / 255, to distinguish small ones."""
+    return np.round(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
+
+
+def estimate_size(num_heads, lengths):
+    """Returns the size in bytes of the matrices in a page, for texts of the given lengths in tokens."""
+    return sum(num_heads * length**2 for length in lengths) * 4 // 3
+
+
+def read_web_file(name):
+    """Reads a file of the page as text."""
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def _fill_placeholders(text, parts):
+    """Replaces placeholders @@NAME@@ in a part of the page, but not within inserted text."""
+    for name, value in parts.items():
+        before, placeholder, after = text.partition(f"@@{name}@@")
+        if placeholder:
+            return _fill_placeholders(before, parts) + value + _fill_placeholders(after, parts)
+    return text
+
+
+def _to_page_values(each):
+    """Converts an Observation to the page's JSON values."""
+    special = {"[CLS]": "cls", "[SEP]": "sep"}
+    return {"title": _format_title(each), "texts": each.request.texts[:1] + _get_second_texts(each),
+            "pieces": each.pieces, "segments": each.segments, "words": each.words.tolist(), "surfaces": each.surfaces,
+            "special": _mark_special_tokens(each, special), "measures": round_measures(each.measures, 4),
+            "candidates": each.candidates and [one and {
+                "own": None if one.own is None else round(one.own, 4),
+                "best": [[piece, round(chance, 4)] for piece, chance in one.best]} for one in each.candidates],
+            "answer": _format_prediction(each)}
+
+
+def _mark_special_tokens(each, names):
+    """Returns "cls" or "sep" for special tokens: the first, and the ends of texts; not for text in that spelling."""
+    ends = {0, len(each.pieces) - 1}
+    if 1 in each.segments:
+        ends.add(each.segments.index(1) - 1)
+    return [names.get(piece, "") if place in ends else "" for place, piece in enumerate(each.pieces)]
+
+
+def _get_second_texts(each):
+    if each.request.choices:
+        return [each.request.choices[int(each.part.split()[1])]]
+    return [] if each.request.text_b is None else [each.request.text_b]
+
+
+def _format_title(each):
+    text = " | ".join(each.request.texts[:1] + _get_second_texts(each))
+    shown = text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 1]}…"
+    notes = [note for note in (each.request.source, each.part, "truncated" if each.was_cut else "") if note]
+    return f"{shown} ({', '.join(notes)})" if notes else shown
+
+
+def _format_prediction(each):
+    """Formats a prediction for the page: {"summary": str, "rows": [[name, number or text], ...]}, or None."""
+    if each.answer is None:
+        return None
+    answer, expected = each.answer, each.request.expected
+    if "tags" in answer:
+        rows = [[word, tag] for word, tag in zip(answer["words"], answer["tags"], strict=True)]
+        summary = f"{sum(tag != 'O' for tag in answer['tags'])} of {len(rows)} words are tagged"
+    elif "answers" in answer:
+        rows = [[row["text"], f"score {row['score']:.2f}"] for row in answer["answers"]]
+        summary = answer["answer"] or "no answer"
+    elif "choice" in answer:
+        rows = [[choice, chance] for choice, chance in zip(each.request.choices, answer["probabilities"], strict=True)]
+        summary = f"choice {answer['choice']}"
+    elif "probabilities" in answer:
+        rows = [[label, chance] for label, chance in answer["probabilities"].items()]
+        summary = answer.get("label", ", ".join(answer.get("labels", ())) or "no label")
+    else:  # numbers
+        values = [value for name, value in answer.items() if name != "was_cut"]
+        rows, summary = [], ", ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in values)
+    known = "" if expected is None else f"; expected: {expected or 'no answer'}"
+    return {"summary": f"Prediction: {summary}{known}", "rows": rows}
+
+
+def round_measures(measures, places):
+    """Converts rows of numbers to lists for JSON, rounded to decimal places, with None for NaN."""
+    return [[None if math.isnan(value) else round(value, places) for value in row] for row in measures.tolist()]

@@ -1,0 +1,251 @@
+"""The job of run.probe_layers: linear classifiers that measure the information about words in each layer."""
+
+import collections
+import dataclasses
+import itertools
+import os
+import sys
+
+import numpy as np
+import tensorflow as tf
+from matplotlib.figure import Figure  # pyplot would require a display
+from matplotlib.ticker import MaxNLocator
+from seqeval.metrics.sequence_labeling import get_entities
+from tqdm import tqdm
+
+from bert_tf import files, models
+from bert_tf.analysis import probes
+from bert_tf.checkpoints import load_pretrained
+from bert_tf.cli.tables import format_table
+from bert_tf.errors import InputError
+from bert_tf.files import LineDecoder, describe_dropped_bytes, new_file, to_json
+from data_prep.tasks import conll, treebank
+from run.analysis import corpus_reading
+from run.training import strategies
+
+MIX = "mix"  # The row of the mix of all layers.
+MAX_WORDS = 50_000  # Maximum number of words of a file. Their hidden states of each layer are in memory.
+EMBEDDING_DTYPE = np.float16  # Type of saved embeddings: half the memory, without an effect on probes.
+
+
+@dataclasses.dataclass(frozen=True)
+class LabeledWords:
+    """The words of a file and the labels to predict. Legend: T words, E examples, A words per example.
+
+    Attributes:
+      forms: List of T str.
+      vectors: [T, K, H].
+      places: int [E, A]. The word; the word and its head; or the first and the last word of a span.
+      labels: List of E str.
+    """
+
+    forms: list
+    vectors: np.ndarray
+    places: np.ndarray
+    labels: list
+
+
+def run(settings):
+    """Reads the words, trains probes on each layer, and writes and prints the results.
+
+    Args:
+      settings: ProbeLayersSettings, resolved.
+
+    Raises:
+      InputError: If a vocabulary or checkpoint does not match the config, or if a file is invalid.
+    """
+    config = settings.model.config
+    strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
+    tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
+    sentences = {name: _read_sentences(getattr(settings, name), settings) for name in ("train_file", "dev_file")}
+    encoder = models.BertEncoder(config)
+    print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
+    train, dev = (compute_embeddings(name, each, settings, encoder, tokenizer) for name, each in sentences.items())
+    result = _train_probes(settings, train, dev, train.labels, dev.labels)
+    control = _train_probes(settings, train, dev, *sample_control_labels(train, dev, settings.random_seed % 2**64))
+    files.at(settings.output_dir).make_dirs()
+    _write(settings, train, dev, result, control)
+
+
+def _train_probes(settings, train, dev, train_labels, dev_labels):
+    """Trains probes; returns bert_tf.analysis.probes.ProbeResult. Labels: one str per example of LabeledWords."""
+    classes = {label: number for number, label in enumerate(sorted(set(train_labels)))}
+    examples = [probes.Examples(each.vectors, each.places, np.array([classes.get(label, -1) for label in labels]))
+                for each, labels in ((train, train_labels), (dev, dev_labels))]
+    return probes.probe(*examples, len(classes), epochs=settings.num_probe_epochs,
+                        learning_rate=settings.probe_learning_rate, seed=settings.random_seed % 2**32)
+
+
+def _write(settings, train, dev, result, control):
+    """Writes, prints, and plots the table."""
+    most_common = collections.Counter(train.labels).most_common(1)[0][0]
+    majority = dev.labels.count(most_common) / len(dev.labels)
+    rows = [[str(layer), accuracy, control_accuracy, accuracy - control_accuracy, weight]
+            for layer, (accuracy, control_accuracy, weight) in enumerate(
+                zip(result.accuracy, control.accuracy, result.weights, strict=True))]
+    rows.append([MIX, result.mix_accuracy, control.mix_accuracy, result.mix_accuracy - control.mix_accuracy, 1.0])
+    header = ["layer", "accuracy", "control", "selectivity", "weight"]
+    table = format_table(header, [[row[0], *(f"{value:.4f}" for value in row[1:])] for row in rows])
+    text = table + (
+        f"\n{len(train.labels):,} training examples of {len(set(train.labels))} labels, {len(dev.labels):,} evaluation "
+        f"examples; most common label, {most_common}: {majority:.4f}\ncenter of gravity of the mix: layer "
+        f"{result.center:.2f}; for the control task: layer {control.center:.2f}\n")
+    texts = {"probes.txt": text, "probes.tsv": "".join("\t".join(map(str, row)) + "\n" for row in [header, *rows]),
+             "probes.json": to_json("probes.json", {
+                 "label": settings.label, "train_examples": len(train.labels), "dev_examples": len(dev.labels),
+                 "majority": majority, **{name: {"accuracy": each.accuracy.tolist(), "mix": each.mix_accuracy,
+                                                 "weights": each.weights.tolist(), "centre": each.center}
+                                          for name, each in (("labels", result), ("control", control))}}, indent=2)}
+    for name, content in texts.items():
+        with new_file(os.path.join(settings.output_dir, name)) as file:
+            file.write(content)
+    with new_file(os.path.join(settings.output_dir, "probes.png"), "wb") as file:
+        _draw(result, control, majority).savefig(file, format="png", dpi=150)
+    print(text, end="")
+
+
+def _draw(result, control, majority):
+    """Plots accuracy by layer, with the control task's, and the weights of the mix."""
+    figure = Figure(figsize=(7, 6), layout="constrained", facecolor="white")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    layers = np.arange(len(result.accuracy))
+    above.plot(layers, result.accuracy, marker="o", label="labels")
+    above.plot(layers, control.accuracy, marker="s", label="control: random labels")
+    above.axhline(result.mix_accuracy, linestyle="--", linewidth=1, label="mix of all layers")
+    above.axhline(majority, color="grey", linestyle=":", linewidth=1, label="most common label")
+    above.set(ylabel="accuracy")
+    above.legend(fontsize=8)
+    below.bar(layers, result.weights)
+    below.axvline(result.center, color="black", linewidth=1, label=f"center of gravity {result.center:.2f}")
+    below.set(xlabel="layer (0: embeddings)", ylabel="weight in the mix")
+    below.xaxis.set_major_locator(MaxNLocator(integer=True))
+    below.legend(fontsize=8)
+    return figure
+
+
+def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
+    """Computes the embeddings of the words of a file.
+
+    Args:
+      argument: Name of the setting with the path of the file.
+      sentences: List of treebank.Sentence, of the file.
+      settings: ProbeLayersSettings.
+      encoder: BertEncoder that computes padding.
+      tokenizer: BertTokenizer.
+
+    Returns:
+      LabeledWords. Sentences longer than `max_seq_length` are omitted.
+
+    Raises:
+      InputError: If no sentence is short enough, or if none has the requested labels.
+    """
+    path = getattr(settings, argument)
+    outputs = tf.function(
+        tf.autograph.experimental.do_not_convert(lambda features, words: _average_tokens(encoder, features, words)),
+        autograph=False, reduce_retracing=True)
+    used_rows, vectors, forms, places, labels = set(), [], [], [], []
+    batches = corpus_reading.sentence_batches(
+        tokenizer, sentences, settings.tokenizer.max_seq_length, settings.batch_size)
+    with tqdm(total=len(sentences), desc=path, unit="sentence", dynamic_ncols=True) as bar:
+        for rows, features, words, _ in batches:
+            embeddings = outputs(features, words).numpy().astype(EMBEDDING_DTYPE)  # [B, W, K, H]
+            for row, sentence_embeddings in zip(rows, embeddings, strict=True):
+                sentence, start = sentences[row], len(forms)
+                used_rows.add(row)
+                vectors.append(sentence_embeddings[: len(sentence.words)])
+                forms += sentence.words
+                for word, example in enumerate(_get_examples(sentence, settings.label)):
+                    if example is not None:
+                        places.append([start + word] + [start + other for other in example[1]])
+                        labels.append(example[0])
+            bar.update(len(rows))
+    if not labels:
+        raise InputError(f"`{argument}`={path}: contains no sentence of at most `max_seq_length`="
+                         f"{settings.tokenizer.max_seq_length} tokens with labeled words")
+    if len(used_rows) < len(sentences):
+        print(f"{path}: skipped {len(sentences) - len(used_rows):,} sentences longer than --max_seq_length="
+              f"{settings.tokenizer.max_seq_length}")
+    return LabeledWords(forms, np.concatenate(vectors), np.array(places), labels)
+
+
+def _read_sentences(path, settings):
+    """Returns a list of the first sentences of a file."""
+    decoder = LineDecoder()
+    sentences = _limit_words(_iterate_sentences(path, settings, decoder), MAX_WORDS)
+    decoder.tell(path)
+    return sentences
+
+
+def _iterate_sentences(path, settings, decoder):
+    """Yields the treebank.Sentences of a file; files with columns have no trees. `decoder`: Used for treebanks."""
+    if settings.reads_treebanks:
+        yield from treebank.read_sentences(path, decoder)
+        return
+    read = conll.read_sentences(path, settings.token_column, settings.label_column)
+    if read.num_garbled:
+        print(f"{path}: {describe_dropped_bytes(read.num_garbled)}", file=sys.stderr)
+    if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
+        raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
+    for words, labels in zip(read.words, read.labels, strict=True):
+        yield treebank.Sentence(words, labels, [treebank.ROOT] * len(words), [""] * len(words))
+
+
+def _limit_words(sentences, most):
+    """Returns the first sentences, with at most `most` words in total, but at least one sentence."""
+    taken, count = [], 0
+    for sentence in sentences:
+        if taken and count + len(sentence.words) > most:
+            break
+        taken.append(sentence)
+        count += len(sentence.words)
+    return taken
+
+
+def _get_examples(sentence, label):
+    """Returns, for each word, its label and the other words that the probe uses, or None if it has no label.
+
+    The label of a span belongs to its first word.
+    """
+    if label == "tags":
+        return [(tag, []) for tag in sentence.tags]
+    if label == "spans":
+        examples = [None] * len(sentence.words)
+        for kind, first, last in get_entities(sentence.tags):
+            examples[first] = kind, [last]
+        return examples
+    return [None if head == treebank.ROOT else (relation, [head])
+            for relation, head in zip(sentence.relations, sentence.heads, strict=True)]
+
+
+def _average_tokens(encoder, features, words):
+    """Averages the embeddings of each word's tokens in each layer: float32 [B, W, K, H].
+
+    Args:
+      encoder: BertEncoder.
+      features: Dict of int32 [B, S].
+      words: int32 [B, S]. Index of each token's word, -1 if none.
+    """
+    outputs = encoder(features)
+    layers = tf.stack([outputs["embedding_output"], *outputs["encoder_outputs"]], axis=2)  # [B, S, K, H]
+    belongs = tf.one_hot(words, tf.reduce_max(words) + 1, dtype=tf.float32)  # [B, S, W]
+    num_tokens = tf.reduce_sum(belongs, axis=1)  # [B, W]
+    summed = tf.einsum("bsw,bskh->bwkh", belongs, tf.cast(layers, tf.float32))
+    return tf.math.divide_no_nan(summed, num_tokens[:, :, tf.newaxis, tf.newaxis])
+
+
+def sample_control_labels(train, dev, seed):
+    """Samples labels of the control task: one per form, by the frequency of labels (Hewitt and Liang 2019).
+
+    Args:
+      train, dev: LabeledWords.
+      seed: int. At least 0.
+
+    Returns:
+      Tuple of two lists of str, for the examples of both.
+    """
+    rng = np.random.default_rng(seed)
+    labels, counts = np.unique(train.labels, return_counts=True)
+    forms = [[words.forms[place] for place in words.places[:, 0]] for words in (train, dev)]
+    distinct = sorted(set(itertools.chain(*forms)))
+    drawn = dict(zip(distinct, rng.choice(labels, len(distinct), p=counts / counts.sum()), strict=True))
+    return tuple([str(drawn[form]) for form in file_forms] for file_forms in forms)

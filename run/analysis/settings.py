@@ -1,0 +1,175 @@
+"""Settings for jobs that analyze a model. Scripts define their flags from them; does not import TensorFlow."""
+
+import dataclasses
+from typing import ClassVar
+
+from bert_tf.cli import paths, roles
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
+from bert_tf.errors import InputError
+from bert_tf.tasks import Encoder
+from data_prep.tasks import treebank
+from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings, TuningSettings
+from run.settings import DeviceSettings
+from run.settings.served_models import KIND_NAMES, ServingSettings
+
+FORMATS = ("html", "npz", "json")
+ANALYSIS_OUTPUTS = r"(analysis|measures|heads|relations|importance|curve)\.(npz|png|tsv)"
+PROBE_OUTPUTS = r"probes\.(txt|tsv|json|png)"
+
+
+@dataclasses.dataclass(frozen=True)
+class ReportTextSettings(Settings):
+    """The texts to show in a report."""
+
+    text: tuple[str, ...] = setting((), "Text, or `text_a ||| text_b`; can be repeated. For question answering: the "
+                                        "question.", repeated=True)
+    text_b: tuple[str, ...] = setting(
+        (), "Second text of a pair, one per --text. For question answering: the context. For multiple choice: a "
+            "choice for the only --text; can be repeated.", repeated=True, needs="text")
+    input_file: str | None = setting(
+        None, "Text file with a text, or `text_a ||| text_b`, on each line, instead of --text.",
+        role=roles.INPUT_FILE)
+    wrong_examples: int = setting(
+        0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
+    max_texts: int = setting(10, "Maximum number of texts of --input_file to show.", lower=1, needs="input_file")
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionReportSettings(ServingSettings):
+    """A model, texts, and the output file for its attention."""
+
+    default_kind: ClassVar = Encoder.name
+    needs_of_groups: ClassVar = {"data": "wrong_examples"}
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    texts: ReportTextSettings = dataclasses.field(default_factory=ReportTextSettings)
+    data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
+    task: str | None = setting(
+        None, "Task of the model. Defaults to the task in its task.json, otherwise to masked_lm if the checkpoint has "
+              "the weights of that head, otherwise to encoder.", choices=KIND_NAMES)
+    top_k: int = setting(10, "Number of candidates per token of a masked LM, or of answers per question.", lower=1)
+    format: str = setting("html", "html: one page that requires no network. npz, json: the numbers.", choices=FORMATS)
+    output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)
+
+    def check_files(self):
+        """See Settings."""
+        texts = self.texts
+        sources = {"text": texts.text, "input_file": texts.input_file,
+                   "wrong_examples": texts.wrong_examples}
+        explicit = [name for name, value in sources.items() if value]
+        if len(explicit) != 1:
+            raise InputError("exactly one of `text`, `input_file`, and `wrong_examples` is required"
+                             + (f", but `{'`, `'.join(explicit)}` are set" if explicit else ""))
+
+
+@dataclasses.dataclass(frozen=True)
+class CorpusSettings(Settings):
+    """Inputs and outputs of an analysis."""
+
+    input_file: str | None = setting(
+        None, "Text file with a text, or `text_a ||| text_b`, on each line, for measuring attention. Defaults to the "
+              "sentences of --treebank.", required="without treebank", role=roles.INPUT_FILE)
+    treebank: str | None = setting(None, "CoNLL-U file, for finding the best head for each dependency relation. "
+                                          "Layers and heads are 0-based: 2.8 is head 8 of layer 2.",
+                                   role=roles.INPUT_FILE)
+    output_dir: str | None = setting(None, "Directory for tables and plots. Required.",
+                                     required=True, role=roles.OUTPUT_FOLDER)
+    max_texts: int | None = setting(
+        None, "Maximum number of texts of --input_file, and of sentences of --treebank. By default, reads all.",
+        lower=1)
+    batch_size: int = setting(32, "Batch size; smaller for long texts.", lower=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class ImportanceSettings(Settings):
+    """Importance of heads for a fine-tuned model's loss, and its score without them."""
+
+    importance_examples: int = setting(
+        0, "Number of training examples for measuring the importance of heads, for a fine-tuned model and its data; 0 "
+           "for none.", lower=0)
+    random_seed: int = setting(1, "Seed of the random orders and of the order of training examples.", most=LARGEST_SEED)
+    train_batch_size: int = setting(32, "Batch size for measuring importance.", lower=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
+    """A model, and the inputs and outputs of its analysis."""
+
+    default_kind: ClassVar = Encoder.name
+    needs_of_groups: ClassVar = {"data": "importance_examples", "importance": "importance_examples"}
+
+    corpus: CorpusSettings = dataclasses.field(default_factory=CorpusSettings)
+    importance: ImportanceSettings = dataclasses.field(default_factory=ImportanceSettings)
+
+    @property
+    def needs_task(self):
+        """True if the model must be fine-tuned."""
+        return bool(self.importance.importance_examples)
+
+    def check_files(self):
+        """See Settings. Also raises InputError if an output would overwrite an input."""
+        paths.check_files_not_overwritten("output_dir", self.corpus.output_dir, ANALYSIS_OUTPUTS, {
+            name: self.values()[name] for name in ("input_file", "treebank", "vocab_file", "bert_config_file")})
+
+    def choose_tuning(self):
+        """See FineTunedSettings."""
+        return TuningSettings(do_train=True, do_eval=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class ProbeLayersSettings(Settings):
+    """A model, labeled words, and the labels to probe for."""
+
+    always_required: ClassVar = ("init_checkpoint",)
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
+    train_file: str | None = setting(
+        None, "Labeled words to train on: a treebank in CoNLL-U format (.conllu), or a file with one word per line, "
+              "columns separated by tabs or spaces, and an empty line after each sentence. Required.", required=True,
+        role=roles.INPUT_FILE)
+    dev_file: str | None = setting(None, "Labeled words to evaluate on, in the same format. Required.",
+                                   required=True, role=roles.INPUT_FILE)
+    output_dir: str | None = setting(
+        None, "Directory for probes.txt, .tsv, .json, and .png; created if it does not exist. Required.", required=True,
+        role=roles.SHARED_FOLDER)
+    label: str = setting(
+        "tags", "Label to predict. tags: the label of each word (for a treebank, its universal part of speech). "
+                "relations: for a treebank, the relation of each word to its head, from the hidden states of both. "
+                "spans: for labels such as B-PER, the type of each entity, from the hidden states of its first and "
+                "last words.", choices=("tags", "relations", "spans"))
+    token_column: int = setting(
+        0, "Without a treebank: 0-based column of the word; negative values count from the last column, -1.")
+    label_column: int = setting(-1, "Without a treebank: column of the label.")
+    batch_size: int = setting(32, "Batch size in sentences.", lower=1)
+    num_probe_epochs: int = setting(20, "Number of training epochs of the probes.", lower=1)
+    probe_learning_rate: float = setting(
+        2e-3, "Initial learning rate of the probes with Adam; it decays linearly to 0.", lower=0)
+    random_seed: int = setting(12345, "Seed of the labels of the control task and of the order of words.",
+                               most=LARGEST_SEED)
+
+    def check_files(self):
+        """See Settings. Also raises InputError if files are incompatible, or if an output would overwrite them."""
+        if self.label == "relations" and not self.reads_treebanks:
+            raise InputError(f"requires treebanks, but `train_file`={self.train_file} does not end in "
+                             f"{treebank.SUFFIX}", "label", self.label)
+        if self.label == "spans" and self.reads_treebanks:
+            raise InputError(f"requires files with a label for each word, but `train_file`={self.train_file} is a "
+                             "treebank", "label", self.label)
+        for name in ("token_column", "label_column"):
+            value = getattr(self, name)
+            if self.reads_treebanks and value != getattr(type(self), name):
+                raise InputError(f"does not apply to the treebank `train_file`={self.train_file}", name, value)
+        if self.reads_treebanks != treebank.is_treebank(self.dev_file):
+            raise InputError(f"has another format than `train_file`={self.train_file}; both must end in "
+                             f"{treebank.SUFFIX}, or neither", "dev_file", self.dev_file)
+        paths.check_files_not_overwritten("output_dir", self.output_dir, PROBE_OUTPUTS, {
+            name: self.values()[name] for name in ("train_file", "dev_file", "vocab_file", "bert_config_file")})
+
+    @property
+    def reads_treebanks(self):
+        """True if the files are in CoNLL-U format."""
+        return treebank.is_treebank(self.train_file)

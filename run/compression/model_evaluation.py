@@ -1,0 +1,224 @@
+"""The job of run.evaluate_models: size, score, latency, and agreement of models of one task in any format.
+
+All models get the features of a checkpoint and are scored by the task's metrics, so the model causes all differences.
+"""
+
+import collections.abc
+import dataclasses
+import statistics
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf import files
+from bert_tf.cli import script
+from bert_tf.cli.tables import format_table
+from bert_tf.errors import InputError, rename_argument
+from bert_tf.serving import checkpoint
+from bert_tf.serving.exports import is_export
+from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
+from bert_tf.tokenization.model_inputs import FEATURES
+from run.arrays.batches import take_rows
+from run.arrays.prediction import Predictor
+from run.finetuning.fine_tuned_model import FineTunedModel
+from run.finetuning.settings import FineTunedSettings
+from run.serving import feature_models
+from run.settings.served_models import resolve_checkpoint
+from run.tasks import TASKS
+
+BATCH_SIZES = (1, 8)  # Numbers of texts to measure latency with.
+TIMED_TEXTS = 64  # Number of randomly sampled development texts for measuring latency.
+WARM_UP_CALLS = 2
+SEED = 12345  # Seed of the sample.
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluatedModel:
+    """A model in any format.
+
+    Attributes:
+      path: str.
+      fine_tuned: FineTunedModel. The checkpoint itself, or for an export, the checkpoint before it.
+      size: int. Size in bytes, of the weights of a checkpoint or of the files of an export.
+      predict: Callable (features, batch size) -> dict of arrays [n, ...], for all development data.
+      answer: Callable (features) for one batch, without overhead.
+    """
+
+    path: str
+    fine_tuned: FineTunedModel
+    size: int
+    predict: collections.abc.Callable
+    answer: collections.abc.Callable
+
+    @property
+    def features(self):
+        """Development data, dict of arrays [n, ...]."""
+        return {name: self.fine_tuned.task.eval_features[name] for name in FEATURES}
+
+
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
+def run(settings):
+    """Evaluates all models, prints a table, and writes the numbers if `output_file` is set.
+
+    Args:
+      settings: ModelEvaluationSettings, resolved.
+
+    Raises:
+      InputError: See bert_tf.serving.checkpoint.load. Also if models are of different kinds, if an export precedes all
+        checkpoints, if the task has no development data, or if a score decreased by more than `most_lost`.
+    """
+    models = []
+    for path in settings.models:
+        models.append((_open_export if is_export(path) else _open_checkpoint)(path, models, settings))
+    metric = models[0].fine_tuned.task.metric
+    rows = _score_models(models, settings.eval_batch_size)
+    for row, milliseconds in zip(rows, _time_models(models), strict=True):
+        row["milliseconds"] = milliseconds
+    print(_format_models(rows))
+    report = {"metric": metric, "models": rows}
+    if settings.int8_matrices:
+        report["int8"] = _measure_int8(models[0].fine_tuned)
+        print(_format_int8(report["int8"], metric))
+    if settings.output_file:
+        with files.new_file(settings.output_file) as file:
+            file.write(files.to_json(settings.output_file, report, indent=1) + "\n")
+    for row in rows if settings.most_lost is not None else ():
+        lost = 100 * (rows[0]["scores"][metric] - row["scores"][metric])
+        if lost > settings.most_lost:
+            raise InputError(f"`most_lost`={settings.most_lost}: {metric} of {row['model']} is {lost:.2f} points lower")
+
+
+def _open_checkpoint(path, others, settings):
+    """Opens a checkpoint and reads its data: EvaluatedModel. `others`: Models before it."""
+    options = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
+    resolved = resolve_checkpoint(path, "models", script.warn, **options)
+    if resolved.served_task.kind not in TASKS:
+        raise InputError("is not fine-tuned for a task, so it has no score; choose fine-tuned models", "models", path)
+    _check_kind(path, resolved.served_task.kind, others)
+    model = checkpoint.load(**resolved.checkpoint_to_serve)
+    if model.metadata.window_pooling:
+        raise InputError("splits long texts into windows, but models are evaluated on single windows; compare the "
+                         "predictions of run.predict instead", "models", path)
+    with rename_argument(init_checkpoint="models"):
+        fine_tuned = FineTunedModel.open(FineTunedSettings.from_served(resolved, **settings.data.values()))
+    network = tf.function(lambda features: model.model(features, training=False), autograph=False,
+                          reduce_retracing=True)
+    predictor = Predictor(tf.distribute.get_strategy(), model.model, per_position=fine_tuned.task.per_position)
+    size = sum(variable.dtype.size * int(np.prod(variable.shape)) for variable in model.model.variables)
+    return EvaluatedModel(path, fine_tuned, size, predictor, lambda features: tf.nest.map_structure(
+        lambda value: value.numpy(), network(features)))
+
+
+def _open_export(path, others, settings):
+    """Opens an export, which gets the features of the checkpoint before it: EvaluatedModel."""
+    del settings
+    if not others:
+        raise InputError("is an export, whose data its checkpoint describes; list the checkpoint before it", "models",
+                         path)
+    with rename_argument(model="models"):
+        export = feature_models.open_export(path)
+    _check_kind(path, export.kind, others)
+    place = files.at(path)
+    size = sum(files.at(each).size() for each in place.files_below()) if place.is_dir() else place.size()
+    return EvaluatedModel(path, others[-1].fine_tuned, size, export, export.answer)
+
+
+def _check_kind(path, kind, others):
+    """Raises InputError unless a model has the same kind as `others`."""
+    if others and kind != others[0].fine_tuned.task.kind:
+        raise InputError(f"is a {kind}, but {others[0].path} is a {others[0].fine_tuned.task.kind}", "models", path)
+
+
+def _score_models(models, batch_size):
+    """Returns a list of JSON values for EvaluatedModels.
+
+    Each is a dict of "model", the path; "bytes"; "scores", a dict of metrics; and "equal_decisions", the fraction of
+    the decisions that are the same as those of the first model, None if the models make different numbers of them.
+    """
+    rows, first = [], None
+    for model in models:
+        task = model.fine_tuned.task
+        outputs = model.predict(model.features, batch_size)
+        scores = {name: float(score) for name, score in task.score(outputs).items() if name != "loss"}
+        decisions = list(task.decisions(outputs))
+        first = first or decisions
+        equal = float(np.mean([one == other for one, other in zip(decisions, first, strict=True)])) if (
+            len(decisions) == len(first)) else None
+        rows.append({"model": model.path, "bytes": model.size, "scores": scores, "equal_decisions": equal})
+    return rows
+
+
+def _time_models(models):
+    """Returns a dict of batch size to median milliseconds for each model.
+
+    The models take turns with the same texts, so that other load on the machine affects all of them.
+    """
+    seconds = [{} for _ in models]
+    num_rows = min(len(model.features["input_ids"]) for model in models)
+    for count in BATCH_SIZES:
+        rows = np.random.default_rng(SEED).permutation(num_rows)[:TIMED_TEXTS]
+        batches = [rows[start : start + count] for start in range(0, len(rows) - count + 1, count)]
+        if not batches:
+            batches = [np.resize(rows, count)]
+        for counts in (False, True):
+            for batch in batches if counts else batches[:WARM_UP_CALLS] * 2:
+                for model, times in zip(models, seconds, strict=True):
+                    features = take_rows(model.features, batch)
+                    start = time.perf_counter()
+                    model.answer(features)
+                    if counts:
+                        times.setdefault(count, []).append(time.perf_counter() - start)
+    return [{count: 1000 * statistics.median(values) for count, values in times.items()} for times in seconds]
+
+
+def _format_models(rows):
+    """Formats the result of `_score_models` with latencies as a table."""
+    names = list(rows[0]["scores"])
+    header = ["model", "megabytes", *names, "same", *(f"ms_of_{count}" for count in BATCH_SIZES)]
+    return format_table(header, [
+        [row["model"], f"{row['bytes'] / 1e6:.1f}", *(f"{row['scores'][name]:.4f}" for name in names),
+         "-" if row["equal_decisions"] is None else f"{row['equal_decisions']:.1%}",
+         *(f"{row['milliseconds'][count]:.2f}" for count in BATCH_SIZES)] for row in rows])
+
+
+def _measure_int8(opened):
+    """Evaluates a FineTunedModel unchanged, with each single matrix in int8, and with all of them.
+
+    Returns:
+      List of dicts: "matrix", its name; "score"; "change", its difference; "decisions_changed"; and
+      "largest_difference" of logits.
+    """
+    model, task = opened.make_model(), opened.task
+    names = sorted(quantizable(model), key=_sort_key)
+    baseline = opened.predict(model)
+    score, decisions = float(task.score(baseline)[task.metric]), task.decisions(baseline)
+    rows = [{"matrix": "nothing", "score": score, "change": 0.0, "decisions_changed": 0, "largest_difference": 0.0}]
+    for name, only in [*((name, [name]) for name in names), ("everything", names)]:
+        quantize(model, FakeQuantization(), only)
+        outputs = opened.predict(model)
+        quantize(model, None, only)
+        new_score = float(task.score(outputs)[task.metric])
+        rows.append({
+            "matrix": name, "score": new_score, "change": new_score - score,
+            "decisions_changed": sum(one != other for one, other in zip(
+                task.decisions(outputs), decisions, strict=True)),
+            "largest_difference": max(float(np.abs(outputs[key] - baseline[key]).max()) for key in baseline)})
+    return rows
+
+
+def _sort_key(name):
+    """Returns a sort key: the word embedding matrix first, then the layers in order, the pooler, and the head."""
+    parts = name.split("/")
+    layer = next((int(part.removeprefix("layer_")) for part in parts if part.startswith("layer_")), None)
+    if layer is not None:
+        return 1, layer, ("self", "attention", "intermediate", "output").index(
+            "self" if "self" in parts else "attention" if "attention" in parts else parts[-2])
+    return (0 if "embeddings" in parts else 2 if "pooler" in parts else 3), 0, 0
+
+
+def _format_int8(rows, metric):
+    """Formats the result of `_measure_int8` as a table."""
+    return format_table(["in int8", metric, "change", "decisions changed", "largest difference of logits"], [
+        [row["matrix"], f"{row['score']:.4f}", f"{row['change']:+.4f}", f"{row['decisions_changed']:,}",
+         f"{row['largest_difference']:.4f}"] for row in rows])

@@ -1,0 +1,155 @@
+"""Extraction of contextual embeddings of each token of a text, from any layers of a BERT."""
+
+import itertools
+import sys
+
+import tensorflow as tf
+from tqdm import tqdm
+
+from bert_tf import files
+from bert_tf.checkpoints import load_pretrained
+from bert_tf.errors import InputError
+from bert_tf.fast import Fast, FastEncoder
+from bert_tf.files import LineDecoder
+from run.arrays import prediction
+from run.serving.formats import request_files, vector_files
+from run.settings import DTYPE_POLICIES
+from run.training import strategies
+
+MEAN_TOKEN = "[MEAN]"
+WINDOW_BYTES = 1 << 29  # Maximum memory for embeddings that wait to be reordered to the order of the input.
+
+
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
+def run(settings):
+    """Loads the model once, and processes the input window by window.
+
+    Args:
+      settings: ExtractionSettings, resolved.
+
+    Raises:
+      InputError: If a vocabulary, a checkpoint, or the pooling does not match the config, or if devices do not exist.
+    """
+    config = settings.model.config
+    layers = settings.parse_layers(config.num_hidden_layers)
+    if config.is_causal and settings.pooling == "cls":
+        raise InputError("with causal attention, [CLS] attends only to itself; set `pooling`=mean", "pooling", "cls")
+    strategy = strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
+    strategies.check_batch_size("batch_size", settings.batch_size, strategy)
+    for note in settings.devices.notes():
+        print(note)
+    strategies.warn_about_slow_precision(settings.compute, strategies.device_type(strategy))
+    checkpoint, max_seq_length = settings.model.init_checkpoint, settings.tokenizer.max_seq_length
+    tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
+    is_dynamic = strategies.allows_dynamic_shapes(strategy)
+    with strategy.scope():
+        encoder = FastEncoder(
+            config, Fast("unpadded" if is_dynamic else "padded", one_hot=settings.use_one_hot_embeddings),
+            dtype=DTYPE_POLICIES[settings.compute])
+    print(load_pretrained(encoder, checkpoint), file=sys.stderr)
+    predictor = prediction.Predictor(strategy, make_layer_model(encoder, layers), per_position=True,
+                                     static_shapes=not is_dynamic, network=encoder)
+    batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
+    decoder, truncation = LineDecoder(), TruncationCounter(tokenizer, max_seq_length)
+    rows = extract(read_texts(settings.input_file, decoder), tokenizer, predictor, max_seq_length, settings.batch_size,
+                   max(1, WINDOW_BYTES // batch_bytes), truncation)
+    with vector_files.WRITERS[settings.output_format](settings.output_file, layers, config.hidden_size) as writer:
+        for row in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
+            writer.write(*pool(*row, settings.pooling))
+    print(f"{settings.output_file}: embeddings of {writer.num_rows:,} lines, layers {settings.layers}"
+          f"{'; ' if str(truncation) else ''}{truncation}")
+    decoder.tell(settings.input_file)
+
+
+def read_texts(path, decoder=None):
+    """Yields (text_a, text_b) for each line of a file, or of standard input for "-"; text_b may be empty.
+
+    Like `read_examples` of the original BERT, it drops invalid UTF-8 bytes, which `decoder`, a LineDecoder, counts, and
+    whitespace around a line, and splits at the last ` ||| `. An empty line is an empty text, so line numbers are
+    unchanged.
+    """
+    decoder = decoder or LineDecoder()
+    with sys.stdin.buffer if path == "-" else files.at(path).open() as file:
+        for line in decoder.lines(file, path):
+            text_a, text_b = request_files.split_pair(line.strip())
+            yield text_a, text_b or ""
+
+
+class TruncationCounter:
+    """Counts the lines that exceed the model's length. Its string reports their number.
+
+    Args:
+      tokenizer: BertTokenizer.
+      max_seq_length: int. Maximum length of a line in tokens.
+    """
+
+    def __init__(self, tokenizer, max_seq_length):
+        self._tokenizer, self._max_seq_length = tokenizer, max_seq_length
+        self._num_lines = self._num_tokens = 0
+
+    def count(self, texts, features):
+        """Adds a list of (text_a, text_b) and their features, dict of arrays [n, S]."""
+        is_full = features["input_mask"].all(axis=1)
+        full = [pair for pair, each in zip(texts, is_full, strict=True) if each]
+        if not full:
+            return
+        lengths = [self._tokenizer.tokenize(column).row_lengths().numpy() for column in zip(*full, strict=True)]
+        special = 2 + (lengths[1] > 0)
+        excess = lengths[0] + lengths[1] + special - self._max_seq_length
+        self._num_lines += int((excess > 0).sum())
+        self._num_tokens += int(excess.sum())
+
+    def __str__(self):
+        if not self._num_lines:
+            return ""
+        return (f"{self._num_lines:,} line{'s' * (self._num_lines > 1)} exceeded --max_seq_length="
+                f"{self._max_seq_length}; truncated {self._num_tokens:,} tokens in total")
+
+
+def make_layer_model(encoder, layers):
+    """Creates a model that returns the outputs of some of an encoder's layers, for run.arrays.prediction.
+
+    Args:
+      encoder: BertEncoder.
+      layers: List of int. Indices of layers.
+
+    Returns:
+      Callable (features, training) -> dict of vectors, float32 [B, S, layers, H].
+    """
+    def model(features, training=False):
+        outputs = encoder(features, training=training)["encoder_outputs"]
+        return {"vectors": tf.cast(tf.stack([outputs[layer] for layer in layers], axis=2), tf.float32)}
+
+    return model
+
+
+def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches, truncation):
+    """Yields the tokens of each text, list of str, and their embeddings, float32 [tokens, layers, H].
+
+    Args:
+      texts: Iterable of (text_a, text_b).
+      tokenizer: BertTokenizer.
+      predictor: run.arrays.prediction.Predictor of `make_layer_model`.
+      max_seq_length: int. Maximum length of a text in tokens.
+      batch_size: int. Texts per batch.
+      window_batches: int. Number of batches of consecutive texts to sort by length together.
+      truncation: TruncationCounter.
+    """
+    texts = iter(texts)
+    while window := list(itertools.islice(texts, window_batches * batch_size)):
+        encoded = tokenizer.encode(*zip(*window, strict=True), max_seq_length)
+        features = {name: values.numpy() for name, values in encoded.items()}
+        truncation.count(window, features)
+        vectors = predictor(features, batch_size, "encoding")["vectors"]
+        lengths = features["input_mask"].sum(axis=1)
+        for ids, text_vectors, length in zip(features["input_ids"], vectors, lengths, strict=True):
+            yield [tokenizer.vocabulary[id_] for id_ in ids[:length]], text_vectors[:length]
+
+
+def pool(pieces, vectors, pooling):
+    """Applies `--pooling` to the tokens of a line, list of str, and their embeddings [tokens, layers, H]."""
+    if pooling == "cls":
+        return pieces[:1], vectors[:1]
+    if pooling == "mean":
+        return [MEAN_TOKEN], vectors.mean(axis=0, keepdims=True)
+    return pieces, vectors

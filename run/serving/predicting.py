@@ -1,0 +1,54 @@
+"""The job of run.predict: predictions for a file of texts with any model."""
+
+import itertools
+
+from tqdm import tqdm
+
+from bert_tf import files
+from bert_tf.errors import InputError
+from run.serving.formats import prediction_files, request_files
+from run.serving.opening import open_model
+
+WINDOW_BATCHES = 32  # Number of batches of consecutive requests to sort by length together.
+
+
+def run(settings):
+    """Reads, predicts, and writes window by window: memory does not grow with the file.
+
+    Args:
+      settings: PredictionSettings, resolved.
+
+    Raises:
+      InputError: See run.serving.opening.open_model and request_files.read. Also if the file is empty.
+    """
+    model = open_model(settings)
+    decoder = files.LineDecoder()
+    requests = request_files.read(
+        settings.input_file, model.inputs, settings.columns, settings.input_format, decoder)
+    num_rows = num_truncated = 0
+    with (prediction_files.writer(settings.output_file, settings.writes_table) as write,
+          tqdm(desc="predicting", unit="row", dynamic_ncols=True) as progress):
+        for row in predict_rows(model, requests, settings.batch_size):
+            write(row)
+            num_rows += 1
+            num_truncated += row["was_cut"]
+            progress.update()
+        if not num_rows:
+            raise InputError(f"`input_file`={settings.input_file}: contains no rows")
+    decoder.tell(settings.input_file)
+    if settings.output_file != prediction_files.STANDARD_OUTPUT:
+        note = f"; {num_truncated:,} were too long for the model and were truncated" if num_truncated else ""
+        print(f"{settings.output_file}: predictions of a {model.kind} for {num_rows:,} row{'s' * (num_rows > 1)}{note}")
+
+
+def predict_rows(model, requests, batch_size):
+    """Yields the prediction for each request, in order, as a row of Kind.rows.
+
+    Args:
+      model: bert_tf.serving.LoadedModel.
+      requests: Iterable of dicts of text.
+      batch_size: int. Requests per batch.
+    """
+    requests = iter(requests)
+    while window := list(itertools.islice(requests, WINDOW_BATCHES * batch_size)):
+        yield from model.predict(batch_size, **{name: [each[name] for each in window] for name in model.inputs})

@@ -1,0 +1,192 @@
+"""run.analyze_attention: a model with known heads, importance, and the reading of treebanks."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from bert_tf import files
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.errors import InputError
+from bert_tf.tokenization import BertTokenizer
+from data_prep.tasks import treebank
+from run.analysis import corpus, corpus_reading, corpus_results, importance, requests
+from run.analysis.corpus_sums import Sums, compute_relations
+from run.analysis.observing import Observer
+from run.analysis.settings import AttentionReportSettings, ReportTextSettings
+from tests import remote_folders, scripts
+from tests.settings import resolved
+
+WORDS = ["the", "cat", "dog", "sat", "unaffable", "on", "mat"]
+OUTPUTS = {"analysis.npz", "heads.tsv", "measures.png", "relations.png", "relations.tsv"}
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Directory with texts, and a treebank: the head of "right" is the previous word, of "left" the next."""
+    folder = tmp_path_factory.mktemp("corpus")
+    rng = np.random.default_rng(5)
+    texts = [" ".join(rng.choice(WORDS, rng.integers(1, 8))) for _ in range(30)]
+    (folder / "texts.txt").write_text("\n".join([*texts, "", "the cat ||| dog sat"]) + "\n")
+    with (folder / "bank.conllu").open("w") as file:
+        for _ in range(20):
+            size = rng.integers(2, 6)
+            for number in range(1, size + 1):
+                head = number - 1 if number < 3 else number + 1 if number < size else 0
+                name = "root" if not head else "right" if head < number else "left:<x>"
+                file.write(f"{number}\t{rng.choice(['the', 'cat', 'dog'])}\t_\tX\t_\t_\t{head}\t{name}\t_\t_\n")
+            file.write("\n")
+    return folder
+
+
+def analyze(model, output_dir, **flags):
+    scripts.run_here("run.analyze_attention", init_checkpoint=model, output_dir=output_dir, max_seq_length=16, **flags)
+
+
+@pytest.fixture(scope="module")
+def flags(texts):
+    """Flags of an analysis of several windows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus_reading, "WINDOW", 8)
+        patch.setattr(corpus, "DISTANCE_TEXTS", 10)
+        yield {"input_file": texts / "texts.txt", "treebank": texts / "bank.conllu", "batch_size": 4}
+
+
+@pytest.fixture(scope="module")
+def analysis(shifting, flags, tmp_path_factory):
+    """Directory of an analysis."""
+    folder = tmp_path_factory.mktemp("analysis")
+    analyze(shifting, folder, **flags)
+    return folder
+
+
+@pytest.fixture
+def without_largest_plot(monkeypatch):
+    monkeypatch.setattr(corpus_results, "draw_measures", lambda *_: None)
+
+
+def read_rows(path):
+    with path.open() as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_heads_that_attend_to_neighboring_tokens_are_found(shifting, flags, analysis):
+    assert {path.name for path in analysis.iterdir()} == OUTPUTS
+    first, second = read_rows(analysis / "heads.tsv")
+    assert float(first["previous"]) > 0.95 > 0.1 > float(first["next"])
+    assert float(second["next"]) > 0.95 > 0.1 > float(second["previous"])
+    assert float(first["other_text"]) < 0.3  # Only the first token of the one second text attends to the first.
+    found = {(row["relation"], row["direction"]): row for row in read_rows(analysis / "relations.tsv")}
+    assert set(found) == {(name, direction) for name in ("all", "right", "left:<x>")
+                          for direction in ("dependent to head", "head to dependent")}
+    for name, direction, head, offset in (("right", "dependent to head", "0", "-1"),
+                                          ("right", "head to dependent", "1", "-1"),
+                                          ("left:<x>", "dependent to head", "1", "1")):
+        row = found[name, direction]
+        assert (row["head"], row["offset"]) == (head, offset)
+        assert float(row["accuracy"]) > 0.95
+        assert float(row["low"]) < float(row["accuracy"]) <= float(row["high"])
+        assert float(row["held_out"]) == pytest.approx(float(row["accuracy"]))
+        assert float(row["offset_accuracy"]) >= 0.5
+
+
+@pytest.mark.usefixtures("without_largest_plot")
+def test_a_remote_directory(shifting, flags, analysis):
+    folder = f"{remote_folders.new_folder()}/out"
+    analyze(shifting, folder, **flags)
+    assert set(files.at(folder).names()) == OUTPUTS - {"measures.png"}
+    for name in ("heads.tsv", "relations.tsv"):
+        assert files.read_bytes(f"{folder}/{name}") == (analysis / name).read_bytes(), name
+
+
+def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, texts):
+    requested = ReportTextSettings(input_file=str(texts / "texts.txt"), max_texts=100)
+    observer = Observer(resolved(AttentionReportSettings(
+        ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16), texts=requested,
+        output_file=str(texts / "report.html"))))
+    seen = [each for request in requests.read_questions(requested, "encoder") for each in observer(request)]
+    tokens = sum(len(each.pieces) for each in seen)
+    expected = sum(each.measures[:, 0] * len(each.pieces) for each in seen) / tokens
+    np.testing.assert_allclose(np.load(analysis / "analysis.npz")["measures"][:, 0], expected, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("without_largest_plot")
+def test_importance(toys, texts, tmp_path, monkeypatch):
+    """All orders start and end with the same score."""
+    monkeypatch.setattr(importance, "CURVE_POINTS", 2)
+    flags = {"input_file": texts / "texts.txt", "max_texts": 5, "importance_examples": 8, "random_seed": -2**63,
+             "train_batch_size": 4, "data_dir": toys / "sst-2"}
+    analyze(toys / "sst", tmp_path, **flags)
+    curve = read_rows(tmp_path / "curve.tsv")
+    assert [row["heads_out"] for row in curve] == ["0", "2", "4"]
+    assert curve[0]["importance"] == curve[0]["random_0"]
+    assert curve[-1]["importance"] == curve[-1]["random_0"]
+    values = {(row["layer"], row["head"]): float(row["importance"]) for row in read_rows(tmp_path / "importance.tsv")}
+    for layer in "01":
+        assert np.hypot(values[layer, "0"], values[layer, "1"]) == pytest.approx(1, abs=1e-4)
+    assert (tmp_path / "curve.png").exists()
+
+
+def test_a_head_chosen_on_one_half_is_scored_on_the_other():
+    sums = Sums.empty(2)
+    hits = np.zeros([2, 4, 2, 2], bool)
+    hits[:, 0::2, 0] = True  # Head 0 is correct in even sentences, head 1 in odd ones and in one even one.
+    hits[:, 1::2, 1] = True
+    hits[:, 0, 1] = True
+    sums.add_dependencies([0, 1, 2, 3], [["a", "root"]] * 4, np.array([[1, -1]] * 4), hits)
+    first = compute_relations(sums)[0]
+    assert (first.name, first.cases, first.head) == ("all", 4, 1)
+    assert first.score.value == 0.75
+    assert first.held_out == pytest.approx(1 / 4)  # Head 1 on the even ones: 1 of 2. Head 0 on the odd ones: 0 of 2.
+    assert (first.offset, first.baseline.value) == (1, 1.0)
+    assert first.baseline.low == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)  # Wilson's interval for 4 of 4.
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({}, "`input_file` is required without `treebank`"),
+    ({"input_file": "nothing.txt"}, "`input_file`=nothing.txt: does not exist"),
+    ({"treebank": "bank.conllu"}, r"bank\.conllu:1: has 2 columns separated by tabs")])
+def test_inputs_that_are_rejected_before_anything_is_written(shifting, tmp_path, monkeypatch, flags, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bank.conllu").write_text("1\ta\n")
+    with pytest.raises(InputError, match=message):
+        analyze(shifting, "out", **flags)
+    assert not (tmp_path / "out").exists()
+
+
+def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):
+    path, note = str(tmp_path / "texts.txt"), "texts.txt: 1 line contains bytes that are not UTF-8, which are ignored\n"
+    (tmp_path / "texts.txt").write_bytes(b"the c\xe9at\ndog\n")
+    found = requests.read_questions(ReportTextSettings(input_file=path), "encoder")
+    assert [each.text_a for each in found] == ["the cat", "dog"]
+    assert capsys.readouterr().err.endswith(note)
+    decoder = files.LineDecoder()
+    assert list(corpus_reading.read_texts(path, None, None, decoder)) == [("the cat", ""), ("dog", "")]
+    decoder.tell(path)
+    assert capsys.readouterr().err.endswith(note)
+
+
+@pytest.mark.parametrize(("words", "text", "tokens", "numbers"), [
+    (["Do", "n't", "stop"], "Don't stop", ["don", "'", "t", "stop"], [0, 1, 1, 2]),
+    (["Do", "n't", "stop"], None, ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
+    (["Do", "n't", "stop"], "Do not stop", ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
+    (["can", "not"], "cannot", ["can", "not"], [0, 1]),  # "cannot" is one token, in which "not" has none.
+    (["can", "\x01"], "can\x01", ["can", "[UNK]"], [0, 1]),
+])
+def test_sentences_are_tokenized_as_they_were_written(tmp_path, words, text, tokens, numbers):
+    (tmp_path / "vocab.txt").write_text("\n".join(
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "do", "don", "n", "t", "'", "stop", "can", "not", "cannot"]))
+    tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"))
+    sentence = treebank.Sentence(words, ["X"] * len(words), [-1] * len(words), ["dep"] * len(words), text)
+    (_, features, found, _), = corpus_reading.sentence_batches(tokenizer, [sentence], 16, 4)
+    found_tokens = tokenizer.convert_ids_to_tokens(features["input_ids"]).numpy()[0]
+    assert [token.decode() for token in found_tokens] == ["[CLS]", *tokens, "[SEP]"]
+    assert found.numpy().tolist() == [[-1, *numbers, -1]]
+
+
+def test_texts_of_a_treebank_are_those_of_its_comments(tmp_path):
+    (tmp_path / "bank.conllu").write_text("".join(
+        f"{comment}1\tdo\t_\tX\t_\t_\t0\troot\t_\t_\n2\tn't\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
+        for comment in ("# text = don't\n", "")))
+    found = corpus_reading.read_texts(None, str(tmp_path / "bank.conllu"), None)
+    assert list(found) == [("don't", ""), ("do n't", "")]

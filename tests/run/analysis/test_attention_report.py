@@ -1,0 +1,197 @@
+"""run.attention_report: observations of each kind of model, numbers, the page, and rejected inputs."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.errors import InputError
+from run.analysis import page, report, requests
+from run.analysis.observing import Observer
+from run.analysis.settings import AttentionReportSettings, EvaluationDataSettings, ReportTextSettings
+from tests import scripts
+from tests.settings import resolved
+
+PAIR = ReportTextSettings(text=("The cat, unaffable",), text_b=("a DOG ran",))
+
+
+def make_settings(model, texts, output_file="out.html", **others):
+    if not (model / "task.json").exists():  # It says how long texts may be.
+        others["tokenizer"] = TokenizerSettings(max_seq_length=16)
+    return resolved(AttentionReportSettings(
+        ModelSettings(init_checkpoint=str(model)), texts=texts, output_file=str(output_file), **others))
+
+
+def observe(model, texts, **others):
+    """Returns the Observer of a model, and a list of all Observations."""
+    observer = Observer(make_settings(model, texts, **others))
+    return observer, [each for request in requests.read_questions(texts, observer.kind) for each in observer(request)]
+
+
+def test_a_pair(shifting):
+    observer, (seen,) = observe(shifting, PAIR)
+    assert observer.kind == "encoder"
+    assert observer.heads == [(0, 0), (0, 1)]
+    assert seen.pieces == ["[CLS]", "the", "cat", ",", "un", "##aff", "##able", "[SEP]", "[UNK]", "dog", "ran", "[SEP]"]
+    assert seen.segments == [0] * 8 + [1] * 4
+    assert seen.surfaces == ["[CLS]", "The", "cat", ",", "unaffable", "[SEP]", "a", "DOG", "ran", "[SEP]"]
+    assert seen.attention.shape == (2, 12, 12)
+    np.testing.assert_allclose(seen.attention.sum(axis=-1), 1, atol=1e-5)
+    assert (seen.attention[0].argmax(axis=-1)[1:] == np.arange(11)).all()
+    assert (seen.attention[1].argmax(axis=-1)[:-1] == np.arange(1, 12)).all()
+    assert seen.measures[0, 3] > 0.9 > 0.2 > seen.measures[0, 4]  # Previous and next token.
+    assert seen.answer is seen.candidates is None
+
+
+def test_a_masked_lm(toys):
+    """Candidates for a token are those of the text with [MASK] instead. A [MASK] in a text is one token."""
+    texts = ReportTextSettings(text=("the line stops", "the [MASK] stops"))
+    observer, (seen, other) = observe(toys / "pretrained", texts, top_k=4)
+    assert observer.kind == "masked_lm"
+    assert other.pieces[2] == "[MASK]"
+    assert [each is None for each in seen.candidates] == [piece in ("[CLS]", "[SEP]") for piece in seen.pieces]
+    masked = other.candidates[2]
+    assert masked.own is None
+    assert len(masked.best) == 4
+    assert [piece for piece, _ in masked.best] == [piece for piece, _ in seen.candidates[2].best]
+    assert masked.best[0][1] == pytest.approx(seen.candidates[2].best[0][1], rel=1e-4)
+    assert 0 < seen.candidates[2].own <= masked.best[0][1] + 1e-6
+
+
+def test_a_fine_tuned_model_predicts_as_it_is_served(toys):
+    observer, (seen,) = observe(toys / "sst", ReportTextSettings(text=("the line",)))
+    outputs = observer.servable.answer_texts(text=np.array(["the line"]))
+    assert seen.answer["label"] == outputs["label"].numpy()[0].decode()
+    assert list(seen.answer["probabilities"].values()) == pytest.approx(outputs["probabilities"].numpy()[0], abs=1e-5)
+
+
+@pytest.mark.parametrize(("name", "texts", "part"), [
+    ("tagger", ReportTextSettings(text=("the line",)), None),
+    ("squad", ReportTextSettings(text=("which line",), text_b=("the line stops " * 9,)), "window"),
+    ("swag", ReportTextSettings(text=("the line",), text_b=("stops", "is the word")), "choice"),
+])
+def test_each_task(toys, name, texts, part, tmp_path):
+    observer, seen = observe(toys / name, texts)
+    assert (len(seen) > 1) == bool(part)
+    assert [each.part for each in seen] == ([f"{part} {number}" for number in range(len(seen))] if part else [""])
+    assert all(each.answer == seen[0].answer is not None for each in seen)
+    page.write(str(tmp_path / "a.html"), name, observer.heads, seen)
+    assert "Prediction: " in (tmp_path / "a.html").read_text()
+
+
+def test_numbers(shifting, tmp_path):
+    observer, seen = observe(shifting, PAIR)
+    for file_format in ("npz", "json"):
+        report.write(str(tmp_path / f"out.{file_format}"), file_format, str(shifting), observer, seen)
+    arrays = np.load(tmp_path / "out.npz")
+    np.testing.assert_array_equal(arrays["text_0_attention"], seen[0].attention)
+    assert arrays["heads"].tolist() == [[0, 0], [0, 1]]
+    assert arrays["text_0_words"].tolist() == [0, 1, 2, 3, 4, 4, 4, 5, 6, 7, 8, 9]
+    values = json.loads((tmp_path / "out.json").read_text())
+    np.testing.assert_allclose(values["texts"][0]["attention"], seen[0].attention, atol=1e-6)
+    assert values["texts"][0]["texts"] == ["The cat, unaffable", "a DOG ran"]
+    assert values["measures"][0] == "entropy"
+
+
+def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path):
+    """Also for texts like the page's own placeholders. Browsers are told to run and load nothing else."""
+    texts = ("<script>alert(1)</script> & @@SCRIPT@@ @@DATA@@", "</script><img src=x onerror=alert(1)> <!--")
+    observer, seen = observe(shifting, ReportTextSettings(text=texts))
+    path = tmp_path / "out.html"
+    page.write(str(path), "</title><b>", observer.heads, seen)
+    text = path.read_text()
+    assert text.count("<script") == 2 + len(texts)
+    assert not {found for found in ("alert(1)<", "<img", "<b>") if found in text}
+    assert "@@DATA@@" in text.split('id="data">')[1].split("</script>")[0]
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
+    assert [each["texts"] for each in data["texts"]] == [[each] for each in texts]
+    assert set(re.findall(r"https?://[^\s\"'<]+", text)) == {"http://www.w3.org/2000/svg"}  # An XML namespace.
+    assert not re.search(r"<(link|iframe|img|object|embed|base)\b|@import|url\(", text)
+    assert "default-src 'none'; script-src 'sha256-" in text
+
+
+def test_codes_of_attention_are_small_and_accurate():
+    """10 texts of 40 tokens with BERT-Base's 12 layers of 12 heads take 3.2 MB."""
+    assert page.estimate_size(144, [40] * 10) < 3.2e6
+    small = np.array([0, 1e-6, 1e-4, 0.01, 0.25, 1])
+    assert np.abs((page.encode_attention(small) / 255.0) ** 2 - small).max() < 0.004
+    assert (page.encode_attention(small[2:]) > 0).all()
+
+
+def test_rows_that_the_model_predicts_incorrectly(toys):
+    """Labels alternate, so a model that always predicts the same is wrong in every other row."""
+    data = EvaluationDataSettings(data_dir=str(toys / "sst-2"))
+    settings = make_settings(toys / "sst", ReportTextSettings(wrong_examples=3), data=data)
+    observer = Observer(settings)
+    found, num_rows = requests.find_wrong_predictions(settings, observer.metadata, observer.predict)
+    assert (len(found), num_rows) == (3, 12)
+    for request in found:
+        row = int(request.source.split("-")[1])
+        assert request.expected == str((row - 1) % 2)
+        assert observer.predict([request])[0]["label"] != request.expected
+    data = EvaluationDataSettings(dev_file=str(toys / "dev.txt"))
+    settings = make_settings(toys / "tagger", ReportTextSettings(wrong_examples=9), data=data)
+    observer = Observer(settings)
+    found, num_rows = requests.find_wrong_predictions(settings, observer.metadata, observer.predict)
+    assert num_rows == 6
+    assert all(observer.predict([each])[0]["tags"] != each.expected.split() for each in found)
+
+
+def test_a_model_that_cannot_be_wrong(shifting):
+    settings = make_settings(shifting, ReportTextSettings(wrong_examples=2))
+    observer = Observer(settings)
+    with pytest.raises(InputError, match=r"`wrong_examples`: requires a fine-tuned model"):
+        requests.find_wrong_predictions(settings, observer.metadata, observer.predict)
+
+
+@pytest.mark.parametrize(("kind", "text", "text_b", "message"), [
+    ("encoder", ("a", "b"), ("c",), "`text_b` is set 1 times, but `text` 2 times"),
+    ("span_labeler", ("a",), (), "`text_b` is required: a span labeler reads"),
+    ("token_classifier", ("a",), ("c",), "`text_b` cannot be used"),
+    ("multiple_choice", ("a",), ("c",), "multiple choice requires one `text`"),
+])
+def test_texts_that_the_kind_of_model_rejects(kind, text, text_b, message):
+    with pytest.raises(InputError, match=message):
+        requests.read_questions(ReportTextSettings(text=text, text_b=text_b), kind)
+
+
+def test_several_texts_in_a_flag_are_separated_as_in_a_file():
+    first, second = requests.read_questions(ReportTextSettings(text=("one ||| two ||| three", "four")), "encoder")
+    assert (first.text_a, first.text_b, second.text_a, second.text_b) == ("one ||| two", "three", "four", None)
+    (question,) = requests.read_questions(ReportTextSettings(text=("one ||| two ||| three",)), "multiple_choice")
+    assert (question.text_a, question.choices) == ("one", ("two", "three"))
+    for kind, message in (("token_classifier", "^`text`: a second text, after ` |||.*cannot be used"),
+                          ("multiple_choice", "^`text`: multiple choice requires the text and at least two choices")):
+        with pytest.raises(InputError, match=message.replace("|||", r"\|\|\|")):
+            requests.read_questions(ReportTextSettings(text=("one ||| two",)), kind)
+
+
+def test_lines_of_a_file(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"one ||| two ||| three\n\nfour\nfive\n")
+    texts = ReportTextSettings(input_file=str(tmp_path / "a.txt"), max_texts=2)
+    first, second = requests.read_questions(texts, "encoder")
+    assert (first.text_a, first.text_b, first.source) == ("one ||| two", "three", "line 1")
+    assert (second.text_a, second.text_b, second.source) == ("four", None, "line 3")
+    texts = ReportTextSettings(input_file=str(tmp_path / "a.txt"), max_texts=1)
+    assert requests.read_questions(texts, "multiple_choice")[0].choices == ("two", "three")
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({}, "exactly one of `text`, `input_file`, and `wrong_examples` is required"),
+    ({"texts": ReportTextSettings(text=("a",), wrong_examples=2)}, "but `text`, `wrong_examples` are set"),
+    ({"data": EvaluationDataSettings(data_dir="x"), "texts": ReportTextSettings(text=("a",))},
+     "`data_dir`=x: requires `wrong_examples`"),
+    ({"texts": ReportTextSettings(text=("a",)), "output_file": "nowhere/x.html"}, "directory nowhere does not exist"),
+])
+def test_settings_that_are_rejected(shifting, settings, message):
+    with pytest.raises(InputError, match=message):
+        make_settings(shifting, **{"texts": ReportTextSettings(), **settings})
+
+
+def test_the_script(shifting, tmp_path, capsys):
+    scripts.run_here("run.attention_report", init_checkpoint=shifting, output_file=tmp_path / "out.html",
+                     max_seq_length=16, text=("the cat sat", "on the mat ."))
+    assert re.fullmatch(rf"{tmp_path}/out.html: 2 texts, 2 heads, [\d,]+ bytes\n", capsys.readouterr().out)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.html"]

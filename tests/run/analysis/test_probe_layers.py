@@ -1,0 +1,112 @@
+"""run.probe_layers: probes of tags, relations, and spans, and rejected inputs."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from bert_tf import models
+from bert_tf.errors import InputError
+from run.analysis import probes
+from tests import scripts, toy_runs
+
+SENTENCES = [("the DET 2 det", "debugger NOUN 3 nsubj", "stops VERB 0 root"),
+             ("a DET 2 det", "line NOUN 3 nsubj", "stops VERB 0 root", "here ADV 3 advmod")] * 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    """Directory of a model of two layers, and of SENTENCES as a treebank and in columns."""
+    folder = tmp_path_factory.mktemp("probing")
+    toy_runs.write(folder, reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=2)
+    rows = [[word.split() for word in sentence] for sentence in SENTENCES]
+    (folder / "words.conllu").write_text("".join("".join(
+        f"{number}\t{form}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n"
+        for number, (form, tag, head, relation) in enumerate(sentence, start=1)) + "\n" for sentence in rows))
+    (folder / "words.txt").write_text("".join("".join(
+        f"{form} {tag}\n" for form, tag, *_ in sentence) + "\n" for sentence in rows))
+    (folder / "entities.txt").write_text(
+        "the B-X\ndebugger I-X\nstops O\n\nhere O\na B-Y\nline I-Y\nstops I-Y\nthe B-X\n\n" * 6)
+    (folder / "empty.conllu").write_text("")
+    shutil.copytree(folder / "model", folder / "no_weights")
+    next((folder / "no_weights").glob("*.data*")).write_bytes(b"")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield folder
+
+
+def probe(name, output_dir, **flags):
+    """Trains and evaluates probes on a file; returns the content of probes.json."""
+    scripts.run_here("run.probe_layers", **{
+        "init_checkpoint": "model", "train_file": name, "dev_file": name, "output_dir": output_dir,
+        "max_seq_length": 12, "num_probe_epochs": 40, "probe_learning_rate": 0.02, **flags})
+    return json.loads((output_dir / "probes.json").read_text())
+
+
+@pytest.mark.usefixtures("folder")
+def test_tags_of_a_treebank_and_of_columns(tmp_path):
+    tags = probe("words.conllu", tmp_path / "treebank")
+    assert (tags["train_examples"], tags["majority"]) == (42, pytest.approx(12 / 42))
+    assert len(tags["labels"]["accuracy"]) == 3  # The embeddings and two layers.
+    assert tags["labels"]["mix"] > 0.9  # Each form has one tag.
+    assert sum(tags["labels"]["weights"]) == pytest.approx(1)
+    assert probe("words.txt", tmp_path / "columns") == tags
+
+
+@pytest.mark.usefixtures("folder")
+def test_relations(tmp_path, capsys):
+    relations = probe("words.conllu", tmp_path, label="relations")
+    assert relations["train_examples"] == 30  # All words except for the roots.
+    assert "30 training examples of 3 labels" in capsys.readouterr().out
+    table = (tmp_path / "probes.tsv").read_text().splitlines()
+    assert float(table[1].split("\t")[1]) == relations["labels"]["accuracy"][0]
+    assert (tmp_path / "probes.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("folder")
+def test_spans_of_several_words(tmp_path, monkeypatch):
+    read, found = probes.compute_embeddings, []
+    monkeypatch.setattr(probes, "compute_embeddings", lambda *arguments: found.append(read(*arguments)) or found[-1])
+    report = probe("entities.txt", tmp_path, label="spans", random_seed=-2**63)
+    spans = {(label, *(found[0].forms[place] for place in places))
+             for label, places in zip(found[0].labels, found[0].places, strict=True)}
+    assert spans == {("X", "the", "debugger"), ("Y", "a", "stops"), ("X", "the", "the")}
+    assert (report["train_examples"], report["majority"]) == (18, pytest.approx(12 / 18))
+    assert report["labels"]["mix"] == 1
+
+
+@pytest.mark.parametrize("name", ["words.txt", "words.conllu"])
+def test_bytes_that_are_not_utf8_are_dropped_with_a_note(folder, tmp_path, capsys, name):
+    content = (folder / name).read_bytes()
+    (tmp_path / name).write_bytes(content.replace(b"here", b"h\xe9ere"))
+    reports = [probe(path, tmp_path / "out", num_probe_epochs=1) for path in (folder / name, tmp_path / name)]
+    assert reports[0] == reports[1]
+    assert f"{name}: 6 lines contain bytes that are not UTF-8, which are ignored" in capsys.readouterr().err
+
+
+def test_labels_of_the_control_task_depend_only_on_forms():
+    train = probes.LabeledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
+    dev = probes.LabeledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
+    first, second = probes.sample_control_labels(train, dev, 3)
+    assert first[0] == first[2] == second[1]
+    assert first[3] == second[0]
+    assert {*first, *second} <= {"X", "Y"}
+    assert (first, second) == probes.sample_control_labels(train, dev, 3)
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({"init_checkpoint": None, "bert_config_file": "model/bert_config.json"}, "`init_checkpoint` is required"),
+    ({"train_file": None}, "`train_file` is required"),
+    ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: requires treebanks, but `train_file`="),
+    ({"dev_file": "words.txt"}, "`dev_file`=words.txt: has another format than `train_file`=words.conllu; both"),
+    ({"label": "spans"}, "`label`=spans: requires files with a label for each word, but `train_file`=words.conllu"),
+    ({"label": "spans", "train_file": "words.txt", "dev_file": "words.txt"}, "`label`=spans: the labels of .*words"),
+    ({"max_seq_length": 4}, r"`train_file`=.*words\.conllu: contains no sentence of at most `max_seq_length`=4"),
+    ({"dev_file": "empty.conllu", "init_checkpoint": "no_weights"}, r".*empty\.conllu: contains no sentences"),
+])
+@pytest.mark.usefixtures("folder")
+def test_rejected_inputs(tmp_path, flags, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        probe("words.conllu", tmp_path / "out", **flags)
+    assert not (tmp_path / "out").exists()
