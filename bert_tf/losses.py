@@ -15,11 +15,11 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from bert_tf.errors import InputError
+from bert_tf.layers import MASKED_SCORE
 from bert_tf.saved_objects import register
 
 EMPTY_BATCH_GUARD = 1e-5  # As in the original: a batch without predictions has loss 0, not NaN.
 TINY_GUARD = 1e-20  # Does the same without changing a bit of a normalizer of 1 or more.
-PADDING_PENALTY = -10_000.0  # Added to the score of a padding position, as in BERT's attention.
 TOTAL = "loss"
 
 
@@ -202,7 +202,7 @@ def create_span_loss(ignore_padding=False):
 def _position_items(name, ignore_padding, outputs, features):
     logits = outputs[f"{name}_logits"]
     if ignore_padding:
-        logits += PADDING_PENALTY * tf.cast(1 - features["input_mask"], tf.float32)
+        logits += MASKED_SCORE * tf.cast(1 - features["input_mask"], tf.float32)
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=features[f"{name}_positions"][:, 0], logits=logits)
 
 

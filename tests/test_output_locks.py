@@ -16,15 +16,14 @@ LOCKED = (*FILES, roles.OUTPUT_FOLDER, roles.SHARED_FOLDER)
 COMMANDS = {name: module.COMMAND for name, module in reference_page.find_scripts().items() if name != "run.demo"}
 # Scripts whose jobs lock their outputs: training runs, if they train, and shards, with their manifest.
 LOCKED_BY_JOBS = {"run.run_pretraining", "run.run_classifier", "run.run_squad", "run.run_tagger",
-                  "run.run_multiple_choice", "run.run_distillation", "run.run_general_distillation",
-                  "run.prune_model", "data_prep.create_pretraining_data"}
+                  "run.run_multiple_choice", "run.run_feature_based", "run.run_distillation",
+                  "run.run_general_distillation", "run.prune_model", "data_prep.create_pretraining_data"}
 WITHOUT_OUTPUT = {"run.answer", "run.fill_mask", "data_prep.inspect_records"}
 
 
 def find_outputs(settings):
-    """Returns a list of (name, role) of the settings that are locked outputs, one for each role of a path."""
-    return [(field.name, role) for field, _ in settings.fields()
-            for role in field.metadata["roles"].values() if role in LOCKED]
+    """Returns a list of (name, role) of the settings that are locked outputs."""
+    return [(field.name, field.metadata["role"]) for field, _ in settings.fields() if field.metadata["role"] in LOCKED]
 
 
 @pytest.mark.parametrize("script", sorted({*COMMANDS} - LOCKED_BY_JOBS - WITHOUT_OUTPUT))
@@ -54,7 +53,7 @@ def test_lists_of_scripts_are_complete():
     for script in LOCKED_BY_JOBS | WITHOUT_OUTPUT:
         assert find_outputs(COMMANDS[script].settings) == []
     assert {name for name, command in COMMANDS.items() if any(
-        field.metadata["roles"].get(()) == roles.RUN_FOLDER for field, _ in command.settings.fields())
+        field.metadata["role"] == roles.RUN_FOLDER for field, _ in command.settings.fields())
             } == LOCKED_BY_JOBS - {"data_prep.create_pretraining_data"}
 
 

@@ -17,6 +17,6 @@ def test_types_and_defaults():
     assert rows["do_train"] == ["boolean", "`False`"]
     assert rows["output_dir"] == ["string", "required"]
     assert rows["eval_steps"] == ["integer, at least 1", "none"]
-    assert rows["lstm_dropout"] == ["number, at least 0, at most 0.99", "`0.3`"]
+    assert rows["layerwise_learning_rate_decay"] == ["number, at least 0, at most 1", "`1.0`"]
     assert rows["search_epochs"] == ["numbers, comma-separated, at least 0", "`2.0,3.0,4.0`"]
     assert rows["optimizer"] == ["adamw, lamb", "`adamw`"]

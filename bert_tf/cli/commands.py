@@ -15,7 +15,7 @@ import sys
 DISTRIBUTION = "bert-tf"
 SCRIPTS = {
     "Data": ("data_prep.split_sentences", "data_prep.learn_vocab", "data_prep.create_pretraining_data",
-             "data_prep.inspect_records", "data_prep.augment_data"),
+             "data_prep.inspect_records"),
     "Pre-training and fine-tuning": ("run.run_pretraining", "run.run_classifier", "run.run_squad", "run.run_tagger",
                                      "run.run_multiple_choice", "run.run_feature_based"),
     "Predictions": ("run.predict", "run.answer", "run.fill_mask", "run.extract_features"),

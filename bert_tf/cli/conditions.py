@@ -48,5 +48,5 @@ def to_text(terms):
 def get_terms(field):
     """Returns all terms in the rules of a setting, a list; field: dataclasses.Field."""
     rules = field.metadata
-    conditions = [*rules["needs"], *(terms for terms, _ in rules["not_with"]), *rules["required"], *rules["roles"]]
+    conditions = [*rules["needs"], *(terms for terms, _ in rules["not_with"]), *rules["required"]]
     return [term for terms in conditions for term in terms]

@@ -32,7 +32,7 @@ def find_checkpoints(settings):
     """Returns where to search for unset values: dict of setting -> checkpoint, or directory of a run."""
     checkpoints = dict([settings.checkpoint]) if settings.checkpoint else {}
     for field, value in settings.fields():
-        role = field.metadata["roles"].get(())
+        role = field.metadata["role"]
         if role == roles.CHECKPOINT and value:
             for path in value if isinstance(value, tuple) else [value]:
                 paths.check_checkpoint(field.name, path)
@@ -159,7 +159,7 @@ def _announce_vocabulary(settings, ignored, model_files, announce):
     config = next((group.config for group in settings.groups() if getattr(group, "config", None)), None)
     for field, path in settings.fields():
         if (field.name not in VOCABULARIES or field.name in ignored
-                or field.metadata["roles"].get(()) != roles.INPUT_FILE):
+                or field.metadata["role"] != roles.INPUT_FILE):
             continue
         with contextlib.suppress(InputError, OSError):  # its reader reports a damaged file
             path = path or (field.name == "vocab_file" and model_files.vocab_file)

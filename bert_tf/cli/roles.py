@@ -125,8 +125,7 @@ def _find_roles(settings, *others, without=()):
     fields = [pair for group in (settings, *others) for pair in group.fields()]
     found = {}
     for field, path in settings.fields():
-        role = next((role for condition, role in field.metadata["roles"].items()
-                     if not condition or conditions.is_met(condition, fields)), None)
+        role = field.metadata["role"]
         is_read = not field.metadata["required"][0] or _is_met(field, fields)
         is_stream = path == "-" and role in (INPUT_STREAM, OUTPUT_STREAM)
         if role and path and is_read and not is_stream and field.name not in without:

@@ -25,7 +25,7 @@ SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # Each larger file is sampled in this 
 
 
 def snapshot(*all_settings):
-    """Returns the values of all settings except paths, for RunState.
+    """Returns the values of all settings of a run except paths, for RunState.
 
     Args:
       *all_settings: Settings, resolved.
@@ -36,7 +36,7 @@ def snapshot(*all_settings):
     fixed, changeable = {}, {}
     for group in itertools.chain(*(settings.groups() for settings in all_settings)):
         for field in dataclasses.fields(group):
-            if field.metadata and not field.metadata["roles"]:
+            if field.metadata and not field.metadata["role"] and field.metadata["changeable"] is not None:
                 values = changeable if field.metadata["changeable"] or group.changeable else fixed
                 if values.get(field.name) is None:  # Otherwise, another group has a setting of this name that is set.
                     values[field.name] = getattr(group, field.name)

@@ -39,19 +39,19 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
         alternative, which follows "; ".
       required: bool, or "CONDITION", "without CONDITION", or "CONDITION without CONDITION": a value is required if the
         first condition is met and the second is not. A path is checked only if the first condition is met.
-      role: Role of a path, from bert_tf.cli.roles; or dict of condition -> role, with the key "" for all others.
+      role: Role of a path, from bert_tf.cli.roles.
       source: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
       recipes: Dict of choice -> dict of other settings and their values, for settings that are not set explicitly.
-      changeable: Whether a resumed run may have another value, which it reports. See bert_tf.cli.run_state.
+      changeable: Whether a resumed run may have another value, which it reports; None if it is not part of a run, like
+        the steps of a job. See bert_tf.cli.run_state.
     """
-    roles = role if isinstance(role, dict) else {"": role} if role else {}
     return dataclasses.field(default=default, metadata={
         "help": help_text, "lower": lower, "upper": upper, "most": most, "repeated": repeated,
         "choices": tuple(choices or recipes or ()) or None, "source": source, "recipes": recipes,
         "changeable": changeable,
         "needs": conditions.parse_all(needs), "not_with": conditions.parse_advice(not_with),
         "is_required": bool(required), "required": conditions.parse_required(required),
-        "roles": {conditions.parse(condition): role for condition, role in roles.items()}})
+        "role": role})
 
 
 @dataclasses.dataclass(frozen=True)

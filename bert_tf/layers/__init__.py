@@ -1,6 +1,6 @@
 """The layers of the models: embeddings, attention, heads, an LSTM, and the layers that these share."""
 
-from bert_tf.layers.attention import AttentionMaps, SelfAttention, attention_bias
+from bert_tf.layers.attention import MASKED_SCORE, AttentionMaps, SelfAttention, attention_bias
 from bert_tf.layers.basic import LayerNorm, Projection, SeededDropout, WeightInitializer, multiply
 from bert_tf.layers.embeddings import Embeddings
 from bert_tf.layers.encoder_layer import NO_SEEDS, EncoderLayer
@@ -9,6 +9,7 @@ from bert_tf.layers.hooks import Hook, attach, attach_hooks, detach
 from bert_tf.layers.mix import ScalarMix
 from bert_tf.layers.recurrent import LSTM_SEEDS, BiLSTM, BiLSTMHead
 
-__all__ = ["LSTM_SEEDS", "NO_SEEDS", "AttentionMaps", "BiLSTM", "BiLSTMHead", "Embeddings", "EncoderLayer", "Hook",
-           "LayerNorm", "LinearHead", "MaskedLMHead", "Projection", "ScalarMix", "SeededDropout", "SelfAttention",
-           "WeightInitializer", "attach", "attach_hooks", "attention_bias", "detach", "multiply"]
+__all__ = ["LSTM_SEEDS", "MASKED_SCORE", "NO_SEEDS", "AttentionMaps", "BiLSTM", "BiLSTMHead", "Embeddings",
+           "EncoderLayer", "Hook", "LayerNorm", "LinearHead", "MaskedLMHead", "Projection", "ScalarMix",
+           "SeededDropout", "SelfAttention", "WeightInitializer", "attach", "attach_hooks", "attention_bias",
+           "detach", "multiply"]

@@ -12,7 +12,8 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf.losses import EMPTY_BATCH_GUARD, PADDING_PENALTY, Term, TotalLoss, count_predictions
+from bert_tf.layers import MASKED_SCORE
+from bert_tf.losses import EMPTY_BATCH_GUARD, Term, TotalLoss, count_predictions
 
 STUDENT, TEACHER = "student", "teacher"  # Keys in the outputs of a DistilledModel.
 LEAST_NORM = 1e-12  # Minimum norm by which a [CLS] state is divided.
@@ -168,7 +169,7 @@ def _number(student, teacher, features, temperature):
 
 def _spans(student, teacher, features, temperature):
     """Compares a start and an end per example, at non-padding tokens: [2, B]."""
-    padding = PADDING_PENALTY * temperature * (1.0 - _count_tokens(features))
+    padding = MASKED_SCORE * temperature * (1.0 - _count_tokens(features))
     return tf.stack([soft_cross_entropy(student[name] + padding, teacher[name] + padding, temperature)
                      for name in ("start_logits", "end_logits")])
 

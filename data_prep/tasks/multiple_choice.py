@@ -11,7 +11,6 @@ from bert_tf.errors import InputError
 from data_prep.tasks import glue, swag
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
 
-QUESTIONS_ROLE = {"data_format=race": roles.INPUT_PATH, "": roles.INPUT_FILE}
 QUESTIONS_FILE = "SWAG's CSV file; or with --data_format=race, a JSON file or a directory of JSON files"
 
 
@@ -23,11 +22,11 @@ class Settings(TaskSettings):
     data: ClassVar = ("train_file", "dev_file", "test_file")
 
     train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_train.",
-                                     required=TRAINS, role=QUESTIONS_ROLE)
+                                     required=TRAINS, role=roles.INPUT_PATH)
     dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_eval.",
-                                   required="do_eval", role=QUESTIONS_ROLE)
+                                   required="do_eval", role=roles.INPUT_PATH)
     test_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_predict.",
-                                    required="do_predict", role=QUESTIONS_ROLE)
+                                    required="do_predict", role=roles.INPUT_PATH)
     data_format: str = setting(
         "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ..., and label. race: JSON files with the "
                 "keys article, questions, options, and answers.", choices=("swag", "race"))

@@ -89,7 +89,7 @@ def _make_distillation(settings, original):
     path, pruning, losses = original.path, settings.pruning, settings.losses
     student = drop_layers({}, original.config, pruning.drop_layers)[1]  # Only the attention loss depends on heads.
     check_sizes(losses, student, original.config)
-    if losses.attention_weight and (pruning.keep_heads < 1 or pruning.keep_flops is not None):
+    if losses.attention_weight and pruning.keep_heads < 1:
         raise InputError(f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
                          "teacher's; set it to 0")
     return TaskDistillation(StudentSettings(path, student_checkpoint=path), losses, settings.answers,
@@ -176,8 +176,8 @@ class _Pruning:
         tensors, config, details = model.read_tensors(), model.config, {}
         if self._settings.prunes_units:
             scores = model.measure_importance(self._settings.importance_examples, self._seed)
-            retained = select(scores, config, drop_layers({}, self._original.config, self._settings.drop_layers)[1],
-                          self._settings, number / self._settings.rounds, self._length)
+            original = drop_layers({}, self._original.config, self._settings.drop_layers)[1]
+            retained = select(scores, original, self._settings, number / self._settings.rounds)
             tensors, config = prune(tensors, config, retained)
             details = {"importance_examples": scores.num_examples,
                        "heads": [each.tolist() for each in retained.heads],

@@ -11,7 +11,7 @@ from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings, T
 from run.settings import DTYPE_POLICIES, OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings, TeacherOutputSettings
 
-UNITS = "keep_heads or keep_neurons or keep_flops"  # Condition: heads or neurons are pruned.
+UNITS = "keep_heads or keep_neurons"  # Condition: heads or neurons are pruned.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,10 +24,6 @@ class PruningSettings(Settings):
     keep_neurons: float = setting(
         1.0, "Fraction of feed-forward neurons to keep, the most important ones; each layer keeps at least one.",
         lower=0, upper=1)
-    keep_flops: float | None = setting(
-        None, "Maximum number of floating-point operations of the encoder for a text of --max_seq_length, or if at "
-              "most 1, as a fraction of the current number. Keeps the largest possible equal fractions of heads and "
-              "neurons. Replaces --keep_heads and --keep_neurons.", lower=0, not_with=("keep_heads", "keep_neurons"))
     drop_layers: tuple[int, ...] = setting((), "0-based numbers of layers to remove before all other steps.")
     embedding_size: int | None = setting(
         None, "Factorize the word embeddings into two matrices with this inner dimension, as in ALBERT; less than the "
@@ -62,7 +58,7 @@ class PruningSettings(Settings):
     @property
     def prunes_units(self):
         """True if heads or neurons are pruned."""
-        return self.keep_flops not in (None, 1) or min(self.keep_heads, self.keep_neurons) < 1
+        return min(self.keep_heads, self.keep_neurons) < 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +66,6 @@ class PruneModelSettings(FineTunedSettings):
     """A pruning: the model, its data, the parts to prune, and the fine-tuning."""
 
     needs_of_groups: ClassVar = {"losses": "distill", "answers": "distill"}
-    replaced: ClassVar = dict.fromkeys(("keep_heads", "keep_neurons"), "keep_flops")
 
     pruning: PruningSettings = dataclasses.field(default_factory=PruningSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
@@ -107,7 +102,7 @@ class PruneModelSettings(FineTunedSettings):
         """See Settings. Also raises InputError if nothing is pruned, or if output_dir contains a model or a run."""
         pruning = self.pruning
         if not (pruning.prunes_units or pruning.drop_layers or pruning.embedding_size or pruning.prune_vocabulary):
-            raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `keep_flops`, `drop_layers`, "
+            raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `drop_layers`, "
                              "`embedding_size`, or `prune_vocabulary`")
         paths.check_separate("output_dir", self.output_dir, {"init_checkpoint": self.model.init_checkpoint})
         if has_run(self.output_dir):

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files
+from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.files import new_file
 from bert_tf.latest_checkpoint import has_run
@@ -59,7 +60,7 @@ def run(settings):
             if settings.features.features == ALL:
                 _write_table(os.path.join(output_dir, TABLE_FILE), rows)
     if settings.features.features == ALL:
-        print("\n".join(_format_table(rows)))
+        print(_format_table(rows))
 
 
 def read_data(settings):
@@ -214,14 +215,10 @@ def _write_table(path, rows):
 
 
 def _format_table(rows):
-    """Yields the lines of the table as text."""
+    """Returns the table as text."""
     names = _list_columns(rows)
-    cells = [("features", *names)]
-    cells += [(choice, *(_format_cell(row, column) for column in names)) for choice, row in rows.items()]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for first, *others in cells:
-        yield "  ".join([first.ljust(widths[0]), *(
-            cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))])
+    return tables.format_table(("features", *names), [
+        (choice, *(_format_cell(row, column) for column in names)) for choice, row in rows.items()])
 
 
 def _format_cell(row, name):

@@ -50,7 +50,7 @@ class FeatureDataSettings(Settings):
         role=roles.INPUT_FILE)
     document_context: bool = setting(False, "For taggers: same as for run_tagger.", not_with="task_name")
     do_predict: bool = setting(False, "Write predictions for the test data, with the best run.",
-                               not_with="features=all", changeable=True)
+                               not_with="features=all", changeable=None)
 
     outer_settings: ClassVar = ("features",)
 

@@ -34,9 +34,9 @@ class TuningSettings(Settings):
 
     outer_settings: ClassVar = ("init_checkpoint",)
 
-    do_train: bool = setting(False, "Train the model.", changeable=True)
-    do_eval: bool = setting(False, "Evaluate on the development data.", changeable=True)
-    do_predict: bool = setting(False, "Write predictions for the test data.", changeable=True)
+    do_train: bool = setting(False, "Train the model.", changeable=None)
+    do_eval: bool = setting(False, "Evaluate on the development data.", changeable=None)
+    do_predict: bool = setting(False, "Write predictions for the test data.", changeable=None)
     predict_batch_size: int = setting(8, "Batch size for prediction.", lower=1, changeable=True)
     num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0, changeable=True)
     warmup_proportion: float = setting(

@@ -13,6 +13,7 @@ import statistics
 import tensorflow as tf
 
 from bert_tf import files
+from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.files import new_file, read_bytes
@@ -178,7 +179,7 @@ def search(settings, strategy, task, techniques):
                 if finished.scores is not None and finished is not best:
                     checkpoints.remove_checkpoints(finished.folder)
             _write_table(os.path.join(output_dir, SEARCH_FOLDER, TABLE_FILE), trials, metric)
-    print("\n".join(_format_table(trials, best, metric)))
+    print(_format_table(trials, best, metric))
     if best is None:
         raise InputError(f"`search`: the loss was not finite in any of {len(trials)} trials; set lower "
                          "`search_learning_rates`")
@@ -290,15 +291,12 @@ def _write_table(path, trials, metric):
 
 
 def _format_table(trials, best, metric):
-    """Yields the lines of a table of trials as text."""
+    """Returns a table of trials as text."""
     names = [name for name in _list_columns(trials, metric) if name not in ("loss", "global_step")]
-    rows = [("batch size", "learning rate", "epochs", "steps", *names, "")]
+    rows = []
     for trial in trials:
         scores, note = trial.scores, "best" if trial is best else ""
         rows.append((*map(format_number, trial.values), str(scores.get("global_step", "")),
                      *(f"{scores[name]:.4f}" if name in scores else "-" for name in names),
                      note if scores else "diverged"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for *cells, note in rows:
-        yield "  ".join(cell.rjust(width) for cell, width in zip(cells, widths[:-1], strict=True)).rstrip() + (
-            f"  {note}" if note else "")
+    return tables.format_table(("batch size", "learning rate", "epochs", "steps", *names, ""), rows, num_left=0)

@@ -91,8 +91,8 @@ class RecordSettings(Settings):
 class ScheduleSettings(Settings):
     """Steps to run, and training schedule."""
 
-    do_train: bool = setting(False, "Train the model.", changeable=True)
-    do_eval: bool = setting(False, "Evaluate the model, after training if --do_train is set.", changeable=True)
+    do_train: bool = setting(False, "Train the model.", changeable=None)
+    do_eval: bool = setting(False, "Evaluate the model, after training if --do_train is set.", changeable=None)
     num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, changeable=True)
     num_warmup_steps: int = setting(
         10000, "Number of steps over which the learning rate increases from 0. If it exceeds --num_train_steps, the "

@@ -8,6 +8,7 @@ import tensorflow as tf
 from bert_tf import losses
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
+from bert_tf.layers import MASKED_SCORE
 from data_prep import records
 from data_prep.tasks import squad
 from data_prep.tasks.span_labeler import SpanLabelerData
@@ -129,7 +130,7 @@ class SpanLabelerTask(Task):
     @property
     def _padding_penalty(self):
         """Number that is added to the scores of padding, [windows, S], or 0 if the model computes them."""
-        return losses.PADDING_PENALTY * (1 - self.features["dev"]["input_mask"]) if self._ignore_padding else 0
+        return MASKED_SCORE * (1 - self.features["dev"]["input_mask"]) if self._ignore_padding else 0
 
     def _find_threshold(self, answers):
         """Returns the null odds above which a question has no answer."""

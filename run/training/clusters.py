@@ -79,7 +79,10 @@ def is_address(text):
 
 @contextlib.contextmanager
 def end_on_signals():
-    """Lets SIGINT and SIGTERM end the process at once: TensorFlow starts a cluster without letting Python run."""
+    """Lets signals end the process at once, since TensorFlow starts a cluster without letting Python run.
+
+    Once it listens, TensorFlow itself catches SIGTERM.
+    """
     if threading.current_thread() is not threading.main_thread():  # Other threads cannot set handlers.
         yield
         return

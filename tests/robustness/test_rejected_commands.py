@@ -15,7 +15,6 @@ ANY_INTEGER = {"random_seed", "num_tpu_cores", "token_column", "label_column"}  
 OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another flag replaces. All others are required.
     "create_pretraining_data": {"max_seq_length"},
     "learn_vocab": {"vocab_size"},
-    "augment_data": {"text_columns"},
     "inspect_records": {"vocab_file", "max_seq_length"},
     "run_pretraining": {"max_predictions_per_seq", "train_batch_size", "num_train_steps"},
     "run_classifier": {"init_checkpoint", "train_batch_size"},
@@ -37,7 +36,6 @@ INPUT = re.compile(r"(?!output|export|answers|embeddings_).*(_file|_dir|checkpoi
                    "input")
 CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")  # Jobs check paths.
 OPENED_LATER = {  # Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
-    "augment_data": {"bert_config_file", "init_checkpoint"},
     "run_pretraining": {"init_checkpoint"},
     "run_squad": {"predict_file"},
     "run_tagger": {"dev_file", "test_file"},
@@ -52,7 +50,6 @@ OUTPUTS = (  # command, its output flag, additional flags, inputs that the outpu
     ("create_pretraining_data", "output_file", {}, ("text.txt", "vocab.txt")),
     ("learn_vocab", "vocab_file", {}, ("text.txt",)),
     ("learn_vocab", "vocab_file", {"initial_vocab": "vocab.txt", "vocab_size": None}, ("vocab.txt",)),
-    ("augment_data", "output_file", {}, ("own/train.tsv", "model/bert_config.json")),
     ("extract_features", "output_file", {"vocab_file": "vocab.txt"},
      ("text.txt", "vocab.txt", "model/bert_config.json", "model/vocab.txt", "model/bert_model.ckpt.index")),
     ("predict", "output_file", {"vocab_file": "vocab.txt"},
@@ -92,12 +89,10 @@ REJECTED = (  # command, flags, part of the message
                          "num_train_steps": 20}, "`max_seq_length`=32: has no effect with `phases`; omit it"),
     ("run_classifier", {"search": True, "do_eval": True, "train_batch_size": None, "learning_rate": 5e-5},
      "`learning_rate`=5e-05: has no effect with `search`; omit it"),
-    ("prune_model", {"keep_heads": 1.0, "keep_flops": 0.5}, "`keep_heads`=1.0: has no effect with `keep_flops`; omit"),
-    *(("prune_model", flags, "nothing to prune; set `keep_heads`, `keep_neurons`, `keep_flops`, `drop_layers`, ")
-      for flags in ({"keep_heads": None}, {"keep_heads": 1.0, "num_train_epochs": 1},
-                    {"keep_heads": None, "keep_flops": 1})),
+    *(("prune_model", flags, "nothing to prune; set `keep_heads`, `keep_neurons`, `drop_layers`, ")
+      for flags in ({"keep_heads": None}, {"keep_heads": 1.0, "num_train_epochs": 1})),
     *(("prune_model", {"keep_heads": None, "drop_layers": 0, name: value},
-       f"`{name}`={value}: requires `keep_heads` or `keep_neurons` or `keep_flops`")
+       f"`{name}`={value}: requires `keep_heads` or `keep_neurons`")
       for name, value in (("rounds", 2), ("importance_examples", 9), ("prune_across", "layer"))),
     *(("prune_model", {name: value}, f"`{name}`={value}: requires `num_train_epochs`")
       for name, value in (("warmup_proportion", 0.5), ("learning_rate", 0.5), ("mixed_precision", "float16"))),
@@ -117,8 +112,6 @@ REJECTED = (  # command, flags, part of the message
     *(("analyze_attention", {name: 4}, f"`{name}`=4: requires `importance_examples`")
       for name in ("random_seed", "train_batch_size")),
     ("attention_report", {"max_texts": 3}, "`max_texts`=3: requires `input_file`"),
-    *(("augment_data", {"masked_lm": False, name: 9}, f"`{name}`=9: requires `masked_lm`=true")
-      for name in ("max_seq_length", "batch_size")),
     ("predict", {"columns": "text"}, "`columns`=text: has no effect on lines of text; set `input_format`, or use a ta"),
     *((command, {name: value}, f"`{name}`={value}: has no effect on models of kind classifier; omit it")
       for command in ("predict", "export_saved_model")
@@ -130,8 +123,6 @@ REJECTED = (  # command, flags, part of the message
     ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: only applies to LiteRT"),
     ("learn_vocab", {"initial_vocab": "vocab.txt", "vocab_size": None, "min_character_count": 3},
      "`min_character_count`=3: cannot be combined with `initial_vocab`"),
-    ("augment_data", {"task_name": "mrpc"}, "`text_columns`=text: cannot be combined"),
-    ("augment_data", {"text_columns": "text,label,text"}, "`text_columns`=text,label,text"),
     ("extract_features", {"layers": "first"}, "`layers`=first: "),
     ("attention_report", {"text": None, "input_file": "text.txt", "text_b": "b"}, "`text_b`=b: requires `text`"),
     ("analyze_attention", {"data_dir": "own"}, "`data_dir`=own: requires `importance_examples`"),

@@ -16,7 +16,6 @@ import run
 from tests import scripts
 
 ERRORS = {  # Module -> part of the error message without flags, or with those of FLAGS.
-    "data_prep.augment_data": "--input_file is required",
     "data_prep.create_pretraining_data": "--input_file is required",
     "data_prep.inspect_records": "--input_file is required",
     "data_prep.learn_vocab": "--input_file is required",
@@ -35,6 +34,7 @@ ERRORS = {  # Module -> part of the error message without flags, or with those o
     "run.prune_model": "--output_dir is required",
     "run.run_classifier": "--output_dir is required",
     "run.run_distillation": "--output_dir is required",
+    "run.run_feature_based": "--train_file is required",
     "run.run_general_distillation": "--input_file is required",
     "run.run_multiple_choice": "--output_dir is required",
     "run.run_pretraining": "--input_file is required",

@@ -1,5 +1,7 @@
 """Flags that scripts reject before they load a model or read data."""
 
+import types
+
 import pytest
 
 from bert_tf import models
@@ -17,7 +19,6 @@ from run.serving.settings import (
     FillMaskSettings,
 )
 from run.settings.served_models import LabelSettings
-from run.techniques.base import Build
 from run.techniques.int8 import Int8
 from tests import remote_folders, scripts, toy_runs
 
@@ -85,7 +86,7 @@ def test_settings_that_do_not_go_together(settings, values, message):
 
 def test_int8_after_the_last_step():
     with pytest.raises(InputError, match="`quantize_from_step`=4: training ends at step 3; set an earlier step"):
-        Int8(4).build(Build(None, None, None, 1, 3))
+        Int8(4).build(types.SimpleNamespace(num_steps=3))
 
 
 @pytest.fixture(scope="module")

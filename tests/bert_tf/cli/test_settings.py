@@ -117,7 +117,7 @@ def test_a_group_that_requires_a_setting():
 
 @pytest.mark.parametrize("rule", [
     {"needs": ("do_train", "do_trian")}, {"not_with": "do_train or do_trian=true; set `rates`"},
-    {"required": "do_train without do_trian"}, {"required": "do_trian"}, {"role": {"do_trian=true": "A", "": "B"}}])
+    {"required": "do_train without do_trian"}, {"required": "do_trian"}])
 def test_a_rule_about_an_unknown_setting(rule):
     """It would never apply."""
     def create():

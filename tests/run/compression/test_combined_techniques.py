@@ -67,7 +67,7 @@ def test_a_model_that_had_adapters_is_pruned(folder):
     scripts.run_here("run.run_classifier", output_dir="tuned", init_checkpoint="sst", task_name="sst-2",
                      max_seq_length=20, do_train=True, do_eval=True, num_train_epochs=2.0, **TRAINING, **LORA)
     scripts.run_here("run.prune_model", init_checkpoint="tuned", output_dir="pruned", **TRAINING, keep_neurons=0.5,
-                     prune_across="layer", num_train_epochs=1.0, distill=True, hidden_weight=1.0, iterations_per_loop=1)
+                     prune_across="layer", num_train_epochs=1.0, distill=True, hidden_weight=1.0)
     report = json.loads((folder / "pruned" / "pruning.json").read_text())
     results = dict(line.split(" = ") for line in (folder / "tuned" / "eval_results.txt").read_text().splitlines())
     assert report["whole"]["scores"]["eval_loss"] == pytest.approx(float(results["eval_loss"]), abs=1e-6)

@@ -37,16 +37,6 @@ def test_each_task(tmp_path, name, capsys):
     assert servable.config.layer_sizes == [(1, 3)]
 
 
-def test_a_model_within_the_bound_is_unchanged(flat, tmp_path):
-    report = prune("sst", tmp_path, keep_flops=1e12)
-    assert report["rounds"][0] == report["whole"]
-    assert (tmp_path / "bert_config.json").read_bytes() == (flat / "sst" / "bert_config.json").read_bytes()
-    after, before = (open_checkpoint(str(path)).tensors for path in (tmp_path, flat / "sst"))
-    assert after.keys() == before.keys()
-    for name, tensor in after.items():
-        np.testing.assert_array_equal(tensor.read(), before[name].read(), err_msg=name)
-
-
 def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
     """The tokens of the training data suffice for its texts. The factors are trained like all weights."""
     report = prune("sst", tmp_path, prune_vocabulary="sst-2/train.tsv", embedding_size=3, num_train_epochs=1.0)
@@ -132,7 +122,7 @@ def test_an_interrupted_pruning_ends_like_an_undisturbed_one(flat, undisturbed, 
         "init_checkpoint": str(flat / "sst"), "data_dir": run_state.fingerprint(["sst-2/train.tsv"]),
         "task_name": "sst-2", "teacher": run_state.fingerprint(checkpoint_files("sst")),
         **state_files.LOSSES, "hidden_weight": 1.0,
-        "max_seq_length": 20, "keep_heads": 0.5, "keep_neurons": 0.3, "keep_flops": None, "drop_layers": [],
+        "max_seq_length": 20, "keep_heads": 0.5, "keep_neurons": 0.3, "drop_layers": [],
         "embedding_size": None, "prune_vocabulary": [], "prune_across": "model", "importance_examples": 2048,
         "rounds": 2, "num_train_epochs": 1.0, "distill": True, "warmup_proportion": 0.1, "least_score": None,
         "train_batch_size": 4, "random_seed": 12345})

@@ -42,7 +42,6 @@ def make_general_distillation(**losses):
     (make_pruning, {"losses": {"hidden_weight": 2.0}}, "`hidden_weight`=2.0: requires `distill`"),
     (make_pruning, {"losses": {"replacing_rate": 0.5}, "distill": True, "num_train_epochs": 1.0},
      "`replacing_rate`=0.5: only works with run_distillation"),
-    (make_pruning, {"keep_flops": 0.5, "keep_heads": 0.5}, "`keep_flops`=0.5: cannot be combined with `keep_heads`"),
     (ModelEvaluationSettings, {"models": ("sst", "sst")}, "`models`=sst: is listed twice"),
 ])
 def test_values_that_cannot_be_combined(make, values, message):

@@ -85,6 +85,3 @@ def test_jobs_that_read_masks_or_the_first_token(here):
     with pytest.raises(InputError, match=r"^`pooling`=cls: with causal attention, .* set `pooling`=mean$"):
         scripts.run_here("run.extract_features", input_file="texts.txt", output_file="a.jsonl", init_checkpoint="bert",
                          pooling="cls", layers="-1", max_seq_length=20)
-    with pytest.raises(InputError, match=r"^`init_checkpoint`=bert: has no masked LM, since attention is causal"):
-        scripts.run_here("data_prep.augment_data", input_file="sst-2/dev.tsv", output_file="a.tsv",
-                         text_columns="sentence", init_checkpoint="bert")
