@@ -4,16 +4,13 @@
 
 Both projects read the same file with the same flags (the original BERT's defaults: dupe_factor 10, length 128), in
 turns on one core, and write their records to disk. Then this project creates several shards, in this process only and
-in two worker processes on two cores, in turns. Imports, loading the vocabulary, and compilation are excluded; starting
-the workers, about a second, is included. Last, prints how fast one process reads and tokenizes shards in one and in
-several threads, and how many workers that feeds. For more threads than cores, this is an estimate from the time during
-which a thread holds the interpreter's lock. Without --input_file, the text is CPython's documentation topics.
+in two worker processes on two cores, in turns. Imports, loading the vocabulary, and compilation are excluded, except
+those of the worker processes, several seconds. Without --input_file, the text is CPython's documentation topics.
 
 Worker processes import this module again, so functions import TensorFlow locally.
 """
 
 import dataclasses
-import functools
 import os
 import pydoc_data.topics
 import random
@@ -91,64 +88,6 @@ def measure(settings):
                     this_project(shards, settings, folder, num_output_shards=num_shards, num_workers=num_workers)
                 for num_workers in (1, 2)})
         print(f"ratio {times['1 worker'] / times['2 workers']:.2f}")
-        measure_reader(shards, text, settings, folder)
-
-
-def measure_reader(long_text, text, settings, folder):
-    """Prints the rate of reading and tokenizing, and the number of workers that it feeds."""
-    from bert_tf.tokenization import BertTokenizer
-    from data_prep.pretraining import shards
-    from data_prep.pretraining.plan import Plan
-    from data_prep.sharding import local_runner, text_units
-
-    tokenizer = BertTokenizer(settings.vocab_file, lower_case=True)
-    lines = repeat_text(text, os.path.join(folder, "lines.txt"), 1)
-
-    def plan(path):
-        return Plan([path], [os.path.join(folder, "worker.tfrecord")], text_units.plan_units([path]),
-                             tokenizer, settings.instances, SEED)
-
-    def read(num_threads, tokenizer=tokenizer):
-        with text_units.TextReader() as reader:
-            return dataclasses.replace(plan(long_text), tokenizer=tokenizer).create_task(
-                0, reader, num_threads=num_threads)
-
-    with text_units.TextReader() as reader:
-        task = plan(lines).create_task(0, reader)
-    stand_in = OpsElsewhere(tokenizer)
-    turns = {"worker": lambda: shards.create_shard(task), "1 thread": lambda: read(1), "2 threads": lambda: read(2),
-             "lock": lambda: read(1, stand_in)}
-    with measurements.on_cores(2):
-        times = measurements.medians(measurements.time_turns(turns, settings.rounds))
-    long, short = (os.path.getsize(path) / 1e6 for path in (long_text, lines))
-    worker = short / times["worker"]
-    print(f"a worker takes {worker:.2f} MB/s of text")
-    for name in ("1 thread", "2 threads"):
-        rate = long / times[name]
-        print(f"{name + ' tokenizing':<30}{rate:8.1f} MB/s, {rate / worker:6.1f} workers")
-    for name, rate in ((f"{local_runner.MAX_THREADS} threads, by their number",
-                        local_runner.MAX_THREADS * long / times["1 thread"]),
-                       ("any threads, by the lock", long / times["lock"])):
-        print(f"{name:<30}{rate:8.1f} MB/s, {rate / worker:6.1f} workers")
-
-
-class OpsElsewhere:
-    """A tokenizer that passes lines to TensorFlow and returns cached IDs: the part that holds the interpreter lock."""
-
-    def __init__(self, tokenizer):
-        self._tokenizer, self._known = tokenizer, {}
-        self.vocab_size, self.vocabulary, self.unk_id = tokenizer.vocab_size, tokenizer.vocabulary, tokenizer.unk_id
-        self.cls_id, self.sep_id, self.mask_id = tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id
-
-    def tokenize(self, lines):
-        """See BertTokenizer. Returns cached IDs from the second call with the same lines."""
-        import tensorflow as tf
-
-        texts = tf.convert_to_tensor(lines, tf.string)
-        key = len(lines), lines[0], lines[-1]
-        if key not in self._known:
-            self._known[key] = self._tokenizer.tokenize(texts)
-        return self._known[key]
 
 
 def compare(text, settings, how, makers):
@@ -162,20 +101,15 @@ def compare(text, settings, how, makers):
     return times
 
 
-def this_project(text, settings, folder, num_workers=None, **how):
+def this_project(text, settings, folder, num_workers=None, num_output_shards=1):
     """Returns a function that creates the records like `data_prep.create_pretraining_data`."""
-    from bert_tf.tokenization import BertTokenizer
-    from data_prep.pretraining.plan import create_pretraining_data
-    from data_prep.sharding import local_runner
-
-    tokenizer = BertTokenizer(settings.vocab_file, lower_case=True)
-    tokenizer.tokenize(["the first call of a graph function is not the rule"])
+    from data_prep.pretraining import JobSettings, job
 
     def make():
-        with tempfile.TemporaryDirectory(dir=folder) as output:  # A finished output would not be recreated.
-            create_pretraining_data(
-                [text], [os.path.join(output, "ours.tfrecord")], tokenizer, settings.instances, SEED,
-                create_shards=functools.partial(local_runner.create_shards, num_workers=num_workers), **how)
+        with tempfile.TemporaryDirectory(dir=folder) as output:  # A finished output would not be created again.
+            job.run(JobSettings(
+                text, os.path.join(output, "ours.tfrecord"), settings.vocab_file, instances=settings.instances,
+                random_seed=SEED, num_output_shards=num_output_shards, max_shard_mb=0, num_workers=num_workers))
 
     return make
 

@@ -7,7 +7,7 @@ position, where "[MASK]" is the input and "may" is the label. Without --vocab_fi
 """
 
 from bert_tf.cli import script
-from data_prep.records import InspectionSettings
+from data_prep.records.settings import InspectionSettings
 
 COMMAND = script.Command(InspectionSettings(), "data_prep.records.inspection", arguments="input_file")
 

@@ -5,8 +5,7 @@
         --vocab_file=vocab.txt
 
 The input is plain text with one paragraph per line, JSON lines, or the output of WikiExtractor. The output has one
-sentence per line and a blank line after each document. Like create_pretraining_data, the script creates several shards
-in parallel, resumes an interrupted run, and runs on a cluster with --runner.
+sentence per line and a blank line after each document. The files appear when all of them are complete.
 """
 
 from bert_tf.cli import script

@@ -72,18 +72,15 @@ TIERS = {
     "bert_tf/tokenization/test_normalizer_model.py::test_every_character": "extra_large",
     "bert_tf/tokenization/test_tokenizer.py::test_datasets_and_traced_functions": "large",
     "bert_tf/tokenization/test_tokenizer_on_random_text.py": "large",
-    "data_prep/machine/test_compilation.py": "extra_large",
-    "data_prep/machine/test_processes.py": "large",
+    "data_prep/test_compilation.py": "extra_large",
+    "data_prep/test_processes.py": "large",
     "data_prep/pretraining/test_beam_runner.py": "extra_large",
     "data_prep/pretraining/test_dask_cluster.py": "extra_large",
     "data_prep/pretraining/test_workers.py": "large",
     "data_prep/pretraining/test_workers.py::test_a_run_that_is_killed_resumes_and_creates_the_same_bytes":
         "extra_large",
-    "data_prep/pretraining/test_workers.py::test_functions_are_compiled_once_for_all_workers": "extra_large",
-    "data_prep/sentences/test_sentence_shards.py::test_shards_do_not_depend_on_the_number_of_workers": "large",
-    "data_prep/sentences/test_split_sentences.py::test_a_run_that_is_killed_resumes_and_creates_the_same_bytes":
+    "data_prep/sentences/test_split_sentences.py::test_a_killed_run_leaves_no_output_and_can_be_repeated":
         "extra_large",
-    "data_prep/sentences/test_split_sentences.py::test_beam_creates_the_same_bytes": "extra_large",
     "data_prep/vocabulary/test_counts.py::test_counts_do_not_depend_on_workers": "large",
     "end_to_end/test_cloud_storage.py": "extra_large",
     "end_to_end/test_demo.py::test_demo_replaces_an_earlier_one_and_reports_results_next_to_baselines": "extra_large",

@@ -49,7 +49,7 @@ def main():
     for name in (*PRELOADED, *find_modules()):
         importlib.import_module(name)
     build_tokenizer_tables()
-    sys.modules["data_prep.records.frames"].compute_checksum(b"")  # Numba takes half a second for its first function.
+    sys.modules["data_prep.records.writer"].compute_checksum(b"")  # Numba takes half a second for its first function.
     load_fonts()
     gc.collect()
     gc.freeze()  # The collector of a child would touch, and so copy, these objects.

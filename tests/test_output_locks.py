@@ -14,7 +14,7 @@ from tests import reference_page
 FILES = (roles.OUTPUT_FILE, roles.OUTPUT_STREAM)
 LOCKED = (*FILES, roles.OUTPUT_FOLDER, roles.SHARED_FOLDER)
 COMMANDS = {name: module.COMMAND for name, module in reference_page.find_scripts().items() if name != "run.demo"}
-# Scripts whose jobs lock their outputs: training runs, if they train, and shards, with their manifest.
+# Scripts whose jobs lock their outputs: training runs, if they train, and records.
 LOCKED_BY_JOBS = {"run.run_pretraining", "run.run_classifier", "run.run_squad", "run.run_tagger",
                   "run.run_multiple_choice", "run.run_feature_based", "run.run_distillation",
                   "run.run_general_distillation", "run.prune_model", "data_prep.create_pretraining_data"}

@@ -13,7 +13,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files.plain_path import PATTERN
 
-MANIFEST_SUFFIX = ".manifest.json"  # Suffix of the description of records, next to them.
+RUN_SUFFIX, FINISHED_SUFFIX = ".run.json", ".shard.json"  # Suffixes of the descriptions of records, next to them.
 FINISHED_MARK = "_SUCCESS"  # Name of the file that Hadoop and Spark add to a complete output.
 
 # File names of a model, or a data set, in its directory.
@@ -212,7 +212,7 @@ def expand_globs(argument, patterns, folders=False):
     """Returns the files that match comma-separated glob patterns, each once, sorted within a pattern.
 
     The name of an existing file can contain any characters except commas. Files that are being written (.partial),
-    manifests of records, and _SUCCESS are not data: they match only by their complete names.
+    descriptions of records, and _SUCCESS are not data: they match only by their complete names.
 
     Args:
       argument: Name of the argument, for error messages.
@@ -271,7 +271,8 @@ def _check_regular(argument, path):
 
 
 def _is_data(path):
-    return not path.endswith((files.PARTIAL_SUFFIX, MANIFEST_SUFFIX)) and os.path.basename(path) != FINISHED_MARK
+    suffixes = (files.PARTIAL_SUFFIX, RUN_SUFFIX, FINISHED_SUFFIX)
+    return not path.endswith(suffixes) and os.path.basename(path) != FINISHED_MARK
 
 
 def _matching(argument, pattern):

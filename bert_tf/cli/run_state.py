@@ -46,7 +46,8 @@ def snapshot(*all_settings):
 class RunState:
     """Initial settings of a run, compared with the current ones, and its finished parts.
 
-    A run.json without a checkpoint is from a run that was killed before its first checkpoint: a new run overwrites it.
+    A file without results, which for a run.json are checkpoints, is from a run that was killed before the first of
+    them: a new run overwrites it.
 
     Args:
       folder: Path of the output directory; it does not have to exist.
@@ -55,24 +56,29 @@ class RunState:
       inputs: Dict of setting -> `fingerprint` of its files, which must be equal too.
       name: Name of the file.
       must_be_empty: If True, a directory without the file must be empty.
+      output: Tuple of the setting with the path of the output and this path, for messages. Defaults to `output_dir`.
+      has_results: Callable without arguments: whether the run has results. Defaults to checkpoints for a run.json,
+        and to True for other files.
 
     Raises:
       InputError: If a setting differs, the file is corrupted, or the directory is not empty.
     """
 
-    def __init__(self, folder, values, inputs=None, *, name=RUN_FILE, must_be_empty=False):
+    def __init__(self, folder, values, inputs=None, *, name=RUN_FILE, must_be_empty=False, output=None,
+                 has_results=None):
         self._folder, self._path = folder, os.path.join(folder, name)
         self._must_be_empty = must_be_empty
         values = json.loads(json.dumps({**values, **(inputs or {})}))
         self._may_change = values.pop(CHANGEABLE, {})
         self._started_with = values
-        self._needs_checkpoint = name == RUN_FILE
+        self._output = output or ("output_dir", folder)
+        self._has_results = has_results or (lambda: name != RUN_FILE or has_run(folder))
         self._check()
 
     @property
     def is_resumed(self):
         """True if the directory contains a run to resume."""
-        return files.at(self._path).exists() and (not self._needs_checkpoint or has_run(self._folder))
+        return files.at(self._path).exists() and self._has_results()
 
     @property
     def changes(self):
@@ -117,11 +123,12 @@ class RunState:
             if name in existing and _differs(existing[name], value):
                 old, new = _format_value(existing[name]), _format_value(value)
                 change = f"not {new}" if old != new else "whose names or order have changed"
-                raise InputError(f"`output_dir`={self._folder}: contains a run with `{name}` "
-                                 f"{old}, {change}; choose another directory for a new run")
+                argument, path = self._output
+                raise InputError(f"contains a run with `{name}` {old}, {change}; choose another `{argument}` for a new "
+                                 "run", argument, path)
 
     def _write(self, values):
-        files.at(self._folder).make_dirs()
+        files.at(self._folder or ".").make_dirs()
         with new_file(self._path) as file:
             file.write(to_json(self._path, values, indent=2) + "\n")
 

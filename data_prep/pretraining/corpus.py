@@ -4,9 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.files import LineDecoder
-from data_prep.machine import map_in_threads
-from data_prep.sharding.text_units import is_blank
+from data_prep.reading import drop_garbled, is_blank
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,22 +35,21 @@ class Corpus:
         return len(self.document_starts) - 1
 
 
-def tokenize(blocks, tokenizer, num_threads=1):
+def tokenize(blocks, tokenizer):
     """Tokenizes text into a `Corpus`, which can have no documents.
 
     Args:
       blocks: Iterable of bytes objects with complete lines of UTF-8, one sentence per line; invalid bytes are dropped.
         Documents end with a blank line and can continue in the next block. Blocks of about half a megabyte are fast.
       tokenizer: BertTokenizer. Its `tokenize` is called on batches of lines.
-      num_threads: int. Number of threads for tokenization.
     """
     dtype = np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.uint32
     tokens, lengths, documents = [np.zeros(0, dtype)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     num_documents = num_bytes = num_garbled = 0
 
-    for ids, row_lengths, ends_document, size, garbled in map_in_threads(
-            lambda block: _tokenize_block(block, tokenizer), blocks, num_threads):
-        num_bytes += size
+    for block in blocks:
+        ids, row_lengths, ends_document, garbled = _tokenize_block(block, tokenizer)
+        num_bytes += len(block)
         num_garbled += garbled
         is_sentence = row_lengths > 0
         tokens.append(ids.astype(dtype))
@@ -66,18 +63,14 @@ def tokenize(blocks, tokenizer, num_threads=1):
 
 
 def _tokenize_block(block, tokenizer):
-    """Returns IDs, int32 [tokens]; per line, its number of IDs and whether it ends a document; bytes; garbled lines."""
-    lines = block.split(b"\n")
+    """Returns IDs, int32 [tokens]; per line, its number of IDs and whether it ends a document; lines with bad bytes."""
+    text, num_garbled = drop_garbled(block)
+    lines = text.split(b"\n")
     if not lines[-1]:
         lines.pop()
-    decoder = LineDecoder()
-    decoder(block)
-    if decoder.num_garbled:
-        decoder = LineDecoder()
-        lines = [decoder(line).encode() for line in lines]
     ragged = tokenizer.tokenize(lines)
     row_lengths = np.diff(ragged.row_splits.numpy())
     ends_document = np.zeros(len(lines), bool)
     for row in np.flatnonzero(row_lengths == 0):  # A line of only control characters is not blank.
         ends_document[row] = is_blank(lines[row])
-    return ragged.flat_values.numpy(), row_lengths, ends_document, len(block), decoder.num_garbled
+    return ragged.flat_values.numpy(), row_lengths, ends_document, num_garbled

@@ -1,48 +1,84 @@
-"""The create_pretraining_data job: checks its settings, chooses a runner, and creates the records.
+"""The create_pretraining_data job: checks its settings, divides the text, and creates the missing shards.
 
 Imports TensorFlow and Apache Beam, which take seconds, only after checking the settings and paths, so invalid input is
 reported immediately.
 """
 
+import contextlib
+import dataclasses
+import functools
+import glob
+import hashlib
+import importlib.util
+import json
 import os
+import re
+import sys
+import time
 
-from bert_tf import files
+import tqdm
+
+from bert_tf import files, processor
 from bert_tf.cli import paths
+from bert_tf.cli.paths import FINISHED_SUFFIX, RUN_SUFFIX
+from bert_tf.cli.run_state import CHANGEABLE, RunState, fingerprint, snapshot
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote
+from bert_tf.files import is_remote, lock_output
+from data_prep.pretraining import parts
 from data_prep.pretraining.instances import masking
-from data_prep.sharding import runners
+from data_prep.pretraining.parts import shard_file
+from data_prep.processes import map_in_processes
+from data_prep.reading import compute_digest
+
+BYTES_PER_WORKER = 1 << 26  # Bytes of text, counted in each pass, that justify starting processes.
 
 
 def run(settings):
-    """Creates records from text files, or only the shards that an earlier run did not finish.
+    """Creates records from text files, or only the shards that an identical earlier run did not finish.
+
+    With one shard, the records equal those of the original BERT with the same settings and seed. A larger text is
+    divided between documents into parts. Each part becomes a shard like a complete text, with its own seed.
 
     Args:
       settings: JobSettings.
 
     Returns:
-      shard_plan.Summary.
+      Summary.
 
     Raises:
-      InputError: If files or settings are incompatible; see also `choose_runner` and `create_pretraining_data`.
+      InputError: If files or settings are incompatible, if the text is empty, if a shard has too few documents, or if
+        an existing output was created from other inputs or with other settings.
       OSError: If a file cannot be read or written.
     """
     input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
     check_outputs(input_files, settings.output_files, settings.input_file)
     for path in settings.output_files:
         paths.check_not_overwritten("output_file", path, {"vocab_file": settings.vocab_file})
-    create_shards = runners.choose_runner(settings.shards, [settings.vocab_file, *input_files, *settings.output_files])
-    from bert_tf.tokenization import BertTokenizer
-    from data_prep.pretraining.plan import create_pretraining_data
+    create_shards = choose_runner(settings, [settings.vocab_file, *input_files, *settings.output_files])
+    from data_prep.pretraining import shards as shards_lib
 
-    tokenizer = BertTokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
+    tokenizer, _ = shards_lib.load_tokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
     if note := masking.describe_chinese(settings.instances, tokenizer):
         announce(note)
-    summary = create_pretraining_data(
-        input_files, settings.output_files, tokenizer, settings.instances, settings.random_seed,
-        num_output_shards=settings.shards.num_output_shards, max_shard_bytes=settings.shards.max_shard_bytes,
-        verify=settings.shards.verify, create_shards=create_shards, announce=announce)
+    start = time.perf_counter()
+    divided = parts.plan_parts(input_files, settings.num_output_shards, settings.max_shard_bytes)
+    state, digest = open_state(settings, input_files, tokenizer, len(divided))
+    shards = [shards_lib.Shard(
+        number, len(divided), text, tuple(shard_file(path, number, len(divided)) for path in settings.output_files),
+        digest) for number, text in enumerate(divided)]
+    missing = [shard for shard in shards if not shards_lib.read_finished(shard, settings.verify)]
+    _announce_plan(settings, shards, missing)
+    if missing or not state.is_resumed:
+        with _lock_shards(settings, missing, state):
+            state.begin()
+            create_shards(missing, settings)
+    finished = [shards_lib.read_finished(shard) for shard in shards]
+    if None in finished:
+        raise OSError(f"{settings.output_files[0]}: {finished.count(None)} of {len(shards)} shards do not exist after "
+                      "the run; workers must write to a file system that this machine can read")
+    summary = Summary(sum(finished, shards_lib.Counts()), settings, len(shards), len(missing),
+                      sum(shard.num_bytes for shard in missing), time.perf_counter() - start)
     announce(summary)
     return summary
 
@@ -71,3 +107,149 @@ def check_outputs(input_files, output_files, patterns=""):
             raise InputError(f"`output_file`={path}: {parent} must be a directory, but is a file")
         taken[real_path] = "occurs twice"
 
+
+def choose_runner(settings, paths_to_open):
+    """Returns a callable of the Shards to create and the settings: create_here, or the one of beam_runner.
+
+    Args:
+      settings: JobSettings.
+      paths_to_open: Paths of all files to read and write.
+
+    Raises:
+      InputError: If options are incompatible with the runner, or if Apache Beam is not installed.
+    """
+    if settings.runner == "local":
+        if settings.beam_options:
+            raise InputError(f"`beam_options`={settings.beam_options}: cannot be combined with `runner`=local")
+        return create_here
+    if not importlib.util.find_spec("apache_beam"):
+        raise InputError(f"`runner`={settings.runner}: requires Apache Beam; run pip install -e '.[beam]'")
+    if settings.runner == "dask" and not importlib.util.find_spec("distributed"):
+        raise InputError("`runner`=dask: requires Dask; run pip install -e '.[dask]'")
+    from data_prep.pretraining import beam_runner
+
+    beam_runner.check_paths(settings.runner, paths_to_open)
+    options = beam_runner.create_options(settings.runner, settings.beam_options, settings.num_workers)
+    return functools.partial(beam_runner.create_shards, options=options)
+
+
+def open_state(settings, input_files, tokenizer, num_shards):
+    """Compares the run with an earlier one that wrote the same output; writes nothing.
+
+    Returns:
+      Tuple `(state, digest)`: RunState; str that identifies the settings and the inputs.
+    """
+    strips_accents = None if tokenizer.strip_accents == tokenizer.lower_case else tokenizer.strip_accents
+    values = {**snapshot(settings), "dupe_factor": settings.instances.num_passes, "strip_accents": strips_accents,
+              "num_output_shards": num_shards,
+              "output_file": ",".join(map(os.path.basename, settings.output_files))}
+    inputs = {"input_file": fingerprint(input_files),
+              "vocab_file": {"files": 1, "bytes": files.at(tokenizer.vocab_file).size(),
+                             "contents": compute_digest(tokenizer.vocab_file)}}
+    digest = hashlib.sha256(json.dumps([values, inputs], sort_keys=True).encode()).hexdigest()
+    path = settings.output_files[0]
+    stem, extension = os.path.splitext(path)
+    finished = re.compile(rf"{re.escape(stem)}(-\d{{5,}}-of-\d{{5,}})?{re.escape(extension + FINISHED_SUFFIX)}")
+
+    def has_results():
+        return any(map(finished.fullmatch, files.at(f"{glob.escape(stem)}*{FINISHED_SUFFIX}").matching()))
+
+    values[CHANGEABLE] = {"vocab_file": files.at(tokenizer.vocab_file).absolute()}
+    return RunState(os.path.dirname(path), values, inputs, name=os.path.basename(path) + RUN_SUFFIX,
+                    output=("output_file", path), has_results=has_results), digest
+
+
+def create_here(shards, settings):
+    """Creates shards on this machine: in this process, or in several if there is enough text."""
+    from data_prep.pretraining.shards import create_shard
+
+    if shards[0].of == 1:
+        create_shard(shards[0], settings, _progress_bar)
+        return
+    num_bytes = sum(shard.num_bytes for shard in shards)
+    num_workers = settings.num_workers or max(1, min(
+        processor.count_cores(), num_bytes * settings.instances.num_passes // BYTES_PER_WORKER))
+    if num_workers > 1:
+        created = map_in_processes(create_shard, shards, min(num_workers, len(shards)), settings)
+    else:
+        created = (create_shard(shard, settings) for shard in shards)
+    with contextlib.closing(created), _progress_bar("creating shards", num_bytes, "B") as advance:
+        for counts in created:
+            advance(counts.num_bytes)
+
+
+@contextlib.contextmanager
+def _progress_bar(description, total, unit):
+    # An occasional line is enough for a log file.
+    with tqdm.tqdm(desc=f"{description:>18}", total=total, unit=unit, unit_scale=True, file=sys.stderr,
+                   mininterval=0.2 if sys.stderr.isatty() else 10) as bar:
+        yield bar.update
+
+
+@contextlib.contextmanager
+def _lock_shards(settings, missing, state):
+    """A context with the output directories, in which no other process of this machine writes the output.
+
+    After an error or Ctrl-C, it removes the unfinished files, and the settings of the run if no shard is finished.
+    """
+    for path in settings.output_files:
+        try:
+            files.at(os.path.dirname(path) or ".").make_dirs()
+        except OSError as error:
+            raise OSError(f"`output_file`={path}: cannot create its directory: {error.strerror or error}") from error
+    with lock_output("output_file", settings.output_files[0]):
+        try:
+            yield
+        except BaseException:
+            for path in (path for shard in missing for path in shard.files):
+                with contextlib.suppress(OSError):  # the first error is the one to report
+                    files.at(path).discard()
+            if not state.is_resumed:
+                with contextlib.suppress(OSError):
+                    files.at(settings.output_files[0] + RUN_SUFFIX).remove()
+            raise
+
+
+def _announce_plan(settings, shards, missing):
+    """Reports, before any work, the differences from a plain run."""
+    if len(shards) > settings.num_output_shards:
+        announce(f"`max_shard_mb`: splitting {sum(shard.num_bytes for shard in shards) / 1e6:,.1f} MB of text into "
+                 f"{len(shards)} shards, beginning with {shards[0].files[0]}")
+    damaged = sum(files.at(shard.files[0] + FINISHED_SUFFIX).exists() for shard in missing)
+    if damaged:
+        announce(f"creating {damaged} of {len(shards)} shards again: they were finished, but their files are missing, "
+                 "were changed, or are of another run")
+    if not missing:
+        announce(f"{settings.output_files[0]}: is complete; to create it again, delete its files")
+    elif len(missing) < len(shards):
+        announce(f"{settings.output_files[0]}: resuming; {len(shards) - len(missing)} of {len(shards)} shards are "
+                 f"finished, {len(missing)} are missing")
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """Results of a run. `str()` returns them as lines for the user.
+
+    Attributes:
+      counts: shards.Counts of the complete output, including the results of earlier runs.
+      settings: JobSettings.
+      num_shards: int. Number of shards of the complete output.
+      num_made: int. Number of shards that this run created.
+      num_bytes_made: int. Bytes of text that this run read for them.
+      seconds: float. Duration of this run, from the first byte read to the last file renamed.
+    """
+
+    counts: object
+    settings: object
+    num_shards: int
+    num_made: int
+    num_bytes_made: int
+    seconds: float
+
+    def __str__(self):
+        lines = self.counts.to_lines(self.settings.instances)
+        if self.num_made:
+            suffix = f" for {self.num_made} of {self.num_shards} shards" if self.num_made < self.num_shards else ""
+            lines.insert(2, f"took     {self.seconds:.1f} s{suffix} after startup, "
+                            f"{self.num_bytes_made / 1e6 / self.seconds:.2f} MB of text per second")
+        return "\n".join(lines)

@@ -1,13 +1,15 @@
 """The settings of create_pretraining_data."""
 
 import dataclasses
+import math
 
 from bert_tf.cli import roles
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from data_prep.pretraining.instances import InstanceSettings
 from data_prep.pretraining.recipes import RECIPES
-from data_prep.sharding import ShardSettings
+
+RUNNERS = ("local", "direct", "dataflow", "flink", "spark", "dask")  # All except "local" are Apache Beam's.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +27,8 @@ class JobSettings(Settings):
         role=roles.INPUT_FILES)
     output_file: str | None = setting(
         None, "TFRecord files to write, comma-separated; records are distributed among them in turn. With several "
-              "shards, train.tfrecord becomes train-00000-of-00012.tfrecord and so on.", required=True)
+              "shards, train.tfrecord becomes train-00000-of-00012.tfrecord and so on.", required=True,
+        changeable=None)
     vocab_file: str | None = setting(None, "Vocabulary of the model to train, one token per line.",
                                      required=True, role=roles.INPUT_FILE)
     do_lower_case: bool = setting(
@@ -35,16 +38,40 @@ class JobSettings(Settings):
               "models that keep umlauts.")
     recipe: str | None = setting(
         None, "Published recipe for records: a set of flags, which the script prints. Explicit flags take precedence. "
-              "original, original_128: BERT. roberta: RoBERTa. Use the same value for training.", recipes=RECIPES)
+              "original, original_128: BERT. roberta: RoBERTa. Use the same value for training.", recipes=RECIPES,
+        changeable=None)
     instances: InstanceSettings = dataclasses.field(default_factory=InstanceSettings)
     random_seed: int = setting(
         12345, "Seed of all random numbers, any 64-bit integer. The same seed and input create the same records. For "
                "a single shard, a negative seed creates the same records as its absolute value, as with Python's "
                "random.Random.", most=LARGEST_SEED)
-    shards: ShardSettings = dataclasses.field(default_factory=ShardSettings)
+    num_output_shards: int = setting(
+        1, "Number of shards of about equal size, each from consecutive documents. Random next sentences come from the "
+           "same shard.", lower=1, changeable=None)
+    max_shard_mb: float = setting(
+        32.0, "Maximum text per shard in MB, not counting the rest of its last document; a larger text results in "
+              "more shards. A process that creates shards requires 0.6 GB plus, with a dupe_factor of 10, four times "
+              "this. 0 for no limit, with the complete text in memory.", lower=0, changeable=None)
+    num_workers: int | None = setting(
+        None, "Number of processes that create shards, with `runner` local or direct; at most one per shard. Defaults "
+              "to one per core, and fewer for a small text. The output does not depend on it.", lower=1,
+        changeable=None)
+    verify: bool = setting(
+        False, "Compare the SHA-256 of finished shards, not only the sizes of their files.", changeable=None)
+    runner: str = setting(
+        "local", "Where to create shards; the output does not depend on it. local: on this machine. The other runners "
+                 "are Apache Beam's (pip install -e '.[beam]'; for dask, '.[dask]'). direct: also on this machine, to "
+                 "try Beam. dask: the cluster of --beam_options=--dask_client_address=tcp://HOST:PORT. The "
+                 "workers of a cluster must be able to open all paths, and must have this project installed.",
+        choices=RUNNERS, changeable=None)
+    beam_options: str = setting(
+        "", "Options for Apache Beam, as on a command line: '--region=europe-west4 --temp_location=gs://bucket/tmp'.",
+        changeable=None)
 
     def check(self):
         """See Settings."""
+        if math.isinf(self.max_shard_mb):
+            raise InputError(f"`max_shard_mb`={self.max_shard_mb}: must be finite; set 0 for no limit")
         if self.instances.masking != "dynamic":
             return
         # The masks of packs limit the number of their sequences.
@@ -55,6 +82,11 @@ class JobSettings(Settings):
             if value != getattr(InstanceSettings, name):
                 raise InputError("has no effect with `masking`=dynamic, whose records contain no masks; set it for "
                                  "training", name, value)
+
+    @property
+    def max_shard_bytes(self):
+        """`max_shard_mb` in bytes; 0 for no limit."""
+        return max(1, round(self.max_shard_mb * 1e6)) if self.max_shard_mb else 0
 
     @property
     def output_files(self):

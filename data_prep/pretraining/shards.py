@@ -1,64 +1,77 @@
-"""Creation of one shard of pre-training records from a part of the corpus.
+"""Creation of one shard of pre-training records from a part of the text, from reading it to the bytes of the records.
 
-Does not import TensorFlow, so a process that creates shards starts immediately and needs little memory.
+A finished shard has a small JSON file next to its records, written last, with its counts and the sizes and SHA-256 of
+its files. Every process that creates shards imports this module, and with it TensorFlow.
 """
 
 import contextlib
 import dataclasses
+import functools
+import json
 import os
 
 import numpy as np
 
-from bert_tf.files import describe_dropped_bytes
+from bert_tf import files
+from bert_tf.cli.paths import FINISHED_SUFFIX
+from bert_tf.errors import InputError
+from bert_tf.files import describe_dropped_bytes, new_file, read_json_object
+from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from data_prep.pretraining import instances as instances_lib
-from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.instances import InstanceSettings, Sampler, masking
-from data_prep.sharding.shards import Shard, ShardCounts, no_progress
+from data_prep.pretraining import parts
+from data_prep.pretraining.corpus import tokenize
+from data_prep.pretraining.instances import Sampler, masking
+from data_prep.reading import compute_digest
 
 BATCH = 1024  # Records assembled and serialized together.
 MAX_UNKNOWN_FRACTION = 0.05  # Text with a larger fraction of [UNK] probably does not match the vocabulary.
 
 
 @dataclasses.dataclass(frozen=True)
-class ShardTask:
-    """The inputs for creating a shard.
+class Shard:
+    """A shard to create.
 
     Attributes:
-      index: int. 0-based number of the shard.
-      corpus: Corpus. Its documents. Random next sentences come only from these.
-      output_files: Paths of TFRecord files. Records are written to them in turn.
-      settings: InstanceSettings.
-      vocabulary: masking.Vocabulary.
-      unk_id: int. ID of [UNK].
-      seed: int or str. Seed of all random sampling for this shard.
+      number, of: int. Its 0-based number, and how many shards the output has.
+      text: Tuple of parts.FileRange. Its part of the text. Random next sentences come only from this part.
+      files: Tuple of paths of TFRecord files. Records are written to them in turn.
+      run: str. Identifies the settings and inputs of the run.
     """
 
-    index: int
-    corpus: Corpus
-    output_files: tuple
-    settings: InstanceSettings
-    vocabulary: masking.Vocabulary
-    unk_id: int
-    seed: int | str
+    number: int
+    of: int
+    text: tuple
+    files: tuple
+    run: str
+
+    @property
+    def num_bytes(self):
+        """Bytes of text, after decompression."""
+        return sum(part.stop - part.start for part in self.text)
+
+    def seed(self, random_seed):
+        """Returns the seed of all random sampling for this shard: as in the original for the only one, else its own."""
+        return random_seed if self.of == 1 else f"{random_seed}, shard {self.number}"
 
 
 @dataclasses.dataclass(frozen=True)
-class Counts(ShardCounts):
-    """Counts of the text read and the records written.
+class Counts:
+    """Counts of the text read and the records written. Counts of shards can be added.
 
     Attributes:
       num_bytes, num_documents, num_sentences, num_tokens, num_unknown: Sizes of the text, each part counted once;
-        `num_unknown` tokens are [UNK].
+        `num_unknown` tokens are [UNK]. Bytes are counted after decompression.
       num_records: Number of records written.
       num_ids, num_real: Number of IDs in all records, and how many of them are not padding.
       num_sequences: Number of sequences in all records.
-      num_random_next: Sequences with label 1: the second part comes from another place, or the parts are swapped.
+      num_random_next: Sequences with label 1: the second part comes from another document, or the parts are swapped.
       num_masked: Number of masked positions.
       num_predictions_cut: Number of positions required by masked_lm_prob but exceeding max_predictions_per_seq.
       num_garbled: Number of lines of text with invalid UTF-8 bytes, which were dropped.
     """
 
+    num_bytes: int = 0
     num_documents: int = 0
     num_sentences: int = 0
     num_tokens: int = 0
@@ -66,16 +79,14 @@ class Counts(ShardCounts):
     num_records: int = 0
     num_ids: int = 0
     num_real: int = 0
+    num_sequences: int = 0
     num_random_next: int = 0
     num_masked: int = 0
     num_predictions_cut: int = 0
     num_garbled: int = 0
-    num_sequences: int = 0
 
-    @classmethod
-    def from_json(cls, values):
-        """See ShardCounts. Earlier versions did not count sequences because each record had one."""
-        return cls(**{"num_sequences": values.get("num_records", 0), **values})
+    def __add__(self, other):
+        return Counts(*map(sum, zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
 
     def to_lines(self, settings):
         """Describes the counts for the user, as a list of lines; `settings`: InstanceSettings."""
@@ -102,60 +113,86 @@ class Counts(ShardCounts):
         return lines
 
 
-def create_shard(task, progress=no_progress):
-    """Creates a shard's records; for sentence pairs, the original BERT's with the same settings and seed.
+@contextlib.contextmanager
+def no_progress(*_):
+    """Replaces a progress bar that is not shown."""
+    yield lambda amount: None
+
+
+def create_shard(shard, settings, progress=no_progress):
+    """Creates a shard's records; for sentence pairs, the original BERT's with the same settings, text, and seed.
 
     Args:
-      task: ShardTask.
+      shard: Shard.
+      settings: JobSettings.
       progress: Callable of the description, the total, and the unit of a step. Returns a context manager whose value
         is a callable of each advance.
 
     Returns:
-      Shard. Its files are complete and have their final names.
+      Counts. The files of the shard are complete and have their final names.
 
     Raises:
-      InputError: If there are fewer documents than the objective requires.
-      OSError: If a file cannot be written. No partial file remains.
+      InputError: If the text has fewer documents than the objective requires, or is not text.
+      OSError: If a file cannot be read or written. No partial file remains.
     """
-    corpus, settings = task.corpus, task.settings
+    tokenizer, vocabulary = load_tokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
+    with progress("tokenizing", shard.num_bytes, "B") as advance:
+        corpus = tokenize(parts.read_part(shard.text, advance), tokenizer)
+    check_documents(corpus.num_documents, shard, settings)
+    with progress("creating instances", settings.instances.num_passes * corpus.num_sentences, " sentences") as advance:
+        instances = instances_lib.create_instances(
+            corpus, settings.instances, vocabulary, Sampler(shard.seed(settings.random_seed)), advance)
+    with progress("writing", instances.num_records, " records") as advance:
+        written = write_records(corpus, instances, settings.instances, vocabulary, shard.files, advance)
+    counts = count(corpus, instances, settings.instances, tokenizer.unk_id)
+    with new_file(shard.files[0] + FINISHED_SUFFIX) as file:
+        json.dump({"run": shard.run, "files": written, "counts": dataclasses.asdict(counts)}, file, indent=1)
+    return counts
+
+
+@functools.lru_cache(maxsize=1)
+def load_tokenizer(vocab_file, lower_case, strip_accents):
+    """Loads a BertTokenizer and its masking.Vocabulary, once per process."""
+    tokenizer = BertTokenizer(vocab_file, lower_case, strip_accents)
+    return tokenizer, masking.Vocabulary.from_tokenizer(tokenizer)
+
+
+def check_documents(num_documents, shard, settings):
+    """Raises InputError if the text of a shard has fewer documents than the objective requires."""
+    fewest = settings.instances.objective_spec.fewest_documents
+    if num_documents >= fewest:
+        return
+    requirement = "random next sentences require at least two documents, separated by blank lines"
+    if shard.of > 1:
+        documents = ("no document", "one document")[num_documents]
+        reason = f"{requirement}; " if fewest > 1 else ""
+        raise InputError(f"shard {shard.number + 1} of {shard.of}, from byte {shard.text[0].start:,} of "
+                         f"{shard.text[0].path}, would contain {documents}; {reason}{parts.FEWER_SHARDS}")
+    if not num_documents:
+        raise parts.create_empty_error(settings.input_file)
+    raise InputError(f"only one document in {settings.input_file}; {requirement}")
+
+
+def write_records(corpus, instances, settings, vocabulary, paths, on_progress=lambda num_records: None):
+    """Writes all records in order, each to the next of the files in turn.
+
+    Returns:
+      List with a dict of "file", "bytes", and "sha256" for each file.
+    """
+    batch = len(paths) * max(1, BATCH // len(paths))  # Every batch starts with the first file.
     with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(records.RecordWriter(path, settings.features))
-                   for path in task.output_files]
-        with progress("creating instances", settings.num_passes * corpus.num_sentences, " sentences") as advance:
-            instances = instances_lib.create_instances(
-                corpus, settings, task.vocabulary, Sampler(task.seed), advance)
-        with progress("writing", instances.num_records, " records") as advance:
-            write_instances(corpus, instances, settings, task.vocabulary, writers, advance)
-    files = [{"file": os.path.basename(writer.path), "bytes": writer.num_bytes, "sha256": writer.sha256.hexdigest()}
-             for writer in writers]
-    return Shard(task.index, files, compute_counts(corpus, instances, settings, task.unk_id))
+        writers = [stack.enter_context(records.RecordWriter(path, settings.features)) for path in paths]
+        for start in range(0, instances.num_records, batch):
+            rows = np.arange(start, min(start + batch, instances.num_records))
+            columns = instances_lib.assemble(corpus, instances, rows, settings, vocabulary)
+            for i, writer in enumerate(writers):
+                writer.write({name: values[i::len(writers)] for name, values in columns.items()})
+            on_progress(len(rows))
+    return [{"file": os.path.basename(writer.path), "bytes": writer.num_bytes, "sha256": writer.sha256.hexdigest()}
+            for writer in writers]
 
 
-def compile_ahead(task):
-    """Compiles the functions that `create_shard` calls, with a text of four words, so that processes can load them."""
-    two = np.arange(3)
-    corpus = Corpus(np.ones(4, task.corpus.tokens.dtype), 2 * two, two, 0)
-    settings = dataclasses.replace(task.settings, dupe_factor=1)
-    instances = instances_lib.create_instances(corpus, settings, task.vocabulary, Sampler(1))
-    columns = instances_lib.assemble(corpus, instances, np.arange(1), settings, task.vocabulary)
-    records.compose_frames(columns, settings.features)
-
-
-def write_instances(corpus, instances, settings, vocabulary, writers, on_progress):
-    """Writes all records in order, each to the next of `writers` (RecordWriter) in turn.
-
-    `on_progress`: Callable of the number of records written since the last call.
-    """
-    batch = len(writers) * max(1, BATCH // len(writers))  # Every batch starts with the first writer.
-    for start in range(0, instances.num_records, batch):
-        rows = np.arange(start, min(start + batch, instances.num_records))
-        columns = instances_lib.assemble(corpus, instances, rows, settings, vocabulary)
-        for i, writer in enumerate(writers):
-            writer.write({name: values[i::len(writers)] for name, values in columns.items()})
-        on_progress(len(rows))
-
-
-def compute_counts(corpus, instances, settings, unk_id):
+def count(corpus, instances, settings, unk_id):
     """Computes the Counts of a shard."""
     num_dropped = 0
     if settings.has_masks:
@@ -170,8 +207,39 @@ def compute_counts(corpus, instances, settings, unk_id):
         num_records=instances.num_records,
         num_ids=instances.num_records * settings.max_seq_length,
         num_real=int(instances.lengths.sum()),
+        num_sequences=len(instances),
         num_random_next=int(instances.labels.sum()),
         num_masked=len(instances.mask_positions),
         num_predictions_cut=int(num_dropped),
-        num_garbled=corpus.num_garbled,
-        num_sequences=len(instances))
+        num_garbled=corpus.num_garbled)
+
+
+def read_finished(shard, verify=False):
+    """Reads the Counts of a shard that a run with the same settings and inputs finished.
+
+    Args:
+      shard: Shard.
+      verify: bool. Whether to compare the SHA-256 of its files, not only their sizes.
+
+    Returns:
+      Counts, or None if the shard was not finished, or if a file is missing or has changed.
+    """
+    path = shard.files[0] + FINISHED_SUFFIX
+    if not files.at(path).exists():
+        return None
+    try:
+        content = read_json_object(path)
+        is_complete = content["run"] == shard.run and all(
+            _is_unchanged(path, entry["bytes"], entry["sha256"] if verify else None)
+            for path, entry in zip(shard.files, content["files"], strict=True))
+        counts = Counts(**{name: int(value) for name, value in content["counts"].items()})
+        return counts if is_complete else None
+    except (InputError, AttributeError, KeyError, TypeError, ValueError):  # The file was edited or damaged.
+        return None
+
+
+def _is_unchanged(path, num_bytes, sha256):
+    """Returns whether a file has this size, and this SHA-256 unless it is None."""
+    if not files.at(path).is_file() or files.at(path).size() != num_bytes:
+        return False
+    return sha256 is None or compute_digest(path) == sha256

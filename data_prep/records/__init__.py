@@ -4,7 +4,6 @@ Only parsing and the inspection require TensorFlow, and this module does not imp
 import this package.
 """
 
-from data_prep.records.frames import compose_frames
 from data_prep.records.reader import read_records
 from data_prep.records.schema import (
     Feature,
@@ -14,8 +13,7 @@ from data_prep.records.schema import (
     pretraining_features,
     unmasked_pretraining_features,
 )
-from data_prep.records.settings import InspectionSettings
-from data_prep.records.writer import RecordWriter
+from data_prep.records.writer import RecordWriter, compose_frames
 
-__all__ = ["Feature", "InspectionSettings", "RecordWriter", "classification_features", "compose_frames",
+__all__ = ["Feature", "RecordWriter", "classification_features", "compose_frames",
            "feature_spec", "parse", "pretraining_features", "read_records", "unmasked_pretraining_features"]

@@ -1,7 +1,4 @@
-"""Sentences from raw text: formats of the input, sentence splitting, and shards of the output.
-
-Does not import TensorFlow, because worker processes import this package.
-"""
+"""Sentences from raw text: formats of the input, and the division of paragraphs into sentences."""
 
 from data_prep.sentences.settings import SentenceSettings
 

@@ -3,21 +3,15 @@
 A file ends its last document. Bytes that are not UTF-8 are dropped, as in the input of records.
 """
 
+import io
 import json
-import sys
 
-from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import replace_surrogates
-from data_prep.sharding.text_units import FileRange, TextReader, Unit, is_blank
+from data_prep.reading import read_blocks
 
+FORMATS = ("text", "json", "doc")
 BEGIN, END = "<doc ", "</doc>"
-
-ENDS = {  # Format -> callable of a line, as bytes: whether the line ends a document.
-    "text": is_blank,
-    "json": lambda line: True,
-    "doc": lambda line: line.strip() == END.encode(),
-}
 
 
 def detect_format(path):
@@ -27,18 +21,15 @@ def detect_format(path):
       path: Path of the file. May be .gz.
 
     Returns:
-      "text", "json", or "doc"; "text" for a file without text, and for a pipe.
+      "text", "json", or "doc"; "text" for a file without text.
 
     Raises:
       InputError: If the line is a JSON object without a text, or if a .gz file is damaged.
       OSError: If the file cannot be read.
     """
-    if not files.at(path).size():  # Also a pipe, whose text could not be read again.
-        return "text"
-    with TextReader() as reader:
-        lines = (line.decode("utf-8-sig", "ignore").strip()
-                 for _, line in reader.read_lines(Unit((FileRange(path, 0, sys.maxsize),))))
-        line = next(filter(None, lines), "")
+    lines = (line.decode("utf-8-sig", "ignore").strip()
+             for block, _ in read_blocks(path) for line in io.BytesIO(block))
+    line = next(filter(None, lines), "")
     if line.startswith(BEGIN) and line.endswith(">"):
         return "doc"
     content = _parse(line) if line.startswith("{") else None
@@ -50,14 +41,13 @@ def detect_format(path):
     return "json"
 
 
-def read_paragraphs(lines, text_format, path, start, decoder):
-    """Reads the paragraphs of a part of a file that begins with a document.
+def read_paragraphs(lines, text_format, path, decoder):
+    """Reads the paragraphs of a file.
 
     Args:
       lines: Iterable of the lines, as bytes.
-      text_format: Key of ENDS.
+      text_format: One of FORMATS.
       path: Path of the file, for messages.
-      start: int. Position of the first line in the file, in bytes after decompression.
       decoder: LineDecoder.
 
     Yields:
@@ -67,9 +57,9 @@ def read_paragraphs(lines, text_format, path, start, decoder):
       InputError: If a line of a JSON file is not an object with a text.
     """
     read_line = {"text": _read_text_line, "json": _JsonLines(path), "doc": _DocLines()}[text_format]
-    position = start
+    position = 0
     for line in lines:
-        for paragraph in read_line(decoder(line, is_first=position == 0), position):
+        for paragraph in read_line(decoder(line, is_first=not position), position):
             yield " ".join(paragraph.split())
         position += len(line)
     yield ""

@@ -1,45 +1,128 @@
-"""The split_sentences job: checks its settings, chooses a runner, and splits the text."""
+"""The split_sentences job: reads raw text and writes its sentences, all files or none."""
 
+import contextlib
+import dataclasses
+import io
 import os
+import re
+import sys
+import time
 
+import tqdm
+
+from bert_tf import files
 from bert_tf.cli import paths
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
-from data_prep.sentences.shards import split_sentences
-from data_prep.sharding import runners
+from bert_tf.files import LineDecoder, describe_dropped_bytes, new_file
+from data_prep.pretraining.parts import shard_file
+from data_prep.reading import read_blocks
+from data_prep.sentences import formats, splitting
 
 OUTPUT_FILE, SHARD_FILE = "sentences.txt", "sentences-00000-of-00001.txt"
-OUTPUT_FILES = r"sentences(-\d{5,}-of-\d{5,})?\.txt(\.manifest\.json)?"
+OUTPUT_FILES = r"sentences(-\d{5,}-of-\d{5,})?\.txt"
+
+
+@dataclasses.dataclass
+class Counts:
+    """Counts of a run: bytes of text after decompression, documents and sentences, and bytes written."""
+
+    num_bytes: int = 0
+    num_documents: int = 0
+    num_sentences: int = 0
+    num_written: int = 0
 
 
 def run(settings):
-    """Splits raw text into sentences, or creates only the shards that an earlier run did not finish.
+    """Splits raw text into sentences.
 
     Args:
       settings: SentenceSettings.
 
     Returns:
-      shard_plan.Summary.
+      Counts.
 
     Raises:
-      InputError: If files or settings are incompatible; see also `choose_runner` and `split_sentences`.
-      OSError: If a file cannot be read or written.
+      InputError: If files or settings are incompatible, if a file is not in its format, or if there are fewer
+        documents with a sentence than files to write.
+      OSError: If a file cannot be read or written. No output file exists then, or the old ones are unchanged.
     """
+    start = time.perf_counter()
     input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
+    output_files = check_outputs(settings, input_files)
+    text_formats = [formats.detect_format(path) if settings.format == "auto" else settings.format
+                    for path in input_files]
+    total = sum(files.at(path).size() for path in input_files)
+    counts, decoder, output, position = Counts(), LineDecoder(), 0, 0
+    files.at(settings.output_dir).make_dirs()
+    with contextlib.ExitStack() as stack:
+        outputs = [stack.enter_context(new_file(path, "wb")) for path in output_files]
+        bar = stack.enter_context(tqdm.tqdm(desc="splitting", total=total, unit="B", unit_scale=True, file=sys.stderr,
+                                            mininterval=0.2 if sys.stderr.isatty() else 10))
+        for path, text_format in zip(input_files, text_formats, strict=True):
+            lines = _read_lines(path, counts, bar)
+            for sentences in _read_documents(lines, path, text_format, decoder, settings.language):
+                if counts.num_documents and position >= total * (output + 1) / len(outputs):
+                    output += 1  # The next file begins with the first document after this share of the input.
+                data = "".join(f"{sentence}\n" for sentence in [*sentences, ""]).encode()
+                outputs[output].write(data)
+                counts.num_documents += 1
+                counts.num_sentences += len(sentences)
+                counts.num_written += len(data)
+                position = bar.n
+        if not counts.num_documents:
+            raise InputError(f"no sentence in {settings.input_file}; input files must have text in one of the formats "
+                             "of `format`")
+        if output + 1 < len(outputs):
+            raise InputError("the text has too few documents for this number of files", "num_output_shards",
+                             len(outputs))
+    seconds = time.perf_counter() - start
+    announce(f"read     {counts.num_bytes / 1e6:,.2f} MB of text in {seconds:.1f} s, "
+             f"{counts.num_bytes / 1e6 / seconds:.2f} MB per second")
+    announce(f"wrote    {counts.num_documents:,} documents, {counts.num_sentences:,} sentences, "
+             f"{counts.num_written / 1e6:,.2f} MB")
+    if decoder.num_garbled:
+        announce(f"note: {describe_dropped_bytes(decoder.num_garbled)}")
+    return counts
+
+
+def check_outputs(settings, input_files):
+    """Returns the paths of the files to write; raises InputError if they would replace or become inputs."""
+    folder = settings.output_dir
     for path in input_files:
-        paths.check_files_not_overwritten("output_dir", settings.output_dir, OUTPUT_FILES, {"input_file": path})
+        paths.check_files_not_overwritten("output_dir", folder, OUTPUT_FILES, {"input_file": path})
     for name in (OUTPUT_FILE, SHARD_FILE):
         try:
-            paths.check_not_read("output_dir", os.path.join(settings.output_dir, name),
-                                 {"input_file": settings.input_file})
+            paths.check_not_read("output_dir", os.path.join(folder, name), {"input_file": settings.input_file})
         except InputError as error:
-            raise InputError(error.problem, "output_dir", settings.output_dir) from error
-    output_file = os.path.join(settings.output_dir, OUTPUT_FILE)
-    paths.check_replaceable("output_dir", output_file)
-    summary = split_sentences(
-        input_files, output_file, settings.language, settings.format,
-        num_output_shards=settings.shards.num_output_shards, max_shard_bytes=settings.shards.max_shard_bytes,
-        verify=settings.shards.verify, announce=announce,
-        create_shards=runners.choose_runner(settings.shards, [*input_files, output_file]))
-    announce(summary)
-    return summary
+            raise InputError(error.problem, "output_dir", folder) from error
+    names = [shard_file(OUTPUT_FILE, number, settings.num_output_shards)
+             for number in range(settings.num_output_shards)]
+    for name in files.at(folder).names_if_dir():
+        if re.fullmatch(OUTPUT_FILES, name) and name not in names:
+            raise InputError(f"contains {name}, of a run with another `num_output_shards`; remove it, or choose "
+                             "another directory", "output_dir", folder)
+    output_files = [os.path.join(folder, name) for name in names]
+    for path in output_files:
+        paths.check_replaceable("output_dir", path)
+    return output_files
+
+
+def _read_lines(path, counts, bar):
+    """Yields the lines of a file, as bytes, and advances a progress bar by their share of the file."""
+    for block, size in read_blocks(path):
+        for line in io.BytesIO(block):  # Unlike bytes.splitlines, ends lines only at \n.
+            counts.num_bytes += len(line)
+            bar.update(min(size * len(line) / len(block), bar.total - bar.n))
+            yield line
+
+
+def _read_documents(lines, path, text_format, decoder, language):
+    """Yields the list of sentences of each document that contains one."""
+    sentences = []
+    for paragraph in formats.read_paragraphs(lines, text_format, path, decoder):
+        if paragraph:
+            sentences += splitting.split_paragraph(paragraph, language)
+        elif sentences:
+            yield sentences
+            sentences = []

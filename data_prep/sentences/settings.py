@@ -7,12 +7,13 @@ from bert_tf.cli import roles
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.sentences import formats
-from data_prep.sharding import ShardSettings
+
+MAX_FILES = 512  # They are open at the same time. Systems allow 1,024 files per process or more.
 
 
 @dataclasses.dataclass(frozen=True)
 class SentenceSettings(Settings):
-    """Settings for files, sentences, and shards.
+    """Settings for files and sentences.
 
     Raises:
       InputError: On construction. The message names the field, its value, and valid values.
@@ -31,8 +32,9 @@ class SentenceSettings(Settings):
         "auto", "Format of the text. text: one paragraph per line, and a blank line between documents. json: a JSON "
                 "object per line, a document with the key text. doc: WikiExtractor's documents, from a line with <doc "
                 "...> to </doc>. auto: detect the format of each file from its first line that is not blank.",
-        choices=("auto", *formats.ENDS))
-    shards: ShardSettings = dataclasses.field(default_factory=ShardSettings)
+        choices=("auto", *formats.FORMATS))
+    num_output_shards: int = setting(
+        1, "Number of files of about equal size, each with complete documents.", lower=1, upper=MAX_FILES)
 
     def check(self):
         if not re.fullmatch(r"(simple|[a-z]{2,3})(-[a-z0-9]+)*", self.language):

@@ -7,20 +7,16 @@ once per occurrence, in worker processes that do not import TensorFlow.
 import collections
 import contextlib
 import dataclasses
-import functools
-import gzip
 import os
-import zlib
 
 from tqdm import tqdm
 
 from bert_tf import files
-from bert_tf.errors import InputError
 from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, split_chunk
-from data_prep.machine import processes
+from data_prep.processes import map_in_processes
+from data_prep.reading import drop_garbled, read_blocks
 
 BLOCK_BYTES = 4 << 20
-MAX_WORD_BYTES = 1 << 26  # Maximum run without a space or a line end. It must fit in memory.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,77 +90,26 @@ def _count_blocks(paths, lower_case, strip_accents, num_workers):
     """Yields (words of a block, bytes read from the file for it, garbled lines in it) in the order of the text."""
     num_workers = num_workers or os.cpu_count()
     strip_accents = lower_case if strip_accents is None else strip_accents
-    count = functools.partial(_count_block, lower_case=lower_case, strip_accents=strip_accents)
-    blocks = _read_blocks(paths)
+    # No word extends across a space or a line end, and neither byte occurs inside a UTF-8 character.
+    blocks = (block for path in paths for block in read_blocks(path, block_bytes=BLOCK_BYTES, separator=b" "))
     if num_workers == 1 or sum(files.at(path).size() for path in paths) <= BLOCK_BYTES:
         for block in blocks:
-            yield count(block)
+            yield _count_block(block, lower_case, strip_accents)
         return
-    with contextlib.closing(processes.map_in_processes(count, blocks, num_workers)) as results:
-        yield from results
-
-
-@dataclasses.dataclass(frozen=True)
-class _Block:
-    """Consecutive bytes of a file that end at a word boundary.
-
-    Attributes:
-      text: bytes. Decompressed.
-      path: Path of the file.
-      line: int. 1-based number of the line in which the block begins.
-      size_in_file: int. Bytes read from the file for this block, before decompression.
-    """
-
-    text: bytes
-    path: str
-    line: int
-    size_in_file: int
-
-
-def _read_blocks(paths):
-    for path in paths:
-        with files.at(path).open() as file, _decompress(file) as stream:
-            yield from _split_stream(stream, file, path)
-
-
-def _decompress(file):
-    return gzip.GzipFile(fileobj=file) if file.name.endswith(".gz") else contextlib.nullcontext(file)
-
-
-def _split_stream(stream, file, path):
-    line, position, rest = 1, 0, b""
-    while True:
-        try:
-            fresh = stream.read(BLOCK_BYTES)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"{path}: is corrupted or not a gzip file: {error}") from error
-        if not (position or rest):
-            files.check_text(fresh[:2], path)
-        # No word extends across a space or a line end, and neither byte occurs inside a UTF-8 character.
-        end = max(fresh.rfind(b"\n"), fresh.rfind(b" ")) + 1 if fresh else 0
-        if fresh and not end:
-            rest += fresh
-            if len(rest) > MAX_WORD_BYTES:
-                raise InputError(f"{path}: contains no space or line end in {len(rest):,} bytes; must be a text file")
-            continue
-        text, rest = rest + fresh[:end], fresh[end:]
-        if text:
-            yield _Block(text, path, line, file.tell() - position)
-            line, position = line + text.count(b"\n"), file.tell()
-        if not fresh:
-            return
+    with contextlib.closing(map_in_processes(_count_block, blocks, num_workers, lower_case, strip_accents)) as counted:
+        yield from counted
 
 
 def _count_block(block, lower_case, strip_accents):
-    """Returns dict of word to occurrences, in the order of first occurrence; size_in_file; number of garbled lines."""
-    decoder = files.LineDecoder()
-    text = decoder(block.text)
-    if decoder.num_garbled:
-        decoder = files.LineDecoder()
-        text = "\n".join(map(decoder, block.text.split(b"\n")))
+    """Returns dict of word to occurrences, in the order of first occurrence; bytes of the file; garbled lines.
+
+    `block`: Tuple of the text, bytes, and the bytes of the file.
+    """
+    text, size = block
+    text, num_garbled = drop_garbled(text)
     counts = collections.Counter()
-    for chunk, count in collections.Counter(chunks(text)).items():
+    for chunk, count in collections.Counter(chunks(text.decode())).items():
         for word in split_chunk(chunk, lower_case, strip_accents):
             counts[word] += count
     short_words = {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}
-    return short_words, block.size_in_file, decoder.num_garbled
+    return short_words, size, num_garbled

@@ -15,10 +15,10 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from data_prep import records
-from data_prep.records import frames, reader
+from data_prep.records import reader, writer
 from run.pretraining import dynamic_masking
 
-FRAME_BYTES = frames.HEADER.size + frames.FOOTER.size  # Bytes around each record.
+FRAME_BYTES = writer.HEADER.size + writer.FOOTER.size  # Bytes around each record.
 SCAN_RECORDS = 1000  # Number of records to parse together.
 CHECKED_RECORDS = 100  # Number of records per file to check before training.
 NUM_THREADS = 16  # Number of files to count in parallel, and of remote files to check.
@@ -207,7 +207,7 @@ def _count_local(path):
         return 0
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         while offset + FRAME_BYTES <= size:
-            offset += frames.HEADER.unpack_from(data, offset)[0] + FRAME_BYTES
+            offset += writer.HEADER.unpack_from(data, offset)[0] + FRAME_BYTES
             count += 1
     if offset != size:
         raise InputError(f"{path}: is corrupted or truncated: record {count:,} does not end where the next begins")

@@ -56,7 +56,7 @@ class RecordSettings(Settings):
         needs="pack_sequences")
     vocab_file: str | None = setting(
         None, "Vocabulary that the records were created with, to save in --output_dir. Defaults to the one in their "
-              "manifest if it still exists unchanged, otherwise to the one in the directory of --init_checkpoint. "
+              "run.json if it still exists unchanged, otherwise to the one in the directory of --init_checkpoint. "
               "Required if there is none, with --masking=dynamic.", role=roles.INPUT_FILE)
     masked_lm_prob: float = setting(0.15, "With --masking=dynamic: fraction of the tokens of a sequence to predict.",
                                     lower=0, upper=1, needs="masking=dynamic")
@@ -156,7 +156,7 @@ class PretrainingSettings(Settings):
         if not (self.schedule.do_train or self.schedule.do_eval):
             raise InputError("nothing to do; set `do_train`, `do_eval`, or both")
         if self.records.masking == "dynamic" and not self.records.vocab_file:
-            raise InputError("is required with `masking`=dynamic, since neither a manifest of the records nor a "
+            raise InputError("is required with `masking`=dynamic, since neither a run.json of the records nor a "
                              "directory of a checkpoint names it", "vocab_file")
         check_config(self.model.config, self.records.objective)
         self.check_apart_from_records()

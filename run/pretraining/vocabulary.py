@@ -11,7 +11,7 @@ from bert_tf.files import read_bytes
 from bert_tf.model_folder import TokenizerFiles
 from bert_tf.model_folder.model_files import to_vocab_txt
 from data_prep.pretraining.vocabularies import read_vocabularies
-from data_prep.sharding.manifest import compute_digest
+from data_prep.reading import compute_digest
 from run.pretraining import phases
 
 
@@ -28,25 +28,25 @@ def find_tokenizer(settings):
         if not settings.records.vocab_file:
             vocab_file = _find_unchanged(known, near.vocab_file)
         if near.do_lower_case not in (None, known.do_lower_case):
-            warn(f"note: the records have do_lower_case {known.do_lower_case} ({known.manifest}), which overrides "
+            warn(f"note: the records have do_lower_case {known.do_lower_case} ({known.run_file}), which overrides "
                  f"{near.casing_from} ({near.do_lower_case})")
     if settings.records.vocab_file:
         paths.check_file("vocab_file", vocab_file)
         if known and compute_digest(to_vocab_txt(vocab_file)) != known.digest:
-            raise InputError(f"differs from the vocabulary of the records, {known.path} (in {known.manifest}); omit "
+            raise InputError(f"differs from the vocabulary of the records, {known.path} (in {known.run_file}); omit "
                              "`vocab_file`, or create the records again", "vocab_file", vocab_file)
     if vocab_file and near.vocab_file and place != RUN and (
             read_bytes(to_vocab_txt(vocab_file)) != read_bytes(near.vocab_file)):
         warn(f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}, which "
              "differs")
     if vocab_file and casing.do_lower_case is None:
-        warn(f"note: the casing of the vocabulary {vocab_file} is unknown, since the records have no manifest; set "
+        warn(f"note: the casing of the vocabulary {vocab_file} is unknown, since the records have no run.json; set "
              "--do_lower_case in the next step")
     return TokenizerFiles(vocab_file, casing.do_lower_case, casing.strip_accents)
 
 
 def _read_record_vocabulary(settings):
-    """Returns the RecordVocabulary of the records of PretrainingSettings; None without a manifest next to them."""
+    """Returns the RecordVocabulary of the records of PretrainingSettings; None without a run.json next to them."""
     files = set()
     for _, part in phases.get_phases(settings):
         for name in ("input_file", "eval_input_file"):
@@ -55,7 +55,7 @@ def _read_record_vocabulary(settings):
     first, *others = read_vocabularies(sorted(files)) or (None,)
     for other in others:
         if other.digest != first.digest:
-            raise InputError(f"the records of {first.manifest} and {other.manifest} were created with different "
+            raise InputError(f"the records of {first.run_file} and {other.run_file} were created with different "
                              "vocabularies", "input_file", settings.records.input_file)
     return first
 

@@ -42,7 +42,7 @@ def test_accents_in_lowercase_text(tmp_path, write, capsys, monkeypatch):
     flags = {"input_file": "text.txt", "output_file": "a.tfrecord", "vocab_file": "vocab.txt", "dupe_factor": 1}
     scripts.run_here(SCRIPT, **flags, strip_accents=False)
     assert "(0.00% [UNK])" in capsys.readouterr().out
-    with pytest.raises(InputError, match="`strip_accents` was False, now None"):
+    with pytest.raises(InputError, match="contains a run with `strip_accents` False, not None"):
         scripts.run_here(SCRIPT, **flags)
     scripts.run_here(SCRIPT, **flags | {"output_file": "b.tfrecord"})
     assert "(100.00% [UNK])" in capsys.readouterr().out

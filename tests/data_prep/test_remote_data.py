@@ -9,8 +9,8 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep.pretraining import InstanceSettings, JobSettings
 from data_prep.pretraining import job as pretraining_job
-from data_prep.records import InspectionSettings, inspection
-from data_prep.sharding import ShardSettings
+from data_prep.records import inspection
+from data_prep.records.settings import InspectionSettings
 from data_prep.tasks import conll, glue, squad, swag
 from data_prep.vocabulary import VocabularySettings
 from data_prep.vocabulary import job as vocabulary_job
@@ -32,7 +32,7 @@ def test_vocabulary_and_records_match_a_local_run(folder, tmp_path, capsys):
             f"{place}/text/*", f"{place}/vocab.txt", vocab_size=300, num_workers=1)))
         pretraining_job.run(JobSettings(
             input_file=f"{place}/text", output_file=f"{place}/{output_file}", vocab_file=f"{place}/vocab.txt",
-            shards=ShardSettings(num_output_shards=3, num_workers=1),
+            num_output_shards=3, num_workers=1,
             instances=InstanceSettings(max_seq_length=40, dupe_factor=2)))
 
     lines = (REFERENCE / "text" / "corpus.txt").read_bytes().splitlines(keepends=True)

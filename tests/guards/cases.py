@@ -17,7 +17,8 @@ RECORD = {"max_seq_length": 32, "max_predictions_per_seq": 5}
 PRETRAINING = {**MODEL, **TRAINING, **RECORD, "do_train": True, "num_train_steps": 3, "num_warmup_steps": 1}
 DYNAMIC = {"masking": "dynamic", "vocab_file": "vocab.txt", "do_whole_word_mask": True}
 LOSSES = {"hidden_weight": 1, "attention_weight": 0.5, "cls_weight": 2}
-DISTILLATION = {**TRAINING, "num_train_epochs": 1.0}
+FINE_TUNED = {"train_batch_size": 4, "learning_rate": 1e-3, "random_seed": 7, "num_train_epochs": 1.0}
+DISTILLATION = {**FINE_TUNED, "iterations_per_loop": 1}
 OF_CLASSIFIER = {**DISTILLATION, "teacher": "teacher", "data_dir": "sst-2", "student_layers": "0,2"}
 OF_TAGGER = {**DISTILLATION, "teacher": "tagger", "train_file": "train.txt", "dev_file": "dev.txt"}
 GENERAL = {**TRAINING, **RECORD, "teacher": "pretraining", "input_file": "sentence_pairs.tfrecord",
@@ -25,7 +26,7 @@ GENERAL = {**TRAINING, **RECORD, "teacher": "pretraining", "input_file": "senten
 REPLACED = {**OF_CLASSIFIER, "teacher": "classifier", "student_layers": "0", "replacing_rate": 0.4}
 FEATURES = {**TRAINING, "vocab_file": "vocab.txt", "init_checkpoint": "pretraining", "lstm_width": 9,
             "num_train_epochs": 1.0, "max_seq_length": 24, "train_file": "train.txt", "dev_file": "dev.txt"}
-PRUNING = {**DISTILLATION, "init_checkpoint": "classifier", "data_dir": "sst-2", "keep_heads": 0.5, "keep_neurons": 0.5}
+PRUNING = {**FINE_TUNED, "init_checkpoint": "classifier", "data_dir": "sst-2", "keep_heads": 0.5, "keep_neurons": 0.5}
 MIRRORED = {"distribution_strategy": "mirrored", "num_cpu_devices": 2}
 OPTIONS = {
     "bfloat16": {"mixed_precision": "bfloat16"},

@@ -12,10 +12,9 @@ import tensorflow as tf
 from bert_tf import model_folder
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
-from data_prep.sharding import manifest, text_units
-from data_prep.sharding.shards import OutputKind, Shard, ShardCounts
+from data_prep import reading
+from data_prep.pretraining.shards import Counts, Shard, read_finished
 from data_prep.tasks import DATA
-from data_prep.vocabulary import counts
 from run.finetuning.settings import DataSettings
 from run.techniques import teacher_outputs
 from run.training import checkpoints
@@ -82,15 +81,13 @@ def test_run_json_cannot_locate_data():
     assert DATA["token_classifier"].Settings.from_model(kept, DataSettings()).train_file is None
 
 
-def test_manifest_cannot_locate_shards(tmp_path):
-    kind, made_from = OutputKind("output_file", ShardCounts), {"flags": {}, "vocabulary": "", "inputs": []}
-    file = tmp_path / "a.tfrecord"
-    file.write_bytes(b"x")
-    shard = Shard(0, [{"file": "../../etc/passwd", "bytes": 1, "sha256": ""}], ShardCounts())
-    path = str(tmp_path / "m.json")
-    manifest.Manifest(path, kind, made_from, [(str(file),)]).add(shard)
-    file.unlink()
-    assert manifest.Manifest(path, kind, made_from, [(str(file),)]).missing == [0]
+def test_the_description_of_a_shard_cannot_locate_files(tmp_path):
+    (tmp_path / "a.tfrecord.shard.json").write_text(json.dumps({
+        "run": "r", "files": [{"file": "../../etc/passwd", "bytes": 1, "sha256": ""}], "counts": {}}))
+    shard = Shard(0, 1, (), (str(tmp_path / "a.tfrecord"),), "r")
+    assert read_finished(shard) is None
+    (tmp_path / "a.tfrecord").write_bytes(b"x")
+    assert read_finished(shard) == Counts()
 
 
 def test_teacher_outputs_cannot_leave_their_directory(tmp_path):
@@ -105,10 +102,7 @@ def test_decompression_bomb(tmp_path, monkeypatch):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"x" * 1_000_000))
     assert os.path.getsize(path) < 2000
-    monkeypatch.setattr(counts, "BLOCK_BYTES", 10_000)
-    monkeypatch.setattr(counts, "MAX_WORD_BYTES", 50_000)
-    with pytest.raises(InputError, match=r"a\.txt\.gz: contains no space or line end in 60,000 bytes"):
-        counts.count_words([str(path)], True, num_workers=1)
-    monkeypatch.setattr(text_units, "MAX_LINE_BYTES", 50_000)
-    with text_units.TextReader() as reader, pytest.raises(InputError, match="contains a line of over 50,000 bytes"):
-        list(reader.read(text_units.Unit((text_units.FileRange(str(path), 0, 1_000_000),)), block_bytes=10_000))
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 50_000)
+    for separator in (b"\n", b" "):
+        with pytest.raises(InputError, match="contains a line of over 50,000 bytes"):
+            list(reading.read_blocks(str(path), block_bytes=10_000, separator=separator))

@@ -17,9 +17,6 @@ CONFIGS = ("", "[]", b"\xff\xfe", DEEP, '{"vocab_size": 9, "vocab_size": 8}', *(
 TASK_FILES = ("{", "[]", DEEP, '{"kind": "x"}', '{"kind": "classifier", "kind": "classifier"}', *(
     json.dumps({"kind": "classifier", "max_seq_length": 16, "do_lower_case": True, "labels": ["0", "1"], **change})
     for change in ({"max_seq_length": "7"}, {"labels": "ab"}, {"strip_accents": 3})))
-MANIFESTS = (DEEP, *(
-    json.dumps({"format": 1, "made_from": {"flags": flags, "vocabulary": "", "inputs": []}, "shards": [None]})
-    for flags in ({}, 3)))
 TABLES = ("text\tlabel\n", "text\tlabel\na\t\nb\t1\n", "text\tlabel\na\n", "a\tb\nc\td\n", bytes(64))
 SQUADS = ("", DEEP, "{}", '{"data": []}', b'{"data": "\xe9"}',
           '{"data": [{"paragraphs": [{"context": "a", "qas": [3]}]}]}',
@@ -47,12 +44,10 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
      ("", b"[PAD]\n\xe9\n", "\ufeff[PAD]\n", bytes(100), SPECIAL_TOKENS + "x" * 300), "vocab.txt"),
     ("create_pretraining_data", {}, "text.txt", ("one document\n", "\n \n", ""), None),
     ("create_pretraining_data", {"input_file": "a.txt.gz"}, "a.txt.gz", ("", b"x" * 99, b"\x1f\x8b" + bytes(50)), None),
-    ("create_pretraining_data", {}, "new.tfrecord.manifest.json", MANIFESTS, None),
     ("split_sentences", {}, "text.txt",
      ("\n \n", "", '{"text": ""}\n', '{"text": "a"}\n{"a": 3}\n', '{"body": "a"}'), None),
     ("split_sentences", {"format": "json"}, "text.txt", ("text\n", DEEP, bytes(50)), None),
     ("split_sentences", {"input_file": "a.txt.gz"}, "a.txt.gz", ("", b"x" * 99, b"\x1f\x8b" + bytes(50)), None),
-    ("split_sentences", {}, "new/sentences.txt.manifest.json", MANIFESTS, None),
     ("learn_vocab", {}, "text.txt", ("\n",), "--input_file=text.txt: contains no words"),
     ("run_classifier", {}, "own/train.tsv", TABLES, None),
     ("run_squad", {}, "squad.json", SQUADS, None),
@@ -123,7 +118,7 @@ CONFLICTS = (  # command, flags, part of the message
     ("run_tagger", {"do_train": None, "do_eval": True}, "--output_dir=new: contains no tagger"),
     ("run_pretraining", {"do_train": None, "do_eval": True}, "--output_dir=new: contains no checkpoint"),
 )
-RECORD_FILES = r"new\.tfrecord(\.manifest\.json)?"
+RECORD_FILES = r"new\.tfrecord(\.(run|shard)\.json)?"
 VALID = (  # command, flags, additional files, part of the output, regular expression of new files
     *(("create_pretraining_data", {}, {"text.txt": text}, "wrote", RECORD_FILES) for text in (
         b"One line.\r\n\r\nTwo.\r\n", b"\xef\xbb\xbfOne.\n\nTwo.\n", b"One.\n\n" + b"x" * 5000 + b"\n",
@@ -131,7 +126,7 @@ VALID = (  # command, flags, additional files, part of the output, regular expre
     ("create_pretraining_data", {}, {"text.txt": b"caf\xe9 one\n\ntwo \xff\n"},
      "note: 2 lines contain bytes that are not UTF-8, which are ignored", RECORD_FILES),
     ("create_pretraining_data", {"random_seed": -2**63}, {}, "wrote", RECORD_FILES),
-    *(("split_sentences", {}, {"text.txt": text}, "wrote    1 documents", r"new/sentences\.txt(\.manifest\.json)?")
+    *(("split_sentences", {}, {"text.txt": text}, "wrote    1 documents", r"new/sentences\.txt")
       for text in (b"One.\r\n\r\n", b"\xef\xbb\xbfOne.", b"\x00\x01 caf\xe9\n", b"x" * 50_000, "e\u0301 \u2028 ß\n",
                    '{"text": "\\ud800"}\n{"text": ""}\n', '<doc id="1">\nOne.\n')),
     ("learn_vocab", {"vocab_size": 112, "min_count": 1}, {"text.txt": b"caf\xe9 caf caf\n"}, "entries", r"new\.txt"),

@@ -4,10 +4,9 @@ Does not import TensorFlow, because worker processes import this package.
 """
 
 from data_prep.pretraining.instances.assembly import assemble
-from data_prep.pretraining.instances.instances import Instances, check_documents, create_instances
-from data_prep.pretraining.instances.objectives import OBJECTIVES, Objective
+from data_prep.pretraining.instances.instances import Instances, create_instances
 from data_prep.pretraining.instances.sampling import Sampler
-from data_prep.pretraining.instances.settings import InstanceSettings
+from data_prep.pretraining.instances.settings import OBJECTIVES, InstanceSettings, Objective
 
-__all__ = ["OBJECTIVES", "InstanceSettings", "Instances", "Objective", "Sampler", "assemble", "check_documents",
+__all__ = ["OBJECTIVES", "InstanceSettings", "Instances", "Objective", "Sampler", "assemble",
            "create_instances"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from data_prep.machine import compile_function
+from data_prep.compilation import compile_function
 from data_prep.pretraining.instances import sampling
 
 NO_NUMBERS = np.zeros((0, 0), np.int32)  # Instead of a feature that a record does not have.

@@ -1,13 +1,22 @@
-"""Instances of a corpus: their parts and masked tokens."""
+"""Instances of a corpus, sentence pairs or sequences of whole sentences: their parts and masked tokens.
+
+The parts of an instance are not copied from the corpus: they are ranges of `Corpus.tokens`. Pairs are sampled with the
+random numbers of the original BERT's `create_pretraining_data.py`. Sequences are like RoBERTa's FULL-SENTENCES and
+DOC-SENTENCES (arXiv:1907.11692): a sequence takes sentences in order until no more fit, [CLS] a [SEP], or [CLS] a [SEP]
+b [SEP] if the document ends in between and sequences cross documents. A sentence longer than a sequence is split, and
+its rest begins the next sequence.
+"""
 
 import dataclasses
 
 import numpy as np
 
 from bert_tf.errors import InputError
-from data_prep.pretraining.instances import masking, packing, sentence_pairs, sequences
-from data_prep.pretraining.instances.sampling import Rules, Text
+from data_prep.pretraining.instances import masking, packing
+from data_prep.pretraining.instances.sampling import InstanceBuffers, Rules, Text
 from data_prep.pretraining.instances.settings import NUM_SPECIAL
+
+BATCH_SENTENCES = 1 << 14  # Sentences, or sequences, that are sampled together.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +68,7 @@ def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda s
     are the same. Random second parts come from any document of `corpus`.
 
     Args:
-      corpus: Corpus.
+      corpus: Corpus. It has as many documents as the objective requires.
       settings: InstanceSettings.
       vocabulary: masking.Vocabulary.
       sampler: Sampler.
@@ -70,14 +79,13 @@ def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda s
       Instances.
 
     Raises:
-      InputError: If the corpus has fewer documents than the objective requires, or yields no sequence.
+      InputError: If the corpus yields no sequence.
     """
-    check_documents(corpus.num_documents, settings)
     text, rules = create_text(corpus, settings, vocabulary), create_rules(settings, vocabulary)
     dtypes = (np.promote_types(np.int32, _find_dtype(len(corpus.tokens))), np.uint16, bool, np.uint16, np.uint16,
               _find_dtype(len(vocabulary.is_continuation)))
     columns = [[np.zeros((0, 2) if column == 0 else 0, dtype)] for column, dtype in enumerate(dtypes)]
-    sample = sentence_pairs.sample if settings.objective_spec.pairs else sequences.sample
+    sample = sample_pairs if settings.objective_spec.pairs else sample_sequences
     for batch in sample(sampler, corpus, text, rules, settings, on_progress):
         for column, dtype, items in zip(columns, dtypes, batch, strict=True):
             column.append(items.astype(dtype))
@@ -91,16 +99,6 @@ def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda s
         _compute_starts(mask_counts, np.int64), mask_positions, mask_replacements, order,
         np.arange(len(order) + 1, dtype=np.uint32))
     return packing.pack(instances, settings, sampler) if settings.pack_sequences else instances
-
-
-def check_documents(num_documents, settings, source="the text"):
-    """Raises InputError if there are too few documents; `source` names the text in the message."""
-    if num_documents >= settings.objective_spec.fewest_documents:
-        return
-    if not num_documents:
-        raise InputError(f"{source} contains no sentences")
-    raise InputError(f"{source} contains only one document; random next sentences require at least two, separated by a "
-                     "blank line")
 
 
 def create_text(corpus, settings, vocabulary):
@@ -121,6 +119,104 @@ def create_rules(settings, vocabulary):
                  settings.objective_spec.pairs == "swapped", numbers, settings.do_whole_word_mask, vocabulary.mask_id,
                  vocabulary.random_ids, float(settings.mask_fraction),
                  masking.keep_probability(settings.mask_fraction, settings.random_fraction))
+
+
+def sample_pairs(sampler, corpus, text, rules, settings, on_progress):
+    """Yields the pairs of a corpus, for several documents at a time. Each pass samples different pairs.
+
+    Args:
+      sampler: Sampler.
+      corpus: Corpus.
+      text: Text. Its documents are shuffled.
+      rules: Rules.
+      settings: InstanceSettings.
+      on_progress: Callable of the number of sentences finished since the last call.
+
+    Yields:
+      Tuple `(parts [2 n, 2], number of parts [n], labels [n], number of masks [n], mask positions [m], mask
+      replacements [m])` of arrays, which the next iteration overwrites.
+    """
+    sampler.shuffle(text.documents)
+    sizes = np.diff(corpus.document_starts)[text.documents]  # In sentences.
+    buffers = create_buffers(max(int(sizes.max()), min(BATCH_SENTENCES, corpus.num_sentences)), settings)
+    for _ in range(settings.num_passes):
+        place = 0
+        while place < len(sizes):
+            first = place
+            place, num_pairs, num_masks = sampler.sample_pairs(first, text, rules, buffers)
+            yield (buffers.parts[:4 * num_pairs].reshape(-1, 2), np.full(num_pairs, 2), buffers.labels[:num_pairs],
+                   buffers.mask_counts[:num_pairs], buffers.mask_positions[:num_masks],
+                   buffers.mask_replacements[:num_masks])
+            on_progress(int(sizes[first:place].sum()))
+
+
+def create_buffers(num_pairs, settings):
+    """Creates InstanceBuffers for this many pairs."""
+    return create_mask_buffers(num_pairs, settings)._replace(
+        parts=np.empty(4 * num_pairs, np.int64), labels=np.empty(num_pairs, bool))
+
+
+def create_mask_buffers(num_instances, settings):
+    """Creates InstanceBuffers for the masks of instances, without parts and labels."""
+    num_masks = num_instances * min(settings.max_predictions_per_seq, settings.max_seq_length)
+    return InstanceBuffers(
+        parts=np.empty(0, np.int64), labels=np.empty(0, bool), mask_counts=np.empty(num_instances, np.uint16),
+        mask_positions=np.empty(num_masks, np.uint16), mask_replacements=np.empty(num_masks, np.int32),
+        word_starts=np.arange(settings.max_seq_length + 1), word_order=np.empty(settings.max_seq_length + 1, np.int64))
+
+
+def sample_sequences(sampler, corpus, text, rules, settings, on_progress):
+    """Yields the sequences of a corpus, thousands at a time. Each pass masks the same sequences differently.
+
+    See `sample_pairs` for arguments and yielded values. Sequences have no labels.
+    """
+    parts, part_starts = split_corpus(corpus, settings.max_seq_length, settings.objective_spec.crosses_documents)
+    buffers = create_mask_buffers(min(BATCH_SENTENCES, len(part_starts) - 1), settings)
+    for _ in range(settings.num_passes):
+        for first in range(0, len(part_starts) - 1, BATCH_SENTENCES):
+            starts = part_starts[first:first + BATCH_SENTENCES + 1]
+            batch_parts = np.ascontiguousarray(parts[starts[0]:starts[-1]])
+            num_masks = sampler.sample_all_masks(
+                starts - starts[0], text, rules, buffers._replace(parts=batch_parts.ravel()))
+            count = len(starts) - 1
+            yield (batch_parts, np.diff(starts), np.zeros(count, bool), buffers.mask_counts[:count],
+                   buffers.mask_positions[:num_masks], buffers.mask_replacements[:num_masks])
+        on_progress(corpus.num_sentences)
+
+
+def split_corpus(corpus, max_seq_length, crosses_documents):
+    """Divides a corpus into sequences.
+
+    Args:
+      corpus: Corpus.
+      max_seq_length: int. Maximum number of IDs in a sequence, with [CLS] and a [SEP] after each part.
+      crosses_documents: bool. Whether a sequence continues in the next document.
+
+    Returns:
+      Tuple `(parts, part_starts)`. Parts: int64 [Q, 2], start and stop of each in the tokens, each within one document.
+      Part starts: int64 [N + 1]; sequence n has the parts part_starts[n] to part_starts[n + 1] - 1.
+    """
+    sentence_ends = corpus.sentence_starts[1:]
+    document_ends = corpus.sentence_starts[corpus.document_starts[1:]]  # In tokens.
+    # Number of IDs of all sentences up to each one, with a [SEP] for each document that ended before it.
+    totals = sentence_ends + np.searchsorted(document_ends, sentence_ends)
+    bounds, start, document = [], 0, 0
+    num_tokens = len(corpus.tokens)
+    while start < num_tokens:
+        while document_ends[document] <= start:
+            document += 1
+        limit = start + document + max_seq_length - 2  # Without [CLS] and the last [SEP].
+        stop = np.searchsorted(totals, limit, side="right")  # In sentences.
+        stop = int(sentence_ends[stop - 1]) if stop else 0
+        if stop <= start:
+            stop = start + max_seq_length - 2
+        if not crosses_documents:
+            stop = min(stop, int(document_ends[document]))
+        bounds.append(stop)
+        start = stop
+    stops = np.union1d(bounds, document_ends)  # Ends of the parts, ascending.
+    parts = np.stack([np.concatenate([[0], stops[:-1]]), stops], axis=1).astype(np.int64)
+    return parts, np.concatenate([[0], np.searchsorted(stops, bounds) + 1]).astype(np.int64)
 
 
 def _find_dtype(limit):

@@ -1,6 +1,6 @@
 """Random sampling of instances: the sentences of a pair, the truncated tokens, and the masked tokens.
 
-`Sampler` runs compiled functions. They are all in this file: see data_prep.machine.compilation.
+`Sampler` runs compiled functions. They are all in this file: see data_prep.compilation.
 
 The functions follow the original BERT's `create_instances_from_document` and `create_masked_lm_predictions` sample by
 sample: they select 15% of the positions (`masked_lm_prob`), counted with [CLS] and both [SEP]. Among these, 80% become
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_prep.machine import compile_function
+from data_prep.compilation import compile_function
 
 KEEP = -1  # Instead of a replacement's ID: the token stays unchanged.
 RANDOM_DOCUMENT_TRIES = 10  # As in the original BERT's create_instances_from_document.

@@ -1,4 +1,8 @@
-"""The settings for the instances of a corpus."""
+"""The pre-training objectives, and the settings for the instances of a corpus.
+
+An objective defines the instances of a corpus (`pairs`, `crosses_documents`), the predicted tokens (`predicts_next`),
+and the label features of a record and the label loss and metrics (`sentence_label`).
+"""
 
 import dataclasses
 
@@ -6,16 +10,55 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep import records
 from data_prep.pretraining.instances import masking
-from data_prep.pretraining.instances.objectives import OBJECTIVES
 
 NUM_SPECIAL = 3  # [CLS], [SEP], [SEP].
 MAX_SEQ_LENGTH = (1 << 16) - 1  # Mask positions are stored as uint16.
 MASKINGS = ("static", "dynamic")
 NO_MASKS = "objective=left_to_right"  # Condition with which the settings of masks have no effect.
-# Settings that manifests of earlier versions lack. New manifests omit them too, if they have these values.
 SHORT_SEQ_PROB = 0.1
-LATER_DEFAULTS = {"objective": "sentence_pairs", "pack_sequences": False, "max_sequences_per_pack": 12,
-                  "mask_fraction": masking.MASK_FRACTION, "random_fraction": masking.RANDOM_FRACTION}
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """A pre-training objective, and its rules for extracting sequences from a corpus.
+
+    Attributes:
+      name: str. Name in settings.
+      pairs: str or None. "random": [CLS] a [SEP] b [SEP], with b from another document half of the time. "swapped": the
+        same, with a and b consecutive, and swapped half of the time. None: sequences of whole sentences.
+      crosses_documents: bool. Whether a sequence of sentences continues in the next document, after a [SEP].
+      sentence_label: str or None. Label of a sequence, and prefix of its features and losses: "next_sentence",
+        "sentence_order", or None for no label.
+      label_names: Tuple of str. Meanings of the labels 0 and 1, for messages.
+      predicts_next: bool. Whether each token predicts the next one, without masks, instead of the masked LM.
+    """
+
+    name: str
+    pairs: str | None = None
+    crosses_documents: bool = False
+    sentence_label: str | None = None
+    label_names: tuple[str, str] = ("", "")
+    predicts_next: bool = False
+
+    @property
+    def token_loss(self):
+        """Name prefix of the loss and the accuracy of the predicted tokens."""
+        return "next_token" if self.predicts_next else "masked_lm"
+
+    @property
+    def fewest_documents(self):
+        """Minimum number of documents in a corpus."""
+        return 2 if self.pairs == "random" else 1
+
+
+OBJECTIVES = {objective.name: objective for objective in (
+    Objective("sentence_pairs", "random", sentence_label="next_sentence", label_names=("actual next", "random next")),
+    Objective("segment_pairs", "random"),
+    Objective("left_to_right", "random", predicts_next=True),
+    Objective("sentence_order", "swapped", sentence_label="sentence_order", label_names=("in order", "swapped")),
+    Objective("full_sentences", crosses_documents=True),
+    Objective("doc_sentences"),
+)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,8 +157,3 @@ class InstanceSettings(Settings):
         if self.has_masks:
             return records.pretraining_features(self.max_seq_length, self.max_predictions_per_seq, **label_options)
         return records.unmasked_pretraining_features(self.max_seq_length, **label_options)
-
-    def describe(self):
-        """Returns dict of setting to value, for all settings that affect the records, for a manifest."""
-        values = {**dataclasses.asdict(self), "dupe_factor": self.num_passes}
-        return {name: value for name, value in values.items() if LATER_DEFAULTS.get(name, ...) != value}

@@ -16,7 +16,8 @@ from tests.remote_folders import new_folder, put
 def root(request, tmp_path_factory):
     """Path, a str, of a directory with files."""
     path = str(tmp_path_factory.mktemp("root")) if request.param == "local" else new_folder()
-    for name in ("a.txt", "b.txt", "a[1].txt", "c.gz", "r.tfrecord", "r.tfrecord.manifest.json", "s.tfrecord.partial",
+    for name in ("a.txt", "b.txt", "a[1].txt", "c.gz", "r.tfrecord", "r.tfrecord.run.json",
+                 "r.tfrecord.shard.json", "s.tfrecord.partial",
                  "d/z.txt", "d/_SUCCESS", "d/b/c.gz", "d/.hidden", "d/.git/x", "d/y.txt.partial", "empty/.x"):
         put(f"{path}/{name}", "x")
     return path
@@ -89,8 +90,8 @@ def test_missing_values_and_inaccessible_buckets(check, monkeypatch):
 @pytest.mark.parametrize(("patterns", "expected"), [
     ("c.gz,[ab].txt,a.txt", ["c.gz", "a.txt", "b.txt"]),  # each once, sorted within a pattern
     ("a[1].txt", ["a[1].txt"]),
-    ("[rs].tfrecord*", ["r.tfrecord"]),  # without manifests and unfinished files
-    ("r.tfrecord.manifest.json", ["r.tfrecord.manifest.json"]),
+    ("[rs].tfrecord*", ["r.tfrecord"]),  # without descriptions and unfinished files
+    ("r.tfrecord.run.json", ["r.tfrecord.run.json"]),
     ("d,d/z.txt", ["d/b/c.gz", "d/z.txt"]),
 ])
 def test_globs(root, patterns, expected):

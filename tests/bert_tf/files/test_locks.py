@@ -8,7 +8,6 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.files import lock_output
-from data_prep.pretraining.settings import InstanceSettings
 from tests import scripts
 
 HOLD = ("import sys\nfrom bert_tf.files import lock_output\nwith lock_output('output_dir', sys.argv[1]):\n"
@@ -55,13 +54,11 @@ def test_remote_outputs_have_no_locks():
 
 
 def test_records_have_one_writer(tmp_path, reference):
-    from bert_tf.tokenization import BertTokenizer
-    from data_prep.pretraining.plan import create_pretraining_data
+    from data_prep.pretraining import JobSettings, job
 
-    tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     text, output = tmp_path / "text.txt", tmp_path / "a.tfrecord"
     text.write_text("A story.\nOf two.\n\nAnother story.\nOf three.\n")
-    with lock_output("output_file", f"{output}.manifest.json"), pytest.raises(
-            InputError, match=f"`output_file`={output}.manifest.json: locked by process {os.getpid()};"):
-        create_pretraining_data([str(text)], [str(output)], tokenizer, InstanceSettings(), 1)
+    with lock_output("output_file", str(output)), pytest.raises(
+            InputError, match=f"`output_file`={output}: locked by process {os.getpid()};"):
+        job.run(JobSettings(str(text), str(output), str(reference / "text" / "vocab.txt")))
     assert not output.exists()

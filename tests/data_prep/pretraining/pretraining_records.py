@@ -34,6 +34,6 @@ def digest(found):
 
 
 def contents(folder):
-    """Dict of file name to SHA-256, without manifests, which have the times of the inputs."""
+    """Dict of file name to SHA-256, without the descriptions of the run and its shards."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(pathlib.Path(folder).iterdir()) if not path.name.endswith(".json")}

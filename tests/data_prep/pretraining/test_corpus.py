@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.pretraining import corpus
-from data_prep.sharding import text_units
+from data_prep import reading
+from data_prep.pretraining import corpus, parts
 
 TEXT = b"ab\nc\n\nd\n"
 DOCUMENTS = [[[1, 2], [3]], [[4]]]
@@ -24,11 +24,15 @@ class CharacterTokenizer:
             tf.constant([id_ for row in rows for id_ in row], tf.int32), list(map(len, rows)))
 
 
-def read(*paths, num_threads=1, **kwargs):
+def read(*paths):
     """The corpus of files as nested lists, documents of sentences of IDs; and the Corpus."""
-    (unit,) = text_units.plan_units(list(paths))
-    with text_units.TextReader() as reader:
-        found = corpus.tokenize(reader.read(unit, **kwargs), CharacterTokenizer(), num_threads)
+    (part,) = parts.plan_parts(list(paths))
+    return tokenize(parts.read_part(part))
+
+
+def tokenize(blocks):
+    """The corpus of blocks of text, as `read`."""
+    found = corpus.tokenize(blocks, CharacterTokenizer())
     sentences = [found.tokens[start:stop].tolist() for start, stop in itertools.pairwise(found.sentence_starts)]
     documents = [sentences[start:stop] for start, stop in itertools.pairwise(found.document_starts)]
     assert (found.num_sentences, found.num_documents) == (len(sentences), len(documents))
@@ -53,7 +57,7 @@ def test_documents(write, text):
 
 
 def test_invalid_bytes_are_dropped_and_their_lines_counted(write):
-    documents, found = read(write("a.txt", b"a\xffb\nc\xc3\n\xff\nd\n"), block_bytes=3)
+    documents, found = read(write("a.txt", b"a\xffb\nc\xc3\n\xff\nd\n"))
     assert documents == DOCUMENTS  # a line of only such bytes is empty, and ends a document
     assert (found.num_garbled, found.num_bytes) == (3, 11)
     assert found.tokens.dtype == np.uint16
@@ -64,11 +68,11 @@ def test_ids_of_large_vocabularies_are_wider(write, monkeypatch):
     assert read(write("a.txt", TEXT))[1].tokens.dtype == np.uint32
 
 
-@pytest.mark.parametrize("num_threads", [1, 3])
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 4, 7, 100])
-def test_blocks_and_threads_make_no_difference(write, block_bytes, num_threads):
+def test_blocks_make_no_difference(write, block_bytes):
     paths = write("a.txt", TEXT[:3]), write("b.txt", TEXT[3:])  # the first document continues in the second file
-    assert read(*paths, num_threads=num_threads, block_bytes=block_bytes)[0] == DOCUMENTS
+    blocks = [block for path in paths for block, _ in reading.read_blocks(path, block_bytes=block_bytes)]
+    assert tokenize(blocks)[0] == DOCUMENTS
 
 
 @pytest.mark.parametrize("text", [b"", b"\n \n", b"!\n"])

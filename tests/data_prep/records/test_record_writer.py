@@ -93,11 +93,3 @@ def test_invalid_columns(change, message):
     change(columns)
     with pytest.raises(InputError if "records" not in message else ValueError, match=message):
         records.compose_frames(columns, FEATURES)
-
-
-def test_features_of_classification_records():
-    """Other tests compare the features of pre-training records with the original BERT."""
-    spec = records.feature_spec(records.classification_features(12))
-    assert {name: (feature.shape, feature.dtype) for name, feature in spec.items()} == {
-        "input_ids": ([12], tf.int64), "input_mask": ([12], tf.int64), "segment_ids": ([12], tf.int64),
-        "label_ids": ([1], tf.int64), "is_real_example": ([1], tf.int64)}

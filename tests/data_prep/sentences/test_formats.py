@@ -13,11 +13,11 @@ from data_prep.sentences import formats
 DOC = '<doc id="1" url="u" title="The "X" of">\nThe "X" of\n\nA &lt;b&gt; &amp;amp; c.\nThe "X" of\n\n</doc>\n'
 
 
-def read(content, text_format, start=0):
+def read(content, text_format):
     """Returns the documents of a text as lists of paragraphs, and the number of garbled lines."""
     decoder, documents = LineDecoder(), [[]]
     data = content if isinstance(content, bytes) else content.encode()
-    for paragraph in formats.read_paragraphs(io.BytesIO(data), text_format, "a.txt", start, decoder):
+    for paragraph in formats.read_paragraphs(io.BytesIO(data), text_format, "a.txt", decoder):
         if paragraph:
             documents[-1].append(paragraph)
         else:
@@ -48,7 +48,7 @@ def test_plain_text():
     text = "One.  Two.\r\n\tThree\u2028\u3000four\x85.\r\n \r\n\n\nFive\n"
     assert read(text, "text") == ([["One. Two.", "Three four ."], ["Five"]], 0)
     assert read("\ufeffOne.", "text") == ([["One."]], 0)
-    assert read("\ufeffOne.", "text", start=1) == ([["\ufeffOne."]], 0)
+    assert read("One.\n\ufeffTwo.", "text") == ([["One.", "\ufeffTwo."]], 0)
     assert read(b"caf\xe9 one\n\xff\ntwo\n", "text") == ([["caf one"], ["two"]], 2)
 
 
@@ -61,20 +61,11 @@ def test_json():
 
 @pytest.mark.parametrize("line", ["text", "[1]", '{"text": 3}', '{"text": "a"', "[" * 100_000, "1" * 5000])
 def test_invalid_json(line):
-    with pytest.raises(InputError, match=r"a\.txt: the line from byte 114 is not a JSON object with a string for the"):
-        read(f'{{"text": "a"}}\n{line}\n', "json", start=100)
+    with pytest.raises(InputError, match=r"a\.txt: the line from byte 14 is not a JSON object with a string for the"):
+        read(f'{{"text": "a"}}\n{line}\n', "json")
 
 
 def test_documents_of_wikiextractor():
     """Titles and tags are dropped, entities are decoded, and a blank line does not end a document."""
     text = f'{DOC}\n<doc id="2" title="Y">\nY\n\n</doc>\n<doc id="3" title="Z">\nZ is it.\n\nMore.\n'
     assert read(text, "doc") == ([["A <b> &amp; c.", 'The "X" of'], ["Z is it.", "More."]], 0)
-
-
-@pytest.mark.parametrize(("text_format", "lines"), [
-    ("text", {b"\n": True, b" \t\r\n": True, b"\xff\n": True, b"a\n": False, b"</doc>\n": False}),
-    ("json", {b"{}\n": True}),
-    ("doc", {b"</doc>\r\n": True, b"\n": False, b"a </doc>\n": False}),
-])
-def test_ends_of_documents(text_format, lines):
-    assert {line: formats.ENDS[text_format](line) for line in lines} == lines

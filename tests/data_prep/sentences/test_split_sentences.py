@@ -1,20 +1,125 @@
-"""The script: its settings, remote files, and a run that is killed."""
+"""The script split_sentences: its files of sentences, its settings, and a run that is killed."""
 
 import gzip
-import random
-import signal
+import json
+import os
+import pathlib
 
 import pytest
 
 from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep.sentences import SentenceSettings, job
-from data_prep.sharding import ShardSettings
 from tests import remote_folders, scripts
 from tests.remote_folders import put
 
 SCRIPT = "data_prep.split_sentences"
 TEXT = "It begins. It goes on.\nIt ends.\n\n"
+ENGLISH = "".join(f"The story of number {number}. It is by Dr. {name}.\nA second paragraph! It ends.\n\n"
+                  for number, name in enumerate(["Smith", "Jones", "Brown", "Wilson"] * 5))
+SENTENCES = ENGLISH.replace(". It is", ".\nIt is").replace("! It", "!\nIt")
+WIKI = [f"Article {number} begins. It goes on.\n\nIt ends &amp; stops." for number in range(8)]
+WIKI_SENTENCES = "".join(f"Article {number} begins.\nIt goes on.\n{{}}It ends & stops.\n\n" for number in range(8))
+EXPECTED = (SENTENCES + WIKI_SENTENCES.format(*["\n"] * 8) + WIKI_SENTENCES.format(*[""] * 8)).encode()
+
+
+@pytest.fixture
+def texts(write):
+    """Value of input_file: a file of each format. The last document of a file has no blank line."""
+    json_lines = "".join(json.dumps({"title": "T", "text": text}) + "\n" for text in WIKI)
+    docs = "".join(f'<doc id="1" title="T">\nT\n\n{text}\n\n</doc>\n' for text in WIKI)
+    return ",".join([write("a.txt", ENGLISH.rstrip()), write("b.jsonl", json_lines),
+                     write("c.gz", gzip.compress(docs.encode()))])
+
+
+def split(tmp_path, input_file, **settings):
+    """Splits files into sentences, and returns the Counts."""
+    return job.run(SentenceSettings(input_file, str(tmp_path / "out"), **settings))
+
+
+def read(folder):
+    """Returns a dict of the name of each file -> content."""
+    return {path.name: path.read_bytes() for path in sorted(pathlib.Path(folder).iterdir())}
+
+
+def test_sentences_and_counts(tmp_path, texts, capsys):
+    counts = split(tmp_path, texts)
+    assert read(tmp_path / "out") == {"sentences.txt": EXPECTED}
+    num_bytes = sum(len((gzip.open if path.endswith(".gz") else open)(path, "rb").read()) for path in texts.split(","))
+    assert counts == job.Counts(num_bytes, num_documents=44, num_sentences=80 + 48, num_written=len(EXPECTED))
+    assert capsys.readouterr().out.splitlines()[1] == "wrote    44 documents, 128 sentences, 0.00 MB"
+
+
+@pytest.mark.parametrize("num_files", [2, 3, 9, 20])
+def test_several_files_contain_the_same_documents(tmp_path, texts, num_files):
+    split(tmp_path, texts, num_output_shards=num_files)
+    contents = read(tmp_path / "out")
+    assert list(contents) == [f"sentences-{number:05}-of-{num_files:05}.txt" for number in range(num_files)]
+    assert b"".join(contents.values()) == EXPECTED
+    assert all(content.endswith(b"\n\n") for content in contents.values())
+    assert max(map(len, contents.values())) < 2 * len(EXPECTED) / num_files + 200
+
+
+def test_bytes_that_are_not_utf8(tmp_path, write, capsys):
+    split(tmp_path, write("a.txt", b"caf\xe9 one.\n\xff\xfe\nTwo.\n"))
+    assert read(tmp_path / "out") == {"sentences.txt": b"caf one.\n\nTwo.\n\n"}
+    assert capsys.readouterr().out.endswith("note: 2 lines contain bytes that are not UTF-8, which are ignored\n")
+
+
+def test_remote_files_match_a_local_run(tmp_path):
+    folder = remote_folders.new_folder()
+    for place in (folder, str(tmp_path)):
+        put(f"{place}/text/a.txt", TEXT.encode() * 20)
+        put(f"{place}/text/b.txt.gz", gzip.compress(TEXT.encode() * 20))
+        job.run(SentenceSettings(f"{place}/text", f"{place}/out", num_output_shards=3))
+    assert {name: files.read_bytes(f"{folder}/out/{name}") for name in read(tmp_path / "out")} == read(tmp_path / "out")
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", '{"text": ""}\n{"text": " \\n"}\n', '<doc title="T">\nT\n\n</doc>\n'])
+def test_text_without_sentences(tmp_path, write, content):
+    with pytest.raises(InputError, match=r"^no sentence in \S*a\.txt; input files must have text in one of the"):
+        split(tmp_path, write("a.txt", content))
+    assert read(tmp_path / "out") == {}
+
+
+def test_too_little_text_for_the_files(tmp_path, write):
+    with pytest.raises(InputError, match=r"^`num_output_shards`=3: the text has too few documents for this number of"):
+        split(tmp_path, write("a.txt", TEXT * 2), num_output_shards=3)
+    assert read(tmp_path / "out") == {}
+
+
+def test_an_error_keeps_the_files_of_the_run_before(tmp_path, write):
+    split(tmp_path, write("a.jsonl", '{"text": "One."}\n'))
+    with pytest.raises(InputError, match=r"a\.jsonl: the line from byte 17 is not a JSON object"):
+        split(tmp_path, write("a.jsonl", '{"text": "Two."}\n{"text"\n'))
+    assert read(tmp_path / "out") == {"sentences.txt": b"One.\n\n"}
+    split(tmp_path, write("a.jsonl", '{"text": "Two."}\n'))
+    assert read(tmp_path / "out") == {"sentences.txt": b"Two.\n\n"}
+
+
+def test_files_of_a_run_with_another_number_of_files(tmp_path, texts):
+    split(tmp_path, texts, num_output_shards=2)
+    with pytest.raises(InputError, match=r"out: contains sentences-0000\d-of-00002\.txt, of a run with another `num_"):
+        split(tmp_path, texts)
+
+
+def test_a_killed_run_leaves_no_output_and_can_be_repeated(tmp_path, write):
+    write("text.txt", TEXT * 400_000)
+    flags = {"input_file": "text.txt", "output_dir": "out", "num_output_shards": 4}
+    folder = tmp_path / "out"
+    status, errors = scripts.kill_when(
+        scripts.command(SCRIPT, **flags), tmp_path,
+        lambda: any(path.stat().st_size for path in folder.glob("*.partial")))
+    assert status == -9, errors
+    assert not list(folder.glob("*.txt"))
+    scripts.succeed(SCRIPT, tmp_path, **flags)
+    assert b"".join(read(folder).values()) == TEXT.replace(". ", ".\n").encode() * 400_000
+
+
+def test_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=r"pipe: is not a regular file"):
+        split(tmp_path, str(tmp_path / "pipe"))
 
 
 @pytest.mark.parametrize("language", ["EN", "e", "english", "en_US", "en-", "", "한"])
@@ -40,8 +145,6 @@ def test_valid_languages(language):
      "`output_dir`=folder/sentences.txt: is not a regular file; choose another path"),
     ({"input_file": "out/s*", "output_dir": "out"}, "`output_dir`=out: would overwrite `input_file`="),
     ({"input_file": "out/*.txt", "output_dir": "out"}, "`output_dir`=out: would "),
-    ({"beam_options": "--region=x"}, "`beam_options`=--region=x: cannot be combined with `runner`=local"),
-    ({"max_shard_mb": float("inf")}, "`max_shard_mb`=inf: must be finite"),
 ])
 def test_invalid_flags(tmp_path, monkeypatch, write, flags, message):
     monkeypatch.chdir(tmp_path)
@@ -49,52 +152,3 @@ def test_invalid_flags(tmp_path, monkeypatch, write, flags, message):
         write(path, TEXT)
     with pytest.raises(InputError, match=message):
         scripts.run_here(SCRIPT, **{"input_file": "a.txt,texts", "output_dir": "new", **flags})
-
-
-def test_remote_files_match_a_local_run(tmp_path):
-    folder = remote_folders.new_folder()
-    for place in (folder, str(tmp_path)):
-        put(f"{place}/text/a.txt", TEXT.encode() * 20)
-        put(f"{place}/text/b.txt.gz", gzip.compress(TEXT.encode() * 20))
-        job.run(SentenceSettings(f"{place}/text", f"{place}/sentences", shards=ShardSettings(num_output_shards=3)))
-    files.at(f"{folder}/sentences/sentences-00001-of-00003.txt").remove()
-    summary = job.run(SentenceSettings(f"{folder}/text", f"{folder}/sentences",
-                                       shards=ShardSettings(num_output_shards=3)))
-    assert summary.num_made == 1
-    for number in range(3):
-        name = f"sentences/sentences-{number:05}-of-00003.txt"
-        assert files.read_bytes(f"{folder}/{name}") == (tmp_path / name).read_bytes()
-
-
-def test_beam_creates_the_same_bytes(tmp_path, write):
-    write("text/a.txt", TEXT * 20)
-    for runner in ("local", "direct"):
-        scripts.succeed(SCRIPT, tmp_path, input_file="text", output_dir=runner, runner=runner, num_output_shards=3,
-                        num_workers=2)
-    contents = [{path.name: path.read_bytes() for path in (tmp_path / runner).iterdir()}
-                for runner in ("local", "direct")]
-    assert contents[0] == contents[1]
-    assert len(contents[0]) == 4
-
-
-def test_a_run_that_is_killed_resumes_and_creates_the_same_bytes(tmp_path, write):
-    generator = random.Random(3)
-    words = [f"{word} " for word in ("the", "line", "stops", "here", "and", "there")]
-    write("text.txt", "".join("".join(generator.choices(words, k=12)) + "is it. " + "\n" * generator.choice([0, 1, 2])
-                              for _ in range(60_000)))
-    flags = {"input_file": "text.txt", "num_output_shards": 12, "num_workers": 2}
-    scripts.succeed(SCRIPT, tmp_path, output_dir="complete", **flags)
-    folder = tmp_path / "killed"
-    for how, status in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 143)):
-        num_finished = len(list(folder.glob("*.txt")))
-        found, errors = scripts.kill_when(
-            scripts.command(SCRIPT, output_dir="killed", **flags), tmp_path,
-            lambda count=num_finished: len(list(folder.glob("*.txt"))) > count, how)
-        assert found == status, errors
-    output = scripts.succeed(SCRIPT, tmp_path, output_dir="killed", **flags)
-    assert "of 12 shards are finished, " in output
-    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    assert names == sorted(path.name for path in (tmp_path / "complete").iterdir())
-    assert len(names) == 13
-    for name in names:
-        assert (folder / name).read_bytes() == (tmp_path / "complete" / name).read_bytes()

@@ -14,9 +14,8 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.cli import run_state
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.config import BertConfig
-from bert_tf.tokenization import BertTokenizer
-from data_prep.pretraining import InstanceSettings
-from data_prep.pretraining.plan import create_pretraining_data
+from data_prep.pretraining import InstanceSettings, JobSettings
+from data_prep.pretraining import job as pretraining_data
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings
 from run.settings import TrainingSettings
@@ -48,9 +47,10 @@ def get_predictions(objective):
     return {} if objective == "left_to_right" else {"max_predictions_per_seq": P}
 
 
-def write_records(path, **settings):
-    create_pretraining_data([CORPUS_FILE], [str(path)], BertTokenizer(VOCAB_FILE), InstanceSettings(
-        dupe_factor=1, **settings), 1)
+def write_records(path, do_whole_word_mask=None, **settings):
+    """Creates records. With dynamic masking, `do_whole_word_mask` is a setting of training only."""
+    pretraining_data.run(JobSettings(
+        CORPUS_FILE, str(path), VOCAB_FILE, instances=InstanceSettings(dupe_factor=1, **settings), random_seed=1))
 
 
 def make_settings(folder, objective, **schedule):

@@ -1,14 +1,17 @@
 """The vocabulary and the casing of a pre-training run: from flags, from its records, or from its checkpoint."""
 
 import json
+import os
 import shutil
 
 import pytest
 
+from bert_tf.cli.paths import RUN_SUFFIX
+from bert_tf.cli.run_state import CHANGEABLE
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TokenizerFiles
-from data_prep.sharding import manifest
+from data_prep.reading import compute_digest
 from run.pretraining.settings import PretrainingSettings
 from tests.settings import resolved
 
@@ -29,14 +32,16 @@ def folder(tmp_path, monkeypatch):
 
 
 def write_records(names, shards=1, vocab_file="vocab.txt", **flags):
-    """Writes empty record files and their manifest, as create_pretraining_data does."""
+    """Writes empty record files and the description of their run, as create_pretraining_data does."""
     names = names.split(",")
     for name in names:
         for number in range(shards):
             open(name if shards == 1 else name.replace(".", f"-{number:05}-of-{shards:05}."), "wb").close()
-    flags = {"do_lower_case": True, "output_file": ",".join(names), "num_output_shards": shards} | flags
-    with open(names[0] + manifest.SUFFIX, "w", encoding="utf-8") as file:
-        json.dump({"format": 1, "made_from": manifest.describe([], flags, vocab_file), "shards": []}, file)
+    run = {"do_lower_case": True, "strip_accents": None, "output_file": ",".join(names), "num_output_shards": shards,
+           "vocab_file": {"contents": compute_digest(vocab_file)},
+           CHANGEABLE: {"vocab_file": os.path.abspath(vocab_file)}}
+    with open(names[0] + RUN_SUFFIX, "w", encoding="utf-8") as file:
+        json.dump(run | flags, file)
 
 
 def resolve(capsys, **values):
@@ -54,8 +59,8 @@ def resolve(capsys, **values):
 @pytest.mark.parametrize("casing", [{}, {"do_lower_case": False}, {"do_lower_case": True, "strip_accents": False}])
 def test_records_name_their_vocabulary(folder, capsys, names, shards, patterns, casing):
     (folder / "other.tfrecord").touch()
-    for name, content in (("damaged", "{"), ("shard-0", '{"made_from": "f3"}'), ("text", '{"made_from": {}}')):
-        (folder / f"{name}{manifest.SUFFIX}").write_text(content)
+    for name, content in (("damaged", "{"), ("other", '{"num_output_shards": 1}'), ("list", "[]")):
+        (folder / f"{name}{RUN_SUFFIX}").write_text(content)
     write_records(names, shards, **casing)
     settings, notes = resolve(capsys, input_file=patterns)
     assert settings.tokenizer == TokenizerFiles(
@@ -69,12 +74,12 @@ def test_records_name_their_vocabulary(folder, capsys, names, shards, patterns, 
     ({"init_checkpoint": "bert"}, TokenizerFiles("bert/vocab.txt", False)),
     ({"init_checkpoint": "bert", "vocab_file": "vocab.txt"}, TokenizerFiles("vocab.txt", False)),
 ])
-def test_records_without_a_manifest(folder, capsys, values, expected):
+def test_records_without_a_description(folder, capsys, values, expected):
     (folder / "a.tfrecord").touch()
     settings, notes = resolve(capsys, **values)
     assert settings.tokenizer == expected
     assert notes == {
-        ("vocab_file",): "note: the casing of the vocabulary vocab.txt is unknown, since the records have no manifest; "
+        ("vocab_file",): "note: the casing of the vocabulary vocab.txt is unknown, since the records have no run.json; "
                          "set --do_lower_case in the next step\n",
         ("init_checkpoint", "vocab_file"):
             "note: the vocabulary vocab.txt overrides the one of `init_checkpoint`=bert, which differs\n",
@@ -104,7 +109,7 @@ def test_records_take_precedence_over_a_checkpoint(folder, capsys):
     settings, notes = resolve(capsys, init_checkpoint="bert")
     assert settings.tokenizer == TokenizerFiles(str(folder / "vocab.txt"), True)
     assert notes.splitlines() == [
-        "note: the records have do_lower_case True (a.tfrecord.manifest.json), which overrides "
+        "note: the records have do_lower_case True (a.tfrecord.run.json), which overrides "
         "bert/tokenizer_config.json (False)",
         f"note: the vocabulary {folder}/vocab.txt overrides the one of `init_checkpoint`=bert, which differs"]
 
@@ -116,17 +121,17 @@ def test_contradictions(folder, capsys):
         resolve(capsys, vocab_file="bert/vocab.txt")
     assert str(caught.value) == (
         f"`vocab_file`=bert/vocab.txt: differs from the vocabulary of the records, {folder}/vocab.txt (in "
-        "a.tfrecord.manifest.json); omit `vocab_file`, or create the records again")
+        "a.tfrecord.run.json); omit `vocab_file`, or create the records again")
     with pytest.raises(InputError) as caught:
         resolve(capsys, eval_input_file="b.tfrecord")
     assert str(caught.value) == (
-        "`input_file`=a.tfrecord: the records of a.tfrecord.manifest.json and b.tfrecord.manifest.json were created "
+        "`input_file`=a.tfrecord: the records of a.tfrecord.run.json and b.tfrecord.run.json were created "
         "with different vocabularies")
 
 
 def test_dynamic_masking_requires_a_vocabulary(folder, capsys):
     (folder / "a.tfrecord").touch()
-    message = "`vocab_file` is required with `masking`=dynamic, since neither a manifest of the records nor"
+    message = "`vocab_file` is required with `masking`=dynamic, since neither a run.json of the records nor"
     with pytest.raises(InputError, match=message):
         resolve(capsys, masking="dynamic")
     assert resolve(capsys, masking="dynamic", init_checkpoint="bert")[0].records.vocab_file == "bert/vocab.txt"

@@ -21,8 +21,7 @@ from tests.data_prep.pretraining.instances.toy_corpora import VOCABULARY, make_r
     {"objective": "sentence_order", "pack_sequences": True, "max_sequences_per_pack": 2},
     {"objective": "segment_pairs", "pack_sequences": True, "masking": "dynamic"}])
 def test_compiled_and_plain_instances(monkeypatch, num_documents, changes):
-    for module in (lib.sentence_pairs, lib.sequences):
-        monkeypatch.setattr(module, "BATCH_SENTENCES", 20)  # so that there are many calls
+    monkeypatch.setattr(lib.instances, "BATCH_SENTENCES", 20)  # so that there are many calls
     corpus = make_random_corpus(9, num_documents)
     settings = lib.InstanceSettings(**{"max_seq_length": 23, "max_predictions_per_seq": 4, "dupe_factor": 3, **changes})
     compiled = create_arrays(corpus, settings)

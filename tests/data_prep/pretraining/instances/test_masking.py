@@ -9,7 +9,7 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.instances import InstanceSettings, Sampler, instances, masking, sampling, sentence_pairs
+from data_prep.pretraining.instances import InstanceSettings, Sampler, instances, masking, sampling
 from run.pretraining.settings import RecordSettings
 
 VOCABULARY = masking.Vocabulary(random_ids=np.arange(9), cls_id=1, sep_id=2, mask_id=3,
@@ -36,7 +36,7 @@ class ScriptedNumbers:
 def prepare(settings, tokens, num_pairs):
     tokens = np.array(tokens, np.uint16)
     text = instances.create_text(Corpus(tokens, np.arange(2), np.arange(2), 0), settings, VOCABULARY)
-    return text, instances.create_rules(settings, VOCABULARY), sentence_pairs.create_buffers(num_pairs, settings)
+    return text, instances.create_rules(settings, VOCABULARY), instances.create_buffers(num_pairs, settings)
 
 
 def sample_masks(tokens, span, **settings):
@@ -115,8 +115,6 @@ def test_the_default_rule_is_exactly_the_original():
     """The original BERT compares its random numbers with 0.8 and 0.5."""
     rules = prepare(InstanceSettings(), [], 1)[1]
     assert (rules.mask_fraction, rules.keep_probability) == (0.8, 0.5)
-    assert "mask_fraction" not in InstanceSettings().describe()
-    assert InstanceSettings(mask_fraction=1, random_fraction=0).describe()["mask_fraction"] == 1
 
 
 @pytest.mark.parametrize(("settings", "message"), [
@@ -140,15 +138,6 @@ def test_whole_words_of_chinese(pieces, share):
     assert note == (f"note: {share} of the vocabulary are Chinese characters, each of which is a word, so "
                     "`do_whole_word_mask` has no effect on them" if share else "")
     assert masking.describe_chinese(InstanceSettings(), tokenizer) == ""
-
-
-def test_vocabulary_of_a_tokenizer(reference_tokenizer):
-    vocabulary = masking.Vocabulary.from_tokenizer(reference_tokenizer)
-    tokens = reference_tokenizer.vocabulary
-    assert vocabulary.random_ids.tolist() == [*range(len(tokens))]
-    assert [tokens[id_] for id_ in (vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id)] == [
-        "[CLS]", "[SEP]", "[MASK]"]
-    assert set(np.array(tokens)[vocabulary.is_continuation]) == {token for token in tokens if token.startswith("##")}
 
 
 @pytest.mark.parametrize("end", [0, 2])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.pretraining.instances import InstanceSettings, Sampler, assemble, create_instances, masking, sequences
+from data_prep.pretraining.instances import InstanceSettings, Sampler, assemble, create_instances, masking
+from data_prep.pretraining.instances.instances import split_corpus
 from tests.data_prep.pretraining.instances.toy_corpora import CLS, SEP, VOCABULARY, make_corpus
 
 DOCUMENTS = [[3, 2, 4], [9], [1], [1, 1], [7, 30, 2], [5, 5, 5, 5]]  # lengths of sentences
@@ -60,7 +61,7 @@ def test_sequences_by_hand():
     corpus = make_corpus([3, 2], [4, 9], [1])
     for crosses_documents, starts in ((True, [0, 2, 4]), (False, [0, 1, 2, 3, 4])):
         # [CLS] 3 2 [SEP] 4 [SEP], then [CLS] 9 [SEP] 1 [SEP]; or each part on its own.
-        parts, part_starts = sequences.split_corpus(corpus, 14, crosses_documents)
+        parts, part_starts = split_corpus(corpus, 14, crosses_documents)
         assert parts.tolist() == [[0, 5], [5, 9], [9, 18], [18, 19]]
         assert part_starts.tolist() == starts
 
@@ -127,12 +128,6 @@ def test_sentence_order_swaps_two_consecutive_parts():
     assert (counts == 0).sum() == 30
 
 
-@pytest.mark.parametrize(("objective", "documents", "message"), [
-    ("sentence_pairs", [[3, 4]], "the text contains only one document; random next"),
-    ("segment_pairs", [[3, 4]], "the text contains only one document; random next"),
-    ("sentence_order", [[1], [1]], "no sequence, because each of its documents has only one token"),
-    ("full_sentences", [], "the text contains no sentences"),
-])
-def test_too_little_text(objective, documents, message):
-    with pytest.raises(InputError, match=message):
-        create(documents, objective=objective)
+def test_documents_of_one_token_have_no_order():
+    with pytest.raises(InputError, match="no sequence, because each of its documents has only one token"):
+        create([[1], [1]], objective="sentence_order")

@@ -7,8 +7,7 @@ import pytest
 
 from data_prep.pretraining import instances as instances_lib
 from data_prep.pretraining.instances import InstanceSettings, Sampler, assemble, create_instances, sampling
-from data_prep.pretraining.instances.instances import create_rules, create_text
-from data_prep.pretraining.instances.sentence_pairs import create_buffers
+from data_prep.pretraining.instances.instances import create_buffers, create_rules, create_text
 from tests.data_prep.pretraining.instances.toy_corpora import VOCABULARY, make_corpus, make_random_corpus
 
 

@@ -4,12 +4,11 @@ import os
 import subprocess
 import sys
 
-from data_prep.machine import compile_function
+from data_prep.compilation import compile_function
 from tests import scripts
 
 MODULE = """
-import os, subprocess, sys
-from data_prep.machine import compile_function
+from data_prep.compilation import compile_function
 
 def twice(number):
     return add(number, number)
@@ -19,17 +18,14 @@ def add(number, other):
 
 if __name__ == "__main__":
     print(compile_function(twice, add)(3), compile_function(twice, add)(0.5))
-    print(os.environ.get("NUMBA_CACHE_DIR"))
-    if sys.argv[1:]:
-        subprocess.run([sys.executable, __file__], check=True)
 """
 
 
-def run(path, *arguments, **environment):
+def run(path, **environment):
     """Returns the lines that a program with MODULE prints, with the messages of numba about its cache."""
     path.write_text(MODULE)
     os.utime(path, (1, 1))
-    done = subprocess.run([sys.executable, path, *arguments], capture_output=True, text=True, check=True, env={
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, env={
         **os.environ, "PYTHONPATH": str(scripts.ROOT), "NUMBA_DEBUG_CACHE": "1", **environment})
     return done.stdout.splitlines()
 
@@ -37,20 +33,18 @@ def run(path, *arguments, **environment):
 def test_code_is_stored_next_to_the_source(tmp_path):
     first, second = (run(tmp_path / "a.py") for _ in range(2))
     for printed in (first, second):
-        assert {"6 1.0", "None"} < set(printed)
+        assert "6 1.0" in printed
     assert sum("data saved to" in line for line in first) == 2  # for integers, for floats
     assert not any("data saved to" in line for line in second)
     assert sum("data loaded from" in line for line in second) == 2
     assert [path.name for path in tmp_path.iterdir() if path.name != "a.py"] == ["__pycache__"]
 
 
-def test_processes_share_a_temporary_directory_if_no_other_can_be_written(tmp_path):
-    printed = run(tmp_path / "a.py", "start another", XDG_CACHE_HOME="/dev/null/none",
+def test_functions_run_if_no_directory_can_be_written(tmp_path):
+    printed = run(tmp_path / "a.py", XDG_CACHE_HOME="/dev/null/none",
                   NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator,UserWideCacheLocator")
-    assert printed.count("6 1.0") == 2
-    assert sum("data saved to" in line for line in printed) == 2  # by the first of the two
-    (folder,) = {line for line in printed if "bert_tf_compiled_" in line and "[cache]" not in line}
-    assert not os.path.exists(folder)
+    assert "6 1.0" in printed
+    assert not any("data saved to" in line for line in printed)
 
 
 def test_functions_run_if_the_disk_is_full(monkeypatch):

@@ -1,14 +1,14 @@
 """Apache Beam pipeline that creates shards from text files on many machines.
 
-The text is divided into units, one per shard, as in local_runner. The files are byte-identical to its files for any
-runner and number of workers. One worker reads a unit and writes its shard, so no text is sent between workers, and a
-worker needs the memory of one shard.
+A worker reads the text of a shard and writes its records, as on one machine, so the files are the same for any runner
+and number of workers, and no text is sent between workers.
 
 This module requires apache-beam. Workers require this project, and every worker must be able to open all paths.
 """
 
 import contextlib
 import dataclasses
+import functools
 import io
 import logging
 import os
@@ -21,13 +21,11 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 from apache_beam.runners.runner import create_runner
-from apache_beam.utils.shared import Shared
 
 from bert_tf import processor
+from bert_tf.cli.paths import FINISHED_SUFFIX
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, lock_output
-from data_prep.sharding import text_units
-from data_prep.sharding.manifest import Manifest, is_noted, write_note
 
 RUNNERS = {
     "direct": "DirectRunner",
@@ -157,67 +155,42 @@ def check_paths(runner, paths):
                              "directory")
 
 
-def create_shards(plan, manifest, options):
-    """Creates the missing shards of an output. Workers note each finished shard for the manifest.
-
-    If this process is killed, another run adds the notes to the manifest, and continues.
+def create_shards(shards, settings, options):
+    """Creates shards with a runner of Apache Beam.
 
     Args:
-      plan: shard_plan.ShardPlan. Workers must be able to open its files.
-      manifest: Its Manifest.
+      shards: List of Shard. Workers must be able to open its files.
+      settings: JobSettings.
       options: PipelineOptions from `create_options`.
-
-    Returns:
-      The Manifest with the new shards.
 
     Raises:
       InputError: If the text of a shard is not suitable, or if the runner rejects an option.
       OSError: If a file cannot be read or written.
     """
-    made_from = plan.describe()
     with _start_dask_cluster(options), _reraise_worker_errors():
         pipeline = beam.Pipeline(options=options)
         _ = (pipeline
-             | "MissingShards" >> beam.Create(manifest.missing)
+             | "MissingShards" >> beam.Create(shards)
              | "SpreadOverWorkers" >> beam.Reshuffle()
-             | "CreateShards" >> beam.ParDo(CreateShard(plan, made_from)))
+             | "CreateShards" >> beam.Map(functools.partial(create_shard, settings=settings)))
         pipeline.run().wait_until_finish()
-    manifest = Manifest(manifest.path, plan.kind, made_from, plan.shard_files)
-    manifest.collect_notes()
-    if manifest.missing:
-        raise OSError(f"{manifest.path}: {len(manifest.missing)} of {len(plan.units)} shards do not exist after the "
-                      "run; workers must write to a file system that this machine can read")
-    return manifest
 
 
-class CreateShard(beam.DoFn):
-    """Creates, writes, and notes the Shard with a given number. Adds its counts to Beam counters of the same names."""
+def create_shard(shard, settings):
+    """Creates a shard in a worker, unless another has created it. Adds its counts to Beam counters of the same names.
 
-    def __init__(self, plan, made_from):
-        """Stores shard_plan.ShardPlan `plan` and the result of its `describe`, `made_from`."""
-        self._plan, self._made_from = plan.to_portable(), made_from
-        self._shared = Shared()
+    The worker of a driver that was killed may still be writing the shard, so this one waits.
+    """
+    from data_prep.pretraining import shards
 
-    def setup(self):
-        """Loads the plan once per worker process, for any number of threads."""
-        self._loaded = self._shared.acquire(self._plan.load)
-
-    def process(self, index):
-        """Creates shard number `index`, unless another worker has just finished it."""
-        plan = self._loaded
-        with _wait_for_lock(plan.shard_files[index][0]):
-            if is_noted(plan.manifest_path, self._made_from, index):
-                return
-            with text_units.TextReader() as reader:
-                shard = plan.create_shard(plan.create_task(index, reader))
-            write_note(plan.manifest_path, self._made_from, shard, plan.shard_files[index])
-        for name, number in dataclasses.asdict(shard.counts).items():
-            beam.metrics.Metrics.counter("shards", name).inc(number)
+    with _wait_for_lock(shard.files[0] + FINISHED_SUFFIX):
+        counts = shards.read_finished(shard) or shards.create_shard(shard, settings)
+    for name, number in dataclasses.asdict(counts).items():
+        beam.metrics.Metrics.counter("shards", name).inc(number)
 
 
 @contextlib.contextmanager
 def _wait_for_lock(path):
-    """Locks a shard in a context. If its driver was killed, a worker may still be writing the shard."""
     with contextlib.ExitStack() as stack:
         while True:
             try:

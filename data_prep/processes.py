@@ -1,0 +1,69 @@
+"""Parallel map over processes that end with this one, even if it is killed."""
+
+import collections
+import concurrent.futures
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+
+AHEAD = 2  # Items in progress per worker.
+
+
+def map_in_processes(function, items, num_workers, *arguments):
+    """Yields `function(item, *arguments)` for each of `items`, in their order; a generator, to be closed.
+
+    At most AHEAD * num_workers items, or their results, exist at a time. After an error or Ctrl-C, which only this
+    process handles, the workers are killed.
+
+    Args:
+      function: Picklable callable of a module.
+      items: Iterable of picklable objects.
+      num_workers: int. Maximum number of processes.
+      *arguments: Picklable objects.
+
+    Raises:
+      Exception: If `function` or `items` raised it.
+      ChildProcessError: If a worker was killed.
+    """
+    # Spawned, not forked: the caller may have loaded TensorFlow, whose threads do not survive a fork.
+    context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
+    pool = concurrent.futures.ProcessPoolExecutor(num_workers, context, initializer=_tie_to_parent)
+    pending = collections.deque()
+    try:
+        for item in items:
+            with _block_interrupts():  # This can start a worker, which inherits the mask.
+                pending.append(pool.submit(function, item, *arguments))
+            if len(pending) == AHEAD * num_workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    except BaseException as error:
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.kill()
+        if isinstance(error, concurrent.futures.BrokenExecutor):
+            raise ChildProcessError("a worker process was killed, often for lack of memory; to continue, run the same "
+                                    "command again") from None
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _block_interrupts():
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _tie_to_parent():
+    """Makes a worker exit with its parent, even if the parent is killed."""
+    def end_with_parent():
+        multiprocessing.parent_process().join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()

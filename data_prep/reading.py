@@ -1,0 +1,119 @@
+"""Reads text files in blocks of complete lines. Files whose names end in .gz are decompressed."""
+
+import contextlib
+import gzip
+import hashlib
+import sys
+import threading
+import zlib
+
+from bert_tf import files
+from bert_tf.errors import InputError
+from bert_tf.files import LineDecoder
+
+BLOCK_BYTES = 1 << 19  # Bytes read and tokenized together. Tokenizing larger blocks was not measurably faster.
+MAX_LINE_BYTES = 1 << 26  # A line must fit in memory.
+
+_opened = threading.local()
+
+
+def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separator=b"\n"):
+    """Yields the text of a file, or of a part of it, in blocks of about `block_bytes` that end after a separator.
+
+    Args:
+      path: Path of the file.
+      start, stop: int. The first byte of the text, and the first byte after it, in the decompressed file.
+      block_bytes: int. Maximum number of bytes read at a time.
+      separator: bytes. A line end, or a space: blocks then end after words. The last block may lack it.
+
+    Yields:
+      Tuple `(block, size)`: bytes, and the number of bytes of the file that were read for them.
+
+    Raises:
+      InputError: If MAX_LINE_BYTES contain no separator, if a .gz file is damaged, or see `files.check_text`.
+      OSError: If the file cannot be read.
+    """
+    with _add_path_to_errors(path), _open(path) as (stored, text):
+        text.seek(start)
+        remaining, rest, position, is_first = stop - start, b"", stored.tell(), start == 0
+        while remaining and (fresh := text.read(min(block_bytes, remaining))):
+            remaining -= len(fresh)
+            end = max(fresh.rfind(b"\n"), fresh.rfind(separator)) + 1
+            if not end:
+                rest += fresh
+                if len(rest) > MAX_LINE_BYTES:
+                    raise InputError(f"{path}: contains a line of over {MAX_LINE_BYTES:,} bytes; divide it into "
+                                     "shorter lines")
+                continue
+            block, rest = rest + fresh[:end], fresh[end:]
+            if is_first:
+                files.check_text(block, path)
+            yield block, stored.tell() - position
+            is_first, position = False, stored.tell()
+        if rest:
+            if is_first:
+                files.check_text(rest, path)
+            yield rest, stored.tell() - position
+
+
+def count_bytes(path):
+    """Returns the number of bytes of a file after decompression; raises the errors of `read_blocks`."""
+    with _add_path_to_errors(path):
+        if not path.endswith(".gz"):
+            return files.at(path).size()
+        with _open(path) as (_, text):
+            text.seek(0)
+            return sum(map(len, iter(lambda: text.read(BLOCK_BYTES), b"")))
+
+
+def compute_digest(path):
+    """Computes the SHA-256 of a file, in hexadecimal."""
+    with files.at(path).open() as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_blank(line):
+    """Returns whether a line, as bytes, is empty or only white space."""
+    return not line.decode("utf-8", "ignore").strip()
+
+
+def drop_garbled(block):
+    """Removes the bytes of a block that are not UTF-8, as in the original. Returns it and the number of their lines."""
+    decoder = LineDecoder()
+    decoder(block)
+    if not decoder.num_garbled:
+        return block, 0
+    decoder = LineDecoder()
+    return b"\n".join(decoder(line).encode() for line in block.split(b"\n")), decoder.num_garbled
+
+
+@contextlib.contextmanager
+def _open(path):
+    """A context with the open file, and the file of its text, which is the same unless it is compressed.
+
+    A thread keeps its last .gz file open, so that the parts of one, read in order, decompress it once.
+    """
+    place = files.at(path)
+    if not path.endswith(".gz"):
+        with place.open() as file:
+            yield file, file
+        return
+    key = place.absolute(), place.modified_ns(), place.size()
+    if getattr(_opened, "key", None) != key:
+        _opened.key = None
+        stored = place.open()
+        _opened.files = stored, gzip.GzipFile(fileobj=stored)
+        _opened.key = key
+    yield _opened.files
+
+
+@contextlib.contextmanager
+def _add_path_to_errors(path):
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{path}: is corrupted or not a gzip file: {error}") from error
+    except OSError as error:
+        if error.strerror is None:  # From a remote file, whose message already has the path.
+            raise
+        raise OSError(f"{path}: cannot be read: {error.strerror}") from error

@@ -1,0 +1,119 @@
+"""Division of text files into parts, and errors of files."""
+
+import gzip
+import os
+import random
+
+import pytest
+
+from bert_tf.errors import InputError
+from data_prep import reading
+from data_prep.pretraining import parts
+
+
+def read(divided):
+    """The text of each part."""
+    return [b"".join(parts.read_part(part)) for part in divided]
+
+
+def sizes(divided):
+    return [sum(text.stop - text.start for text in part) for part in divided]
+
+
+def make_text(seed, num_documents):
+    """Documents of random sizes, with lines of up to 200 bytes and one to three blank lines after each."""
+    random_state = random.Random(seed)
+    return b"".join(b"".join(b"x" * random_state.randint(1, 200) + b"\n" for _ in range(random_state.randint(1, 9)))
+                    + random_state.choice([b"\n", b" \t\n", "\u3000\n\n".encode(), b"\n\n\n"])
+                    for _ in range(num_documents))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("num_parts", [1, 2, 5])
+def test_parts_of_equal_size_end_between_documents(write, monkeypatch, seed, num_parts):
+    monkeypatch.setattr(parts, "SCAN_BYTES", 33)
+    text = make_text(seed, 97)
+    cut = text.index(b"\n", len(text) // 3) + 1
+    paths = [write("a.txt", text[:cut]), write("b.txt.gz", gzip.compress(text[cut:], mtime=0))]
+    divided = parts.plan_parts(paths, num_parts)
+    texts = read(divided)
+    assert b"".join(texts) == text
+    assert list(map(len, texts)) == sizes(divided)
+    assert len(texts) == num_parts
+    for part in texts[:-1]:
+        assert part.endswith(b"\n")
+        assert not part.decode().splitlines()[-1].strip()  # it ends with a blank line
+    assert max(map(len, texts)) - min(map(len, texts)) < 9 * 201 + 7  # equal up to one document
+
+
+def test_the_maximum_size_increases_the_number_of_parts(write):
+    path = write("a.txt", b"a\n\n" * 100)
+    assert len(parts.plan_parts([path], max_bytes=300)) == 1
+    assert sizes(parts.plan_parts([path], max_bytes=299)) == [153, 147]
+    assert len(parts.plan_parts([path], num_parts=3, max_bytes=200)) == 3
+    assert len(parts.plan_parts([path], num_parts=3, max_bytes=31)) == 10
+
+
+def test_a_document_can_continue_in_the_next_file(write):
+    paths = [write("a.txt", b"a\nb\n"), write("b.txt", b"c\n\nd\n")]
+    assert read(parts.plan_parts(paths, 2)) == [b"a\nb\nc\n\n", b"d\n"]
+
+
+@pytest.mark.parametrize(("text", "arguments", "message"), [
+    (b"a\nb\nc\n\nd\n", {"num_parts": 3},
+     "9 bytes of text cannot be split into 3 shards: too few documents; decrease"),
+    (b"a sentence\n" * 300, {"max_bytes": 1000},  # must not be read into memory
+     r"a.txt: contains no end of a document in 1,\d\d\d bytes; .* a blank line after each .*`max_shard_mb`=0"),
+])
+def test_too_few_documents(write, text, arguments, message):
+    with pytest.raises(InputError, match=message):
+        parts.plan_parts([write("a.txt", text)], **arguments)
+
+
+def test_a_line_without_end(write, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 100)
+    with pytest.raises(InputError, match=r"a.txt: contains a line of over 100 bytes"):
+        list(reading.read_blocks(write("a.txt", b"b\n" + b"x" * 200), block_bytes=11))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_blocks_of_a_range(write, name):
+    text = make_text(3, 30)
+    path = write(name, gzip.compress(text, mtime=0) if name.endswith(".gz") else text)
+    start = text.index(b"\n", 999) + 1
+    blocks = list(reading.read_blocks(path, start, block_bytes=301))
+    assert b"".join(block for block, _ in blocks) == text[start:]
+    assert all(block.endswith(b"\n") for block, _ in blocks[:-1])
+    assert next(reading.read_blocks(path, 0, start, block_bytes=1 << 20))[0] == text[:start]
+    words = [block for block, _ in reading.read_blocks(write("b.txt", b"one two three four\n"), 0, 15, 7, b" ")]
+    assert words == [b"one ", b"two three ", b"f"]
+
+
+def test_a_file_that_was_replaced_is_opened_again(write):
+    path = write("a.txt", b"one\n")
+    assert list(reading.read_blocks(path)) == [(b"one\n", 4)]
+    os.remove(path)
+    os.utime(write("a.txt", b"other\n"), (1, 1))
+    assert list(reading.read_blocks(path)) == [(b"other\n", 6)]
+
+
+@pytest.mark.parametrize("data", [b"ab\n", gzip.compress(b"ab\n\n" * 99, mtime=0)[:-9]])
+def test_damaged_gzip_files(write, data):
+    with pytest.raises(InputError, match=r"a.gz: is corrupted or not a gzip file"):
+        parts.plan_parts([write("a.gz", data)])
+
+
+@pytest.mark.parametrize(("name", "data", "message"), [
+    ("a.txt", "ab\n\n".encode("utf-16"), "is UTF-16; save the file as UTF-8"),
+    ("a.txt.gz", gzip.compress("ab\n\n".encode("utf-16"), mtime=0), "is UTF-16; save the file as UTF-8"),
+    ("a.txt", b"ab\rcd\r\r", r"its lines end at \\r; save the file with line ends \\n"),
+])
+def test_files_that_are_not_text(write, name, data, message):
+    path = write(name, data)
+    with pytest.raises(InputError, match=rf"^{path}: {message}$"):
+        read(parts.plan_parts([path]))
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(OSError, match=r"a.txt: cannot be read: .*No such file"):
+        parts.plan_parts([str(tmp_path / "a.txt")])

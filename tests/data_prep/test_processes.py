@@ -1,0 +1,74 @@
+"""Functions applied in several processes: results, errors, and the end of the processes."""
+
+import contextlib
+import itertools
+import os
+import signal
+import time
+
+import pytest
+
+from data_prep.processes import AHEAD, map_in_processes
+
+
+def power(number, exponent=2):
+    time.sleep(0.01 * (number % 3))
+    return number ** exponent
+
+
+def fail_at_three(number):
+    if number == 3:
+        raise ValueError("three is invalid")
+    return number
+
+
+def die(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def get_pid(_):
+    return os.getpid()
+
+
+def is_alive(process):
+    """Returns whether a process runs; False if it has ended and its parent has not waited for it."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until_dead(workers):
+    """Waits up to 20 s; returns whether all processes have ended."""
+    deadline = time.monotonic() + 20
+    while any(map(is_alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not any(map(is_alive, workers))
+
+
+def test_results_and_items_in_advance():
+    taken = []
+    items = (taken.append(number) or number for number in itertools.count())
+    with contextlib.closing(map_in_processes(power, items, 2, 3)) as results:
+        for number, result in enumerate(itertools.islice(results, 9)):
+            assert result == number ** 3
+            assert len(taken) <= number + 2 * AHEAD
+    assert list(map_in_processes(power, [], 2)) == []
+
+
+def test_errors_of_workers_and_of_items():
+    with pytest.raises(ValueError, match="three is invalid"):
+        list(map_in_processes(fail_at_three, range(9), 2))
+    with pytest.raises(ZeroDivisionError):
+        list(map_in_processes(power, (1 // (2 - number) for number in range(9)), 2))
+    with pytest.raises(ChildProcessError, match=r"^a worker process was killed, often for lack of memory; "):
+        list(map_in_processes(die, range(3), 2))
+
+
+def test_workers_end_with_the_generator():
+    results = map_in_processes(get_pid, itertools.count(), 2)
+    workers = {next(results) for _ in range(5)}
+    assert all(map(is_alive, workers))
+    results.close()
+    assert wait_until_dead(workers)
