@@ -2,8 +2,8 @@
 
   python -m run.fill_mask --init_checkpoint=uncased_L-12_H-768_A-12 --text='The capital of France is [MASK].'
 
-  python -m run.fill_mask --init_checkpoint=uncased_L-12_H-768_A-12 --text='the man went to [MASK] store' \\
-      --text_b='he bought a gallon [MASK] milk'
+  python -m run.fill_mask --init_checkpoint=uncased_L-12_H-768_A-12 \\
+      --text='the man went to [MASK] store ||| he bought a gallon [MASK] milk'
 
   python -m run.fill_mask --model=serving/bert/model_int8.tflite
 
@@ -11,7 +11,7 @@
 
 For pairs, it also prints the probability that the second text follows the first, if the checkpoint has that head.
 
-Without --text, it reads texts, or pairs `text_a ||| text_b`, from standard input, one per line.
+A pair is `text_a ||| text_b`. Without --text, it reads texts from standard input, one per line.
 """
 
 from bert_tf.cli import script

@@ -9,8 +9,10 @@
 from bert_tf.cli import script
 from data_prep.tasks import classifier
 from run.finetuning.settings import FineTuningSettings, choose_job
+from run.settings import OriginalDeviceSettings
 
-COMMAND = script.Command(FineTuningSettings(task=classifier.Settings()), choose_job)
+SETTINGS = FineTuningSettings(devices=OriginalDeviceSettings(), task=classifier.Settings())
+COMMAND = script.Command(SETTINGS, choose_job)
 
 if __name__ == "__main__":
     COMMAND.run()

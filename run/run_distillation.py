@@ -8,11 +8,9 @@ from bert_tf.cli import script
 from run.compression.distillation_settings import DistillationSettings
 
 SETTINGS = DistillationSettings()
-# The teacher determines these. Ensembles do not train.
-EXCLUDED_FLAGS = {"do_train", "ensemble", "keep_head", "bilstm_head", "vocab_file", "do_lower_case", "strip_accents"}
 COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(
-    "student", "data", "losses", "answers", "tokenizer", "devices", "training", "step", "optimizer", "tuning",
-    "trained_weights", "int8") - EXCLUDED_FLAGS)
+    "student", "data", "losses", "devices", "training", "step", "tuning", "trained_weights") | {
+    "replacing_rate", "keep_answers", "answers_dir", "max_seq_length"})
 
 if __name__ == "__main__":
     COMMAND.run()

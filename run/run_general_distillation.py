@@ -8,9 +8,8 @@ from bert_tf.cli import script
 from run.compression.distillation_settings import GeneralSettings
 
 SETTINGS = GeneralSettings()
-EXCLUDED_FLAGS = {"do_train", "replacing_rate", "replacing_proportion", "phases"}
 COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(
-    "student", "losses", "records", "devices", "schedule", "training", "step", "optimizer", "adam") - EXCLUDED_FLAGS)
+    "student", "losses", "records", "devices", "schedule", "training", "step", "optimizer"))
 
 if __name__ == "__main__":
     COMMAND.run()

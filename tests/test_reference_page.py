@@ -19,4 +19,4 @@ def test_types_and_defaults():
     assert rows["eval_steps"] == ["integer, at least 1", "none"]
     assert rows["layerwise_learning_rate_decay"] == ["number, at least 0, at most 1", "`1.0`"]
     assert rows["search_epochs"] == ["numbers, comma-separated, at least 0", "`2.0,3.0,4.0`"]
-    assert rows["optimizer"] == ["adamw, lamb", "`adamw`"]
+    assert rows["mixed_precision"] == ["float32, tf32, bfloat16, float16", "`float32`"]

@@ -33,8 +33,8 @@ def test_every_flag_has_a_help_text(script):
 
 
 @pytest.mark.parametrize(("script", "flag"), [
-    ("run.prune_model", "replacing_rate"), ("run.prune_model", "replacing_proportion"),
-    ("run.run_general_distillation", "replacing_rate")])
+    ("run.prune_model", "replacing_rate"), ("run.run_general_distillation", "replacing_rate"),
+    ("run.run_general_distillation", "phases"), ("run.run_distillation", "ensemble"), ("run.run_tagger", "use_tpu")])
 def test_a_flag_that_a_script_would_reject_or_ignore_does_not_exist(script, flag):
     assert flag not in describe_flags(script)
 

@@ -52,9 +52,6 @@ class Settings(TaskSettings):
     label_separator: str | None = setting(
         None, "With --task_name=own: separator between the labels of a row that can have several.", needs=OWN,
         not_with="regression")
-    strict: bool = setting(
-        False, "With --task_name=own: fail if the development data has a label that the training data lacks. By "
-               "default, such examples count as misclassified.", needs=OWN, changeable=True)
     glue_submission: bool = setting(False, "With --do_predict: also write the submission file for the GLUE server.",
                                     needs="do_predict", changeable=True)
     xnli_language: str = setting(
@@ -120,7 +117,7 @@ class ClassifierData(TaskData):
                   f"the model: {', '.join(labels)}", file=sys.stderr)
 
     def _read_examples(self, split):
-        allow_unknown = split == "dev" and self.dataset.name == "own" and not self.settings.strict
+        allow_unknown = split == "dev" and self.dataset.name == "own"
         return glue.read_examples(self.dataset, self.settings.data_dir, split, allow_unknown)
 
     def read(self, split, tokenizer):
@@ -141,7 +138,7 @@ class ClassifierData(TaskData):
                          "dropped")
         if examples.num_unknown:
             notes.append(f"{examples.num_unknown:,} rows have a label that the training data lacks and count as "
-                         "misclassified; set --strict to reject them")
+                         "misclassified")
         if examples.num_garbled:
             notes.append(describe_dropped_bytes(examples.num_garbled))
         for note in notes:

@@ -40,9 +40,6 @@ class Settings(TaskSettings):
         None, "For treebanks (.conllu): column of the label. upos: universal part of speech. xpos: part of speech in "
               "the tag set of the language. feats: all morphological features of a word as one label. Required for "
               "treebanks.", choices=tuple(treebank.LABEL_COLUMNS))
-    strict: bool = setting(
-        False, "Fail if the development data has a label that the training data lacks. By default, such words count "
-               "as misclassified.", changeable=True)
     document_context: bool = setting(
         False, "Use windows of --max_seq_length over documents, which begin at -DOCSTART- rows, instead of sentences. "
                "Each word is trained and predicted in the window with the most context around it.")
@@ -97,7 +94,7 @@ class TokenClassifierData(TaskData):
         sentences, document_context = self.examples(split), self.settings.document_context
         features, num_truncated = conll.convert_sentences_to_features(
             sentences, self.labels, tokenizer, self.max_seq_length,
-            allow_unknown=split == "dev" and not self.settings.strict, document_context=document_context)
+            allow_unknown=split == "dev", document_context=document_context)
         notes = f"{split}: {len(sentences):,} sentences, {sentences.num_words:,} words"
         if document_context:
             notes += f" in {len(features['input_ids']):,} windows of {len(set(sentences.documents)):,} documents"
@@ -107,8 +104,7 @@ class TokenClassifierData(TaskData):
         if num_truncated:
             notes += f"; {num_truncated:,} words are longer than a row and are truncated"
         if num_unknown := int((features["label_ids"] == conll.UNKNOWN).sum()):
-            notes += (f"; {num_unknown:,} words have a label that the training data lacks and count as misclassified "
-                      "(set --strict to reject them)")
+            notes += (f"; {num_unknown:,} words have a label that the training data lacks and count as misclassified")
         if sentences.num_garbled:
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
         print(notes, file=sys.stderr)

@@ -13,6 +13,7 @@ from data_prep.tasks import treebank
 from run.analysis import corpus_reading, corpus_results, importance
 from run.analysis.corpus_sums import Sums, compute_relations
 from run.analysis.observing import Observer
+from run.finetuning.fine_tuned_model import FineTunedModel
 
 DISTANCE_TEXTS = 200  # Number of texts, from the first, for comparing all pairs of heads, which is slow.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
@@ -27,20 +28,19 @@ def run(settings):
     Raises:
       InputError: See Observer. Also if a file is invalid or empty, or if the data do not match the model.
     """
-    fine_tuned = importance.open_model(settings) if settings.importance.importance_examples else None
+    fine_tuned = FineTunedModel.open(settings) if settings.importance_examples else None
     observer = Observer(settings, answers=False)
-    corpus = settings.corpus
-    if not any(True for _ in corpus_reading.read_texts(corpus.input_file, corpus.treebank, 1)):
-        raise InputError(f"`input_file`={corpus.input_file}: contains no text")
-    if corpus.treebank:
+    if not any(True for _ in corpus_reading.read_texts(settings.input_file, settings.treebank, 1)):
+        raise InputError(f"`input_file`={settings.input_file}: contains no text")
+    if settings.treebank:
         decoder = files.LineDecoder()
-        for _ in treebank.read_sentences(corpus.treebank, decoder):  # An error must not come after hours.
+        for _ in treebank.read_sentences(settings.treebank, decoder):  # An error must not come after hours.
             pass
-        decoder.tell(corpus.treebank)
+        decoder.tell(settings.treebank)
     sums = Sums.empty(len(observer.heads))
     _Reader(observer, settings).run(sums)
-    curve = importance.measure_curve(fine_tuned, settings.importance) if fine_tuned else None
-    _write(corpus.output_dir, observer.heads, sums, curve)
+    curve = importance.measure_curve(fine_tuned, settings.importance_examples) if fine_tuned else None
+    _write(settings.output_dir, observer.heads, sums, curve)
 
 
 class _Reader:
@@ -48,7 +48,7 @@ class _Reader:
 
     def __init__(self, observer, settings):
         self._encoder, self._tokenizer = observer.encoder, observer.tokenizer
-        self._corpus = settings.corpus
+        self._settings = settings
         self._max_seq_length = observer.metadata.max_seq_length
         self._is_punctuation = observer.is_punctuation
         rows = tf.TensorSpec([None, None], tf.int32)
@@ -64,14 +64,13 @@ class _Reader:
 
     def run(self, sums):
         """Adds all texts and sentences to Sums."""
-        corpus = self._corpus
+        settings = self._settings
         decoder = files.LineDecoder()
-        texts = corpus_reading.read_texts(corpus.input_file, corpus.treebank, corpus.max_texts, decoder)
+        texts = corpus_reading.read_texts(settings.input_file, settings.treebank, decoder=decoder)
         self._add(sums, "text", texts, self._add_texts)
-        decoder.tell(corpus.input_file)
-        if corpus.treebank:
-            sentences = treebank.read_sentences(corpus.treebank)
-            self._add(sums, "sentence", itertools.islice(sentences, corpus.max_texts), self._add_sentences)
+        decoder.tell(settings.input_file)
+        if settings.treebank:
+            self._add(sums, "sentence", treebank.read_sentences(settings.treebank), self._add_sentences)
 
     def _add(self, sums, unit, items, add):
         """Adds items to Sums, window by window. `unit`: Name of an item."""
@@ -86,7 +85,7 @@ class _Reader:
             if not part:
                 continue
             for features, was_cut in corpus_reading.text_batches(self._tokenizer, part, self._max_seq_length,
-                                                                 self._corpus.batch_size):
+                                                                 self._settings.batch_size):
                 totals, counts, *others = (value.numpy() for value in step(features))
                 sums.totals += totals
                 sums.counts += counts
@@ -99,7 +98,7 @@ class _Reader:
     def _add_sentences(self, sums, window):
         read, first = 0, sums.num_sentences
         for places, features, words, heads in corpus_reading.sentence_batches(
-                self._tokenizer, window, self._max_seq_length, self._corpus.batch_size):
+                self._tokenizer, window, self._max_seq_length, self._settings.batch_size):
             hits = self._find(features, words, heads).numpy()
             sums.add_dependencies(first + places, [window[place].relations for place in places], heads.numpy(), hits)
             read += len(places)

@@ -11,11 +11,10 @@ import tensorflow as tf
 
 from bert_tf.techniques.masks import apply_masks, get_layers
 from run.arrays.prediction import Predictor
-from run.finetuning.fine_tuned_model import FineTunedModel
-from run.settings import TrainingSettings
 
 CURVE_POINTS = 10  # Number of steps in which all heads are pruned.
 RANDOM_ORDERS = 3  # Number of random orders to compare the curve with.
+SEED = 1  # Seed of the random orders, and of the order of the training examples.
 BY_IMPORTANCE = "importance"  # The order that prunes the least important heads first.
 
 
@@ -38,26 +37,13 @@ class Curve:
     scores: dict
 
 
-def open_model(settings):
-    """Reads the data and opens the model to measure: FineTunedModel.
-
-    Args:
-      settings: AnalyzeAttentionSettings, resolved.
-
-    Raises:
-      InputError: If the data do not match the model.
-    """
-    return FineTunedModel.open(
-        settings, training=TrainingSettings(train_batch_size=settings.importance.train_batch_size))
-
-
-def measure_curve(model, settings):
-    """Measures the Curve of a FineTunedModel. `settings`: ImportanceSettings."""
-    importance = model.measure_importance(settings.importance_examples, settings.random_seed).normalize()
+def measure_curve(model, num_examples):
+    """Measures the Curve of a FineTunedModel with a number of training examples."""
+    importance = model.measure_importance(num_examples, SEED).normalize()
     heads = [(layer, head) for layer, each in enumerate(importance.heads) for head in range(len(each))]
     values = np.concatenate(importance.heads)
     counts = np.unique(np.linspace(0, len(values), CURVE_POINTS + 1).round().astype(int)).tolist()
-    rng = np.random.default_rng(settings.random_seed % 2**64)
+    rng = np.random.default_rng(SEED)
     orders = {BY_IMPORTANCE: np.argsort(values, kind="stable")}
     orders |= {f"random_{number}": rng.permutation(len(values)) for number in range(RANDOM_ORDERS)}
     return Curve(heads, values, model.task.metric, counts, _score_orders(model, heads, orders, counts))

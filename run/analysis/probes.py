@@ -72,8 +72,8 @@ def _train_probes(settings, train, dev, train_labels, dev_labels):
     classes = {label: number for number, label in enumerate(sorted(set(train_labels)))}
     examples = [probes.Examples(each.vectors, each.places, np.array([classes.get(label, -1) for label in labels]))
                 for each, labels in ((train, train_labels), (dev, dev_labels))]
-    return probes.probe(*examples, len(classes), epochs=settings.num_probe_epochs,
-                        learning_rate=settings.probe_learning_rate, seed=settings.random_seed % 2**32)
+    return probes.probe(*examples, len(classes), epochs=settings.num_train_epochs,
+                        learning_rate=settings.learning_rate, seed=settings.random_seed % 2**32)
 
 
 def _write(settings, train, dev, result, control):

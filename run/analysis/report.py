@@ -25,11 +25,11 @@ def run(settings):
       InputError: See Observer and run.analysis.requests. Also if the page would be too large.
     """
     observer = Observer(settings)
-    if settings.texts.wrong_examples:
+    if settings.wrong_examples:
         questions, num_rows = requests.find_wrong_predictions(settings, observer.metadata, observer.predict)
         print(f"selected {len(questions)} wrong predictions from {num_rows:,} examples")
     else:
-        questions = requests.read_questions(settings.texts, observer.kind)
+        questions = requests.read_questions(settings, observer.kind)
     observations = _observe(observer, questions, settings.format == "html")
     write(settings.output_file, settings.format, settings.model.init_checkpoint, observer, observations)
     print(f"{settings.output_file}: {len(observations)} text{'s' * (len(observations) > 1)}, {len(observer.heads)} "

@@ -12,28 +12,18 @@ from run.serving.formats.request_files import SEPARATOR, split_pair
 ROWS_AT_A_TIME = 64  # Development rows per batch.
 
 
-def read_questions(texts, kind):
-    """Returns the Questions from `text` or `input_file`; raises InputError if they do not match `kind`."""
-    if texts.input_file:
+def read_questions(settings, kind):
+    """Returns the Questions of AttentionReportSettings; raises InputError if they do not match `kind`."""
+    if settings.input_file:
         decoder = files.LineDecoder()
-        questions = list(_read_lines(texts.input_file, texts.max_texts, kind, decoder))
-        decoder.tell(texts.input_file)
+        questions = list(_read_lines(settings.input_file, kind, decoder))
+        decoder.tell(settings.input_file)
         return questions
-    first, second = (list(map(_drop_invalid_bytes, column)) for column in (texts.text, texts.text_b))
-    if not second and any(SEPARATOR in text for text in first):
-        return [_parse_line(text, kind, "`text`") for text in first]
-    if KINDS[kind].takes_choices:
-        if len(first) != 1 or len(second) < 2:
-            raise InputError("multiple choice requires one `text` and, as its choices, at least two `text_b`")
-        return [Question(first[0], choices=tuple(second))]
-    if second and len(second) != len(first):
-        raise InputError(f"`text_b` is set {len(second)} times, but `text` {len(first)} times; each pair requires both")
-    return [_check(Question(text, other), kind, "`text_b`")
-            for text, other in zip(first, second or [None] * len(first), strict=True)]
+    return [_parse_line(_drop_invalid_bytes(text), kind, "`text`") for text in settings.text]
 
 
-def _read_lines(path, most, kind, decoder):
-    """Yields the Questions of the first non-empty lines of a file. `decoder`: bert_tf.files.LineDecoder."""
+def _read_lines(path, kind, decoder):
+    """Yields the Questions of the non-empty lines of a file. `decoder`: bert_tf.files.LineDecoder."""
     num_questions = 0
     with files.at(path).open() as file:
         for number, line in enumerate(decoder.lines(file, path), start=1):
@@ -42,8 +32,6 @@ def _read_lines(path, most, kind, decoder):
                 continue
             yield _parse_line(text, kind, f"{path}:{number}", f"line {number}")
             num_questions += 1
-            if num_questions == most:
-                return
     if not num_questions:
         raise InputError(f"`input_file`={path}: contains no text")
 
@@ -57,13 +45,8 @@ def _parse_line(text, kind, place, source=""):
                              "` ||| `")
         return Question(first, choices=tuple(others), source=source)
     first, second = split_pair(text)
-    return _check(Question(first, second, source=source), kind, f"{place}: a second text, after ` ||| `,")
-
-
-def _check(question, kind, argument):
-    """Returns a Question; raises InputError, naming its second text by `argument`, if it does not match a kind."""
-    KINDS[kind].question(question.text_a, question.text_b, question.choices, argument)
-    return question
+    KINDS[kind].question(first, second, (), f"{place}: a second text, after ` ||| `,")
+    return Question(first, second, source=source)
 
 
 def _drop_invalid_bytes(text):
@@ -89,7 +72,7 @@ def find_wrong_predictions(settings, metadata, answer):
         raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
     task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data)
     roles.check(task, TuningSettings(do_eval=True))
-    errors, num_rows, most = [], 0, settings.texts.wrong_examples
+    errors, num_rows, most = [], 0, settings.wrong_examples
     rows = DATA[kind](task, metadata.max_seq_length, metadata).questions()
     is_number = KINDS[kind].gives_number(metadata)
     while batch := [each for _, each in zip(range(ROWS_AT_A_TIME), rows, strict=False)]:

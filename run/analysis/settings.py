@@ -9,30 +9,13 @@ from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from data_prep.tasks import treebank
-from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings, TuningSettings
+from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
 from run.settings import DeviceSettings
 from run.settings.served_models import KIND_NAMES, ServingSettings
 
 FORMATS = ("html", "npz", "json")
 ANALYSIS_OUTPUTS = r"(analysis|measures|heads|relations|importance|curve)\.(npz|png|tsv)"
 PROBE_OUTPUTS = r"probes\.(txt|tsv|json|png)"
-
-
-@dataclasses.dataclass(frozen=True)
-class ReportTextSettings(Settings):
-    """The texts to show in a report."""
-
-    text: tuple[str, ...] = setting((), "Text, or `text_a ||| text_b`; can be repeated. For question answering: the "
-                                        "question.", repeated=True)
-    text_b: tuple[str, ...] = setting(
-        (), "Second text of a pair, one per --text. For question answering: the context. For multiple choice: a "
-            "choice for the only --text; can be repeated.", repeated=True, needs="text")
-    input_file: str | None = setting(
-        None, "Text file with a text, or `text_a ||| text_b`, on each line, instead of --text.",
-        role=roles.INPUT_FILE)
-    wrong_examples: int = setting(
-        0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
-    max_texts: int = setting(10, "Maximum number of texts of --input_file to show.", lower=1, needs="input_file")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +27,15 @@ class AttentionReportSettings(ServingSettings):
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    texts: ReportTextSettings = dataclasses.field(default_factory=ReportTextSettings)
     data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
+    text: tuple[str, ...] = setting(
+        (), "Text, or several, separated by ` ||| `: the two texts of a pair, a question and its context, or a text "
+            "and its choices; can be repeated.", repeated=True)
+    input_file: str | None = setting(
+        None, "Text file with a text, or several, separated by ` ||| `, on each line, instead of --text.",
+        role=roles.INPUT_FILE)
+    wrong_examples: int = setting(
+        0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
     task: str | None = setting(
         None, "Task of the model. Defaults to the task in its task.json, otherwise to masked_lm if the checkpoint has "
               "the weights of that head, otherwise to encoder.", choices=KIND_NAMES)
@@ -55,9 +45,7 @@ class AttentionReportSettings(ServingSettings):
 
     def check_files(self):
         """See Settings."""
-        texts = self.texts
-        sources = {"text": texts.text, "input_file": texts.input_file,
-                   "wrong_examples": texts.wrong_examples}
+        sources = {"text": self.text, "input_file": self.input_file, "wrong_examples": self.wrong_examples}
         explicit = [name for name, value in sources.items() if value]
         if len(explicit) != 1:
             raise InputError("exactly one of `text`, `input_file`, and `wrong_examples` is required"
@@ -65,8 +53,12 @@ class AttentionReportSettings(ServingSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class CorpusSettings(Settings):
-    """Inputs and outputs of an analysis."""
+class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
+    """A model, the inputs and outputs of its analysis, and the importance of its heads."""
+
+    default_kind: ClassVar = Encoder.name
+    needs_of_groups: ClassVar = {"data": "importance_examples"}
+    do_train = True
 
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line, for measuring attention. Defaults to the "
@@ -76,46 +68,20 @@ class CorpusSettings(Settings):
                                    role=roles.INPUT_FILE)
     output_dir: str | None = setting(None, "Directory for tables and plots. Required.",
                                      required=True, role=roles.OUTPUT_FOLDER)
-    max_texts: int | None = setting(
-        None, "Maximum number of texts of --input_file, and of sentences of --treebank. By default, reads all.",
-        lower=1)
     batch_size: int = setting(32, "Batch size; smaller for long texts.", lower=1)
-
-
-@dataclasses.dataclass(frozen=True)
-class ImportanceSettings(Settings):
-    """Importance of heads for a fine-tuned model's loss, and its score without them."""
-
     importance_examples: int = setting(
-        0, "Number of training examples for measuring the importance of heads, for a fine-tuned model and its data; 0 "
-           "for none.", lower=0)
-    random_seed: int = setting(1, "Seed of the random orders and of the order of training examples.", most=LARGEST_SEED)
-    train_batch_size: int = setting(32, "Batch size for measuring importance.", lower=1)
-
-
-@dataclasses.dataclass(frozen=True)
-class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
-    """A model, and the inputs and outputs of its analysis."""
-
-    default_kind: ClassVar = Encoder.name
-    needs_of_groups: ClassVar = {"data": "importance_examples", "importance": "importance_examples"}
-
-    corpus: CorpusSettings = dataclasses.field(default_factory=CorpusSettings)
-    importance: ImportanceSettings = dataclasses.field(default_factory=ImportanceSettings)
+        0, "Number of training examples for measuring the importance of heads for a fine-tuned model's loss, and its "
+           "score without them; 0 for none.", lower=0)
 
     @property
     def needs_task(self):
         """True if the model must be fine-tuned."""
-        return bool(self.importance.importance_examples)
+        return bool(self.importance_examples)
 
     def check_files(self):
         """See Settings. Also raises InputError if an output would overwrite an input."""
-        paths.check_files_not_overwritten("output_dir", self.corpus.output_dir, ANALYSIS_OUTPUTS, {
+        paths.check_files_not_overwritten("output_dir", self.output_dir, ANALYSIS_OUTPUTS, {
             name: self.values()[name] for name in ("input_file", "treebank", "vocab_file", "bert_config_file")})
-
-    def choose_tuning(self):
-        """See FineTunedSettings."""
-        return TuningSettings(do_train=True, do_eval=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,8 +111,8 @@ class ProbeLayersSettings(Settings):
         0, "Without a treebank: 0-based column of the word; negative values count from the last column, -1.")
     label_column: int = setting(-1, "Without a treebank: column of the label.")
     batch_size: int = setting(32, "Batch size in sentences.", lower=1)
-    num_probe_epochs: int = setting(20, "Number of training epochs of the probes.", lower=1)
-    probe_learning_rate: float = setting(
+    num_train_epochs: int = setting(20, "Number of training epochs of the probes.", lower=1)
+    learning_rate: float = setting(
         2e-3, "Initial learning rate of the probes with Adam; it decays linearly to 0.", lower=0)
     random_seed: int = setting(12345, "Seed of the labels of the control task and of the order of words.",
                                most=LARGEST_SEED)

@@ -28,8 +28,9 @@ def run(settings):
 def _fine_tune(settings):
     teacher, strategy = settings.taught_by, finetuning.make_strategy(settings)
     task = finetuning.read_task(settings, strategy, teacher.metadata)
-    distillation = TaskDistillation(settings.student, settings.losses, settings.answers, teacher,
-                                    settings.model.config, task)
+    distillation = TaskDistillation(
+        settings.student, settings.losses, teacher, settings.model.config, task, keep_answers=settings.keep_answers,
+        answers_dir=settings.answers_dir, replacing_rate=settings.replacing_rate)
     sweeps.run_all(task, strategy, [*finetuning.choose_techniques(settings), distillation])
     distillation.delete_outputs()
 

@@ -16,8 +16,11 @@ from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
-from run.pretraining.settings import PretrainingSettings, ScheduleSettings
-from run.techniques.settings import LossSettings, StudentSettings, Teacher, TeacherOutputSettings
+from run.pretraining.settings import PretrainingSettings
+from run.settings import DeviceSettings
+from run.techniques.settings import LossSettings, StudentSettings, Teacher
+
+MIXED = "; the student's layers are mixed with the teacher's and cannot be compared"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,11 +47,23 @@ class DistillationSettings(FineTuningSettings):
 
     checkpoint_setting: ClassVar = "teacher"
 
-    tuning: TuningSettings = dataclasses.field(default_factory=lambda: TuningSettings(do_train=True, do_eval=True))
+    tuning: TuningSettings = dataclasses.field(default_factory=lambda: TuningSettings(do_eval=True))
+    do_train: bool = setting(True, "Train the student.", changeable=None)
     data: TeachingDataSettings = dataclasses.field(default_factory=TeachingDataSettings)
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
-    answers: TeacherOutputSettings = dataclasses.field(default_factory=TeacherOutputSettings)
+    replacing_rate: float | None = setting(
+        None, "BERT-of-Theseus: probability of replacing each group of frozen teacher layers with its student layer, "
+              "sampled at each step. Increases linearly to 1 in the first half of the steps. Requires equal hidden "
+              "sizes, and excludes losses of inner layers.", lower=0, upper=1,
+        not_with=(*(f"{name}_weight{MIXED}" for name in INNER), "recompute_activations"))
+    keep_answers: bool = setting(
+        True, "Compute the teacher outputs once, and read them from disk in all epochs. --nokeep_answers computes them "
+              "in each step.", changeable=True)
+    answers_dir: str | None = setting(
+        None, "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "
+              "has a subdirectory. Defaults to OUTPUT_DIR/answers, which the script deletes after the runs.",
+        needs="keep_answers=true", role=roles.CACHE_FOLDER)
     taught_by: Teacher | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
@@ -59,7 +74,7 @@ class DistillationSettings(FineTuningSettings):
     def check(self):
         """See Settings."""
         super().check()
-        if self.answers.keep_answers and self.devices.strategy_name == "multi_worker_mirrored":
+        if self.keep_answers and self.devices.strategy_name == "multi_worker_mirrored":
             raise InputError("several processes would write the teacher outputs; set `nokeep_answers`",
                              "distribution_strategy", "multi_worker_mirrored")
 
@@ -83,7 +98,8 @@ class DistillationSettings(FineTuningSettings):
     def check_files(self):
         """See Settings. Also raises InputError if a student and a teacher cannot be compared."""
         super().check_files()
-        check_sizes(self.losses, self.model.config, self.taught_by.config, self.tokenizer.max_seq_length)
+        check_sizes(self.losses, self.model.config, self.taught_by.config, self.tokenizer.max_seq_length,
+                    self.replacing_rate)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,16 +112,11 @@ class GeneralSettings(PretrainingSettings):
 
     checkpoint_setting: ClassVar = "teacher"
 
-    schedule: ScheduleSettings = dataclasses.field(default_factory=lambda: ScheduleSettings(do_train=True))
+    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
+    do_train: bool = setting(True, "Train the student.", changeable=None)
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     teacher_config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
-
-    def check(self):
-        """See Settings."""
-        super().check()
-        if self.losses.replacing_rate is not None:
-            raise InputError("only works with run_distillation", "replacing_rate", self.losses.replacing_rate)
 
     def add_file_values(self):
         """See Settings. Also raises InputError for an invalid student."""
@@ -172,12 +183,13 @@ def build_student_settings(student, teacher, vocab_file=None):
     return ModelSettings(existing["bert_config_file"], path, config=read_config(existing["bert_config_file"]))
 
 
-def check_sizes(losses, config, teacher, max_seq_length=1):
+def check_sizes(losses, config, teacher, max_seq_length=1, rate=None):
     """Raises InputError if LossSettings cannot compare a student's and a teacher's BertConfig.
 
-    It also raises InputError if one of them does not support sequences of length `max_seq_length`.
+    It also raises InputError if one of them does not support sequences of length `max_seq_length`, or if `rate`, a
+    `replacing_rate`, is set and the student's layers cannot replace the teacher's.
     """
-    weights, rate = losses.weights, losses.replacing_rate
+    weights = losses.weights
     for name, each in (("teacher", teacher), ("student", config)):
         if max_seq_length > each.max_position_embeddings:
             raise InputError(f"must be at most {each.max_position_embeddings}, the maximum of the {name}",

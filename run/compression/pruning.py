@@ -44,20 +44,20 @@ def run(settings):
         if no model reaches `least_score`. In the last case, the best one is still written.
     """
     output_dir = settings.output_dir
-    drop_layers({}, settings.model.config, settings.pruning.drop_layers)  # rejects what the model lacks
-    strategy = strategies.make_strategy(DeviceSettings())
+    drop_layers({}, settings.model.config, settings.drop_layers)  # rejects what the model lacks
+    strategy = strategies.make_strategy(DeviceSettings(), settings.mixed_precision)
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
     vocabulary, opened = None, settings
-    if settings.pruning.prune_vocabulary:
-        vocabulary = find_used_ids(settings.pruning.prune_vocabulary, tokenizer)
+    if settings.prune_vocabulary:
+        vocabulary = find_used_ids(settings.prune_vocabulary, tokenizer)
         opened = settings.replace_values({"vocab_file": write_vocabulary(tokenizer, vocabulary)})
     original = FineTunedModel.open(opened)
     task = original.task
-    if settings.pruning.num_train_epochs:
+    if settings.num_train_epochs:
         task.settings.num_train_steps(task.num_train_examples)
     task.folder, techniques = output_dir, job.choose_techniques(task.settings)
     task.started_with = {name: fingerprint(paths) for name, paths in task.training_files.items()}
-    distillation = _make_distillation(settings, original) if settings.pruning.distill else None
+    distillation = _make_distillation(settings, original) if settings.distill else None
     if distillation:
         techniques.append(distillation)
     state = RunState(output_dir, snapshot(settings, task.data.resolved_settings), {
@@ -86,13 +86,13 @@ def _empty_directory(folder):
 
 def _make_distillation(settings, original):
     """Creates the TaskDistillation from the original model, a FineTunedModel. `settings`: PruneModelSettings."""
-    path, pruning, losses = original.path, settings.pruning, settings.losses
-    student = drop_layers({}, original.config, pruning.drop_layers)[1]  # Only the attention loss depends on heads.
+    path, losses = original.path, settings.losses
+    student = drop_layers({}, original.config, settings.drop_layers)[1]  # Only the attention loss depends on heads.
     check_sizes(losses, student, original.config)
-    if losses.attention_weight and pruning.keep_heads < 1:
+    if losses.attention_weight and settings.keep_heads < 1:
         raise InputError(f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
                          "teacher's; set it to 0")
-    return TaskDistillation(StudentSettings(path, student_checkpoint=path), losses, settings.answers,
+    return TaskDistillation(StudentSettings(path, student_checkpoint=path), losses,
                             Teacher(path, original.task.metadata, original.config), student, original.task)
 
 
@@ -107,7 +107,7 @@ class _Pruning:
     """
 
     def __init__(self, settings, original, strategy, techniques):
-        self._settings = settings.pruning
+        self._settings = settings
         self._output_dir, self._seed = settings.output_dir, settings.random_seed
         self._original, self._task = original, original.task
         self._strategy = strategy

@@ -20,7 +20,7 @@ def select(importance, original, settings, part):
     Args:
       importance: bert_tf.compression.importance.Importance of the current model.
       original: BertConfig of the original model, which fractions refer to.
-      settings: PruningSettings.
+      settings: PruneModelSettings.
       part: float in (0, 1]. Fraction of the pruning to have completed.
 
     Returns:

@@ -8,16 +8,20 @@ from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings, TuningSettings
-from run.settings import DTYPE_POLICIES, OptimizerSettings, StepSettings, TrainingSettings
-from run.techniques.settings import LossSettings, TeacherOutputSettings
+from run.settings import DTYPE_POLICIES, StepSettings, TrainingSettings
+from run.techniques.settings import LossSettings
 
 UNITS = "keep_heads or keep_neurons"  # Condition: heads or neurons are pruned.
 
 
 @dataclasses.dataclass(frozen=True)
-class PruningSettings(Settings):
-    """Parts to prune, criteria, and subsequent fine-tuning."""
+class PruneModelSettings(FineTunedSettings):
+    """A pruning: the model, its data, the parts to prune, and the fine-tuning."""
 
+    needs_of_groups: ClassVar = {"losses": "distill"}
+    do_train = True
+
+    losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     keep_heads: float = setting(
         1.0, "Fraction of attention heads to keep, the most important ones; each layer keeps at least one.", lower=0,
         upper=1)
@@ -54,28 +58,17 @@ class PruningSettings(Settings):
     least_score: float | None = setting(
         None, "Minimum score on the development data, by the task's first metric. Below it, pruning stops, and the "
               "previous model is the result.")
-
-    @property
-    def prunes_units(self):
-        """True if heads or neurons are pruned."""
-        return min(self.keep_heads, self.keep_neurons) < 1
-
-
-@dataclasses.dataclass(frozen=True)
-class PruneModelSettings(FineTunedSettings):
-    """A pruning: the model, its data, the parts to prune, and the fine-tuning."""
-
-    needs_of_groups: ClassVar = {"losses": "distill", "answers": "distill"}
-
-    pruning: PruningSettings = dataclasses.field(default_factory=PruningSettings)
-    losses: LossSettings = dataclasses.field(default_factory=LossSettings)
-    answers: TeacherOutputSettings = dataclasses.field(default_factory=TeacherOutputSettings)
     output_dir: str | None = setting(
         None, "Directory for the pruned model and for its rounds; created if it does not exist. Required.",
         required=True, role=roles.RUN_FOLDER)
     train_batch_size: int = setting(32, "Batch size for measuring importance and for fine-tuning.", lower=1)
     eval_batch_size: int = setting(8, "Batch size for evaluation.", lower=1, changeable=True)
     random_seed: int = setting(12345, "Seed of dropout and of the order of the data.", most=LARGEST_SEED)
+
+    @property
+    def prunes_units(self):
+        """True if heads or neurons are pruned."""
+        return min(self.keep_heads, self.keep_neurons) < 1
 
     @property
     def training(self):
@@ -86,22 +79,11 @@ class PruneModelSettings(FineTunedSettings):
     @property
     def step(self):
         """StepSettings of the fine-tuning."""
-        return StepSettings(mixed_precision=self.pruning.mixed_precision)
-
-    @property
-    def optimizer(self):
-        """OptimizerSettings of the fine-tuning."""
-        return OptimizerSettings(learning_rate=self.pruning.learning_rate)
-
-    def check(self):
-        """See Settings."""
-        if self.losses.replacing_rate is not None:
-            raise InputError("only works with run_distillation", "replacing_rate", self.losses.replacing_rate)
+        return StepSettings(mixed_precision=self.mixed_precision)
 
     def check_files(self):
         """See Settings. Also raises InputError if nothing is pruned, or if output_dir contains a model or a run."""
-        pruning = self.pruning
-        if not (pruning.prunes_units or pruning.drop_layers or pruning.embedding_size or pruning.prune_vocabulary):
+        if not (self.prunes_units or self.drop_layers or self.embedding_size or self.prune_vocabulary):
             raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `drop_layers`, "
                              "`embedding_size`, or `prune_vocabulary`")
         paths.check_separate("output_dir", self.output_dir, {"init_checkpoint": self.model.init_checkpoint})
@@ -111,8 +93,8 @@ class PruneModelSettings(FineTunedSettings):
     def choose_tuning(self):
         """See FineTunedSettings."""
         return TuningSettings(
-            do_train=True, do_eval=True, warmup_proportion=self.pruning.warmup_proportion,
-            num_train_epochs=self.pruning.num_train_epochs or TuningSettings().num_train_epochs)
+            do_eval=True, learning_rate=self.learning_rate, warmup_proportion=self.warmup_proportion,
+            num_train_epochs=self.num_train_epochs or TuningSettings().num_train_epochs)
 
 
 @dataclasses.dataclass(frozen=True)

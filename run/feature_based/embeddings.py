@@ -43,15 +43,15 @@ def compute(settings, strategy, split, features, positions, layers):
     Returns:
       Path of their directory.
     """
-    config, precision = settings.model.config, settings.features.mixed_precision
+    config, precision = settings.model.config, settings.mixed_precision
     data = hashlib.sha256()
     for name in ENCODER_INPUTS:
         data.update(np.ascontiguousarray(features[name]).tobytes())
     data.update(positions.tobytes())
     metadata = {"encoder": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
                 "config": config.to_dict(), "data": data.hexdigest(), "positions": int(positions.sum()),
-                "mixed_precision": precision, "allow_tf32": settings.devices.allow_tf32}
-    path = find_subfolder(settings.embeddings_dir, metadata)
+                "mixed_precision": precision}
+    path = find_subfolder(settings.embeddings_folder, metadata)
     layers = find_missing(path, layers)
     if not layers:
         print(f"{path}: reusing the embeddings of the {split} data")

@@ -4,7 +4,6 @@ Shape legend: n rows, W positions of the longest, S tokens, K layers, H hidden s
 """
 
 import csv
-import dataclasses
 import os
 import statistics
 
@@ -24,12 +23,12 @@ from run.evaluation import results
 from run.feature_based import embeddings
 from run.feature_based.model import FrozenFeatureModel
 from run.feature_based.settings import ALL, COMBINATIONS, select_layers
-from run.settings import StepSettings
 from run.tasks import TASKS
 from run.training import checkpoints, strategies
 from run.training.loop import lock_run, open_run
 
 RESULTS_FILE, TABLE_FILE, SETTINGS_FILE = "eval_results.txt", "table.tsv", "feature_based.json"
+DROPOUT = 0.3  # Rate for the inputs of each BiLSTM layer and of the last layer.
 DEVIATION = "_std"  # Suffix of the names of standard deviations over runs.
 NOT_SHOWN = ("global_step", "loss")
 # Names of the main metrics of tasks, in the order of the columns; other results follow.
@@ -46,7 +45,7 @@ def run(settings):
     Raises:
       InputError: If data are invalid, if embeddings are damaged, or if output_dir contains a run with other settings.
     """
-    strategy = strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
+    strategy = strategies.make_strategy(settings.devices, settings.mixed_precision)  # Precedes all computation.
     task, features = read_data(settings)
     output_dir, rows = settings.training.output_dir, {}
     state = RunState(output_dir, snapshot(settings), {
@@ -57,9 +56,9 @@ def run(settings):
         state.begin()
         for choice in settings.choices:
             rows[choice] = train_row(settings, choice, strategy, task, features)
-            if settings.features.features == ALL:
+            if settings.features == ALL:
                 _write_table(os.path.join(output_dir, TABLE_FILE), rows)
-    if settings.features.features == ALL:
+    if settings.features == ALL:
         print(_format_table(rows))
 
 
@@ -70,7 +69,7 @@ def read_data(settings):
       Tuple of the Task, whose features are the BiLSTM's without vectors, and the encoder's features, dict of split to
       dict of arrays [n, S].
     """
-    task = TASKS[settings.data.task.kind](settings.fine_tuning, None)
+    task = TASKS[settings.task.kind](settings.fine_tuning, None)
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
     task.read(tokenizer, ignore_padding=True)
     features, task.features = task.features, {}
@@ -90,8 +89,8 @@ def train_row(settings, choice, strategy, task, features):
     Returns:
       Dict of name to float. The scores: of the only run, or means and deviations.
     """
-    is_table, all_scores, best = settings.features.features == ALL, [], None
-    run_settings = [settings.make_run(choice, number) for number in range(settings.features.num_runs)]
+    is_table, all_scores, best = settings.features == ALL, [], None
+    run_settings = [settings.make_run(choice, number) for number in range(settings.num_runs)]
     folder = os.path.join(settings.training.output_dir, choice if is_table else "")
     path = os.path.join(folder, RESULTS_FILE)
     folders = [one.training.output_dir for one in run_settings]
@@ -120,7 +119,7 @@ def train_row(settings, choice, strategy, task, features):
             task.features[split]["vectors"] = stored[split]
         if not is_table:
             task.report(outputs, folder)
-        if settings.data.do_predict:
+        if settings.do_predict:
             task.predict(predictor, outputs, folder)
         trained.free()
     if is_table:
@@ -140,23 +139,23 @@ def train_once(settings, strategy, task, stored):
     Returns:
       Tuple of the Run, its Predictor, the outputs for the development data, and their scores, dict of name to float.
     """
-    training, features, config = settings.training, settings.features, settings.model.config
+    training, config = settings.training, settings.model.config
     rows = {split: {**task.features[split], "vectors": stored[split]} for split in ("train", "dev")}
-    fine_tuning = dataclasses.replace(settings.fine_tuning, step=StepSettings())
+    fine_tuning = settings.fine_tuning
     num_steps = fine_tuning.num_train_steps(len(rows["train"]["input_mask"]))
 
     def make_model():
         return FrozenFeatureModel(
-            COMBINATIONS[features.features], len(select_layers(features.features, config.num_hidden_layers)),
+            COMBINATIONS[settings.features], len(select_layers(settings.features, config.num_hidden_layers)),
             config.hidden_size, KINDS[task.kind].num_outputs(task.metadata), pools=not task.per_position,
-            width=features.lstm_width, dropout_rate=features.lstm_dropout, seed=training.random_seed)
+            width=settings.lstm_width, dropout_rate=DROPOUT, seed=training.random_seed)
 
     def make_batches(skip_steps, share):
         return batches.training_batches(
             rows["train"], training.train_batch_size, training.random_seed, first_step=skip_steps, share=share)
 
     run = open_run(fine_tuning, strategy, make_model, task.loss, num_steps=num_steps,
-                   num_warmup_steps=int(num_steps * features.warmup_proportion))
+                   num_warmup_steps=int(num_steps * settings.warmup_proportion))
     run.train([(0, training.train_batch_size, make_batches)])
     predictor = Predictor(strategy, run.model, per_position=task.per_position, inputs=("vectors", "input_mask"))
     outputs = predictor(rows["dev"], training.eval_batch_size, "evaluating")
@@ -179,7 +178,7 @@ def _find_embeddings(settings, choice, strategy, split, task, features):
     config = settings.model.config
     positions = features["label_ids"] != conll.IGNORED if task.per_position else features["input_mask"] > 0
     layers = select_layers(choice, config.num_hidden_layers)
-    computed = range(config.num_hidden_layers + 1) if settings.features.features == ALL else layers
+    computed = range(config.num_hidden_layers + 1) if settings.features == ALL else layers
     path = embeddings.compute(settings, strategy, split, features, positions, computed)
     return embeddings.read(path, layers, task.features[split]["input_mask"].sum(axis=1), config.hidden_size)
 

@@ -10,7 +10,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, token_classifier
 from run.finetuning.settings import OUTPUT_FILES, FineTuningSettings, TuningSettings
-from run.settings import DTYPE_POLICIES, DeviceSettings, OptimizerSettings, TrainingSettings
+from run.settings import DTYPE_POLICIES, DeviceSettings, TrainingSettings
 
 LAST_FOUR = 4
 # Combination of the embeddings of several layers, for each choice of features (table 7 of the paper).
@@ -22,9 +22,18 @@ EMBEDDINGS_FOLDER = "stored_embeddings"  # Within output_dir.
 
 
 @dataclasses.dataclass(frozen=True)
-class FeatureDataSettings(Settings):
-    """The data: of a classifier or a regression if `task_name` is set, otherwise of a tagger."""
+class FeatureBasedSettings(Settings):
+    """Training of BiLSTMs on the embeddings of a frozen encoder.
 
+    The data are those of a classifier or a regression if `task_name` is set, otherwise of a tagger.
+    """
+
+    always_required: ClassVar = ("init_checkpoint",)
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
+    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     task_name: str | None = setting(None, "For texts and pairs: same as for run_classifier.")
     data_dir: str | None = setting(
         None, "With --task_name: directory of the task's files, as for run_classifier.", needs="task_name",
@@ -51,8 +60,37 @@ class FeatureDataSettings(Settings):
     document_context: bool = setting(False, "For taggers: same as for run_tagger.", not_with="task_name")
     do_predict: bool = setting(False, "Write predictions for the test data, with the best run.",
                                not_with="features=all", changeable=None)
+    features: str = setting(
+        "weighted_sum_all",
+        "Features of the encoder: its embeddings; its second-to-last or last layer; the sum, a learned mix, or the "
+        "concatenation of its last four layers; or a learned mix of all layers. "
+        f"{ALL} trains a model for each of these, in subdirectories of OUTPUT_DIR, and writes a table of their scores.",
+        choices=(*COMBINATIONS, ALL))
+    lstm_width: int = setting(768, "Hidden size of each layer of the BiLSTM, per direction.", lower=1)
+    learning_rate: float = setting(1e-3, "Peak learning rate, at the end of the warmup.", lower=0)
+    num_train_epochs: float = setting(10.0, "Number of training epochs.", lower=0)
+    warmup_proportion: float = setting(
+        0.1, "Fraction of the training steps over which the learning rate increases from 0.", lower=0, upper=1)
+    num_runs: int = setting(1, "Number of runs per choice of features, with seeds --random_seed, --random_seed + 1, "
+                               "..., in subdirectories. Reports means and standard deviations.", lower=1)
+    mixed_precision: str = setting("float32", "Type of the encoder's computations, as for run_classifier.",
+                                   choices=DTYPE_POLICIES)
+    embeddings_dir: str | None = setting(
+        None, "Directory for storing the embeddings and for reusing those of other runs. Defaults to "
+              f"OUTPUT_DIR/{EMBEDDINGS_FOLDER}.", role=roles.CACHE_FOLDER)
 
-    outer_settings: ClassVar = ("features",)
+    def check(self):
+        """See Settings."""
+        if self.devices.strategy_name == "multi_worker_mirrored":
+            raise InputError("only one process can write the embeddings", "distribution_strategy",
+                             "multi_worker_mirrored")
+
+    def check_files(self):
+        """See Settings. Also raises InputError if the encoder has too few layers, or if an output would be data."""
+        for features in self.choices:
+            select_layers(features, self.model.config.num_hidden_layers)
+        paths.check_files_not_overwritten("output_dir", self.training.output_dir, OUTPUT_FILES, {
+            name: getattr(self, name) for name in ("train_file", "dev_file", "test_file")})
 
     @property
     def task(self):
@@ -71,88 +109,33 @@ class FeatureDataSettings(Settings):
             train_file=self.train_file, dev_file=self.dev_file, test_file=self.test_file,
             document_context=self.document_context, **column)
 
-
-@dataclasses.dataclass(frozen=True)
-class FeatureSettings(Settings):
-    """The embeddings of a frozen encoder, and the trained BiLSTM."""
-
-    features: str = setting(
-        "weighted_sum_all",
-        "Features of the encoder: its embeddings; its second-to-last or last layer; the sum, a learned mix, or the "
-        "concatenation of its last four layers; or a learned mix of all layers. "
-        f"{ALL} trains a model for each of these, in subdirectories of OUTPUT_DIR, and writes a table of their scores.",
-        choices=(*COMBINATIONS, ALL))
-    lstm_width: int = setting(768, "Hidden size of each layer of the BiLSTM, per direction.", lower=1)
-    lstm_dropout: float = setting(0.3, "Dropout rate of the inputs of each BiLSTM layer and of the last layer.",
-                                  lower=0, upper=0.99)
-    num_train_epochs: float = setting(10.0, "Number of training epochs.", lower=0)
-    warmup_proportion: float = setting(
-        0.1, "Fraction of the training steps over which the learning rate increases from 0.", lower=0, upper=1)
-    num_runs: int = setting(1, "Number of runs per choice of features, with seeds --random_seed, --random_seed + 1, "
-                               "..., in subdirectories. Reports means and standard deviations.", lower=1)
-    mixed_precision: str = setting("float32", "Type of the encoder's computations, as for run_classifier.",
-                                   choices=DTYPE_POLICIES)
-    embeddings_dir: str | None = setting(
-        None, "Directory for storing the embeddings and for reusing those of other runs. Defaults to "
-              f"OUTPUT_DIR/{EMBEDDINGS_FOLDER}.", role=roles.CACHE_FOLDER)
-
-
-@dataclasses.dataclass(frozen=True)
-class FeatureBasedSettings(Settings):
-    """Training of BiLSTMs on the embeddings of a frozen encoder."""
-
-    always_required: ClassVar = ("init_checkpoint",)
-
-    data: FeatureDataSettings = dataclasses.field(default_factory=FeatureDataSettings)
-    features: FeatureSettings = dataclasses.field(default_factory=FeatureSettings)
-    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
-    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
-    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
-    optimizer: OptimizerSettings = dataclasses.field(default_factory=lambda: OptimizerSettings(learning_rate=1e-3))
-
-    def check(self):
-        """See Settings."""
-        if self.devices.strategy_name == "multi_worker_mirrored":
-            raise InputError("only one process can write the embeddings", "distribution_strategy",
-                             "multi_worker_mirrored")
-
-    def check_files(self):
-        """See Settings. Also raises InputError if the encoder has too few layers, or if an output would be data."""
-        for features in self.choices:
-            select_layers(features, self.model.config.num_hidden_layers)
-        paths.check_files_not_overwritten("output_dir", self.training.output_dir, OUTPUT_FILES, {
-            name: getattr(self.data, name) for name in ("train_file", "dev_file", "test_file")})
-
     @property
     def choices(self):
         """List of the choices of features to train."""
-        return list(COMBINATIONS) if self.features.features == ALL else [self.features.features]
+        return list(COMBINATIONS) if self.features == ALL else [self.features]
 
     @property
-    def embeddings_dir(self):
+    def embeddings_folder(self):
         """Path of the directory for embeddings."""
-        return self.features.embeddings_dir or os.path.join(self.training.output_dir, EMBEDDINGS_FOLDER)
+        return self.embeddings_dir or os.path.join(self.training.output_dir, EMBEDDINGS_FOLDER)
 
     @property
     def fine_tuning(self):
         """The FineTuningSettings with the same data and schedule, for a Task."""
-        features = self.features
         return FineTuningSettings(
             model=self.model, tokenizer=self.tokenizer, devices=self.devices, training=self.training,
-            optimizer=self.optimizer, task=self.data.task, tuning=TuningSettings(
-                do_train=True, do_eval=True, do_predict=self.data.do_predict,
-                num_train_epochs=features.num_train_epochs, warmup_proportion=features.warmup_proportion))
+            do_train=True, task=self.task, tuning=TuningSettings(
+                do_eval=True, do_predict=self.do_predict, learning_rate=self.learning_rate,
+                num_train_epochs=self.num_train_epochs, warmup_proportion=self.warmup_proportion))
 
     def make_run(self, features, number):
         """Returns the settings of run `number`, 0-based, with a choice of features, in its own directory."""
-        parts = [*([features] if self.features.features == ALL else []),
-                 *([f"run_{number + 1}"] if self.features.num_runs > 1 else [])]
+        parts = [*([features] if self.features == ALL else []),
+                 *([f"run_{number + 1}"] if self.num_runs > 1 else [])]
         training = dataclasses.replace(
             self.training, output_dir=os.path.join(self.training.output_dir, *parts),
             random_seed=self.training.random_seed + number)
-        return dataclasses.replace(self, training=training,
-                                   features=dataclasses.replace(self.features, features=features))
+        return dataclasses.replace(self, training=training, features=features)
 
 
 def select_layers(features, num_layers):

@@ -50,7 +50,7 @@ def run(settings):
     task = read_task(settings, strategy)
     settings = task.settings
     check_run(settings, task)
-    with lock_run(settings.training.output_dir, strategy, settings.tuning.do_train):
+    with lock_run(settings.training.output_dir, strategy, settings.do_train):
         trained, predictor, scores, outputs = train_once(settings, strategy, task, choose_techniques(settings))
         write_scores(settings.training.output_dir, scores, trained.writes)
         report(task, predictor, outputs)
@@ -58,10 +58,10 @@ def run(settings):
 
 def make_strategy(settings):
     """Creates the strategy of FineTuningSettings, and checks the batch sizes in use against its replicas."""
-    strategy = strategies.make_strategy(settings.devices)
+    strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
     tuning, training = settings.tuning, settings.training
-    if tuning.do_train:
-        name = "search_batch_sizes" if settings.search.search else "train_batch_size"
+    if settings.do_train:
+        name = "search_batch_sizes" if settings.search else "train_batch_size"
         for run_settings in settings.runs:
             strategies.check_batch_size(
                 name, run_settings.training.train_batch_size, strategy, settings.step.accumulate_steps)
@@ -86,20 +86,18 @@ def read_task(settings, strategy, metadata=None):
     Returns:
       Task. Its settings have a batch size that fits the number of examples.
     """
-    tuning, checkpoint = settings.tuning, settings.model.init_checkpoint
-    if tuning.bilstm_head:
-        settings = settings.replace_values({"config": dataclasses.replace(settings.model.config, bilstm_head=True)})
+    checkpoint = settings.model.init_checkpoint
     task = TASKS[settings.task.kind](settings, metadata or _read_model_metadata(settings))
     tokenizer = settings.tokenizer.read_tokenizer(checkpoint, settings.model.config)
     task.read(tokenizer, strategies.may_group_by_length(settings, strategy))
     task.settings = dataclasses.replace(_reduce_batch_size(settings, task, strategy), task=task.data.resolved_settings)
     task.folder = _results_dir(settings, strategy)
-    if tuning.do_train:
+    if settings.do_train:
         task.started_with = {name: fingerprint(paths) for name, paths in task.training_files.items()}
         for run_settings in task.settings.runs:
             run_settings.num_train_steps(task.num_train_examples)
         if checkpoint and not all(has_run(run_settings.training.output_dir) for run_settings in settings.runs):
-            task.new_variables = choose_new_variables(task, checkpoint, tuning.keep_head, settings.model.config)
+            task.new_variables = choose_new_variables(task, checkpoint, settings.keep_head, settings.model.config)
     return task
 
 
@@ -107,19 +105,19 @@ def check_run(settings, task):
     """Raises InputError unless a run of a task can begin, or resume, in the output directory; writes nothing."""
     folder, config = settings.training.output_dir, settings.model.config
     tokenizer = TokenizerFiles(settings.tokenizer.vocab_file)
-    if settings.tuning.do_train:
+    if settings.do_train:
         model_files.check_directory(folder, config, tokenizer)
     check_metadata(folder, task.metadata)
     model_files.check_run_files(folder, config, tokenizer)
-    if settings.tuning.do_train:
+    if settings.do_train:
         _make_state(settings, task)
 
 
 def choose_techniques(settings):
     """Returns the list of Techniques that FineTuningSettings require."""
     techniques = [TrainedWeights(settings.trained_weights, KINDS[settings.task.kind].needs)]
-    if settings.int8.quantize_from_step is not None:
-        techniques.append(Int8(settings.int8.quantize_from_step))
+    if settings.trained_weights.quantize_from_step is not None:
+        techniques.append(Int8(settings.trained_weights.quantize_from_step))
     return techniques
 
 
@@ -142,7 +140,7 @@ def train_once(settings, strategy, task, techniques=()):
     """
     tuning, task = settings.tuning, task.replace_settings(settings)
     groups_by_length = strategies.may_group_by_length(settings, strategy)
-    num_steps = settings.num_train_steps(task.num_train_examples) if tuning.do_train else None
+    num_steps = settings.num_train_steps(task.num_train_examples) if settings.do_train else None
 
     def make_model():
         return task.make_model(make_encoder(settings, strategy), task.metadata)
@@ -160,7 +158,7 @@ def train_once(settings, strategy, task, techniques=()):
                    num_warmup_steps=int((num_steps or 0) * tuning.warmup_proportion),
                    init_checkpoint=settings.model.init_checkpoint, new_variables=task.new_variables)
     predictor = Predictor(strategy, run.model, per_position=task.per_position, static_shapes=not groups_by_length)
-    if tuning.do_train:
+    if settings.do_train:
         if run.writes:
             _make_state(settings, task).begin()
             save_run_files(run.folder, settings, task)
@@ -179,7 +177,7 @@ def train_once(settings, strategy, task, techniques=()):
         _check_trained(settings, [name for name in run.missing if task.needs(name)])
     best_step = run.restore_best()
     restored = os.path.join(run.folder, BEST_FOLDER if best_step else "")
-    if run.step and not tuning.do_train and holds_adapters(restored):
+    if run.step and not settings.do_train and holds_adapters(restored):
         load_pretrained(run.model, restored)  # Merges them.
     for technique in techniques:
         technique.finish(run)
@@ -193,7 +191,7 @@ def make_encoder(settings, strategy):
     """Creates the encoder of FineTuningSettings. Call it in the strategy's scope."""
     step, config = settings.step, settings.model.config
     fast = strategies.choose_fast(
-        strategy, config, step.jit_compile, step.mixed_precision != "float32", recompute=step.recompute_activations,
+        strategy, config, step.jit_compile, step.is_16_bit, recompute=step.recompute_activations,
         remove_padding=strategies.may_group_by_length(settings, strategy))
     return FastEncoder(config, fast, seed=settings.training.random_seed, dtype=step.dtype_policy)
 
@@ -249,7 +247,7 @@ def _read_model_metadata(settings):
 
     Returns None in training, and if the metadata do not exist or have another kind.
     """
-    if settings.tuning.do_train:
+    if settings.do_train:
         return None
     folder = settings.runs[0].training.output_dir
     path = folder if has_run(folder) else settings.model.init_checkpoint
@@ -259,7 +257,7 @@ def _read_model_metadata(settings):
 
 def _reduce_batch_size(settings, task, strategy):
     """Returns settings with a smaller batch if there are too few examples; prints a note to standard error."""
-    if not settings.tuning.do_train or settings.search.search:
+    if not settings.do_train or settings.search:
         return settings
     fitting = settings.fit_batch_size(
         task.num_train_examples, strategy.num_replicas_in_sync * settings.step.accumulate_steps)

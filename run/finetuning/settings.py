@@ -19,9 +19,10 @@ from bert_tf.model_folder import TASK_FILE, task_metadata
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import DATA
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
-from run.techniques.settings import Int8Settings, TrainedWeightsSettings
+from run.techniques.settings import TrainedWeightsSettings
 
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
+SEARCH_VALUES = ("search_batch_sizes", "search_learning_rates", "search_epochs")  # Settings.
 # Names of files that runs of all tasks write to output_dir, except for names that no data file would have.
 OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
                 r"(eval_results|eval_report|test_predictions)\.txt|test_predictions\.conllu|"
@@ -30,14 +31,12 @@ OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
 
 @dataclasses.dataclass(frozen=True)
 class TuningSettings(Settings):
-    """Steps to run, training schedule, and batching."""
+    """Evaluations, training schedule, and batching."""
 
-    outer_settings: ClassVar = ("init_checkpoint",)
-
-    do_train: bool = setting(False, "Train the model.", changeable=None)
     do_eval: bool = setting(False, "Evaluate on the development data.", changeable=None)
     do_predict: bool = setting(False, "Write predictions for the test data.", changeable=None)
     predict_batch_size: int = setting(8, "Batch size for prediction.", lower=1, changeable=True)
+    learning_rate: float = setting(5e-5, "Peak learning rate, at the end of the warmup.", lower=0, changeable=True)
     num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0, changeable=True)
     warmup_proportion: float = setting(
         0.1, "Fraction of the training steps over which the learning rate increases from 0.", lower=0, upper=1,
@@ -51,6 +50,25 @@ class TuningSettings(Settings):
     num_runs: int = setting(
         1, "Number of training runs, with seeds --random_seed, --random_seed + 1, ..., in OUTPUT_DIR/run_1, ... "
            "Reports means and standard deviations; predictions are from the best run.", lower=1, changeable=True)
+    group_by_length: bool = setting(
+        True, "Batch texts of similar length, pad them to the longest text of the batch, and skip the computation of "
+              "padding. Several times faster for short texts. Has no effect on TPUs.")
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuningSettings(Settings):
+    """A fine-tuning run, or several. `task` contains the settings of its task, from data_prep.tasks."""
+
+    replaced: ClassVar = dict.fromkeys(("train_batch_size", "learning_rate", "num_train_epochs"), "search")
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
+    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
+    step: StepSettings = dataclasses.field(default_factory=StepSettings)
+    tuning: TuningSettings = dataclasses.field(default_factory=TuningSettings)
+    trained_weights: TrainedWeightsSettings = dataclasses.field(default_factory=TrainedWeightsSettings)
+    do_train: bool = setting(False, "Train the model.", changeable=None)
     ensemble: tuple[str, ...] = setting(
         (), "Output directories of finished runs, comma-separated, such as mrpc/run_1,mrpc/run_2. Evaluates and "
             "predicts with the mean of their probabilities, or of their numbers in regression.",
@@ -59,34 +77,6 @@ class TuningSettings(Settings):
         None, "With --do_train and --init_checkpoint: load the task head (the last layer) of the checkpoint, or fail "
               "if it does not fit; --nokeep_head initializes a new head. By default, loads the head if it fits and "
               "was trained for the same labels.", needs=("do_train", "init_checkpoint"))
-    bilstm_head: bool = setting(
-        False, "Add a bidirectional LSTM with new weights between the encoder and the task head, as in table 5 of the "
-               "paper. The model keeps it, without the flag: the setting is stored in its config.", changeable=True)
-    group_by_length: bool = setting(
-        True, "Batch texts of similar length, pad them to the longest text of the batch, and skip the computation of "
-              "padding. Several times faster for short texts. Has no effect on TPUs.")
-
-    def check(self):
-        """See Settings."""
-        if "" in self.ensemble:
-            raise InputError("contains an empty name; remove the extra comma", "ensemble", self.ensemble)
-        if len(self.ensemble) == 1:
-            raise InputError("must contain at least two runs", "ensemble", self.ensemble)
-
-    @property
-    def splits(self):
-        """The splits to read: a list of "train", "dev", and "test", according to the steps to run."""
-        selected = {"train": self.do_train, "dev": self.do_eval, "test": self.do_predict}
-        return [split for split, is_selected in selected.items() if is_selected]
-
-
-@dataclasses.dataclass(frozen=True)
-class SearchSettings(Settings):
-    """Hyperparameter search over batch size, learning rate, and epochs (appendix A.3 of the paper)."""
-
-    outer_settings: ClassVar = ("do_train", "do_eval", "num_runs", "train_batch_size", "learning_rate",
-                                "num_train_epochs")
-
     search: bool = setting(
         False, "Train with every combination of --search_batch_sizes, --search_learning_rates, and --search_epochs, "
                "in OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ... Copies the weights with the best score on the "
@@ -102,29 +92,6 @@ class SearchSettings(Settings):
         (5e-5, 3e-5, 2e-5), "With --search: values of --learning_rate to try.", lower=0, needs="search")
     search_epochs: tuple[float, ...] = setting((2.0, 3.0, 4.0), "With --search: values of --num_train_epochs to try.",
                                                lower=0, needs="search")
-
-    def check(self):
-        for field in dataclasses.fields(self)[1:]:
-            if not getattr(self, field.name):
-                raise InputError(f"`{field.name}`: must contain at least one value")
-
-
-@dataclasses.dataclass(frozen=True)
-class FineTuningSettings(Settings):
-    """A fine-tuning run. `task` contains the settings of its task, from data_prep.tasks."""
-
-    replaced: ClassVar = dict.fromkeys(("train_batch_size", "learning_rate", "num_train_epochs"), "search")
-
-    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
-    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
-    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
-    step: StepSettings = dataclasses.field(default_factory=StepSettings)
-    optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
-    tuning: TuningSettings = dataclasses.field(default_factory=TuningSettings)
-    trained_weights: TrainedWeightsSettings = dataclasses.field(default_factory=TrainedWeightsSettings)
-    int8: Int8Settings = dataclasses.field(default_factory=Int8Settings)
-    search: SearchSettings = dataclasses.field(default_factory=SearchSettings)
     task: Settings = dataclasses.field(default_factory=Settings)
 
     def check(self):
@@ -133,26 +100,33 @@ class FineTuningSettings(Settings):
         check_positions("train_batch_size", self.training.train_batch_size, length)
         check_positions("eval_batch_size", self.training.eval_batch_size, length)
         check_positions("predict_batch_size", self.tuning.predict_batch_size, length)
+        if "" in self.ensemble:
+            raise InputError("contains an empty name; remove the extra comma", "ensemble", self.ensemble)
+        if len(self.ensemble) == 1:
+            raise InputError("must contain at least two runs", "ensemble", self.ensemble)
+        for name in SEARCH_VALUES:
+            if not getattr(self, name):
+                raise InputError(f"`{name}`: must contain at least one value")
 
     @property
     def checkpoint(self):
         """See Settings. The first run of an ensemble supplies unset values; raises InputError unless all runs exist."""
-        if not self.tuning.ensemble:
+        if not self.ensemble:
             return super().checkpoint
-        for folder in self.tuning.ensemble:
+        for folder in self.ensemble:
             paths.check_folder("ensemble", folder)
             with paths.convert_remote_errors("ensemble"):
                 if not (has_run(folder) and files.at(os.path.join(folder, TASK_FILE)).exists()):
                     raise InputError("contains no finished run; name directories such as mrpc/run_1", "ensemble",
                                      folder)
-        return "ensemble", self.tuning.ensemble[0]
+        return "ensemble", self.ensemble[0]
 
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do, or if an output would overwrite data."""
-        if not self.tuning.splits:
+        if not self.splits:
             raise InputError("nothing to do; set `do_train`, `do_eval`, or `do_predict`")
         output_dir = self.training.output_dir
-        if self.tuning.ensemble and has_runs(output_dir):
+        if self.ensemble and has_runs(output_dir):
             raise InputError("contains a run; choose another directory for the results of `ensemble`", "output_dir",
                              output_dir)
         names = ("train_file", "dev_file", "test_file", "predict_file")
@@ -160,28 +134,33 @@ class FineTuningSettings(Settings):
             name: getattr(self.task, name, None) for name in names})
         self.trained_weights.check_model(self.model.config)
         holds_search = files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists()
-        if holds_search and self.tuning.do_train and not self.search.search:
+        if holds_search and self.do_train and not self.search:
             raise InputError(f"`output_dir`={output_dir}: contains a search; set `search` to resume it, or choose "
                              "another directory")
-        if self.search.search and has_run(output_dir) and not holds_search:
+        if self.search and has_run(output_dir) and not holds_search:
             raise InputError(f"`output_dir`={output_dir}: contains a run, not a search; choose another directory for "
                              "`search`")
 
     @property
     def splits(self):
-        """The splits that the task reads. See TuningSettings."""
-        return self.tuning.splits
+        """The splits to read: a list of "train", "dev", and "test", according to the steps to run."""
+        selected = {"train": self.do_train, "dev": self.tuning.do_eval, "test": self.tuning.do_predict}
+        return [split for split, is_selected in selected.items() if is_selected]
+
+    @property
+    def optimizer(self):
+        """The OptimizerSettings: as in the original BERT, except for the learning rate."""
+        return OptimizerSettings(learning_rate=self.tuning.learning_rate)
 
     @property
     def runs(self):
         """List of FineTuningSettings, one per run: itself, one per seed, the trials of a search, or an ensemble."""
-        if self.tuning.ensemble:
+        if self.ensemble:
             return [dataclasses.replace(self, training=dataclasses.replace(self.training, output_dir=folder))
-                    for folder in self.tuning.ensemble]
-        if self.search.search:
-            return [self._make_trial(*values) for values in itertools.product(*map(
-                dict.fromkeys, (self.search.search_batch_sizes, self.search.search_learning_rates,
-                                self.search.search_epochs)))]
+                    for folder in self.ensemble]
+        if self.search:
+            return [self._make_trial(*values) for values in itertools.product(*(
+                dict.fromkeys(getattr(self, name)) for name in SEARCH_VALUES))]
         if self.tuning.num_runs == 1:
             return [self]
         return [self._make_run(number) for number in range(self.tuning.num_runs)]
@@ -200,9 +179,9 @@ class FineTuningSettings(Settings):
             self.training, output_dir=os.path.join(self.training.output_dir, SEARCH_FOLDER, name),
             train_batch_size=batch_size)
         return dataclasses.replace(
-            self, training=training, search=SearchSettings(),
-            optimizer=dataclasses.replace(self.optimizer, learning_rate=learning_rate),
-            tuning=dataclasses.replace(self.tuning, num_train_epochs=num_epochs))
+            self, training=training, search=False,
+            **{name: getattr(FineTuningSettings, name) for name in SEARCH_VALUES},
+            tuning=dataclasses.replace(self.tuning, learning_rate=learning_rate, num_train_epochs=num_epochs))
 
     def num_train_steps(self, num_examples):
         """Returns the steps in `num_train_epochs`, as in the original BERT; raises InputError if 0."""
@@ -232,7 +211,7 @@ class FineTuningSettings(Settings):
 
 def choose_job(settings):
     """Returns the name of the module whose `run` does the work of FineTuningSettings."""
-    has_several = settings.search.search or settings.tuning.ensemble or settings.tuning.num_runs > 1
+    has_several = settings.search or settings.ensemble or settings.tuning.num_runs > 1
     return "run.finetuning.sweeps" if has_several else "run.finetuning.job"
 
 
@@ -270,10 +249,12 @@ class FineTunedSettings(Settings):
       metadata: TaskMetadata of the model, once resolved. None if it has none and `needs_task` is False.
       task: TaskSettings, once resolved.
       tuning: TuningSettings, once resolved. They select the data to read, and the training of a derived model.
+      do_train: bool. Whether the job reads the training data.
     """
 
     always_required: ClassVar = ("init_checkpoint",)
     needs_task = True
+    do_train = False
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)

@@ -51,13 +51,13 @@ def run_all(task, strategy, techniques):
       InputError: See run.finetuning.job. Also if the runs in output_dir are other ones.
     """
     settings = task.settings
-    if len(settings.runs) > 1 and settings.tuning.do_train:
+    if len(settings.runs) > 1 and settings.do_train:
         checkpoint = settings.model.init_checkpoint
         task.started_with |= {"init_checkpoint": checkpoint and files.at(checkpoint).absolute(),
-                              **{name: getattr(settings.tuning, name) for name in COMPARED}}
+                              **{name: settings.values()[name] for name in COMPARED}}
     _check(settings, task)
-    with lock_run(settings.training.output_dir, strategy, settings.tuning.do_train):
-        run_some = average_ensemble if settings.tuning.ensemble else search if settings.search.search else run_seeds
+    with lock_run(settings.training.output_dir, strategy, settings.do_train):
+        run_some = average_ensemble if settings.ensemble else search if settings.search else run_seeds
         job.report(task, *run_some(settings, strategy, task, techniques))
 
 
@@ -76,7 +76,7 @@ def run_seeds(settings, strategy, task, techniques):
         new = job.train_once(run_settings, strategy, task, techniques)
         trained, _, scores, _ = new
         job.write_scores(trained.folder, scores, trained.writes)
-        if trained.writes and settings.tuning.do_train:
+        if trained.writes and settings.do_train:
             job.save_run_files(output_dir, settings, task)
         all_scores.append(scores)
         if best is None or (scores and scores[task.metric] > best[2][task.metric]):
@@ -189,11 +189,11 @@ def search(settings, strategy, task, techniques):
         if writes:  # Marks it as unfinished in case this process is killed.
             files.at(os.path.join(best.folder, TRIAL_FILE)).remove()
         task.new_variables = head.choose_new_variables(
-            task, settings.model.init_checkpoint, settings.tuning.keep_head, settings.model.config)
+            task, settings.model.init_checkpoint, settings.keep_head, settings.model.config)
         _finish(best, strategy, task, techniques)
     trained, predictor, scores, outputs = job.train_once(dataclasses.replace(
-        best.settings, tuning=dataclasses.replace(best.settings.tuning, do_train=False, keep_head=None),
-        trained_weights=TrainedWeightsSettings()), strategy, task, techniques)
+        best.settings, do_train=False, keep_head=None, trained_weights=TrainedWeightsSettings()),
+        strategy, task, techniques)
     if writes:
         job.save_run_files(output_dir, settings, task)
         checkpoints.save_only_checkpoint(output_dir, trained.model, scores["global_step"])
@@ -207,13 +207,13 @@ def _check(settings, task):
     """Raises InputError unless all runs can begin, or resume, or be evaluated; writes nothing."""
     output_dir, config = settings.training.output_dir, settings.model.config
     tokenizer = TokenizerFiles(settings.tokenizer.vocab_file)
-    if settings.tuning.do_train and not any(
+    if settings.do_train and not any(
             model_files.has_started(run_settings.training.output_dir) for run_settings in settings.runs):
         model_files.check_directory(output_dir, config, tokenizer)
     job.check_metadata(output_dir, task.metadata)
     model_files.check_run_files(output_dir, config, tokenizer)
     for run_settings in settings.runs:
-        if settings.tuning.ensemble:
+        if settings.ensemble:
             with rename_argument(output_dir="ensemble"):
                 job.check_metadata(run_settings.training.output_dir, task.metadata)
             _check_model(run_settings.training.output_dir, config, settings.tokenizer.vocab_file)

@@ -41,11 +41,11 @@ def run(settings, techniques=()):
         print(note)
     strategies.warn_about_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     model_files.check_run_files(folder, config, settings.tokenizer)
-    if schedule.do_train:
+    if settings.do_train:
         model_files.check_directory(folder, config, settings.tokenizer)
         state = _make_state(settings, parts)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(lock_run(folder, strategy, schedule.do_train))
+        stack.enter_context(lock_run(folder, strategy, settings.do_train))
         for _, _, data in parts:
             stack.enter_context(data.name_bad_file())
         training = start(settings, strategy, techniques)
@@ -65,7 +65,7 @@ def run(settings, techniques=()):
             return batches
 
         results = None
-        if schedule.do_train:
+        if settings.do_train:
             if training.writes:
                 state.begin()
                 model_files.save_run_files(folder, config, settings.tokenizer)
@@ -74,7 +74,8 @@ def run(settings, techniques=()):
             results = training.train(
                 [(first_step, part.training.train_batch_size, functools.partial(make_batches, data))
                  for first_step, part, data in parts],
-                evaluate if schedule.eval_steps else None, eval_steps=schedule.eval_steps)
+                evaluate if schedule.eval_steps else None, eval_steps=schedule.eval_steps,
+                profiled_steps=settings.profiled_steps)
             for technique in techniques:
                 technique.finish(training)
         if schedule.do_eval:
@@ -85,8 +86,8 @@ def run(settings, techniques=()):
 
 def make_strategy(settings):
     """Creates the strategy of PretrainingSettings, and checks the batch sizes in use against its replicas."""
-    strategy = strategies.make_strategy(settings.devices)
-    if settings.schedule.do_train:
+    strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
+    if settings.do_train:
         for _, part in phases.get_phases(settings):
             strategies.check_batch_size("train_batch_size", part.training.train_batch_size, strategy,
                                         settings.step.accumulate_steps)
@@ -110,9 +111,9 @@ def start(settings, strategy, techniques=()):
 
     loss = losses.create_pretraining_loss(sentence_label(settings), get_objective(settings).token_loss)
     run = open_run(settings, strategy, make_model, loss, techniques, init_checkpoint=checkpoint,
-                   num_steps=schedule.num_train_steps if schedule.do_train else None,
+                   num_steps=schedule.num_train_steps if settings.do_train else None,
                    num_warmup_steps=schedule.num_warmup_steps)
-    if not (schedule.do_train or run.step):
+    if not (settings.do_train or run.step):
         if not checkpoint:
             raise InputError(f"`output_dir`={run.folder}: contains no checkpoint to evaluate; "
                              "train first, or set `init_checkpoint`")
@@ -127,7 +128,7 @@ def choose_fast(settings, strategy, config, **options):
     """Returns the Fast for the encoder of PretrainingSettings, or for its teacher. `options`: Other fields of Fast."""
     step = settings.step
     return strategies.choose_fast(
-        strategy, config, step.jit_compile, step.mixed_precision != "float32", **options,
+        strategy, config, step.jit_compile, step.is_16_bit, **options,
         remove_padding=strategies.allows_dynamic_shapes(strategy) and not step.jit_compile)
 
 

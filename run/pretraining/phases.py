@@ -22,7 +22,7 @@ def get_phases(settings):
     Raises:
       InputError: If `phases` is malformed, or if the fractions do not add up to 1.
     """
-    text = settings.schedule.phases
+    text = settings.phases
     if not text:
         return [(0, settings)]
     parts = [_parse_phase(part, settings) for part in text.split(",")]
@@ -66,7 +66,7 @@ def _parse_phase(text, settings):
             records=dataclasses.replace(settings.records, max_seq_length=length, max_predictions_per_seq=predictions,
                                         **named),
             training=dataclasses.replace(settings.training, train_batch_size=batch_size),
-            schedule=dataclasses.replace(settings.schedule, phases=None))
+            phases=None)
     except InputError as error:  # about a setting that `phases` replaces
         message = f"{NAMES[error.argument]} {error.value}: {error.problem}" if error.argument in NAMES else error
         raise InputError(f"`phases`: {text!r}: {message}") from error

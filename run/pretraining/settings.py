@@ -1,6 +1,7 @@
 """Settings for pre-training. The script defines its flags from this module, so it does not import TensorFlow."""
 
 import dataclasses
+import re
 from typing import ClassVar
 
 from bert_tf.cli import paths, roles
@@ -15,9 +16,9 @@ from data_prep.pretraining.instances.settings import NO_MASKS
 from run.pretraining import phases, vocabulary
 from run.pretraining.recipes import RECIPES
 from run.settings import (
-    AdamSettings,
     DeviceSettings,
     OptimizerSettings,
+    OriginalDeviceSettings,
     StepSettings,
     TrainingSettings,
     check_positions,
@@ -89,20 +90,15 @@ class RecordSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class ScheduleSettings(Settings):
-    """Steps to run, and training schedule."""
+    """Training schedule, and evaluations."""
 
-    do_train: bool = setting(False, "Train the model.", changeable=None)
+    outer_settings: ClassVar = ("do_train",)
+
     do_eval: bool = setting(False, "Evaluate the model, after training if --do_train is set.", changeable=None)
     num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, changeable=True)
     num_warmup_steps: int = setting(
         10000, "Number of steps over which the learning rate increases from 0. If it exceeds --num_train_steps, the "
                "learning rate never reaches its peak.", lower=0, changeable=True)
-    phases: str | None = setting(
-        None, "Phases of different sequence lengths, instead of `max_seq_length` and `max_predictions_per_seq`. "
-              "128:0.9,512:0.1 trains 90% of the steps on records of 128 tokens, then the rest on 512. "
-              "LENGTH:FRACTION:BATCH:PREDICTIONS also sets the batch size and the number of masked tokens; they "
-              "default to `train_batch_size` and to `masked_lm_prob` times LENGTH, rounded up. In --input_file, "
-              "{length} is replaced by the length of each phase.")
     max_eval_steps: int = setting(100, "Maximum number of batches to evaluate.", lower=1, changeable=True)
     eval_steps: int | None = setting(
         None, "Number of training steps between evaluations, whose results go to eval_log.csv and loss.png. Requires "
@@ -125,20 +121,44 @@ class PretrainingSettings(Settings):
               "only with 128 tokens. roberta: RoBERTa with 125,000 steps.", recipes=RECIPES, changeable=True)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     records: RecordSettings = dataclasses.field(default_factory=RecordSettings)
-    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
+    devices: DeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
     schedule: ScheduleSettings = dataclasses.field(default_factory=ScheduleSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
-    adam: AdamSettings = dataclasses.field(default_factory=AdamSettings)
+    do_train: bool = setting(False, "Train the model.", changeable=None)
+    profile_steps: str | None = setting(
+        None, "Steps FROM:TO, 1-based, to record in a TensorBoard profile in --output_dir. For example, 11:12 records "
+              "two steps after the first ten.", needs="do_train", changeable=True)
+    phases: str | None = setting(
+        None, "Phases of different sequence lengths, instead of `max_seq_length` and `max_predictions_per_seq`. "
+              "128:0.9,512:0.1 trains 90% of the steps on records of 128 tokens, then the rest on 512. "
+              "LENGTH:FRACTION:BATCH:PREDICTIONS also sets the batch size and the number of masked tokens; they "
+              "default to `train_batch_size` and to `masked_lm_prob` times LENGTH, rounded up. In --input_file, "
+              "{length} is replaced by the length of each phase.")
     tokenizer: TokenizerFiles = dataclasses.field(default=TokenizerFiles(), compare=False, repr=False)
 
     def check(self):
-        if self.schedule.phases:
+        if self.profiled_steps and self.profiled_steps[0] > self.schedule.num_train_steps:
+            raise InputError(f"training ends at step {self.schedule.num_train_steps}; set earlier steps",
+                             "profile_steps", self.profile_steps)
+        if self.phases:
             _ = phases.get_phases(self)
             return
         for name in ("train_batch_size", "eval_batch_size"):
             check_positions(name, getattr(self.training, name), self.records.max_seq_length)
+
+    @property
+    def profiled_steps(self):
+        """First and last step of `profile_steps`, two ints, or None; raises InputError if it is invalid."""
+        if self.profile_steps is None:
+            return None
+        found = re.fullmatch(r"(\d{1,18}):(\d{1,18})", self.profile_steps)
+        first, last = map(int, found.groups()) if found else (0, 0)
+        if not 1 <= first <= last:
+            raise InputError(f"`profile_steps`={self.profile_steps}: must be FROM:TO with 1 <= FROM <= TO, such as "
+                             "11:12")
+        return first, last
 
     @property
     def longest_sequence(self):
@@ -153,7 +173,7 @@ class PretrainingSettings(Settings):
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do, or if the objective does not fit the config.
         """
-        if not (self.schedule.do_train or self.schedule.do_eval):
+        if not (self.do_train or self.schedule.do_eval):
             raise InputError("nothing to do; set `do_train`, `do_eval`, or both")
         if self.records.masking == "dynamic" and not self.records.vocab_file:
             raise InputError("is required with `masking`=dynamic, since neither a run.json of the records nor a "
@@ -177,7 +197,7 @@ class PretrainingSettings(Settings):
         """Yields notes for the user about these settings."""
         yield from self.devices.notes()
         schedule = self.schedule
-        if schedule.do_train and schedule.num_warmup_steps >= schedule.num_train_steps:
+        if self.do_train and schedule.num_warmup_steps >= schedule.num_train_steps:
             yield (f"note: --num_warmup_steps={schedule.num_warmup_steps}: the learning rate never reaches its peak "
                    f"within --num_train_steps={schedule.num_train_steps}")
         for _, part in phases.get_phases(self):

@@ -4,11 +4,11 @@ The task.json in the directory of a fine-tuning run takes precedence over the de
 """
 
 import dataclasses
-import itertools
+import functools
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, roles
+from bert_tf.cli import paths, resolution, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
@@ -18,11 +18,12 @@ from bert_tf.serving import exports
 from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
 from run.serving.formats import request_files
-from run.settings import DeviceSettings
+from run.settings import OriginalDeviceSettings
 from run.settings.served_models import (
+    KIND_NAMES,
     AnyModelSettings,
     CheckpointSettings,
-    LoadSettings,
+    LabelSettings,
     QuestionSettings,
 )
 
@@ -30,20 +31,6 @@ LITERT_WEIGHTS = ("float32", "float16", "int8")
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"),
            **dict.fromkeys(("litert", "tflite"), LITERT_WEIGHTS)}
 COMPUTE_TYPES = ("float32", "bfloat16")
-LATENCY_CALLS = 20
-
-
-@dataclasses.dataclass(frozen=True)
-class SavedModelSettings(Settings):
-    """An export instead of a checkpoint, and latency measurement."""
-
-    model: str | None = setting(
-        None, "Model to use, in any format: a .tflite file or a directory from export_saved_model, or a checkpoint. "
-              "Replaces --saved_model and --init_checkpoint.", role=roles.INPUT)
-    saved_model: str | None = setting(
-        None, "Directory from export_saved_model, with or without version; defaults to the latest version. Replaces "
-              "--init_checkpoint and its settings.", role=roles.INPUT)
-    latency: bool = setting(False, f"Repeat the last request {LATENCY_CALLS} times and print the median latency.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,42 +39,33 @@ class FillMaskSettings(AnyModelSettings):
 
     task = MaskedLM.name
 
-    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    model: str | None = setting(
+        None, "Model to use, in any format: a .tflite file or a directory from export_saved_model, or a checkpoint. "
+              "Replaces --init_checkpoint.", role=roles.INPUT)
+    source: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    export: SavedModelSettings = dataclasses.field(default_factory=SavedModelSettings)
     text: tuple[str, ...] = setting(
         (), "Text with one or more [MASK], or a pair `text_a ||| text_b`; can be repeated. Defaults to the lines of "
             "standard input.", repeated=True)
-    text_b: tuple[str, ...] = setting((), "Second text of a pair; repeat it as often as --text. Either text can have "
-                                          "[MASK].", repeated=True, needs="text")
     top_k: int = setting(5, "Number of candidates to print per [MASK].", lower=1)
 
     def check(self):
         """See Settings."""
-        if self.text_b and len(self.text_b) != len(self.text):
-            raise InputError(f"`text_b` is set {len(self.text_b)} times, but `text` {len(self.text)} times; each pair "
-                             "requires both")
-        for text, text_b in itertools.zip_longest(self.text, self.text_b, fillvalue=""):
-            if MASK not in text and MASK not in text_b:
-                raise InputError(f"must contain {MASK}", "text", " ||| ".join(filter(None, (text, text_b))))
+        for text in self.text:
+            if MASK not in text:
+                raise InputError(f"must contain {MASK}", "text", text)
 
     @property
     def texts(self):
         """Texts from the flags: list of str, which can be pairs like the lines of standard input."""
         return list(map(_drop_invalid_bytes, self.text))
 
-    @property
-    def pairs(self):
-        """Texts from the flags, list of (text_a, text_b); empty without `text_b`."""
-        return list(zip(self.texts, map(_drop_invalid_bytes, self.text_b), strict=False))
-
     def accept_pairs(self):
         """Returns the resolved settings with a checkpoint of pairs if requests can be pairs.
 
-        These are requests with `text_b` or ` ||| `, and lines of standard input. A pair without a second text is a
-        single text.
+        These are texts with ` ||| `, and lines of standard input. A pair without a second text is a single text.
         """
-        can_be_pairs = not self.text or self.text_b or any(request_files.SEPARATOR in text for text in self.text)
+        can_be_pairs = not self.text or any(request_files.SEPARATOR in text for text in self.text)
         if self.served_task is None or not can_be_pairs:
             return self
         return self.replace_values({"served_task": dataclasses.replace(self.served_task, pairs=True)})
@@ -99,10 +77,12 @@ class AnswerSettings(AnyModelSettings):
 
     task = SpanLabeler.name
 
-    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    model: str | None = setting(
+        None, "Model to use, in any format: a .tflite file or a directory from export_saved_model, or a checkpoint. "
+              "Replaces --init_checkpoint.", role=roles.INPUT)
+    source: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
-    export: SavedModelSettings = dataclasses.field(default_factory=SavedModelSettings)
+    span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     question: tuple[str, ...] = setting((), "Question; can be repeated.", repeated=True)
     context: str | None = setting(None, "Text that contains the answers.")
     context_file: str | None = setting(
@@ -185,10 +165,23 @@ class ExportSettings(CheckpointSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class PredictionSettings(LoadSettings):
-    """A file of texts to predict."""
+class PredictionSettings(AnyModelSettings):
+    """A model in any format, the options for its predictions, and a file of texts to predict."""
 
-    checkpoint_only: ClassVar = LoadSettings.checkpoint_only | {"top_k"}
+    checkpoint_only: ClassVar = AnyModelSettings.checkpoint_only | {"top_k"}
+
+    model: str | None = setting(
+        None, "Model to use: a .tflite file or a directory from export_saved_model, the directory of a fine-tuning "
+              "run, or another checkpoint, as for --init_checkpoint of the other scripts. Required.",
+        role=roles.INPUT)
+    task: str | None = setting(None, "Task of a checkpoint. Defaults to the task in its task.json.", choices=KIND_NAMES)
+    bert_config_file: str | None = setting(
+        None, "Config of a checkpoint. Required unless its directory contains a config.", role=roles.INPUT,
+        source=resolution.CONFIG)
+    label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
+    top_k: int = setting(5, "For checkpoints: number of candidates per [MASK], or of answers per question.", lower=1)
 
     input_file: str | None = setting(None, "Input file; - for standard input. Required.",
                                      required=True, role=roles.INPUT_STREAM)
@@ -203,6 +196,11 @@ class PredictionSettings(LoadSettings):
         None, "Output file: a table if it ends in .tsv, otherwise JSON lines; - for standard output. Required.",
         required=True, role=roles.OUTPUT_STREAM)
     batch_size: int = setting(32, "Batch size.", lower=1)
+
+    @functools.cached_property
+    def labels(self):
+        """See `ServingSettings`."""
+        return self.label.read_labels()
 
     def check_files(self):
         """See Settings."""
@@ -228,7 +226,7 @@ class ExtractionSettings(Settings):
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
+    devices: OriginalDeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Required.",
         required=True, role=roles.INPUT_STREAM)

@@ -1,30 +1,23 @@
 """The job of fill_mask and answer: predictions for texts from the terminal. Does not import TensorFlow."""
 
 import itertools
-import statistics
 import sys
-import time
 
-from bert_tf.errors import InputError
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import MaskedLM
 from bert_tf.tasks.masked_lm import MASK
 from run.serving.formats import request_files
 from run.serving.opening import open_model
-from run.serving.settings import LATENCY_CALLS
 
 
 def run(settings):
     """Loads the model once and queries it. `settings`: FillMaskSettings or AnswerSettings, resolved."""
     if settings.task == MaskedLM.name:
         model = open_model(settings.accept_pairs())
-        pairs = settings.pairs or split_pairs(model, settings.texts or lines())
-        last = fill_masks(model, pairs, settings.top_k)
+        fill_masks(model, split_pairs(model, settings.texts or lines()), settings.top_k)
     else:
         model = open_model(settings)
-        last = answer_questions(model, settings.questions or lines(), settings.read_context(), settings.top_k)
-    if settings.export.latency and last:
-        report_latency(model, last)
+        answer_questions(model, settings.questions or lines(), settings.read_context(), settings.top_k)
 
 
 def lines():
@@ -48,24 +41,14 @@ def fill_masks(model, pairs, top_k):
       model: LoadedModel of a masked LM.
       pairs: Iterable of (text_a, text_b); text_b is empty for a single text.
       top_k: int. Candidates per [MASK].
-
-    Returns:
-      The last request, or None.
-
-    Raises:
-      InputError: If there is a second text, but the model is an export of single texts.
     """
-    last = None
     for pair in pairs:
         text = request_files.SEPARATOR.join(filter(None, pair))
-        if pair[1] and len(model.inputs) == 1:
-            raise InputError(f"{model.path} accepts only single texts; export it with `pairs`", "text_b", pair[1])
         print(text)
         if MASK not in text:  # The next line may be valid.
             print(f"  --text={text}: must contain {MASK}")
             continue
-        last = {name: [each] for name, each in zip(model.inputs, pair, strict=False)}
-        outputs = model(**last)
+        outputs = model(**{name: [each] for name, each in zip(model.inputs, pair, strict=False)})
         for mask in range(outputs["num_masks"][0]):
             candidates = zip(outputs["pieces"][0, mask], outputs["probabilities"][0, mask], strict=True)
             print("  " + "   ".join(f"{piece.decode()} {probability:.3f}"
@@ -74,16 +57,13 @@ def fill_masks(model, pairs, top_k):
             print(f"  IsNext {outputs['is_next'][0]:.3f}")
         if outputs["was_cut"][0]:
             print(f"  the text exceeds {_limit(model)} and was truncated, possibly including a {MASK}")
-    return last
 
 
 def answer_questions(model, questions, context, top_k):
-    """Prints the answers to each of `questions` about `context`; returns the last request, or None."""
-    last = None
+    """Prints the answers to each of `questions` about `context`."""
     for question in questions:
         print(question)
-        last = {"question": [question], "context": [context]}
-        outputs = model(**last)
+        outputs = model(question=[question], context=[context])
         text, start, end = (outputs[name][0] for name in ("answer", "start", "end"))
         print(f"  {text.decode()}  [{start}:{end}]" if end else "  no answer")
         candidates = [(candidate, score) for candidate, score in zip(
@@ -92,17 +72,6 @@ def answer_questions(model, questions, context, top_k):
             print(f"  {score:8.3f}  {candidate.decode()}")
         if outputs["was_cut"][0]:
             print(f"  the question or the context exceeds {_limit(model)} and was truncated")
-    return last
-
-
-def report_latency(model, request):
-    """Prints the median latency of LATENCY_CALLS calls with a request."""
-    seconds = []
-    for _ in range(LATENCY_CALLS):
-        start = time.perf_counter()
-        model(**request)
-        seconds.append(time.perf_counter() - start)
-    print(f"latency: {statistics.median(seconds) * 1000:.1f} ms (median of {LATENCY_CALLS} requests)")
 
 
 def _limit(model):

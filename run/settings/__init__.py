@@ -3,15 +3,14 @@
 Scripts define their flags from these classes, so they do not import TensorFlow.
 """
 
-from run.settings.devices import DeviceSettings
+from run.settings.devices import DeviceSettings, OriginalDeviceSettings
 from run.settings.training import (
     DTYPE_POLICIES,
-    AdamSettings,
     OptimizerSettings,
     StepSettings,
     TrainingSettings,
     check_positions,
 )
 
-__all__ = ["DTYPE_POLICIES", "AdamSettings", "DeviceSettings", "OptimizerSettings", "StepSettings",
+__all__ = ["DTYPE_POLICIES", "DeviceSettings", "OptimizerSettings", "OriginalDeviceSettings", "StepSettings",
            "TrainingSettings", "check_positions"]

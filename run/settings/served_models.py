@@ -19,7 +19,7 @@ from bert_tf.tasks.metadata import TaskMetadata
 
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
 FIELDS_OF_KINDS = {name for kind in KINDS.values() for name in kind.fields}  # The settings with these names.
-PLACES = ("model", "saved_model", "init_checkpoint")  # settings for the location of a model in any format
+PLACES = ("model", "init_checkpoint")  # settings for the location of a model in any format
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +112,7 @@ class AnyModelSettings(ServingSettings):
         if len(given) > 1:
             raise InputError(f"cannot be combined with `{given[0][0]}`; set only one of them", *given[1])
         name, path = given[0]
-        is_exported = name == "saved_model" or (name == "model" and is_export(path))
+        is_exported = name == "model" and is_export(path)
         if name == "model" and not (is_exported or files.at(path).exists() or files.at(f"{path}.index").exists()):
             raise InputError("does not exist", name, path)
         return name, path, is_exported
@@ -131,35 +131,12 @@ class AnyModelSettings(ServingSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class LoadSettings(AnyModelSettings):
-    """A checkpoint or an export, and the options for its predictions."""
-
-    model: str | None = setting(
-        None, "Model to use: a .tflite file or a directory from export_saved_model, the directory of a fine-tuning "
-              "run, or another checkpoint, as for --init_checkpoint of the other scripts. Required.",
-        role=roles.INPUT)
-    task: str | None = setting(None, "Task of a checkpoint. Defaults to the task in its task.json.", choices=KIND_NAMES)
-    bert_config_file: str | None = setting(
-        None, "Config of a checkpoint. Required unless its directory contains a config.", role=roles.INPUT,
-        source=resolution.CONFIG)
-    label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
-    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
-    top_k: int = setting(5, "For checkpoints: number of candidates per [MASK], or of answers per question.", lower=1)
-
-    @functools.cached_property
-    def labels(self):
-        """See `ServingSettings`."""
-        return self.label.read_labels()
-
-
-@dataclasses.dataclass(frozen=True)
 class CheckpointSettings(ServingSettings):
     """A checkpoint for any task, and the options for its predictions."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
+    span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     task: str | None = setting(
         None, "Task of the model. Defaults to the task in the checkpoint's task.json. Every checkpoint can be an "
               "encoder, and a pre-trained checkpoint can be a masked_lm.", choices=KIND_NAMES)

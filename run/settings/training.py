@@ -2,13 +2,13 @@
 
 import dataclasses
 import re
-from typing import ClassVar
 
 from bert_tf.cli import roles
 from bert_tf.cli.settings import LARGEST_NUMBER, LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 
-DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # Names in Keras.
+TF32 = "tf32"
+DTYPE_POLICIES = {"float32": "float32", TF32: "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
 
 
 def check_positions(argument, batch_size, max_seq_length):
@@ -21,8 +21,6 @@ def check_positions(argument, batch_size, max_seq_length):
 @dataclasses.dataclass(frozen=True)
 class TrainingSettings(Settings):
     """Batches, checkpoints, and the seed of a run."""
-
-    outer_settings: ClassVar = ("do_train",)
 
     output_dir: str | None = setting(
         None, "Directory for checkpoints, results, and loss curves; created if it does not exist. Required.",
@@ -41,26 +39,8 @@ class TrainingSettings(Settings):
              "has a row at each checkpoint and evaluation, and every --iterations_per_loop steps. The progress bar "
              "and SIGTERM are handled at the same steps: set a lower number if steps are slow.", lower=1,
         changeable=True)
-    profile_steps: str | None = setting(
-        None, "Steps FROM:TO, 1-based, to record in a TensorBoard profile in --output_dir. For example, 11:12 records "
-              "two steps after the first ten.", needs="do_train", changeable=True)
     random_seed: int = setting(12345, "Seed of the initial weights, of dropout, and of the order of the data.",
                                most=LARGEST_SEED)
-
-    def check(self):
-        _ = self.profiled_steps  # Checks `profile_steps`.
-
-    @property
-    def profiled_steps(self):
-        """First and last step of `profile_steps`, two ints, or None; raises InputError if it is invalid."""
-        if self.profile_steps is None:
-            return None
-        found = re.fullmatch(r"(\d{1,18}):(\d{1,18})", self.profile_steps)
-        first, last = map(int, found.groups()) if found else (0, 0)
-        if not 1 <= first <= last:
-            raise InputError(f"`profile_steps`={self.profile_steps}: must be FROM:TO with 1 <= FROM <= TO, such as "
-                             "11:12")
-        return first, last
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,15 +51,14 @@ class StepSettings(Settings):
         1, "Gradient accumulation: number of micro-batches that each replica processes per update, to save memory. "
            "The update is the same as for the entire batch.", lower=1, changeable=True)
     mixed_precision: str = setting(
-        "float32", "Type of the computations; weights, updates, normalization, and losses remain float32. bfloat16: "
-                   "for TPUs, newer GPUs, and CPUs with instructions for it (avx512_bf16, amx_bf16). float16: for "
-                   "older GPUs, with loss scaling against underflow.", choices=DTYPE_POLICIES, changeable=True)
+        "float32", "Type of the computations; weights, updates, normalization, and losses remain float32. tf32: "
+                   "GPUs round the inputs of matrix multiplications to 10 bits (TensorFloat-32, NVIDIA Ampere and "
+                   "newer). bfloat16: for TPUs, newer GPUs, and CPUs with instructions for it (avx512_bf16, "
+                   "amx_bf16). float16: for older GPUs, with loss scaling against underflow.", choices=DTYPE_POLICIES,
+        changeable=True)
     jit_compile: bool = setting(
         False, "Compile the forward and backward pass with XLA. This also computes padding, since XLA requires fixed "
                "shapes. TPUs always compile.", changeable=True)
-    bfloat16_all_reduce: bool = setting(
-        False, "Sum the gradients of replicas in bfloat16, which halves the data that they exchange. Each replica "
-               "rounds its gradients to 8 significant bits. Has no effect with one replica.", changeable=True)
     recompute_activations: bool = setting(
         False, "Activation checkpointing: keep only the output of each layer for the backward pass, and recompute its "
                "activations. Saves memory for about a third more computation.", changeable=True)
@@ -89,10 +68,18 @@ class StepSettings(Settings):
         """Name of the Keras policy for `mixed_precision`."""
         return DTYPE_POLICIES[self.mixed_precision]
 
+    @property
+    def is_16_bit(self):
+        """True if layers compute in 16 bits."""
+        return self.dtype_policy != "float32"
+
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerSettings(Settings):
-    """Type and hyperparameters of the optimizer, which `bert_tf.optimization` creates."""
+    """Type and hyperparameters of the optimizer, which `bert_tf.optimization` creates.
+
+    Those after the learning rate are flags of pre-training. Fine-tuning leaves them as in the original BERT.
+    """
 
     learning_rate: float = setting(5e-5, "Peak learning rate, at the end of the warmup.", lower=0, changeable=True)
     optimizer: str = setting(
@@ -102,12 +89,6 @@ class OptimizerSettings(Settings):
                                        lower=0, changeable=True)
     clip_norm: float = setting(1.0, "Maximum global norm of the gradients; 0 for no clipping.",
                                lower=0, changeable=True)
-
-
-@dataclasses.dataclass(frozen=True)
-class AdamSettings(Settings):
-    """Hyperparameters of pre-training that fine-tuning leaves as in the original BERT."""
-
     no_weight_decay: tuple[str, ...] = setting(
         ("LayerNorm", "layer_norm", "bias"), "Regular expressions; weights whose names contain a match do not decay.",
         changeable=True)

@@ -22,7 +22,7 @@ class TokenClassifierTask(Task):
 
     def read(self, tokenizer, ignore_padding):
         """See Task. Also raises InputError if there is no model to use."""
-        if self.model_metadata is None and not self.settings.tuning.do_train:
+        if self.model_metadata is None and not self.settings.do_train:
             raise InputError("contains no tagger; train first, or set `init_checkpoint` to a tagger", "output_dir",
                              self.settings.training.output_dir)
         super().read(tokenizer, ignore_padding)

@@ -29,6 +29,7 @@ from run.training import strategies
 ROW = "row"  # Feature with the number of an example. Windows of questions have their own IDs instead.
 OUTPUTS_FOLDER = "answers"  # Within output_dir.
 INNER_DTYPE = np.float16
+REPLACING_PROPORTION = 0.5  # Fraction of the training steps after which only the student is trained.
 
 
 class Distillation(Technique):
@@ -41,12 +42,14 @@ class Distillation(Technique):
       teacher, student: BertConfigs.
       logits_loss: Key of bert_tf.techniques.distillation.LOGITS_LOSSES.
       load_teacher: Callable () -> the teacher's model with its weights, called in the strategy's scope.
+      replacing_rate: float. See DistillationSettings. None replaces no layers.
     """
 
-    def __init__(self, origin, losses, path, teacher, student, logits_loss=None, load_teacher=None):
+    def __init__(self, origin, losses, path, teacher, student, logits_loss=None, load_teacher=None,
+                 replacing_rate=None):
         self._origin, self._losses, self._path = origin, losses, path
         self._teacher, self._student = teacher, student
-        self._logits_loss, self._load_teacher = logits_loss, load_teacher
+        self._logits_loss, self._load_teacher, self._replacing_rate = logits_loss, load_teacher, replacing_rate
         self._taps = _make_taps(losses, student, teacher)
 
     def build(self, run):
@@ -55,7 +58,7 @@ class Distillation(Technique):
             return
         losses = self._losses
         answers = self._make_teacher_function() if losses.uses_teacher else lambda features: {}
-        if losses.replacing_rate is not None:
+        if self._replacing_rate is not None:
             run.network = self._replace_layers(run)
         widths, projection = (self._student.hidden_size, self._teacher.hidden_size), None
         if widths[0] != widths[1] and not {"hidden", "cls"}.isdisjoint(self._taps[1]):
@@ -75,9 +78,9 @@ class Distillation(Technique):
 
     def _replace_layers(self, run):
         """Returns the TheseusModel of a student."""
-        losses, iterations = self._losses, run.optimizer.iterations
+        iterations = run.optimizer.iterations
         layer_map = map_layers("uniform", self._student.num_hidden_layers, self._teacher.num_hidden_layers)
-        rate = ReplacingRate(losses.replacing_rate, round(losses.replacing_proportion * run.num_steps),
+        rate = ReplacingRate(self._replacing_rate, round(REPLACING_PROPORTION * run.num_steps),
                              lambda: iterations, run.seed)
         return TheseusModel(run.network, self._load_teacher(), layer_map, rate)
 
@@ -88,22 +91,23 @@ class TaskDistillation(Distillation):
     Args:
       origin: StudentSettings. Initialization of the student.
       losses: LossSettings.
-      answers: TeacherOutputSettings.
       teacher: run.techniques.settings.Teacher.
       student: BertConfig.
       task: Task that has read its data.
+      keep_answers, answers_dir, replacing_rate: See DistillationSettings.
 
     Raises:
       InputError: If the teacher's task does not match the data, or if saved outputs belong to another teacher.
     """
 
-    def __init__(self, origin, losses, answers, teacher, student, task):
+    def __init__(self, origin, losses, teacher, student, task, *, keep_answers=True, answers_dir=None,
+                 replacing_rate=None):
         super().__init__(origin, losses, teacher.path, teacher.config, student, task.logits_loss,
-                         functools.partial(self._load_model, task))
+                         functools.partial(self._load_model, task), replacing_rate)
         self._task, self._metadata = task, teacher.metadata
-        self._folder = answers.answers_dir or os.path.join(task.folder, OUTPUTS_FOLDER)
-        self._saves_outputs = answers.keep_answers and losses.uses_teacher
-        self._deletes_outputs = not answers.answers_dir
+        self._folder = answers_dir or os.path.join(task.folder, OUTPUTS_FOLDER)
+        self._saves_outputs = keep_answers and losses.uses_teacher
+        self._deletes_outputs = not answers_dir
         self._outputs_path = self._saved_outputs = self._first_id = None
         self._teacher_files = task.started_with["teacher"] = fingerprint(checkpoint_files(teacher.path))
         self._check_teacher(task)

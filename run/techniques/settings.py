@@ -15,24 +15,13 @@ from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LAYER_MAPS = ("uniform", "last")
 INNER_LOSS = "hidden_weight or attention_weight or cls_weight"  # Condition: inner layers are compared.
-MIXED = "; the student's layers are mixed with the teacher's and cannot be compared"
-
-
-@dataclasses.dataclass(frozen=True)
-class Int8Settings(Settings):
-    """Training for int8."""
-
-    quantize_from_step: int | None = setting(
-        None, "Step at which to begin quantization-aware training: weights and inputs of matrix multiplications are "
-              "rounded as in a LiteRT file with int8 weights, which then gives the same predictions. Evaluations use "
-              "the rounded model. By default, nothing is rounded.", lower=0, changeable=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainedWeightsSettings(Settings):
-    """Selection of the weights to train, and their learning rates."""
+    """Selection of the weights to train, their learning rates, and their rounding."""
 
-    outer_settings: ClassVar = ("do_train", "quantize_from_step")
+    outer_settings: ClassVar = ("do_train",)
 
     freeze_layers: int | None = setting(
         None, "Number of lowest layers to freeze, together with the embeddings. 0 freezes only the embeddings. Saves "
@@ -46,14 +35,14 @@ class TrainedWeightsSettings(Settings):
               "feed-forward network, together with the pooler and the head. 8 is common, with a --learning_rate of "
               "1e-4 to 1e-3. Writes the trained weights to OUTPUT_DIR/adapter.safetensors.", lower=1, needs="do_train",
         not_with="quantize_from_step")
-    lora_alpha: float = setting(
-        16.0, "With --lora_rank: the output of an adapter is multiplied by this value divided by the rank; more than "
-              "0.", lower=0, needs="lora_rank")
+    quantize_from_step: int | None = setting(
+        None, "Step at which to begin quantization-aware training: weights and inputs of matrix multiplications are "
+              "rounded as in a LiteRT file with int8 weights, which then gives the same predictions. Evaluations use "
+              "the rounded model. By default, nothing is rounded.", lower=0, changeable=True)
 
     def check(self):
-        for name in ("layerwise_learning_rate_decay", "lora_alpha"):
-            if not getattr(self, name):
-                raise InputError(f"`{name}`=0.0: must be greater than 0")
+        if not self.layerwise_learning_rate_decay:
+            raise InputError("must be greater than 0", "layerwise_learning_rate_decay", 0.0)
 
     def check_model(self, config):
         """Raises InputError if the model, a BertConfig, does not allow these settings."""
@@ -92,8 +81,6 @@ class StudentSettings(Settings):
 class LossSettings(Settings):
     """Losses of the student, and their weights."""
 
-    outer_settings: ClassVar = ("recompute_activations",)
-
     logits_weight: float = setting(
         1.0, "Weight of the loss between the logits of student and teacher: KL divergence of softened probabilities "
              "times T^2, for both ends of a span or for each token; squared difference for regression.", lower=0)
@@ -113,14 +100,6 @@ class LossSettings(Settings):
     layer_map: str = setting(
         "uniform", "Teacher layer to compare with each student layer. uniform: at the same relative depth. last: the "
                    "last layers. Or comma-separated 0-based numbers, one per student layer.", needs=INNER_LOSS)
-    replacing_rate: float | None = setting(
-        None, "BERT-of-Theseus: probability of replacing each group of frozen teacher layers with its student layer, "
-              "sampled at each step. Increases linearly to 1. Requires equal hidden sizes, and excludes losses of "
-              "inner layers.", lower=0, upper=1,
-        not_with=(*(f"{name}_weight{MIXED}" for name in INNER), "recompute_activations"))
-    replacing_proportion: float = setting(
-        0.5, "With --replacing_rate: fraction of the training steps after which the probability is 1 and only the "
-             "student is trained.", lower=0, upper=1, needs="replacing_rate")
 
     def check(self):
         """See Settings."""
@@ -149,20 +128,6 @@ class LossSettings(Settings):
         except ValueError:
             raise InputError(f"must be one of {', '.join(LAYER_MAPS)}, or comma-separated layer numbers",
                              "layer_map", self.layer_map) from None
-
-
-@dataclasses.dataclass(frozen=True)
-class TeacherOutputSettings(Settings):
-    """Storage of the teacher's outputs."""
-
-    keep_answers: bool = setting(
-        True, "Compute the teacher outputs once, and read them from disk in all epochs. --nokeep_answers computes them "
-              "in each step.", changeable=True)
-    answers_dir: str | None = setting(
-        None, "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "
-              "has a subdirectory. Defaults to OUTPUT_DIR/answers, which the script deletes after the runs.",
-        needs="keep_answers=true",
-        role=roles.CACHE_FOLDER)
 
 
 @dataclasses.dataclass(frozen=True)

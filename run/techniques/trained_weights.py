@@ -9,6 +9,8 @@ from bert_tf.techniques.freezing import freeze
 from run.techniques.base import Technique
 from run.training.checkpoints import ADAPTER_FILE
 
+LORA_ALPHA = 16.0  # The output of an adapter is multiplied by this value divided by its rank.
+
 
 class TrainedWeights(Technique):
     """The technique of TrainedWeightsSettings.
@@ -27,7 +29,7 @@ class TrainedWeights(Technique):
         if run.num_steps is None:
             return
         if settings.lora_rank:
-            lora.add_adapters(encoder, settings.lora_rank, settings.lora_alpha, run.seed, settings.freeze_layers or 0)
+            lora.add_adapters(encoder, settings.lora_rank, LORA_ALPHA, run.seed, settings.freeze_layers or 0)
         elif settings.freeze_layers is not None:
             freeze(encoder, settings.freeze_layers)
         if settings.layerwise_learning_rate_decay != 1.0:

@@ -15,7 +15,6 @@ from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.optimization import create_optimizer
 from run.evaluation import plots
-from run.settings import AdamSettings
 from run.training import clusters, metrics_log, strategies
 from run.training.checkpoints import BestWeights, CheckpointManager, check_finite, find_not_finite
 from run.training.preemption import Preemption, PreemptionExit
@@ -66,12 +65,12 @@ def open_run(settings, strategy, make_model, loss, techniques=(), *, num_steps=N
       InputError: If the run's checkpoint, or init_checkpoint, is damaged or does not fit the model.
     """
     rates, step = settings.optimizer, settings.step
-    adam = getattr(settings, "adam", AdamSettings())
     with strategy.scope():
         optimizer = create_optimizer(
             rates.learning_rate, num_steps or 1, num_warmup_steps, rates.optimizer, clip_norm=rates.clip_norm,
-            weight_decay=rates.weight_decay_rate, no_decay=adam.no_weight_decay, decay_power=adam.decay_power,
-            beta_1=adam.beta_1, beta_2=adam.beta_2, epsilon=adam.epsilon, scale_loss=step.mixed_precision == "float16")
+            weight_decay=rates.weight_decay_rate, no_decay=rates.no_weight_decay, decay_power=rates.decay_power,
+            beta_1=rates.beta_1, beta_2=rates.beta_2, epsilon=rates.epsilon,
+            scale_loss=step.mixed_precision == "float16")
         run = Run(settings.training, step, strategy, make_model(), optimizer, loss, num_steps)
         for technique in techniques:
             technique.build(run)
@@ -125,9 +124,6 @@ class Run:
         self.strategy, self.writes = strategy, strategies.is_chief(strategy)
         self.model, self.optimizer, self.loss, self.num_steps = model, optimizer, loss, num_steps
         self.network, self.aside, self.init_layers, self.missing = model, {}, (), ()
-        if num_steps and training.profiled_steps and training.profiled_steps[0] > num_steps:
-            raise InputError(f"training ends at step {num_steps}; set earlier steps", "profile_steps",
-                             training.profile_steps)
 
     def restore(self, init_checkpoint=None, new_variables=()):
         """Loads the weights. See `open_run` for the arguments. Call it in the strategy's scope."""
@@ -153,7 +149,8 @@ class Run:
         """Number of finished steps, int."""
         return int(self.optimizer.iterations.numpy())
 
-    def train(self, phases, evaluate=None, *, eval_steps=None, best_metric=None, early_stopping_evals=None):
+    def train(self, phases, evaluate=None, *, eval_steps=None, best_metric=None, early_stopping_evals=None,
+              profiled_steps=None):
         """Trains to the last step, saves checkpoints and curves, and prints where it starts.
 
         On SIGTERM, which cluster managers send before they take a machine away, it saves a checkpoint after the current
@@ -169,6 +166,7 @@ class Run:
             saved to best/. None saves none.
           early_stopping_evals: int. Number of evaluations without improvement after which to stop. None never stops
             early.
+          profiled_steps: Tuple of int. First and last step of a TensorBoard profile, 1-based. None for no profile.
 
         Returns:
           Result of the last call of `evaluate`, or None if it was not called.
@@ -186,10 +184,9 @@ class Run:
         self._announce(evaluate)
         trainer = Trainer(
             self.strategy, self.network, self.optimizer, self.loss,
-            accumulate_steps=self._step_settings.accumulate_steps, jit_compile=self._step_settings.jit_compile,
-            bfloat16_all_reduce=self._step_settings.bfloat16_all_reduce)
+            accumulate_steps=self._step_settings.accumulate_steps, jit_compile=self._step_settings.jit_compile)
         summaries = Summaries(self.folder if self.writes else None, self.optimizer.iterations)
-        profile = Profile(self._training.profiled_steps, self.folder, self.writes)
+        profile = Profile(profiled_steps, self.folder, self.writes)
         save = functools.partial(self._save, log, summaries)
         results = phase = None
         with tqdm(total=self.num_steps, initial=self.step, desc="training", unit="step",

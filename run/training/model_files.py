@@ -79,10 +79,6 @@ def _check_config(output_dir, config):
     for name in current | existing:
         old, new = (values.get(name, LATER_DEFAULTS.get(name)) for values in (existing, current))
         if old != new:
-            if name == "bilstm_head":
-                way = "with" if old else "without"
-                raise InputError(f"`output_dir`={output_dir}: contains a run {way} `bilstm_head`; set it as in that "
-                                 "run, or choose another directory")
             raise InputError(f"`output_dir`={output_dir}: contains a run of another model, with {name} {old}, but "
                              f"`bert_config_file` has {new}; choose another directory")
 

@@ -36,21 +36,18 @@ class Trainer:
       loss: `bert_tf.losses.TotalLoss`.
       accumulate_steps: int. Gradient accumulation: number of micro-batches per update on each replica, run in sequence.
       jit_compile: bool. Whether XLA compiles forward and backward pass. Requires padded batches.
-      bfloat16_all_reduce: bool. Whether replicas exchange their gradients in bfloat16.
 
     Attributes:
       batches: Dataset of the replicas' batches. See `set_dataset`.
     """
 
-    def __init__(self, strategy, model, optimizer, loss, *, accumulate_steps=1, jit_compile=False,
-                 bfloat16_all_reduce=False):
+    def __init__(self, strategy, model, optimizer, loss, *, accumulate_steps=1, jit_compile=False):
         self._strategy = strategy
         self._model = model
         self._optimizer = optimizer
         self._loss = loss
         self._accumulate_steps = accumulate_steps
         self._jit_compile = jit_compile
-        self._exchanges_bfloat16 = bfloat16_all_reduce and strategy.num_replicas_in_sync > 1
         self.batches = self._iterator = None
         # AutoGraph would write its conversions to files, which a killed run does not delete.
         self._run_steps = tf.function(self._repeat_step, autograph=False)
@@ -110,7 +107,8 @@ class Trainer:
         normalizers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalizers(features))
         partial_losses, partial_gradients = self._partial_losses_and_gradients(features, normalizers)
         reported = {name: function(features) for name, function in REPORTED.items()}
-        values, gradients = self._sum_over_replicas(replica, partial_losses | reported, partial_gradients)
+        values, gradients = replica.all_reduce(
+            tf.distribute.ReduceOp.SUM, (partial_losses | reported, partial_gradients))
         variables = self._model.trainable_variables
         loss = tf.where(self._first_bad_step > 0, float("nan"), values["loss"])  # No updates after a bad step.
         is_good = self._optimizer.apply_summed(
@@ -119,20 +117,6 @@ class Trainer:
         self._first_bad_step.assign(tf.where(is_first, self._optimizer.iterations, self._first_bad_step))
         for name, mean in self._means.items():
             mean.update_state(values[name])
-
-    def _sum_over_replicas(self, replica, losses, gradients):
-        """Sums the results of `_partial_losses_and_gradients` over all replicas."""
-        if not self._exchanges_bfloat16:
-            return replica.all_reduce(tf.distribute.ReduceOp.SUM, (losses, gradients))
-        # Tensors of two types cannot be exchanged together.
-        values = replica.all_reduce(tf.distribute.ReduceOp.SUM, {
-            index: tf.cast(gradient_sums.get_values(gradient), tf.bfloat16) for index, gradient in gradients.items()})
-        values = {index: tf.cast(value, tf.float32) for index, value in values.items()}
-        losses, squared_norms = replica.all_reduce(tf.distribute.ReduceOp.SUM, (losses, {
-            index: gradient.squared_norm for index, gradient in gradients.items()
-            if isinstance(gradient, gradient_sums.MergedSlices)}))
-        return losses, values | {index: gradient_sums.MergedSlices(values[index], squared_norm)
-                                 for index, squared_norm in squared_norms.items()}
 
     def _partial_losses_and_gradients(self, features, normalizers):
         """Computes this replica's part of the losses and gradients of the batch, summed over its micro-batches.

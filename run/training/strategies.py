@@ -11,17 +11,22 @@ from official.common import distribute_utils
 from bert_tf import processor
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
+from run.settings.devices import CPU_STRATEGY
+from run.settings.training import TF32
 from run.training import clusters
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.
 LEAST_COMPILED = 256  # Minimum hidden_size: steps of smaller models are so short that compilation takes longer.
 GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the row size of a GPU's matrix units, in 16-bit values.
 GRPC = "grpc://"  # Prefix of a TPU's address.
+CPU_REPLICAS = 2  # Of the strategy mirrored_cpu.
 GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver creates one per GPU.
 
 
-def make_strategy(devices):
+def make_strategy(devices, mixed_precision="float32"):
     """Creates the strategy from DeviceSettings. Call it before TensorFlow computes anything.
+
+    If `mixed_precision` is tf32, GPUs round the inputs of matrix multiplications.
 
     Prints a note to standard error if the machine has a GPU that TensorFlow does not see. With several workers,
     TensorFlow waits until all of them have started.
@@ -30,17 +35,13 @@ def make_strategy(devices):
       tf.distribute.Strategy.
 
     Raises:
-      InputError: If more GPUs are requested than are visible, if CPU devices are set with another strategy, if there is
-        no TPU, or if TF_CONFIG is invalid.
+      InputError: If there is no TPU, or if TF_CONFIG is invalid.
     """
     name = devices.strategy_name
-    if devices.num_cpu_devices is not None:
-        if name != "mirrored":
-            raise InputError(f"`num_cpu_devices`={devices.num_cpu_devices}: requires "
-                             f"`distribution_strategy`=mirrored, not {name}")
-        return _create_cpu_strategy(devices.num_cpu_devices)
-    tf.config.experimental.enable_tensor_float_32_execution(devices.allow_tf32)
-    num_gpus = _count_gpus(name, devices.num_gpus)
+    if name == CPU_STRATEGY:
+        return _create_cpu_strategy(CPU_REPLICAS)
+    tf.config.experimental.enable_tensor_float_32_execution(mixed_precision == TF32)
+    num_gpus = _count_gpus(name)
     starting = contextlib.nullcontext()
     if name == "multi_worker_mirrored":
         if cluster := clusters.read_cluster():
@@ -58,20 +59,12 @@ def make_strategy(devices):
             name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
 
 
-def _count_gpus(name, num_gpus):
-    """Returns the number of GPUs to use: `num_gpus`, or by default as many as the strategy of that name can use."""
+def _count_gpus(name):
+    """Returns the number of visible GPUs that the strategy of that name can use."""
     visible = len(tf.config.list_physical_devices("GPU"))
-    unseen = None if visible else _explain_unseen_gpus()
-    if num_gpus is None:
-        num_gpus = min(visible, 1) if name == "one_device" else visible
-        if unseen and name != "tpu":
-            print(f"note: running on the CPU: {unseen}", file=sys.stderr)
-    if num_gpus > visible:
-        raise InputError(f"`num_gpus`={num_gpus}: {unseen or f'TensorFlow finds only {visible} on this machine'}")
-    if name == "one_device" and num_gpus > 1:
-        raise InputError(f"`num_gpus`={num_gpus}: `distribution_strategy`=one_device uses only one; set mirrored for "
-                         "more")
-    return num_gpus
+    if not visible and name != "tpu" and (reason := _explain_unseen_gpus()):
+        print(f"note: running on the CPU: {reason}", file=sys.stderr)
+    return min(visible, 1) if name == "one_device" else visible
 
 
 @contextlib.contextmanager

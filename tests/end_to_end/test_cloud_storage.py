@@ -165,7 +165,7 @@ def test_export_gets_the_next_version_and_fills_masks(cloud, pretrained):
                              **at(CLOUD, init_checkpoint="pretrained", export_dir="served/fill"))
     assert output.startswith(f"{CLOUD}/served/fill/4: SavedModel of a masked_lm")
     assert_nothing_unfinished(cloud, f"{CLOUD}/served")
-    lines = scripts.succeed("run.fill_mask", saved_model=f"{CLOUD}/served/fill", text="The [MASK].").splitlines()
+    lines = scripts.succeed("run.fill_mask", model=f"{CLOUD}/served/fill", text="The [MASK].").splitlines()
     assert lines[0] == "The [MASK]."
     assert len(lines[1].split()) == 6
 

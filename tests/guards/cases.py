@@ -27,7 +27,7 @@ REPLACED = {**OF_CLASSIFIER, "teacher": "classifier", "student_layers": "0", "re
 FEATURES = {**TRAINING, "vocab_file": "vocab.txt", "init_checkpoint": "pretraining", "lstm_width": 9,
             "num_train_epochs": 1.0, "max_seq_length": 24, "train_file": "train.txt", "dev_file": "dev.txt"}
 PRUNING = {**FINE_TUNED, "init_checkpoint": "classifier", "data_dir": "sst-2", "keep_heads": 0.5, "keep_neurons": 0.5}
-MIRRORED = {"distribution_strategy": "mirrored", "num_cpu_devices": 2}
+MIRRORED = {"distribution_strategy": "mirrored_cpu"}
 OPTIONS = {
     "bfloat16": {"mixed_precision": "bfloat16"},
     "float16": {"mixed_precision": "float16"},
@@ -107,14 +107,13 @@ CASES = {
     "shared_pretraining": pretraining("sentence_pairs", bert_config_file="shared.json"),
     "best": Case("run.run_classifier", {**CLASSIFIER, "do_eval": True, "eval_steps": 2}),
     "no_groups": Case("run.run_classifier", {**CLASSIFIER, "group_by_length": False}),
-    "clipping_and_decay": Case("run.run_classifier", {
-        **CLASSIFIER, "clip_norm": 0.1, "weight_decay_rate": 0.2, "warmup_proportion": 0.5}),
+    "clipping_and_decay": pretraining("sentence_pairs", clip_norm=0.1, weight_decay_rate=0.2, num_warmup_steps=2),
     "adam": pretraining("sentence_pairs", beta_1=0.8, beta_2=0.98, epsilon=1e-4, decay_power=2.0,
                         no_weight_decay="bias"),
     "teacher": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": "deep.json"}),
     # Techniques.
     "lora": Case("run.run_classifier", {**CLASSIFIER, "lora_rank": 3}),
-    "lora_frozen": Case("run.run_squad", {**SQUAD, "lora_rank": 2, "lora_alpha": 4.0, "freeze_layers": 1}),
+    "lora_frozen": Case("run.run_squad", {**SQUAD, "lora_rank": 2, "freeze_layers": 1}),
     "freeze_layers": Case("run.run_classifier", {**CLASSIFIER, "freeze_layers": 1}),
     "freeze_embeddings": Case("run.run_tagger", {**TAGGER, "freeze_layers": 0}),
     "layerwise_decay": Case("run.run_classifier", {**CLASSIFIER, "layerwise_learning_rate_decay": 0.5}),

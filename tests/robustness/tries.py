@@ -94,7 +94,7 @@ CONFLICTS = (  # command, flags, part of the message
     *((command, {"bert_config_file": "bert_config.json", "init_checkpoint": "wide"}, "wide/bert_model.ckpt")
       for command in ("run_pretraining", "run_classifier", "run_squad")),
     ("fill_mask", {"init_checkpoint": "tuned"}, "--init_checkpoint=tuned"),
-    ("answer", {"init_checkpoint": None, "saved_model": "served"}, "--saved_model=served: must be of kind"),
+    ("answer", {"init_checkpoint": None, "model": "served"}, "--model=served: must be of kind"),
     ("evaluate_models", {"models": "span,served", "predict_file": "squad.json", "data_dir": None},
      "--models=served: is a classifier"),
     ("evaluate_models", {"predict_file": "squad.json"}, "--predict_file=squad.json"),

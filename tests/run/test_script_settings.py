@@ -9,7 +9,7 @@ from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, multiple_choice, span_labeler
-from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
+from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.pretraining.settings import PretrainingSettings
 from run.serving.settings import (
     AnswerSettings,
@@ -44,7 +44,7 @@ EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
      "`glue_submission`=True: requires `do_predict`"),
     (FineTuningSettings(model=ModelSettings(init_checkpoint="bert")), {"keep_head": True},
      "`keep_head`=True: requires `do_train`"),
-    (TuningSettings(), {"ensemble": ("a",), **EVALUATE}, "`ensemble`=a: must contain at least two runs"),
+    (FineTuningSettings(), {"ensemble": ("a",), **EVALUATE}, "`ensemble`=a: must contain at least two runs"),
     *((FineTuningSettings(model=ModelSettings(init_checkpoint=path)), {"ensemble": ("a", "b"), **flags},
        f"`ensemble`=a,b: cannot be combined with `{name}`")
       for name, path, flags in (("do_train", None, TRAIN), ("num_runs", None, {"num_runs": 2, **EVALUATE}),
@@ -63,12 +63,16 @@ EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
     (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.5, **EVALUATE}, "`layerwise_learning_rate_decay`=0.5: "),
     (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.0, **TRAIN}, "`layerwise_learning_rate_decay`=0.0: mu"),
     (FineTuningSettings(), {"lora_rank": 8, **EVALUATE}, "`lora_rank`=8: requires `do_train`"),
-    (FineTuningSettings(), {"lora_rank": 8, "lora_alpha": 0.0, **TRAIN}, "`lora_alpha`=0.0: must be greater than 0"),
-    (FineTuningSettings(), {"lora_alpha": 8.0, **TRAIN}, "`lora_alpha`=8.0: requires `lora_rank`"),
     (FineTuningSettings(), {"lora_rank": 8, "quantize_from_step": 0, **TRAIN},
      "`lora_rank`=8: cannot be combined with `quantize_from_step`"),
-    (SearchSettings(), {"search": True, "search_epochs": ()}, "`search_epochs`: must contain at least one value"),
-    (SearchSettings(), {"search_batch_sizes": (8, 16)}, "`search_batch_sizes`=8,16: requires `search`"),
+    (FineTuningSettings(), {"search": True, "search_epochs": (), **TRAIN, **EVALUATE},
+     "`search_epochs`: must contain at least one value"),
+    *((PretrainingSettings(), {"profile_steps": steps, **TRAIN},
+       f"`profile_steps`={steps}: must be FROM:TO with 1 <= FROM <= TO, such as ")
+      for steps in ("5", "0:3", "6:5", "1:x", "-1:3", "")),
+    (PretrainingSettings(), {"profile_steps": "14:90", "num_train_steps": 13, **TRAIN},
+     "`profile_steps`=14:90: training ends at step 13; set earlier steps"),
+    (FineTuningSettings(), {"search_batch_sizes": (8, 16)}, "`search_batch_sizes`=8,16: requires `search`"),
     (FineTuningSettings(), {"search": True, **TRAIN}, "`search`=True: requires `do_eval`"),
     (FineTuningSettings(), {"search": True, **EVALUATE}, "`search`=True: requires `do_train`"),
     (FineTuningSettings(), {"search": True, "num_runs": 2, **TRAIN, **EVALUATE},
@@ -125,8 +129,8 @@ def folder(tmp_path_factory, reference):
     ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the directory"),
     ("run.answer", {}, "either `context` or `context_file` is required"),
     ("run.answer", {"context": "a", "context_file": "a.tsv"}, "either `context` or `context_file` is required"),
-    ("run.answer", {"context": "a", "saved_model": "full"},
-     "`init_checkpoint`=bert: cannot be combined with `saved_model`; set only one of them"),
+    ("run.answer", {"context": "a", "model": "full"},
+     "`init_checkpoint`=bert: cannot be combined with `model`; set only one of them"),
     ("run.predict", {"model": "bert", "input_file": "a.tsv", "output_file": "b.jsonl"},
      "`model`=bert: has no task.json that specifies the task; set `task` to one of"),
     ("run.predict", {"model": "a.tflite", "max_seq_length": 128, "input_file": "a.tsv", "output_file": "b.jsonl"},
@@ -163,7 +167,7 @@ def test_files_and_directories_may_be_remote():
     remote_folders.put(f"{folder}/data/article.txt", "Mary".encode("utf-16"))
     with pytest.raises(InputError, match=r"article\.txt: is UTF-16; save the file as UTF-8"):
         AnswerSettings(context_file=f"{folder}/data/article.txt").read_context()
-    roles.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), TuningSettings(**TRAIN))
+    roles.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), FineTuningSettings(**TRAIN))
     for source, message in (("other", "is not empty; choose another"), ("data", "is the directory of `input`")):
         with pytest.raises(InputError, match=message):
             ConversionSettings(f"{folder}/{source}", f"{folder}/data/").check_files()

@@ -20,7 +20,7 @@ from bert_tf.serving import exports
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.vocabulary import describe_lines
-from run.settings.served_models import LoadSettings
+from run.serving.settings import PredictionSettings
 from tests import scripts
 from tests.encoders import make_encoder
 from tests.toy_servables import (
@@ -286,7 +286,8 @@ def test_unknown_options(get_path, options):
 
 def test_the_options_have_the_names_of_flags():
     options = inspect.signature(bert_tf.load).parameters
-    assert {*options} == {"path", "kind", *LoadSettings(model="x").values()} - {"model", "task"}
+    assert {*options} == {"path", "kind", *PredictionSettings(model="x").values()} - {
+        "model", "task", "input_file", "input_format", "columns", "output_file", "batch_size"}
     assert all(f"  {name}: " in inspect.getdoc(bert_tf.load) for name in options)
 
 

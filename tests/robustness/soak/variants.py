@@ -33,7 +33,7 @@ KINDS = {  # kind -> number of kills, {variant: (command, flags)}
         "LAMB, accumulation": ("run_pretraining", {**TRAINED, "optimizer": "lamb", "accumulate_steps": 2}),
         "float16": ("run_pretraining", {**TRAINED, "mixed_precision": "float16"}),
         "two replicas": ("run_pretraining", {
-            **TRAINED, "distribution_strategy": "mirrored", "num_cpu_devices": 2}),
+            **TRAINED, "distribution_strategy": "mirrored_cpu"}),
         "evaluation": ("run_pretraining", {**TRAINED, "do_eval": True, "eval_steps": 10}),
         "packed": ("run_pretraining", {**TRAINED, "pack_sequences": True, "input_file": "packed.tfrecord"}),
         "full sentences": ("run_pretraining", {

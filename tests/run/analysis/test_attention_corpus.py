@@ -13,7 +13,7 @@ from data_prep.tasks import treebank
 from run.analysis import corpus, corpus_reading, corpus_results, importance, requests
 from run.analysis.corpus_sums import Sums, compute_relations
 from run.analysis.observing import Observer
-from run.analysis.settings import AttentionReportSettings, ReportTextSettings
+from run.analysis.settings import AttentionReportSettings
 from tests import remote_folders, scripts
 from tests.settings import resolved
 
@@ -100,11 +100,11 @@ def test_a_remote_directory(shifting, flags, analysis):
 
 
 def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, texts):
-    requested = ReportTextSettings(input_file=str(texts / "texts.txt"), max_texts=100)
-    observer = Observer(resolved(AttentionReportSettings(
-        ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16), texts=requested,
-        output_file=str(texts / "report.html"))))
-    seen = [each for request in requests.read_questions(requested, "encoder") for each in observer(request)]
+    settings = resolved(AttentionReportSettings(
+        ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16),
+        input_file=str(texts / "texts.txt"), output_file=str(texts / "report.html")))
+    observer = Observer(settings)
+    seen = [each for request in requests.read_questions(settings, "encoder") for each in observer(request)]
     tokens = sum(len(each.pieces) for each in seen)
     expected = sum(each.measures[:, 0] * len(each.pieces) for each in seen) / tokens
     np.testing.assert_allclose(np.load(analysis / "analysis.npz")["measures"][:, 0], expected, rtol=1e-4)
@@ -114,8 +114,7 @@ def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, 
 def test_importance(toys, texts, tmp_path, monkeypatch):
     """All orders start and end with the same score."""
     monkeypatch.setattr(importance, "CURVE_POINTS", 2)
-    flags = {"input_file": texts / "texts.txt", "max_texts": 5, "importance_examples": 8, "random_seed": -2**63,
-             "train_batch_size": 4, "data_dir": toys / "sst-2"}
+    flags = {"input_file": texts / "texts.txt", "importance_examples": 8, "data_dir": toys / "sst-2"}
     analyze(toys / "sst", tmp_path, **flags)
     curve = read_rows(tmp_path / "curve.tsv")
     assert [row["heads_out"] for row in curve] == ["0", "2", "4"]
@@ -157,7 +156,7 @@ def test_inputs_that_are_rejected_before_anything_is_written(shifting, tmp_path,
 def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):
     path, note = str(tmp_path / "texts.txt"), "texts.txt: 1 line contains bytes that are not UTF-8, which are ignored\n"
     (tmp_path / "texts.txt").write_bytes(b"the c\xe9at\ndog\n")
-    found = requests.read_questions(ReportTextSettings(input_file=path), "encoder")
+    found = requests.read_questions(AttentionReportSettings(input_file=path), "encoder")
     assert [each.text_a for each in found] == ["the cat", "dog"]
     assert capsys.readouterr().err.endswith(note)
     decoder = files.LineDecoder()

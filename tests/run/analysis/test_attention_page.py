@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 from bert_tf.cli.model_settings import ModelSettings
 from run.analysis import page, requests
 from run.analysis.observing import Observer
-from run.analysis.settings import AttentionReportSettings, ReportTextSettings
+from run.analysis.settings import AttentionReportSettings
 from tests.settings import resolved
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -25,7 +25,7 @@ EVIL = "<script>document.title='run'</script> the cat"
 def observe(folder, *questions):
     """Returns the Observer of a model, and its Observations of Questions."""
     settings = AttentionReportSettings(ModelSettings(init_checkpoint=str(folder)), output_file=str(folder / "report"),
-                                       texts=ReportTextSettings(text=("the cat",)))
+                                       text=("the cat",))
     observer = Observer(resolved(settings.replace_values({"max_seq_length": 16})))
     return observer, [each for question in questions for each in observer(question)]
 

@@ -40,7 +40,7 @@ def probe(name, output_dir, **flags):
     """Trains and evaluates probes on a file; returns the content of probes.json."""
     scripts.run_here("run.probe_layers", **{
         "init_checkpoint": "model", "train_file": name, "dev_file": name, "output_dir": output_dir,
-        "max_seq_length": 12, "num_probe_epochs": 40, "probe_learning_rate": 0.02, **flags})
+        "max_seq_length": 12, "num_train_epochs": 40, "learning_rate": 0.02, **flags})
     return json.loads((output_dir / "probes.json").read_text())
 
 
@@ -80,7 +80,7 @@ def test_spans_of_several_words(tmp_path, monkeypatch):
 def test_bytes_that_are_not_utf8_are_dropped_with_a_note(folder, tmp_path, capsys, name):
     content = (folder / name).read_bytes()
     (tmp_path / name).write_bytes(content.replace(b"here", b"h\xe9ere"))
-    reports = [probe(path, tmp_path / "out", num_probe_epochs=1) for path in (folder / name, tmp_path / name)]
+    reports = [probe(path, tmp_path / "out", num_train_epochs=1) for path in (folder / name, tmp_path / name)]
     assert reports[0] == reports[1]
     assert f"{name}: 6 lines contain bytes that are not UTF-8, which are ignored" in capsys.readouterr().err
 

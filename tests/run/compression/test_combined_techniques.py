@@ -15,7 +15,7 @@ TRAINING = {"data_dir": "sst-2", "train_batch_size": 4, "learning_rate": 1e-2}
 STUDENT_LAYERS = {"layer_0": "layer_0", "layer_1": "layer_2"}  # The student's -> the teacher's.
 STUDENT = {"teacher": "sst", "student_layers": "0,2", **TRAINING, **ALL_LOSSES, "num_train_epochs": 4.0,
            "iterations_per_loop": 1, "log_steps": 1}
-LORA = {"lora_rank": 2, "lora_alpha": 6.0}
+LORA = {"lora_rank": 2}
 INT8_STEP = 4  # Of 12.
 
 

@@ -47,8 +47,8 @@ def test_each_task_has_students(in_teachers, tmp_path, name, flags, stores):
             "document_context": False, "teacher": run_state.fingerprint(teacher), "student_layers": [0, 2],
             **state_files.LOSSES, "hidden_weight": 1.0, "attention_weight": 0.5, "cls_weight": 2.0,
             "max_seq_length": 20, "train_batch_size": 4, "group_by_length": True,
-            "optimizer": "adamw", "random_seed": 12345, "freeze_layers": None, "layerwise_learning_rate_decay": 1.0,
-            "lora_rank": None, "lora_alpha": 16.0, "changeable": {
+            "replacing_rate": None, "random_seed": 12345, "freeze_layers": None, "layerwise_learning_rate_decay": 1.0,
+            "lora_rank": None, "changeable": {
                 **state_files.CHANGEABLE, "learning_rate": 0.01, "num_train_epochs": 2.0, "warmup_proportion": 0.1}})
 
 

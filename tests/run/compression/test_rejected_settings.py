@@ -11,8 +11,8 @@ import pytest
 from bert_tf.cli import roles
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.compression.distillation_settings import GeneralSettings, check_sizes
-from run.compression.settings import ModelEvaluationSettings, PruneModelSettings, PruningSettings
+from run.compression.distillation_settings import DistillationSettings, check_sizes
+from run.compression.settings import ModelEvaluationSettings, PruneModelSettings
 from run.finetuning.settings import EvaluationDataSettings
 from run.techniques.settings import LossSettings, StudentSettings
 from tests import scripts, toy_runs
@@ -21,27 +21,24 @@ TEACHER = BertConfig(99, 8, 3, 2, 12)
 
 
 def make_pruning(losses=None, **pruning):
-    return PruneModelSettings(pruning=PruningSettings(**pruning), losses=LossSettings(**losses or {}))
+    return PruneModelSettings(losses=LossSettings(**losses or {}), **pruning)
 
 
-def make_general_distillation(**losses):
-    return GeneralSettings(losses=LossSettings(**losses))
+def make_distillation(losses=None, **others):
+    return DistillationSettings(losses=LossSettings(**losses or {}), **others)
 
 
 @pytest.mark.parametrize(("make", "values", "message"), [
     (LossSettings, {"layer_map": "deep", "hidden_weight": 1}, "`layer_map`=deep: must be one of uniform, last, or "),
     (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: all losses have weight 0"),
-    (LossSettings, {"replacing_rate": 0.3, "hidden_weight": 1}, "`replacing_rate`=0.3: cannot be combined with "
-     "`hidden_weight`"),
-    (make_general_distillation, {"replacing_rate": 0.3}, "`replacing_rate`=0.3: only works with run_distillation"),
+    (make_distillation, {"replacing_rate": 0.3, "losses": {"hidden_weight": 1}},
+     "`replacing_rate`=0.3: cannot be combined with `hidden_weight`"),
     (StudentSettings, {"student_layers": (0,), "student_checkpoint": "sst"}, "`student_checkpoint`=sst: cannot be "
      "combined with `student_layers`"),
     (make_pruning, {"distill": True}, "`distill`=True: requires `num_train_epochs`"),
     (make_pruning, {"distill": True, "num_train_epochs": 1.0, "prune_vocabulary": ("a",)}, "`distill`=True: cannot be "
      "combined with `prune_vocabulary`"),
     (make_pruning, {"losses": {"hidden_weight": 2.0}}, "`hidden_weight`=2.0: requires `distill`"),
-    (make_pruning, {"losses": {"replacing_rate": 0.5}, "distill": True, "num_train_epochs": 1.0},
-     "`replacing_rate`=0.5: only works with run_distillation"),
     (ModelEvaluationSettings, {"models": ("sst", "sst")}, "`models`=sst: is listed twice"),
 ])
 def test_values_that_cannot_be_combined(make, values, message):
@@ -65,8 +62,9 @@ def test_values_that_cannot_be_combined(make, values, message):
 ])
 def test_students_that_cannot_be_compared_with_the_teacher(losses, student, message):
     config = dataclasses.replace(TEACHER, **{"num_hidden_layers": 1, **student})
+    rate = losses.pop("replacing_rate", None)
     with pytest.raises(InputError, match=f"^{message}"):
-        check_sizes(LossSettings(**losses), config, TEACHER)
+        check_sizes(LossSettings(**losses), config, TEACHER, rate=rate)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from run.feature_based import model as feature_model
 from run.training import strategies
 from tests import scripts, short_features, toy_runs
 
-TAGGER = {"features": "weighted_sum_last_four", "lstm_width": 9, "lstm_dropout": 0.1, "num_train_epochs": 60.0,
+TAGGER = {"features": "weighted_sum_last_four", "lstm_width": 9, "num_train_epochs": 60.0,
           "learning_rate": 0.05, "max_seq_length": 12, "train_batch_size": 12, "save_checkpoints_steps": 50}
 STEPS = 120
 
@@ -142,7 +142,7 @@ def test_a_regression_of_pairs(folder):
         lines = ("\t".join(row) for row in [("text", "second", "number"), *chosen])
         (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n")
     flags = {"task_name": "own", "data_dir": folder, "text_b_column": "second", "label_column": "number",
-             "regression": True, "max_seq_length": 16, "num_train_epochs": 20, "lstm_dropout": 0.0, "do_predict": True}
+             "regression": True, "max_seq_length": 16, "num_train_epochs": 20, "do_predict": True}
     found = run(folder, "pairs", embeddings_dir=folder / "of_pairs", **flags)
     assert found["eval_pearson"] > 0.8
     assert np.loadtxt(folder / "pairs" / "test_results.tsv").shape == (8,)
@@ -183,7 +183,7 @@ def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
 
 
 def test_two_devices_learn_the_same_as_one(folder, monkeypatch, two_replicas):
-    flags = {"features": "last", "lstm_dropout": 0.0, "num_train_epochs": 4}
+    flags = {"features": "last", "num_train_epochs": 4}
     run(folder, "one_device", **flags)
     monkeypatch.setattr(strategies, "make_strategy", lambda _: two_replicas)
     run(folder, "two_devices", **flags)

@@ -1,5 +1,6 @@
 """Fine-tuning of a causal model with a BiLSTM: all tasks, resuming, evaluation, export, and models for other jobs."""
 
+import json
 import shutil
 
 import numpy as np
@@ -24,6 +25,8 @@ def folder(tmp_path_factory, reference):
     folder = tmp_path_factory.mktemp("causal_runs")
     toy_runs.write_data(folder)
     toy_runs.write(folder, reference, {"bert": (None, models.BertPretrainer)}, attention="causal")
+    config = json.loads((folder / "bert" / "bert_config.json").read_text())
+    (folder / "bilstm.json").write_text(json.dumps({**config, "bilstm_head": True}))
     return folder
 
 
@@ -37,7 +40,7 @@ def tune(task, output_dir, **flags):
     script, options = SCRIPTS[task]
     scripts.run_here(script, **{
         "init_checkpoint": "bert", "output_dir": output_dir, "max_seq_length": 29, "do_train": True, "do_eval": True,
-        "train_batch_size": 3, "bilstm_head": True, "save_checkpoints_steps": 2, "keep_checkpoint_max": 9,
+        "train_batch_size": 3, "bert_config_file": "bilstm.json", "save_checkpoints_steps": 2, "keep_checkpoint_max": 9,
         "learning_rate": 1e-2, **toy_runs.DATA[task], **options, **flags} | (
             {"do_eval": False, "do_predict": True} if task == "squad" else {}))
 
@@ -68,8 +71,8 @@ def test_a_resumed_run_and_an_evaluation(here):
                      data_dir="sst-2")
     assert (here / "run" / "eval_results.txt").read_text() == results
     (here / "run" / "checkpoint").write_text('model_checkpoint_path: "ckpt-2"\n')
-    with pytest.raises(InputError, match=r"^`output_dir`=run: contains a run with `bilstm_head`; set it as in"):
-        tune("sst", "run", num_train_epochs=1.0, bilstm_head=False)
+    with pytest.raises(InputError, match=r"contains a run of another model, with bilstm_head True, but `bert_co"):
+        tune("sst", "run", num_train_epochs=1.0, bert_config_file="bert/bert_config.json")
     tune("sst", "run", num_train_epochs=1.0)
     resumed = tf.train.load_checkpoint("run")
     names = [name for name in finished.get_variable_to_shape_map() if name != "_CHECKPOINTABLE_OBJECT_GRAPH"]

@@ -1,16 +1,14 @@
 """The runs of fine-tuning settings. Settings that do not go together are in tests/run/test_script_settings.py."""
 
-import dataclasses
 
 import pytest
 
 from bert_tf.errors import InputError
-from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings, format_number
+from run.finetuning.settings import FineTuningSettings, TuningSettings, format_number
 from run.settings import TrainingSettings
 
-BOTH = TuningSettings(do_train=True, do_eval=True)
+BOTH = {"do_train": True, "tuning": TuningSettings(do_eval=True)}
 TRAINING = TrainingSettings(output_dir="out", random_seed=5)
-SEARCH = SearchSettings(search=True)
 
 
 def test_a_single_run_has_the_settings_themselves():
@@ -19,26 +17,26 @@ def test_a_single_run_has_the_settings_themselves():
 
 
 def test_runs_over_seeds():
-    settings = FineTuningSettings(training=TRAINING, tuning=dataclasses.replace(BOTH, num_runs=3))
+    settings = FineTuningSettings(training=TRAINING, do_train=True, tuning=TuningSettings(do_eval=True, num_runs=3))
     assert [(run.training.output_dir, run.training.random_seed, run.tuning.num_runs) for run in settings.runs] == [
         ("out/run_1", 5, 1), ("out/run_2", 6, 1), ("out/run_3", 7, 1)]
 
 
 def test_the_trials_of_the_paper_s_search():
-    runs = FineTuningSettings(training=TRAINING, tuning=BOTH, search=SEARCH).runs
+    runs = FineTuningSettings(training=TRAINING, search=True, **BOTH).runs
     assert len({run.training.output_dir for run in runs}) == len(runs) == 18
     assert [run.training.output_dir for run in runs[:4]] == [
         "out/search/batch16_lr5e-05_epochs2", "out/search/batch16_lr5e-05_epochs3",
         "out/search/batch16_lr5e-05_epochs4", "out/search/batch16_lr3e-05_epochs2"]
     last = runs[-1]
     assert (last.training.train_batch_size, last.optimizer.learning_rate, last.tuning.num_train_epochs) == (32, 2e-5, 4)
-    assert {(run.training.random_seed, run.search.search, run.tuning.do_train) for run in runs} == {(5, False, True)}
+    assert {(run.training.random_seed, run.search, run.do_train) for run in runs} == {(5, False, True)}
 
 
 def test_duplicate_values_are_tried_once():
-    search = SearchSettings(search=True, search_batch_sizes=(8, 8), search_learning_rates=(1e-4, 0.0001, 0.5),
-                            search_epochs=(1.0, 1, 0.25))
-    runs = FineTuningSettings(training=TRAINING, tuning=BOTH, search=search).runs
+    runs = FineTuningSettings(
+        training=TRAINING, search=True, search_batch_sizes=(8, 8), search_learning_rates=(1e-4, 0.0001, 0.5),
+        search_epochs=(1.0, 1, 0.25), **BOTH).runs
     assert [run.training.output_dir.rsplit("/", 1)[1] for run in runs] == [
         "batch8_lr0.0001_epochs1", "batch8_lr0.0001_epochs0.25", "batch8_lr0.5_epochs1", "batch8_lr0.5_epochs0.25"]
 
@@ -50,7 +48,7 @@ def test_duplicate_values_are_tried_once():
     (9, 0.5, 1, 8), (8, 1.0, 1, 8), (7, 1.0, 1, 7)])
 def test_few_examples_make_a_smaller_batch(num_examples, epochs, multiple, batch_size):
     settings = FineTuningSettings(training=TrainingSettings(train_batch_size=8),
-                                  tuning=TuningSettings(do_train=True, num_train_epochs=epochs))
+                                  do_train=True, tuning=TuningSettings(num_train_epochs=epochs))
     assert settings.fit_batch_size(num_examples, multiple).training.train_batch_size == batch_size
 
 
@@ -65,6 +63,6 @@ def test_numbers_in_names(number, text):
     (0.3, r"`train_batch_size`=32: 0\.3 epochs of 100 examples do not fill one batch"),
 ])
 def test_number_of_steps(epochs, message):
-    settings = FineTuningSettings(tuning=TuningSettings(do_train=True, num_train_epochs=epochs))
+    settings = FineTuningSettings(do_train=True, tuning=TuningSettings(num_train_epochs=epochs))
     with pytest.raises(InputError, match=f"^{message}"):
         settings.num_train_steps(100)

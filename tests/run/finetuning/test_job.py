@@ -10,6 +10,7 @@ from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.pretraining.settings import PretrainingSettings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.tasks import ClassifierTask, base
 from run.training import strategies
@@ -31,13 +32,14 @@ class Task(base.Task):
 @pytest.mark.parametrize(("do", "used"), [
     ("do_train", "train_batch_size"), ("do_eval", "eval_batch_size"), ("do_predict", "predict_batch_size")])
 def test_only_used_batch_sizes_must_be_divisible(two_replicas, monkeypatch, do, used):
-    monkeypatch.setattr(strategies, "make_strategy", lambda _: two_replicas)
+    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
 
     def make_strategy(sizes):
-        tuning = TuningSettings(**{do: True}, predict_batch_size=sizes["predict_batch_size"])
+        tuning = TuningSettings(predict_batch_size=sizes["predict_batch_size"])
         training = TrainingSettings(train_batch_size=sizes["train_batch_size"],
                                     eval_batch_size=sizes["eval_batch_size"])
-        settings = FineTuningSettings(training=training, tuning=tuning, task=classifier.Settings())
+        settings = FineTuningSettings(training=training, tuning=tuning, task=classifier.Settings()).replace_values(
+            {do: True})
         return job.make_strategy(settings)
 
     assert make_strategy({**ODD, used: SIZES[used]}) is two_replicas
@@ -61,8 +63,8 @@ def test_a_resumed_run_compares_what_settings_mean_for_the_data(settings, expect
 
 def test_the_optimizer_of_the_settings(one_device, tmp_path):
     rates = OptimizerSettings(learning_rate=0.25, optimizer="lamb", weight_decay_rate=0.0, clip_norm=3.0)
-    settings = FineTuningSettings(optimizer=rates, step=StepSettings(mixed_precision="float16"),
-                                  training=TrainingSettings(output_dir=str(tmp_path)))
+    settings = PretrainingSettings(optimizer=rates, step=StepSettings(mixed_precision="float16"),
+                                   training=TrainingSettings(output_dir=str(tmp_path)))
     optimizer = open_run(settings, one_device, tf_keras.Sequential, None).optimizer
     config = optimizer.get_config()
     assert (type(optimizer).__name__, config["weight_decay"], config["clip_norm"]) == ("Lamb", 0.0, 3.0)

@@ -11,7 +11,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TokenizerFiles
 from run.finetuning import job, sweeps
-from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
+from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import TrainingSettings
 from run.techniques.settings import TrainedWeightsSettings
 from run.training import model_files
@@ -37,7 +37,7 @@ def searched(tmp_path, monkeypatch):
     """
     def run(scores, **values):
         def train_once(settings, strategy, task, techniques):
-            folder, is_training = tmp_path / settings.training.output_dir, settings.tuning.do_train
+            folder, is_training = tmp_path / settings.training.output_dir, settings.do_train
             run.ran.append((folder.name, is_training))
             if is_training:
                 assert not (folder / latest_checkpoint.TRIAL_FILE).exists()  # A killed trial is unfinished.
@@ -54,10 +54,10 @@ def searched(tmp_path, monkeypatch):
 
         monkeypatch.setattr(job, "train_once", train_once)
         settings = FineTuningSettings(
-            training=TrainingSettings(output_dir=str(tmp_path)), tuning=TuningSettings(do_train=True, do_eval=True),
+            training=TrainingSettings(output_dir=str(tmp_path)), tuning=TuningSettings(do_eval=True),
             trained_weights=TrainedWeightsSettings(lora_rank=2),  # Only allowed in training.
-            search=SearchSettings(search=True, **{"search_batch_sizes": (8,), "search_learning_rates": (0.1, 0.5),
-                                                  "search_epochs": (1.0, 2.0), **values}))
+            do_train=True, search=True, **{"search_batch_sizes": (8,), "search_learning_rates": (0.1, 0.5),
+                                           "search_epochs": (1.0, 2.0), **values})
         for each in settings.runs:
             model_files.save_run_files(each.training.output_dir, BertConfig(11, 6, 1, 2, 7), TokenizerFiles())
         monkeypatch.setattr(job, "save_run_files", lambda *_: None)

@@ -9,7 +9,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.pretraining import phases
 from run.pretraining.next_tokens import add_next_tokens
-from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings, check_config
+from run.pretraining.settings import PretrainingSettings, RecordSettings, check_config
 from tests.encoders import make_encoder
 
 CONFIG = BertConfig(31, 12, 2, 3, 20, max_position_embeddings=8, type_vocab_size=2, attention="causal",
@@ -60,7 +60,7 @@ def test_loss(rows, options):
 def test_phases_have_no_number_of_predictions():
     def make(text):
         return PretrainingSettings(records=RecordSettings(input_file="a_{length}", objective="left_to_right"),
-                                   schedule=ScheduleSettings(phases=text))
+                                   phases=text)
 
     assert [part.records.max_seq_length for _, part in phases.get_phases(make("128:0.9,512:0.1"))] == [128, 512]
     with pytest.raises(InputError, match="predictions 9: cannot be combined with `objective`=left_to_right"):

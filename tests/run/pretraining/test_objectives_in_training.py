@@ -60,7 +60,7 @@ def make_settings(folder, objective, **schedule):
         records=RecordSettings(input_file=str(folder / f"{objective}.tfrecord"), max_seq_length=S,
                                objective=objective, vocab_file=VOCAB_FILE, **get_predictions(objective),
                                **KINDS[objective]),
-        schedule=ScheduleSettings(do_train=True, do_eval=True, num_train_steps=STEPS, num_warmup_steps=1,
+        do_train=True, schedule=ScheduleSettings(do_eval=True, num_train_steps=STEPS, num_warmup_steps=1,
                                   max_eval_steps=2, **schedule),
         training=TrainingSettings(output_dir=str(folder / objective), train_batch_size=4, save_checkpoints_steps=2))
 
@@ -86,8 +86,8 @@ def phases(tmp_path_factory, config):
                       max_predictions_per_seq=predictions)
     settings = PretrainingSettings(
         records=RecordSettings(input_file=str(folder / "of_{length}.tfrecord"), objective="doc_sentences"),
-        schedule=ScheduleSettings(do_train=True, do_eval=True, num_train_steps=STEPS, num_warmup_steps=1,
-                                  max_eval_steps=1, phases=PHASES),
+        do_train=True, schedule=ScheduleSettings(do_eval=True, num_train_steps=STEPS, num_warmup_steps=1,
+                                  max_eval_steps=1), phases=PHASES,
         training=TrainingSettings(output_dir=str(folder / "run"), save_checkpoints_steps=1))
     job.run(settings.replace_values({"config": config}))
     return settings
@@ -171,7 +171,7 @@ def test_a_run_resumes_with_a_copy_of_its_vocabulary(trained, config):
 
 
 def test_phases_of_a_run_cannot_change(trained, phases, config):
-    others = dataclasses.replace(phases, schedule=dataclasses.replace(phases.schedule, phases="32:0.5:3,64:0.5:2:9"))
+    others = dataclasses.replace(phases, phases="32:0.5:3,64:0.5:2:9")
     with pytest.raises(ValueError, match=r"contains a run with `phases` 32:0.75:3,64:0.25:2:9, not 32:0.5:3"):
         job.run(others.replace_values({"config": config}))
     settings = make_settings(trained, "full_sentences", phases=f"{S}:1:2:{P}")

@@ -17,11 +17,11 @@ EVEN, ODD = {"train_batch_size": 8, "eval_batch_size": 10}, {"train_batch_size":
 
 @pytest.mark.parametrize(("do", "used"), [("do_train", "train_batch_size"), ("do_eval", "eval_batch_size")])
 def test_batch_sizes_that_are_not_used_need_not_divide(two_replicas, monkeypatch, do, used):
-    monkeypatch.setattr(strategies, "make_strategy", lambda _: two_replicas)
+    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
 
     def make_strategy(**sizes):
         return job.make_strategy(PretrainingSettings(
-            schedule=ScheduleSettings(**{do: True}), training=TrainingSettings(**sizes)))
+            training=TrainingSettings(**sizes)).replace_values({do: True}))
 
     assert make_strategy(**{**ODD, used: EVEN[used]}) is two_replicas
     with pytest.raises(ValueError, match=f"`{used}`={ODD[used]}: must be a multiple"):

@@ -5,7 +5,7 @@ import pytest
 from bert_tf.cli import resolution
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.settings import DeviceSettings
+from run.settings import OriginalDeviceSettings
 
 
 def test_a_config_by_file_or_by_name(tmp_path, monkeypatch):
@@ -21,6 +21,6 @@ def test_a_config_by_file_or_by_name(tmp_path, monkeypatch):
 
 
 def test_obsolete_flags_have_a_note():
-    assert list(DeviceSettings(master="grpc://10.0.0.2:8470").notes()) == [
+    assert list(OriginalDeviceSettings(master="grpc://10.0.0.2:8470").notes()) == [
         "note: --master: obsolete and ignored (see --help)"]
-    assert list(DeviceSettings().notes()) == []
+    assert list(OriginalDeviceSettings().notes()) == []

@@ -29,7 +29,7 @@ def test_all_files_are_read_before_texts_are_tokenized(name, settings, tmp_path,
                        "train.csv": "sent1,sent2,ending0,ending1,label\na,b,c,d,0\n",
                        "dev.tsv": "text\tlabel\na\tz\n", "dev.txt": "a X Y\nb\n", "dev.csv": "sent1\n"}.items():
         (tmp_path / path).write_text(text)
-    task = TASKS[name](FineTuningSettings(tuning=TuningSettings(do_train=True, do_eval=True),
+    task = TASKS[name](FineTuningSettings(do_train=True, tuning=TuningSettings(do_eval=True),
                                           task=DATA[name].Settings(**settings)), None)
     with pytest.raises(InputError, match=r"^(\./)?dev\."):
         task.read(None, ignore_padding=False)

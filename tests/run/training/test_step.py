@@ -1,7 +1,6 @@
 """Training steps: values that are not finite, gradient accumulation, replicas, and dropout."""
 
 import dataclasses
-import functools
 
 import numpy as np
 import pytest
@@ -107,16 +106,6 @@ def test_gradient_accumulation_on_replicas_with_batches_from_a_generator(two_rep
     assert train(trainer, model, 1) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("bfloat16_all_reduce", "gradient"), [(False, 3.5 + 2**-9), (True, 3.5)])
-def test_replicas_exchange_gradients_in_bfloat16(bfloat16_all_reduce, gradient, two_replicas):
-    """The replicas' gradients are 0.5 + 2^-9, which bfloat16 rounds to 0.5, and 3."""
-    trainer, _, optimizer = make_line(two_replicas, mean_output, [[1 + 2**-8, 6]],
-                                      make_optimizer=functools.partial(BertAdamW, clip_norm=0),
-                                      bfloat16_all_reduce=bfloat16_all_reduce)
-    trainer.train(1)
-    assert optimizer._first_moments[0].numpy() == pytest.approx(0.1 * gradient, rel=2e-5)
-
-
 CONFIG = BertConfig(31, 8, 1, 2, 12, max_position_embeddings=6, type_vocab_size=2, initializer_range=1.0)
 
 
@@ -157,18 +146,6 @@ def test_micro_batches_have_their_own_dropout(dropout, jit_compile, one_device):
     means = trainer.train(tf.constant(1))
     spread = float(means["square"]) - float(means["loss"]) ** 2
     assert spread > 1e-3 if dropout else abs(spread) < 1e-5
-
-
-def test_a_classifier_with_gradients_in_bfloat16(two_replicas):
-    """The first moments after one step, sparse gradient included, differ by the rounding of bfloat16."""
-    moments = []
-    for bfloat16_all_reduce in (False, True):
-        trainer, checkpoint, _ = make_classifier(two_replicas, 0.0, bfloat16_all_reduce=bfloat16_all_reduce)
-        trainer.set_dataset(make_texts)
-        trainer.train(1)
-        moments.append(np.concatenate([each.numpy().ravel() for each in checkpoint.optimizer._first_moments]))
-    exact, rounded = moments
-    assert 0 < np.linalg.norm(rounded - exact) < 2**-8 * np.linalg.norm(exact)
 
 
 def test_a_resumed_run_ends_bit_identical(two_replicas, tmp_path):
