@@ -21,7 +21,8 @@ from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
 from bert_tf.model_folder.task_metadata import DEFAULTS, generic_labels
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
-from bert_tf.tokenization import BertTokenizer, check_casing
+from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.vocabulary import check_casing
 
 ENCODER = "bert/"  # Prefix of the names of its variables.
 # Weights that a reader of a directory could find instead of those of `write_model`.

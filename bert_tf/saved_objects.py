@@ -13,8 +13,13 @@ register = tf_keras.saving.register_keras_serializable(package="bert_tf")  # Dec
 
 
 class SavedLayer:
-    """A base class of layers that create their weights on construction; their model's config restores them."""
+    """A base class of layers that create their weights on construction; their model's config restores them.
 
+    Attributes:
+      hooks: Tuple of Hook, which change how the layer multiplies by its matrix; see bert_tf.techniques.hooks.
+    """
+
+    hooks = ()
     # Read by Keras: a SavedModel contains no functions of their calls, whose arguments are not all tensors.
     _must_restore_from_config = True
 

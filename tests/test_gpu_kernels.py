@@ -10,10 +10,11 @@ from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from bert_tf.optimization import create_optimizer
 from bert_tf.served_models import SERVED_MODELS
-from bert_tf.served_models.request_checks import check_features
+from bert_tf.served_models.base import check_features
 from bert_tf.tasks.metadata import TaskMetadata
-from bert_tf.tokenization import BertTokenizer, TokensWithOffsets
+from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import FEATURES
+from bert_tf.tokenization.tokenizer import TokensWithOffsets
 from run.arrays.prediction import Predictor
 from run.pretraining.evaluation import PretrainingEvaluator
 from run.serving.extraction import make_layer_model

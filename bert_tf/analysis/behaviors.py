@@ -1,6 +1,7 @@
-"""Behaviors of attention heads, averaged over tokens (Clark et al. 2019, sections 3.1 to 3.3).
+"""Behaviors of attention heads: averages over tokens (Clark et al. 2019, sections 3.1 to 3.3), syntactic dependencies
+(section 4.2: heads that attend from words to their syntactic heads, or back), and differences (section 6).
 
-Legend: B texts, N heads, S sequence, M measures.
+Legend: B texts or sentences, N heads of a layer, K heads of all layers, S sequence, W words, M measures.
 """
 
 from typing import NamedTuple
@@ -40,6 +41,7 @@ MEASURES = (
     Measure("other_text", "other text", "For pairs: attention from tokens of one text to tokens of the other."),
 )
 NAMES = tuple(measure.name for measure in MEASURES)
+DIRECTIONS = ("dependent to head", "head to dependent")
 
 
 class Tokens(NamedTuple):
@@ -124,3 +126,66 @@ def count_tokens(tokens):
 def _diagonal(attention, counted, offset):
     """Sums a diagonal of attention over the tokens that are counted [B, S - |offset|]: [N]."""
     return tf.einsum("bns,bs->n", tf.linalg.diag_part(attention, k=offset), counted)
+
+
+def word_attention(attention, words, num_words):
+    """Computes attention between words: summed to the tokens of a word, averaged from them; other tokens are ignored.
+
+    Args:
+      attention: float32 [B, N, S, S].
+      words: int32 [B, S]. Number of each token's word in its sentence, -1 at [CLS], [SEP], and padding.
+      num_words: int, W.
+
+    Returns:
+      float32 [B, N, W, W].
+    """
+    member = tf.one_hot(words, num_words)  # [B, S, W]
+    lengths = tf.maximum(tf.reduce_sum(member, axis=1), 1.0)  # [B, W]
+    to_words = tf.matmul(attention, member[:, tf.newaxis])  # [B, N, S, W]
+    return tf.matmul((member / lengths[:, tf.newaxis])[:, tf.newaxis], to_words, transpose_a=True)
+
+
+def hits(attention, heads):
+    """Compares each dependent's most attended other word with its head, and the other way around.
+
+    Args:
+      attention: float32 [B, N, W, W] from `word_attention`.
+      heads: int32 [B, W]. Number of each word's head, -1 if it has none, and at padding.
+
+    Returns:
+      bool [2, B, N, W], by DIRECTIONS: whether they are equal; False without a head.
+    """
+    others = tf.linalg.set_diag(attention, -tf.ones(tf.shape(attention)[:-1]))
+    most_from = tf.argmax(others, axis=-1, output_type=tf.int32)  # [B, N, W]
+    most_to = tf.argmax(others, axis=-2, output_type=tf.int32)
+    return tf.stack([most_from, most_to]) == heads[:, tf.newaxis]
+
+
+def divergences(attention, real):
+    """Computes the Jensen-Shannon divergence of each pair of heads, summed over the tokens of a batch (section 6).
+
+    Args:
+      attention: float32 [B, K, S, S]. Probabilities.
+      real: float32 [B, S], 1 at non-padding tokens and 0 at padding.
+
+    Returns:
+      float32 [K, K], in nats; symmetric, 0 on the diagonal.
+    """
+    weights = real[:, tf.newaxis]
+    own = _entropies(attention, weights)  # [K]
+
+    def compare_to(head):  # one head at a time: all pairs at once would require K times the memory
+        mixed = _entropies(0.5 * (attention + attention[:, head, tf.newaxis]), weights)
+        return mixed - 0.5 * (own + own[head])
+
+    heads = tf.range(tf.shape(attention)[1])
+    result = tf.map_fn(compare_to, heads, fn_output_signature=tf.TensorSpec([None], tf.float32),
+                       parallel_iterations=1)
+    result = tf.maximum(0.5 * (result + tf.transpose(result)), 0.0)
+    return tf.linalg.set_diag(result, tf.zeros_like(own))
+
+
+def _entropies(attention, weights):
+    """Sums the entropy of each token's attention: [B, K, S, S] and [B, 1, S] -> [K]."""
+    logs = tf.math.log(tf.maximum(attention, LEAST_PROBABILITY))
+    return -tf.reduce_sum(tf.reduce_sum(attention * logs, axis=-1) * weights, axis=[0, 2])

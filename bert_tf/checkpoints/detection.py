@@ -5,7 +5,8 @@ import os
 import re
 
 from bert_tf import files
-from bert_tf.checkpoints import adapters, huggingface, model_garden, tensorflow_file, tf1, training
+from bert_tf.checkpoints import adapters, huggingface, model_garden, tensorflow_file, tf1
+from bert_tf.checkpoints.tensors import Checkpoint, original_tensors
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
@@ -14,6 +15,8 @@ from bert_tf.model_folder.weights import REJECTED_SUFFIXES, WEIGHTS_SUFFIXES
 from bert_tf.variables import WORD_EMBEDDINGS
 
 _FILE_ENDING = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")  # The ends of the files of a TensorFlow checkpoint.
+_MODEL = "model/"  # The name under which the training loop saves the model, next to its optimizer.
+_DROPOUT_STATE = "/dropout_generator/"  # BertEncoder's
 
 
 def open_checkpoint(path):
@@ -37,7 +40,7 @@ def open_checkpoint(path):
     file = tensorflow_file.TensorFlowFile(location)
     names = set(file.variable_names.values())
     if WORD_EMBEDDINGS in names:
-        checkpoint = training.read(file)
+        checkpoint = _read_training_checkpoint(file)
     elif WORD_EMBEDDINGS in map(model_garden.canonical_name, names):
         checkpoint = model_garden.read(file)
     elif not names:
@@ -49,6 +52,18 @@ def open_checkpoint(path):
     if files.at(config_path).exists():
         checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(config_path))
     return checkpoint
+
+
+def _read_training_checkpoint(file):
+    """Reads the weights of a TensorFlowFile of this project's training loop, by variable name, with merged adapters."""
+    if not any(key.startswith(_MODEL) for key in file.variable_names):
+        raise InputError(f"{file.prefix}: was not written by these scripts (save_weights of Keras, for example); load "
+                         "it into the model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)")
+    tensors = {}
+    for key, name in file.variable_names.items():
+        if key.startswith(_MODEL) and _DROPOUT_STATE not in key:
+            tensors |= original_tensors(name, file.tensor(key))
+    return Checkpoint(file.prefix, "training checkpoint", adapters.merge_adapters(tensors))
 
 
 def holds_adapters(path):

@@ -224,16 +224,13 @@ def list_files(path):
 def _read_index(path):
     """Reads the weight_map of an index of several files: dict of path, in the same directory -> list of tensors."""
     weight_map = read_json_object(path).get("weight_map")
-    if not isinstance(weight_map, dict) or not all(_is_file_name(name) for name in weight_map.values()):
+    if not isinstance(weight_map, dict) or not all(
+            isinstance(name, str) and name and os.path.basename(name) == name for name in weight_map.values()):
         raise InputError(f"{path}: is corrupted; it has no weight_map of tensors to files in the same directory")
     files = {}
     for key, name in weight_map.items():
         files.setdefault(os.path.join(os.path.dirname(path), name), []).append(key)
     return files
-
-
-def _is_file_name(name):
-    return isinstance(name, str) and name != "" and os.path.basename(name) == name
 
 
 def _open(path):

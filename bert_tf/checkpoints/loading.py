@@ -17,9 +17,10 @@ ROW_ADVICE = {
         "set max_position_embeddings to {rows} in the model's config; shorter sequences do not require fewer, and the "
         "checkpoint has none for longer ones",
     variables.TOKEN_TYPE_EMBEDDINGS: "set type_vocab_size to {rows} in the model's config",
+    **dict.fromkeys((variables.WORD_EMBEDDINGS, variables.OUTPUT_BIAS),
+                    "set vocab_size to {rows} in the model's config, and use the checkpoint's vocabulary"),
 }
 _LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
-VOCABULARY_TABLES = (variables.WORD_EMBEDDINGS, variables.OUTPUT_BIAS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +33,6 @@ class LoadReport:
       missing: Variables of the model that the checkpoint lacks; they keep their initial values.
       unused: Canonical names of tensors in the checkpoint that the model lacks, without optimizer state and layers that
         were not requested.
-      extended: Variables of the model whose first rows were loaded, a subset of `loaded`.
       left: Variables of the model that kept their initial values on request.
     """
 
@@ -40,25 +40,22 @@ class LoadReport:
     loaded: tuple[str, ...]
     missing: tuple[str, ...]
     unused: tuple[str, ...]
-    extended: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
     def __str__(self):
-        notes = {"rows added with initial values": self.extended, "initial values kept": self.left,
+        notes = {"initial values kept": self.left,
                  "not in the checkpoint, initial values kept": self.missing,
                  "in the checkpoint, not used": self.unused}
         return f"{self.path}: {len(self.loaded)} variables loaded" + "".join(
             f"; {note}: {', '.join(names)}" for note, names in notes.items() if names)
 
 
-def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()):
+def load_pretrained(model, path, *, leave=(), layers=()):
     """Loads a checkpoint into a model, matched by the original's variable names.
 
     Args:
       model: Any model of bert_tf.models.
       path: See `open_checkpoint`.
-      extend_vocabulary: bool. If True, the model can have more vocabulary entries than the checkpoint: the first
-        entries are exactly those of the checkpoint, and the others keep the model's initial values.
       leave: Names of variables that keep the model's initial values in any case.
       layers: For each encoder layer of the model, index of the checkpoint's layer to load; () for the same index.
 
@@ -71,7 +68,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
     """
     checkpoint = open_checkpoint(path)
     check_settings(checkpoint, getattr(model, "encoder", model).config, "the model; use the checkpoint's config")
-    sources, missing, extended, left, used = [], [], [], [], set()
+    sources, missing, left, used = [], [], [], set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
         if adapters.is_adapter(name):  # never in a checkpoint as it is read
@@ -84,11 +81,8 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
             missing.append(name)
             continue
         shape = _shape_together(checkpoint, parts)
-        sizes = variable.shape.as_list()
-        if extend_vocabulary and name in VOCABULARY_TABLES and sizes[0] > shape[0] and sizes[1:] == shape[1:]:
-            extended.append(name)
-        elif shape != sizes:
-            raise InputError(_mismatch(checkpoint.path, name, shape, sizes))
+        if shape != variable.shape.as_list():
+            raise InputError(_mismatch(checkpoint.path, name, shape, variable.shape.as_list()))
         sources.append((variable, [checkpoint.tensors[part] for part in parts]))
         used.update(parts)
     needed = [name for name in missing if name.startswith("bert/") and not name.startswith(variables.POOLER)]
@@ -98,14 +92,13 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
     # Read everything before assigning anything, since a file could be corrupted.
     values = [np.concatenate([tensor.read() for tensor in tensors], axis=-1) for _, tensors in sources]
     for (variable, _), value in zip(sources, values, strict=True):
-        variable.assign(np.concatenate([value, variable.numpy()[len(value):]]))
+        variable.assign(value)
     return LoadReport(
         path=checkpoint.path,
         loaded=tuple(variable.name.removesuffix(":0") for variable, _ in sources),
         missing=tuple(missing),
         unused=tuple(sorted(name for name in set(checkpoint.tensors) - used
                             if not (layers and _LAYER.match(name)))),
-        extended=tuple(extended),
         left=tuple(left),
     )
 
@@ -140,11 +133,4 @@ def _mismatch(path, name, stored, shape):
     advice = "use the checkpoint's config"
     if stored[1:] == shape[1:] and name in ROW_ADVICE:
         advice = ROW_ADVICE[name].format(rows=stored[0])
-    elif stored[1:] == shape[1:] and name in VOCABULARY_TABLES:
-        advice = f"set vocab_size to {stored[0]} in the model's config"
-        if shape[0] > stored[0]:
-            advice += (", or load with extend_vocabulary=True, which loads these rows and keeps the initial "
-                       f"values of the {shape[0] - stored[0]} new ones")
-        else:
-            advice += ", and use the checkpoint's vocabulary; entries cannot be removed"
     return f"{path}: {name} has shape {stored} in the checkpoint and {shape} in the model; {advice}"

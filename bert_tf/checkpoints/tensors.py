@@ -6,7 +6,6 @@ writes its files from canonical tensors; no other code knows its names and layou
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -109,9 +108,5 @@ def original_tensors(name, tensor):
         return {name: tensor}
     width = tensor.shape[-1] // len(names)
     shape = [*tensor.shape[:-1], width]
-    return {part: tensor.map(shape, functools.partial(_columns, start=number * width, width=width))
+    return {part: tensor.map(shape, lambda value, start=number * width: value[..., start : start + width])
             for number, part in enumerate(names)}
-
-
-def _columns(value, start, width):
-    return value[..., start : start + width]

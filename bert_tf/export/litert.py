@@ -4,19 +4,19 @@ The file has one graph of fixed shape, a signature, per bucket of batch size and
 "input_ids", "input_mask", and "segment_ids", int32 [8, 128], and returns the result of Servable.compute_outputs. The
 head of a masked LM is separate, since texts can have any number of masks: "masks_8" takes "vectors" float32 [8, H] and
 returns "piece_ids" int32 [8, k] and "probabilities" float32 [8, k]. All graphs are converted together and share their
-weights.
-Other data for the predictions is in a zip archive at the end of the file (`bert_tf.litert.metadata`).
-
-The conversion requires only TensorFlow; running the file requires ai-edge-litert, but not TensorFlow.
+weights. Other data for the predictions is in a zip archive at the end of the file (`bert_tf.litert.metadata`). Running
+the file requires ai-edge-litert, but not TensorFlow.
 """
 
+import hashlib
 import tempfile
 
+import flatbuffers
 import numpy as np
 import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
 
 from bert_tf.errors import InputError
-from bert_tf.export import compaction
 from bert_tf.litert import metadata
 from bert_tf.litert.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS, Buckets
 from bert_tf.tasks import KINDS
@@ -25,6 +25,8 @@ from bert_tf.tokenization.rows import to_rows
 
 WEIGHTS = ("float32", "float16", "int8")
 HEAD_SIZES = (1, 8, 32)
+_IDENTIFIER = b"TFL3"
+_ALIGNMENT = 16  # Alignment of tensor values that the schema requires (force_align).
 
 
 def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
@@ -62,7 +64,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         if weights == "float16":
             converter.target_spec.supported_types = [tf.float16]
-        content = compaction.share_vectors(converter.convert())
+        content = _share_vectors(converter.convert())
     return metadata.append(content, servable.metadata, servable.tokenizer.vocabulary)
 
 
@@ -114,3 +116,33 @@ def largest_differences(servable, path):
             difference = float(np.abs(value[:length] - expected[name][place][:length]).max())
             differences[name] = max(differences[name], difference)
     return differences
+
+
+def _share_vectors(content):
+    """Returns the bytes of a .tflite file with equal vectors stored once.
+
+    The converter shares the weights of its graphs, but not the scales of their rows: each graph has its own copy, over
+    1 MB for BERT-Base.
+    """
+    builder = _SharingBuilder(len(content) + 1024)
+    builder.Finish(schema.ModelT.InitFromPackedBuf(content, 0).Pack(builder), _IDENTIFIER)
+    return bytes(builder.Output())
+
+
+class _SharingBuilder(flatbuffers.Builder):
+    """Returns the offset of an existing equal vector instead of writing it again."""
+
+    def __init__(self, size):
+        super().__init__(size)
+        self._offsets = {}
+
+    def CreateNumpyVector(self, x):  # noqa: N802, a method of flatbuffers
+        values = x.tobytes()
+        key = (x.dtype.str, hashlib.sha256(values).digest())
+        if key not in self._offsets:
+            self.StartVector(x.itemsize, x.size, _ALIGNMENT)
+            self.head = self.Head() - len(values)
+            self.Bytes[self.Head() : self.Head() + len(values)] = values
+            self.vectorNumElems = x.size
+            self._offsets[key] = self.EndVector()
+        return self._offsets[key]

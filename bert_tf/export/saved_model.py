@@ -78,10 +78,16 @@ def can_write_warmup():
 
 def _write_warmup(servable, path, model_name):
     """Writes a request per signature to the SavedModel at `path`, as a TFRecord file of PredictionLog."""
-    file = os.path.join(path, WARMUP_FILE)
-    with tf.io.TFRecordWriter(file) as writer:
+    from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+
+    with tf.io.TFRecordWriter(os.path.join(path, WARMUP_FILE)) as writer:
         for signature, inputs in example_requests(servable).items():
-            writer.write(_prediction_log(model_name, signature, inputs).SerializeToString())
+            request = predict_pb2.PredictRequest()
+            request.model_spec.name, request.model_spec.signature_name = model_name, signature
+            for name, value in inputs.items():
+                request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+            log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
+            writer.write(log.SerializeToString())
 
 
 def example_requests(servable):
@@ -91,14 +97,3 @@ def example_requests(servable):
         name: tf.train.Feature(int64_list=tf.train.Int64List(value=value[row].ravel()))
         for name, value in features.items()})).SerializeToString() for row in range(len(features["input_ids"]))]
     return {"serving_default": servable.example_texts, "ids": features, "tf_example": {"examples": examples}}
-
-
-def _prediction_log(model_name, signature, inputs):
-    from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
-
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = model_name
-    request.model_spec.signature_name = signature
-    for name, value in inputs.items():
-        request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
-    return prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))

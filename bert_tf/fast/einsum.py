@@ -13,7 +13,6 @@ from bert_tf.fast.layers import compute_probabilities, take_bias
 from bert_tf.fast.layout import flatten
 from bert_tf.layers import NO_SEEDS, AttentionMaps, EncoderLayer
 from bert_tf.layers.basic import LAYER_NORM_EPSILON
-from bert_tf.layers.hooks import merge_kernel
 
 GELU_SCALE, GELU_CUBIC = (2 / math.pi)**0.5, 0.044715  # u = GELU_SCALE (x + GELU_CUBIC x^3)
 SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"  # of query and key, and of probabilities and value
@@ -58,7 +57,7 @@ class EinsumLayer(EncoderLayer):
     def _project_to_heads(self, x):
         """x [B, S, H] -> query, key, and value, [B, S, N, D] each."""
         qkv, heads = self.attention.qkv, [self.attention.num_heads, self.attention.head_width]
-        kernel = merge_kernel(qkv, qkv.kernel)
+        kernel = merge_kernel(qkv)
         kernels = tf.unstack(tf.reshape(kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
         biases = tf.unstack(tf.reshape(qkv.bias, [3, *heads]))
         return [project_to_heads(x, tf.cast(kernel, x.dtype)) + tf.cast(bias, x.dtype)
@@ -67,7 +66,7 @@ class EinsumLayer(EncoderLayer):
     def _join_heads(self, context):
         """Projects the outputs of the heads, [B, S, N, D] -> [B, S, H]."""
         projection = self.attention_output
-        kernel = tf.cast(merge_kernel(projection, projection.kernel), context.dtype)
+        kernel = tf.cast(merge_kernel(projection), context.dtype)
         kernel = tf.reshape(kernel, [*context.shape[2:], kernel.shape[-1]])  # [N, D, H]
         return tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype)
 
@@ -83,6 +82,14 @@ class EinsumLayer(EncoderLayer):
         if x.dtype == tf.float32:
             return norm(x)
         return normalize_in_one_pass(x, *map(tf.convert_to_tensor, (norm.gamma, norm.beta)))
+
+
+def merge_kernel(projection):
+    """Returns a Projection's kernel [K, M], changed by its hooks; raises InputError if a hook cannot change it."""
+    kernel = projection.kernel
+    for hook in projection.hooks:
+        kernel = hook.kernel(kernel)
+    return kernel
 
 
 def take(x, at):

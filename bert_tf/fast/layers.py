@@ -15,7 +15,8 @@ class FastEmbeddings(Embeddings):
     """See Embeddings.
 
     Attributes:
-      one_hot: bool. Look words up by a matrix multiplication with one-hot vectors, which suits a TPU.
+      one_hot: bool. Look words up by a matrix multiplication with one-hot vectors, which suits a TPU. LiteRT's
+        converter turns it into one int8 lookup with a scale per row; it would keep a gather in float32.
     """
 
     one_hot = False
@@ -34,8 +35,34 @@ class FastEmbeddings(Embeddings):
         return tf.matmul(tf.one_hot(ids, self.word_embeddings.shape[0]), self.word_embeddings)
 
 
+def compute_probabilities(scores, bias, training):
+    """scores [B, N, S, S], with a float32 bias added -> probabilities of the same dtype, computed in float32.
+
+    In 16 bits, the gradient keeps the probabilities in 16 bits only. TensorFlow's gradient would also keep them in
+    float32, the largest tensor of all that a long sequence keeps.
+    """
+    def compute(scores):
+        return tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), scores.dtype)
+
+    if scores.dtype == tf.float32 or not training:
+        return compute(scores)
+
+    @tf.custom_gradient
+    def compute_in_16_bits(scores):
+        probabilities = compute(scores)
+
+        def gradient(upstream):
+            kept, upstream = tf.cast(probabilities, tf.float32), tf.cast(upstream, tf.float32)
+            product = kept * upstream
+            return tf.cast(product - kept * tf.reduce_sum(product, axis=-1, keepdims=True), scores.dtype)
+        return probabilities, gradient
+    return compute_in_16_bits(scores)
+
+
 class FastLayer(EncoderLayer):
     """See EncoderLayer."""
+
+    softmax = staticmethod(compute_probabilities)
 
     def call(self, x, layout, bias, seeds=NO_SEEDS, at=None, return_attention_scores=False):
         """Transforms a batch.
@@ -88,14 +115,6 @@ class FastLayer(EncoderLayer):
         """query [B, N, S, D], at int32 [B, P] -> [B, N, P, D]."""
         return gather_rows(tf.reshape(query, [-1, query.shape[-1]]), tf.shape(query)[:2], at[:, tf.newaxis])
 
-    def softmax(self, scores, bias, training):
-        """scores [B, N, S, S], with a float32 bias added -> probabilities of the same dtype, computed in float32.
-
-        In 16 bits, the gradient keeps the probabilities in 16 bits only. TensorFlow's gradient would also keep them in
-        float32, the largest tensor of all that a long sequence keeps.
-        """
-        return compute_probabilities(scores, bias, training)
-
     def activate(self, x, training):
         """Applies the intermediate projection to x [T, H]."""
         del training
@@ -104,6 +123,26 @@ class FastLayer(EncoderLayer):
     def add_and_normalize(self, y, x, norm, drop):
         """Returns norm(drop(y) + x), all [T, H]; `drop` is a Drop, or None when not training."""
         return norm((y if drop is None else drop(y)) + x)
+
+
+class LiteRTLayer(FastLayer):
+    """A FastLayer in operations that suit LiteRT, for batches of a fixed shape."""
+
+    def split_heads(self, qkv, layout):
+        """See FastLayer. Splits before heads are transposed: XNNPACK has no kernel that unstacks another axis, so
+        LiteRT's own kernels would run in each layer.
+        """
+        shape = [layout.batch_size, layout.sequence_length, -1, self.attention.head_width]
+        return [tf.transpose(tf.reshape(part, shape), [0, 2, 1, 3]) for part in tf.split(qkv, 3, axis=-1)]
+
+    def take_queries(self, query, at):
+        """See FastLayer."""
+        return tf.gather(query, at, axis=2, batch_dims=1)
+
+    def softmax(self, scores, bias, training):
+        """See `compute_probabilities`. In float32, without casts."""
+        del training
+        return tf.nn.softmax(scores + bias)
 
 
 class FastMaskedLMHead(MaskedLMHead):
@@ -118,9 +157,8 @@ class FastMaskedLMHead(MaskedLMHead):
         this avoids a cast of the matrix and the rounding of the scores.
     """
 
-    def __init__(self, config, initializer, vocabulary_multiple=1, float32_scores=False, *, name="predictions",
-                 dtype=None):
-        super().__init__(config, initializer, name=name, dtype=dtype)
+    def __init__(self, config, initializer, vocabulary_multiple=1, float32_scores=False, *, dtype=None):
+        super().__init__(config, initializer, dtype=dtype)
         self._vocabulary_multiple, self._float32_scores = vocabulary_multiple, float32_scores
 
     def score(self, x, table, projection, bias):
@@ -134,26 +172,6 @@ class FastMaskedLMHead(MaskedLMHead):
         table, bias = tf.cast(table, x.dtype), tf.cast(bias, x.dtype)
         table, bias = tf.pad(table, [[0, padding], [0, 0]]), tf.pad(bias, [[0, padding]])
         return tf.slice(super().score(x, table, projection, bias), [0, 0], [-1, size])
-
-
-def compute_probabilities(scores, bias, training):
-    """See `FastLayer.softmax`."""
-    def compute(scores):
-        return tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), scores.dtype)
-
-    if scores.dtype == tf.float32 or not training:
-        return compute(scores)
-
-    @tf.custom_gradient
-    def compute_in_16_bits(scores):
-        probabilities = compute(scores)
-
-        def gradient(upstream):
-            kept, upstream = tf.cast(probabilities, tf.float32), tf.cast(upstream, tf.float32)
-            product = kept * upstream
-            return tf.cast(product - kept * tf.reduce_sum(product, axis=-1, keepdims=True), scores.dtype)
-        return probabilities, gradient
-    return compute_in_16_bits(scores)
 
 
 def take_bias(bias, at):

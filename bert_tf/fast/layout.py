@@ -98,21 +98,19 @@ class UnpaddedLayout(Layout):
 
     def tokens(self, x):
         """[B, S, ...] -> [T, W], with the axes after S flattened."""
-        return self._pack(super().tokens(x))
+        # The gradient that TensorFlow gives a gather sums rows that may repeat; these do not.
+        return _set_gradient(self._take_rows, self._put_rows)(super().tokens(x))
 
     def sequences(self, x):
         """[T, W] -> [B, S, W], zeros at padding."""
-        return super().sequences(self._unpack(x))
+        return super().sequences(_set_gradient(self._put_rows, self._take_rows)(x))
 
     def spread(self, x):
         """[T, W] -> [B * S, W] for attention, where the rows of padding have no meaning and must not be used.
 
         The gradient must be zero there, as it is in attention: masked positions have a probability of exactly 0.
         """
-        @tf.custom_gradient
-        def spread(x):
-            return tf.gather(x, tf.maximum(self._numbers - 1, 0)), self._take_rows
-        return spread(x)
+        return _set_gradient(lambda x: tf.gather(x, tf.maximum(self._numbers - 1, 0)), self._take_rows)(x)
 
     def draw_for(self, x, rate, seed):
         """See Layout. Draws for the tokens only, so that the padding computed with them does not change the draws."""
@@ -123,23 +121,6 @@ class UnpaddedLayout(Layout):
         padding = [[0, shape[0] - self.num_tokens]] + [[0, 0]] * (shape.shape[0] - 1)
         return drop.select(lambda keep: tf.pad(keep, padding, constant_values=True))
 
-    def _pack(self, x):
-        """[B * S, W] -> [T, W]."""
-        @tf.custom_gradient
-        def pack(x):
-            # The gradient that TensorFlow gives a gather sums rows that may repeat; these do not.
-            return self._take_rows(x), self._put_rows
-        return pack(x)
-
-    def _unpack(self, x):
-        """[T, W] -> [B * S, W], zeros at padding."""
-        @tf.custom_gradient
-        def unpack(x):
-            return self._put_rows(x), self._take_rows
-        return unpack(x)
-
-    # These gradients have no gradient: TensorFlow warns about that when it reads a SavedModel.
-
     def _take_rows(self, x):
         return tf.gather(x, self._rows)
 
@@ -147,3 +128,9 @@ class UnpaddedLayout(Layout):
         # Faster than a scatter, which a CPU does row by row on one core.
         rows = tf.concat([tf.zeros([1, x.shape[-1]], x.dtype), x], axis=0)
         return tf.gather(rows, self._numbers)
+
+
+def _set_gradient(function, gradient):
+    """Returns a function of a tensor with another gradient, which has no gradient of its own."""
+    # TensorFlow warns about that when it reads a SavedModel.
+    return tf.custom_gradient(lambda x: (function(x), gradient))

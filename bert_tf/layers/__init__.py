@@ -5,11 +5,8 @@ from bert_tf.layers.basic import LayerNorm, Projection, SeededDropout, WeightIni
 from bert_tf.layers.embeddings import Embeddings
 from bert_tf.layers.encoder_layer import NO_SEEDS, EncoderLayer
 from bert_tf.layers.heads import LinearHead, MaskedLMHead
-from bert_tf.layers.hooks import Hook, attach, attach_hooks, detach
-from bert_tf.layers.mix import ScalarMix
-from bert_tf.layers.recurrent import LSTM_SEEDS, BiLSTM, BiLSTMHead
+from bert_tf.layers.recurrent import LSTM_SEEDS, BiLSTM, BiLSTMHead, ScalarMix
 
 __all__ = ["LSTM_SEEDS", "MASKED_SCORE", "NO_SEEDS", "AttentionMaps", "BiLSTM", "BiLSTMHead", "Embeddings",
-           "EncoderLayer", "Hook", "LayerNorm", "LinearHead", "MaskedLMHead", "Projection", "ScalarMix",
-           "SeededDropout", "SelfAttention", "WeightInitializer", "attach", "attach_hooks", "attention_bias",
-           "detach", "multiply"]
+           "EncoderLayer", "LayerNorm", "LinearHead", "MaskedLMHead", "Projection", "ScalarMix",
+           "SeededDropout", "SelfAttention", "WeightInitializer", "attention_bias", "multiply"]

@@ -14,7 +14,7 @@ from bert_tf.saved_objects import SavedLayer
 MASKED_SCORE = -10000.0  # The original's value; -inf would turn a row without any token into NaN.
 
 
-def attention_bias(input_mask, is_packed=False, is_causal=False, dtype=tf.float32):
+def attention_bias(input_mask, is_packed=False, is_causal=False):
     """Returns what to add to attention scores so that no token attends to padding.
 
     Args:
@@ -23,15 +23,15 @@ def attention_bias(input_mask, is_packed=False, is_causal=False, dtype=tf.float3
       is_causal: bool. Whether tokens attend only to themselves and earlier tokens, also of the same sequence.
 
     Returns:
-      [B, 1, 1, S], or [B, 1, S, S] if rows are packed or attention is causal.
+      float32 [B, 1, 1, S], or [B, 1, S, S] if rows are packed or attention is causal.
     """
     if not (is_packed or is_causal):
-        return (1.0 - tf.cast(input_mask, dtype)[:, tf.newaxis, tf.newaxis, :]) * MASKED_SCORE
+        return (1.0 - tf.cast(input_mask, tf.float32)[:, tf.newaxis, tf.newaxis, :]) * MASKED_SCORE
     is_apart = input_mask[:, :, tf.newaxis] != input_mask[:, tf.newaxis, :]
     if is_causal:
         positions = tf.range(tf.shape(input_mask)[1])
         is_apart |= positions[:, tf.newaxis] < positions
-    return tf.cast(is_apart, dtype)[:, tf.newaxis] * MASKED_SCORE
+    return tf.cast(is_apart, tf.float32)[:, tf.newaxis] * MASKED_SCORE
 
 
 class AttentionMaps(typing.NamedTuple):
@@ -55,14 +55,13 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
     Args:
       config: BertConfig.
       initializer: WeightInitializer.
-      num_heads: N; None for the config's. D does not depend on it.
+      num_heads: N. D does not depend on it.
     """
 
-    def __init__(self, config, initializer, *, num_heads=None, name="self", dtype=None):
-        super().__init__(name=name, dtype=dtype)
-        self.num_heads = num_heads or config.num_attention_heads
-        self.head_width = config.head_width
-        with tf.name_scope(name):
+    def __init__(self, config, initializer, *, num_heads, dtype=None):
+        super().__init__(name="self", dtype=dtype)
+        self.num_heads, self.head_width = num_heads, config.head_width
+        with tf.name_scope("self"):
             self.qkv = Projection(config.hidden_size, 3 * self.num_heads * self.head_width, initializer, name="qkv",
                                   dtype=dtype)
         self.dropout = SeededDropout(config.attention_probs_dropout_prob, dtype=dtype)

@@ -46,12 +46,7 @@ class Projection(SavedLayer, tf_keras.layers.Layer):
     """activation(x W + b).
 
     Weights: `kernel` [input_width, output_width] and `bias` [output_width].
-
-    Attributes:
-      hooks: tuple of Hook, which change the product; see bert_tf.layers.hooks.
     """
-
-    hooks = ()
 
     def __init__(self, input_width, output_width, initializer, activation="linear", *, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
@@ -88,9 +83,9 @@ class LayerNorm(SavedLayer, tf_keras.layers.Layer):
     Statistics, `gamma`, and `beta` are float32 under any dtype policy.
     """
 
-    def __init__(self, width, *, name="LayerNorm"):
-        super().__init__(name=name, dtype="float32", autocast=False)
-        with tf.name_scope(name):
+    def __init__(self, width):
+        super().__init__(name="LayerNorm", dtype="float32", autocast=False)
+        with tf.name_scope("LayerNorm"):
             self.beta = self.add_weight("beta", [width], initializer="zeros")
             self.gamma = self.add_weight("gamma", [width], initializer="ones")
 
@@ -110,8 +105,8 @@ def normalize(x, gamma, beta):
 class SeededDropout(SavedLayer, tf_keras.layers.Layer):
     """Zeroes a fraction `rate` of the elements and scales the others so that the mean stays the same."""
 
-    def __init__(self, rate, *, name="dropout", dtype=None):
-        super().__init__(name=name, dtype=dtype)
+    def __init__(self, rate, *, dtype=None):
+        super().__init__(name="dropout", dtype=dtype)
         self.rate = rate
 
     def call(self, x, seed=None):

@@ -19,18 +19,13 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
     Args:
       config: BertConfig.
       initializer: WeightInitializer.
-
-    Attributes:
-      hooks: tuple of Hook, which change the word embeddings; see bert_tf.layers.hooks.
     """
 
-    hooks = ()
-
-    def __init__(self, config, initializer, *, name="embeddings"):
-        super().__init__(name=name, dtype="float32")
+    def __init__(self, config, initializer):
+        super().__init__(name="embeddings", dtype="float32")
         self._config = config
         width = config.embedding_width
-        with tf.name_scope(name):
+        with tf.name_scope("embeddings"):
             self.word_embeddings = self.add_weight(
                 "word_embeddings", [config.vocab_size, config.embedding_size or width], initializer=initializer)
             self.embedding_projection = self.embedding_projection_bias = self.token_type_embeddings = None
@@ -65,15 +60,21 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
 
     def sum(self, input_ids, segment_ids, positions, length):
         """Returns the sum of the three embeddings, [B, S, H], or [B, S, E] with `project_embedding_sum`; length: S."""
-        x = self._embed_words(input_ids)
+        x = self.look_up(input_ids)
+        for hook in self.hooks:
+            x = hook.rows(x, self.word_embeddings)
+        if self.embedding_projection is not None and self.embedding_projection_bias is None:
+            rows = tf.reshape(x, [-1, self._config.embedding_size])
+            shape = tf.concat([tf.shape(input_ids), [self._config.hidden_size]], axis=0)
+            x = tf.reshape(multiply(rows, self.embedding_projection, self.hooks), shape)
         if self.token_type_embeddings is not None:
             # A one-hot matmul instead of a gather, since the table is small: its gradient is dense, and the original's
             # clipping by global norm depends on that.
             x += tf.matmul(tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)
-        places = self.position_embeddings[:length]  # [S, H]
-        if positions is not None:
-            places = tf.gather(places, positions)  # [B, S, H]; the gradient is dense, like that of a slice
-        return x + places
+        table = self.position_embeddings[:length]  # [S, H]
+        if positions is None:
+            return x + table
+        return x + tf.gather(table, positions)  # [B, S, H]; the gradient is dense, like that of a slice
 
     def project(self, x):
         """Projects a normalized sum [..., E] to [..., H] with `project_embedding_sum`; otherwise, returns it."""
@@ -85,14 +86,3 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
         """Returns the rows of the word table for ids int32 [B, S]."""
         # Read the table as a tensor: TensorFlow copies a variable at each read once a gather has used it directly.
         return tf.gather(tf.convert_to_tensor(self.word_embeddings), ids)
-
-    def _embed_words(self, input_ids):
-        """int32 [B, S] -> [B, S, H]; [B, S, E] if the sum is projected instead."""
-        words = self.look_up(input_ids)
-        for hook in self.hooks:
-            words = hook.rows(words, self.word_embeddings)
-        if self.embedding_projection is None or self.embedding_projection_bias is not None:
-            return words
-        rows = tf.reshape(words, [-1, self._config.embedding_size])
-        shape = tf.concat([tf.shape(input_ids), [self._config.hidden_size]], axis=0)
-        return tf.reshape(multiply(rows, self.embedding_projection, self.hooks), shape)

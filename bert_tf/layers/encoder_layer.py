@@ -16,13 +16,12 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
     Args:
       config: BertConfig.
       initializer: WeightInitializer.
-      sizes: (heads, intermediate size) of this layer, from BertConfig.layer_sizes; None for the config's.
+      sizes: (heads, intermediate size) of this layer, from BertConfig.layer_sizes.
     """
 
-    def __init__(self, config, initializer, *, sizes=None, name, dtype=None):
+    def __init__(self, config, initializer, *, sizes, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
-        width = config.hidden_size
-        num_heads, inner = sizes or (config.num_attention_heads, config.intermediate_size)
+        width, (num_heads, inner) = config.hidden_size, sizes
         with tf.name_scope(name):
             with tf.name_scope("attention"):
                 self.attention = SelfAttention(config, initializer, num_heads=num_heads, dtype=dtype)

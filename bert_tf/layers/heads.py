@@ -20,10 +20,10 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
       initializer: WeightInitializer.
     """
 
-    def __init__(self, config, initializer, *, name="predictions", dtype=None):
-        super().__init__(name=name, dtype=dtype)
+    def __init__(self, config, initializer, *, dtype=None):
+        super().__init__(name="predictions", dtype=dtype)
         width = config.hidden_size
-        with tf.name_scope(name):
+        with tf.name_scope("predictions"):
             with tf.name_scope("transform"):
                 self.transform = Projection(width, width, initializer, activation=config.hidden_act,
                                             name="dense", dtype=dtype)
@@ -51,12 +51,7 @@ class LinearHead(SavedLayer, tf_keras.layers.Layer):
 
     The variables use the name scope in which the layer is created, so each task has its own variable names in a
     checkpoint. The product is float32 under any dtype policy: it is small, and rounded scores would often be equal.
-
-    Attributes:
-      hooks: tuple of Hook, which change the product; see bert_tf.layers.hooks.
     """
-
-    hooks = ()
 
     def __init__(self, config, num_classes, initializer, *, name):
         super().__init__(name=name, dtype="float32")

@@ -1,4 +1,4 @@
-"""A bidirectional LSTM over words or tokens.
+"""Layers on the outputs of an encoder: a bidirectional LSTM over words or tokens, and a learned mix of layers.
 
 Shape legend: B batch, W words, S sequence, H hidden.
 """
@@ -46,9 +46,9 @@ class BiLSTMHead(SavedLayer, tf_keras.layers.Layer):
       seed: int. Seed of the initial weights.
     """
 
-    def __init__(self, width, seed, *, name="bilstm"):
-        super().__init__(name=name, dtype="float32")
-        with tf.name_scope(name):
+    def __init__(self, width, seed):
+        super().__init__(name="bilstm", dtype="float32")
+        with tf.name_scope("bilstm"):
             self.lstm = BiLSTM(width, width // 2, (2 * seed, 2 * seed + 1), name="lstm")
 
     def call(self, x, input_mask):
@@ -66,3 +66,25 @@ class BiLSTMHead(SavedLayer, tf_keras.layers.Layer):
         forward, backward = tf.split(outputs, 2, axis=-1)
         last = tf.maximum(tf.reduce_sum(input_mask, axis=1) - 1, 0)
         return outputs, tf.concat([tf.gather(forward, last, batch_dims=1), backward[:, 0]], axis=-1)
+
+
+class ScalarMix(SavedLayer, tf_keras.layers.Layer):
+    """A weighted sum of K tensors, times gamma; at first, their mean (ELMo, Peters et al. 2018).
+
+    Weights: `scores` [K], whose softmax gives the weights of the sum, and `gamma`.
+    """
+
+    def __init__(self, num_layers):
+        super().__init__(name="mix", dtype="float32")
+        with tf.name_scope("mix"):
+            self.scores = self.add_weight("scores", [num_layers], initializer="zeros")
+            self.gamma = self.add_weight("gamma", [], initializer="ones")
+
+    @property
+    def layer_weights(self):
+        """Weight of each tensor, float32 [K]; the sum is 1."""
+        return tf.nn.softmax(self.scores)
+
+    def call(self, layers, axis=0):
+        """Mixes K float32 tensors, stacked along `axis`; the result lacks that axis."""
+        return self.gamma * tf.tensordot(self.layer_weights, layers, [[0], [axis]])

@@ -7,7 +7,7 @@ from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.metadata import read
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
-from bert_tf.tokenization.rows import check_request, to_rows
+from bert_tf.tokenization.rows import to_rows
 
 
 class LiteRTModel:
@@ -19,7 +19,6 @@ class LiteRTModel:
     Attributes:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
       metadata: TaskMetadata.
-      text_inputs: Dict of name of each input to its shape; see `Servable.text_inputs`.
     """
 
     def __init__(self, path, num_threads=None):
@@ -35,24 +34,18 @@ class LiteRTModel:
             raise InputError(f"{path}: has kind {self.kind!r}: must be one of {', '.join(KINDS)}")
         self._tokenizer = PlainTokenizer(vocabulary, self.metadata.do_lower_case, self.metadata.strip_accents)
         self._buckets = Buckets(path, num_threads)
-        self._ranks = KINDS[self.kind].inputs(self.metadata.pairs)
-        self.text_inputs = {name: [None] * rank for name, rank in self._ranks.items()}
 
     def __call__(self, **texts):
-        """Responds to a request.
+        """Responds to a request, which LoadedModel checks.
 
         Args:
-          **texts: Lists or arrays of str or bytes by the names of `text_inputs`, all with the same number of examples.
+          **texts: Lists of B str, one for each of the kind's `inputs`, in their order.
 
         Returns:
           Dict of arrays [B, ...] with the names, shapes, and types of the SavedModel's signature serving_default;
           strings are bytes.
-
-        Raises:
-          InputError: If inputs are missing, unknown, not texts, or of different sizes.
         """
-        values = check_request(self.kind, self._ranks, texts)
-        return KINDS[self.kind].answer(self.metadata, self._tokenizer, self._buckets, *values.values())
+        return KINDS[self.kind].answer(self.metadata, self._tokenizer, self._buckets, *texts.values())
 
     def compute_outputs(self, features, rows_at_a_time=None, progress=None):
         """Returns the outputs of the graphs for rows of IDs, before conversion to predictions, to evaluate a model.

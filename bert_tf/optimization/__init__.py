@@ -8,11 +8,9 @@ partial losses add up to the loss of the whole batch, and the update is equal to
 """
 
 from bert_tf.optimization.adamw import BertAdamW
-from bert_tf.optimization.factory import OPTIMIZERS, create_optimizer
+from bert_tf.optimization.factory import OPTIMIZERS, WarmupDecay, create_optimizer, layerwise_factors
 from bert_tf.optimization.lamb import Lamb
-from bert_tf.optimization.loss_scale import DynamicLossScale
-from bert_tf.optimization.optimizer import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY
-from bert_tf.optimization.schedule import WarmupDecay, layerwise_factors
+from bert_tf.optimization.optimizer import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY, DynamicLossScale
 
 __all__ = ["CLIP_NORM", "NO_DECAY_PATTERNS", "OPTIMIZERS", "WEIGHT_DECAY", "BertAdamW", "DynamicLossScale", "Lamb",
            "WarmupDecay", "create_optimizer", "layerwise_factors"]

@@ -26,12 +26,12 @@ class BertAdamW(ClippingOptimizer):
         return float(np.sqrt((1 - self._beta_2) / (1 - np.float32(self._beta_2))))
 
     def update_step(self, gradient, variable):
-        """Updates one variable with its ClippedGradient; called by Keras."""
-        index, scalars = self._index_dict[self._var_key(variable)], gradient.scalars
+        """Updates one variable; called by Keras."""
+        (values, scalars), index = gradient, self._index_dict[self._var_key(variable)]
         if self._decay and self.decays(variable):
             variable.assign_sub(self.scale_rate(variable, scalars.decay) * variable)
         # The kernel corrects the learning rate for bias with the powers of the two betas; powers of 0 disable that.
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle, m=self._first_moments[index].handle, v=self._second_moments[index].handle,
             beta1_power=scalars.zero, beta2_power=scalars.zero, lr=self.scale_rate(variable, scalars.kernel_rate),
-            beta1=scalars.beta_1, beta2=scalars.beta_2, epsilon=scalars.epsilon, grad=gradient.values)
+            beta1=scalars.beta_1, beta2=scalars.beta_2, epsilon=scalars.epsilon, grad=values)

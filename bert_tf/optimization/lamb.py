@@ -18,14 +18,14 @@ class Lamb(ClippingOptimizer):
     """
 
     def update_step(self, gradient, variable):
-        """Updates one variable with its ClippedGradient; called by Keras."""
-        index, scalars = self._index_dict[self._var_key(variable)], gradient.scalars
+        """Updates one variable; called by Keras."""
+        (values, scalars), index = gradient, self._index_dict[self._var_key(variable)]
         moments = self._first_moments[index], self._second_moments[index]
         # TensorFlow's Adam kernel with a learning rate of 0 updates only the moments, in one pass.
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle, m=moments[0].handle, v=moments[1].handle, beta1_power=scalars.zero,
             beta2_power=scalars.zero, lr=scalars.zero, beta1=scalars.beta_1, beta2=scalars.beta_2,
-            epsilon=scalars.epsilon, grad=gradient.values)
+            epsilon=scalars.epsilon, grad=values)
         first, second = (moment * self._bias_correction(beta)
                          for moment, beta in zip(moments, (self._beta_1, self._beta_2), strict=True))
         update = first / (tf.sqrt(second) + self._epsilon)

@@ -7,11 +7,48 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.optimization.gradients import get_values, global_norm, merge
-from bert_tf.optimization.loss_scale import DynamicLossScale
 
 CLIP_NORM = 1.0  # These and the patterns: the original's `optimization.create_optimizer`.
 WEIGHT_DECAY = 0.01
 NO_DECAY_PATTERNS = ("LayerNorm", "layer_norm", "bias")
+
+INITIAL = 2.0**15  # These values, and the rule, are from tf_keras.mixed_precision.LossScaleOptimizer.
+GROWTH_STEPS = 2000
+FACTOR = 2.0
+
+
+class DynamicLossScale(tf.Module):
+    """A factor of the loss, at least 1: halves when a gradient overflows, doubles after `growth_steps` good steps.
+
+    Otherwise, gradients of float16 activations would be rounded to zero. bfloat16 has the range of float32.
+
+    Attributes:
+      value: float32 variable, scalar.
+    """
+
+    def __init__(self, initial=INITIAL, growth_steps=GROWTH_STEPS):
+        super().__init__()
+        self._initial, self._growth_steps = initial, growth_steps
+        options = {"trainable": False, "aggregation": tf.VariableAggregation.ONLY_FIRST_REPLICA}
+        self.value = tf.Variable(initial, name="loss_scale", dtype=tf.float32, **options)
+        self._good_steps = tf.Variable(0, name="good_steps", dtype=tf.int64, **options)
+
+    def get_config(self):
+        """Returns the arguments of the constructor."""
+        return {"initial": self._initial, "growth_steps": self._growth_steps}
+
+    def update(self, is_finite):
+        """Updates the scale after a step.
+
+        Args:
+          is_finite: bool scalar. Whether the gradients of the step were finite; the same on all replicas.
+        """
+        good_steps = tf.where(is_finite, self._good_steps + 1, 0)
+        grows = good_steps >= self._growth_steps
+        raised = tf.where(grows, self.value * FACTOR, self.value)
+        lowered = tf.maximum(self.value / FACTOR, 1.0)
+        self.value.assign(tf.where(is_finite, raised, lowered))
+        self._good_steps.assign(tf.where(grows, tf.zeros([], tf.int64), good_steps))
 
 
 class Scalars(typing.NamedTuple):
@@ -34,23 +71,12 @@ class Scalars(typing.NamedTuple):
     zero: tf.Tensor
 
 
-class ClippedGradient(typing.NamedTuple):
-    """Argument of `update_step`.
-
-    Attributes:
-      values: float32, with the shape of the variable; zeros for a skipped update.
-      scalars: Scalars.
-    """
-
-    values: tf.Tensor
-    scalars: Scalars
-
-
 class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     """Clips the gradients of the whole batch, over all replicas, by one global norm; a subclass updates a variable.
 
-    A subclass implements Keras' `update_step(gradient: ClippedGradient, variable)` and can set `gradient_scale`, a
-    float by which the clipped gradients are multiplied.
+    A subclass implements Keras' `update_step(gradient, variable)`. Its gradient is a pair: values, float32 with the
+    shape of the variable, zeros for a skipped update; and Scalars. It can set `gradient_scale`, a float by which the
+    clipped gradients are multiplied.
 
     Args:
       learning_rate: float or schedule.
@@ -170,8 +196,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         scalars = Scalars(rate, rate * self._decay, rate / self.gradient_scale,
                           tf.where(is_applied, self._beta_1, 1.0), tf.where(is_applied, self._beta_2, 1.0),
                           tf.constant(self._epsilon), tf.constant(0.0))
-        clipped = [ClippedGradient(tf.math.multiply_no_nan(get_values(gradient), factor), scalars)
-                   for gradient in gradients]
+        clipped = [(tf.math.multiply_no_nan(get_values(gradient), factor), scalars) for gradient in gradients]
         super().apply_gradients(zip(clipped, variables, strict=True), name=name, skip_gradients_aggregation=True)
         if self._loss_scale is None:
             return is_applied

@@ -5,7 +5,6 @@ from typing import ClassVar
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.served_models.request_checks import after, check, check_features, check_same_size
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization.model_inputs import FEATURES, pack, to_dense
@@ -24,6 +23,7 @@ class Servable:
 
     Attributes:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
+      model_class: Class of bert_tf.models.
       metadata: TaskMetadata with the fields of the kind and the casing of the tokenizer, as exports contain it.
       text_inputs: Dict of name of each input of serving_default to its shape.
       example_texts: Dict of the same names to lists of str: a warm-up request.
@@ -31,6 +31,7 @@ class Servable:
     """
 
     kind: ClassVar[str]
+    model_class: ClassVar[type]
     example_texts: ClassVar = {"text": ["The quick brown fox jumps over the lazy dog."]}
     example_pair: ClassVar = {"text_a": ["The quick brown fox jumps over the lazy dog."],
                               "text_b": ["A lazy dog is jumped over by a fox, which is quick and brown."]}
@@ -65,10 +66,11 @@ class Servable:
             raise InputError(f"`max_seq_length`={self.max_seq_length}: must be from 4 to max_position_embeddings, "
                              f"{self.config.max_position_embeddings}")
 
-    @staticmethod
-    def create_model(encoder, metadata):
-        """Creates the model of the kind: BertEncoder, TaskMetadata -> tf_keras.Model, of bert_tf.models."""
-        raise NotImplementedError
+    @classmethod
+    def create_model(cls, encoder, metadata):
+        """Creates the model of the kind, by default a `model_class`: BertEncoder, TaskMetadata -> tf_keras.Model."""
+        del metadata
+        return cls.model_class(encoder)
 
     def answer_texts(self, **texts):
         """Computes the response for the tensors of `text_inputs`, a dict of tensors [B, ...]."""
@@ -111,10 +113,12 @@ class Servable:
           Dict of name -> concrete function, which takes its inputs by name.
         """
         functions = {
-            "serving_default": (self._answer_to_texts, {
+            "serving_default": (self.answer_texts, {
                 name: tf.TensorSpec(shape, tf.string) for name, shape in self.text_inputs.items()}),
-            "ids": (self._answer_to_ids, dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))),
-            "tf_example": (self._answer_to_examples, {"examples": tf.TensorSpec([None], tf.string)}),
+            "ids": (lambda **features: self.compute_answer(check_features(features, self.config)),
+                    dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))),
+            "tf_example": (lambda examples: self.compute_answer(check_features(self.parse(examples), self.config)),
+                           {"examples": tf.TensorSpec([None], tf.string)}),
         }
         self._answer_in_graph = tf.function(
             tf.autograph.experimental.do_not_convert(self.answer),
@@ -123,15 +127,6 @@ class Servable:
             return {name: _concrete(*functions[name]) for name in names or functions}
         finally:
             self._answer_in_graph = None
-
-    def _answer_to_texts(self, *texts):
-        return self.answer_texts(**dict(zip(self.text_inputs, texts, strict=True)))
-
-    def _answer_to_ids(self, *features):
-        return self.compute_answer(check_features(dict(zip(FEATURES, features, strict=True)), self.config))
-
-    def _answer_to_examples(self, serialized):
-        return self.compute_answer(check_features(self.parse(serialized), self.config))
 
     @property
     def ids_shape(self):
@@ -168,12 +163,65 @@ def parse_rows(serialized):
 
 
 def _concrete(function, specs):
-    """Returns the concrete function of `function(*tensors)` that takes tensors by the names of `specs`."""
+    """Returns the concrete function of `function(**tensors)` that takes tensors by the names of `specs`."""
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
 
     # With only autograph=False, AutoGraph would search the layers for code to convert, which takes seconds.
     @tf.autograph.experimental.do_not_convert
     def check_and_call(*tensors):  # A request can have any shape, whatever its signature declares.
-        return function(*(tf.ensure_shape(tensor, spec.shape) for tensor, spec in zip(tensors, named, strict=True)))
+        return function(**{spec.name: tf.ensure_shape(tensor, spec.shape)
+                           for tensor, spec in zip(tensors, named, strict=True)})
 
     return tf.function(check_and_call, autograph=False).get_concrete_function(*named)
+
+
+def trim_padding(features):
+    """Removes the columns of int [B, S] features that are padding in every row, but keeps at least one column."""
+    mask = features["input_mask"]
+    used = tf.reduce_any(mask > 0, axis=0)
+    longest = tf.maximum(tf.reduce_max(tf.where(used, tf.range(1, tf.size(used) + 1), 0)), 1)
+    return {name: value[:, :longest] for name, value in features.items()}
+
+
+def check_features(features, config):
+    """Checks features int32 [B, S] from a client; returns them, or fails with InvalidArgumentError.
+
+    Otherwise, inconsistent shapes, sequences over max_position_embeddings, and IDs out of range would cause unclear
+    errors or, on some devices, wrong predictions.
+    """
+    ids = features["input_ids"]
+    limits = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.num_segments}
+    checks = [check(tf.shape(ids)[-1] > 0, "input_ids have no columns"),
+              check(tf.shape(ids)[-1] <= config.max_position_embeddings,
+                    f"input_ids have more columns than max_position_embeddings, {config.max_position_embeddings}")]
+    for name, limit in limits.items():
+        value = features[name]
+        checks += [
+            check(tf.shape(value) == tf.shape(ids), f"{name} must have the shape of input_ids"),
+            check(value >= 0, f"{name} must not be negative"),
+            check(value < limit, f"{name} must be below {limit}"),
+        ]
+    return after(checks, features)
+
+
+def check(condition, message):
+    """Creates an op that fails with InvalidArgumentError and a message unless all of a bool tensor is True.
+
+    The assertions of tf.debugging create a conditional and two functions each, which used to be half of "ids" and
+    "tf_example".
+    """
+    return tf.raw_ops.Assert(condition=tf.reduce_all(condition), data=[message])
+
+
+def after(checks, tensors):
+    """Returns the dict `tensors`, to use after the assertions `checks` pass; those of eager mode, None, have passed."""
+    with tf.control_dependencies([check for check in checks if check is not None]):
+        return {name: tf.identity(value) for name, value in tensors.items()}
+
+
+def check_same_size(**texts):
+    """Returns the tensors `texts`, or fails with InvalidArgumentError unless all have the same number of examples."""
+    (name, first), *others = texts.items()
+    checks = [check(tf.shape(value)[0] == tf.shape(first)[0], f"{other} must contain as many examples as {name}")
+              for other, value in others]
+    return after(checks, texts).values()

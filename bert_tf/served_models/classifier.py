@@ -4,8 +4,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.served_models.base import Servable
-from bert_tf.served_models.request_checks import check_same_size, trim_padding
+from bert_tf.served_models.base import Servable, check_same_size, trim_padding
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.windows import pack_windows
 
@@ -30,10 +29,10 @@ class ServedClassifier(Servable):
         super().__init__(model, tokenizer, metadata, **options)
         check_labels(self.metadata.labels, model.num_labels)
 
-    @staticmethod
-    def create_model(encoder, metadata):
+    @classmethod
+    def create_model(cls, encoder, metadata):
         """See Servable."""
-        num_outputs = KINDS[ServedClassifier.kind].num_outputs(metadata)
+        num_outputs = KINDS[cls.kind].num_outputs(metadata)
         if metadata.window_pooling:
             return models.BertLongTextClassifier(encoder, num_outputs, metadata.window_pooling)
         return models.BertClassifier(encoder, num_outputs)

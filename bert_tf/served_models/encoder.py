@@ -14,8 +14,8 @@ class ServedEncoder(Servable):
 
     kind = "encoder"
 
-    @staticmethod
-    def create_model(encoder, metadata):
+    @classmethod
+    def create_model(cls, encoder, metadata):
         """See Servable."""
         del metadata
         return encoder

@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.served_models.base import Servable
-from bert_tf.served_models.request_checks import check_same_size, trim_padding
+from bert_tf.served_models.base import Servable, check_same_size, trim_padding
 from bert_tf.tasks.masked_lm import MASK
 from bert_tf.tokenization import ragged
 
@@ -27,6 +26,7 @@ class ServedMaskedLM(Servable):
     """
 
     kind = "masked_lm"
+    model_class = models.BertPretrainer
     example_texts: ClassVar = {"text": ["The capital of [MASK] is Paris, and that of Italy is [MASK]."]}
     example_pair: ClassVar = {"text_a": ["The man went to [MASK] store."],
                               "text_b": ["He bought a gallon [MASK] milk."]}
@@ -41,12 +41,6 @@ class ServedMaskedLM(Servable):
         if not 1 <= self.metadata.top_k <= tokenizer.vocab_size:
             raise InputError(f"`top_k`={self.metadata.top_k}: must be from 1 to the size of the vocabulary, "
                              f"{tokenizer.vocab_size}")
-
-    @staticmethod
-    def create_model(encoder, metadata):
-        """See Servable."""
-        del metadata
-        return models.BertPretrainer(encoder)
 
     @property
     def _gives_is_next(self):

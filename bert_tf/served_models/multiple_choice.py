@@ -5,8 +5,7 @@ from typing import ClassVar
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.served_models.base import Servable, parse_rows
-from bert_tf.served_models.request_checks import after, check, check_same_size, trim_padding
+from bert_tf.served_models.base import Servable, after, check, check_same_size, parse_rows, trim_padding
 from bert_tf.tokenization.model_inputs import FEATURES, to_dense
 
 
@@ -21,16 +20,11 @@ class ServedMultipleChoice(Servable):
     """
 
     kind = "multiple_choice"
+    model_class = models.BertMultipleChoice
     example_texts: ClassVar = {
         "text_a": ["The dog sees the fox."],
         "choices": [["It sleeps on.", "It reads a book.", "It boils an egg.", "It sings an aria."]],
     }
-
-    @staticmethod
-    def create_model(encoder, metadata):
-        """See Servable."""
-        del metadata
-        return models.BertMultipleChoice(encoder)
 
     def encode(self, text_a, text_b=None):
         """Converts string [B] and choices string [B, C] to features [B, C, S] and was_cut [B]."""

@@ -1,6 +1,6 @@
 """The served model from a question and a context to the answer in the context.
 
-Legend: B questions, W windows of all their contexts, K candidates, S sequence.
+Legend: B questions, P tokens of all their contexts, W windows of all contexts, K candidates, S sequence.
 """
 
 from typing import ClassVar, NamedTuple
@@ -9,14 +9,15 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.served_models import question_windows
-from bert_tf.served_models.base import Servable
-from bert_tf.served_models.request_checks import check_same_size
+from bert_tf.served_models.base import Servable, check_same_size
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tasks.span_labeler import MAX_WINDOWS
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
 from bert_tf.tokenization.windows import split_into_windows
+
+# Word separators of the original's `read_squad_examples`; each is replaced by the same number of space bytes.
+_WORD_SEPARATORS = (("[\t\r\n]", " "), ("\u202f", "   "))
 
 
 class ServedSpanLabeler(Servable):
@@ -35,6 +36,7 @@ class ServedSpanLabeler(Servable):
     """
 
     kind = "span_labeler"
+    model_class = models.BertSpanLabeler
     example_texts: ClassVar = {
         "question": ["Where did Mary Shelley go?"],
         "context": ["Mary Shelley wrote to Leigh Hunt in Genoa, and went to London with her son in 1823."],
@@ -58,12 +60,6 @@ class ServedSpanLabeler(Servable):
         if not 1 <= metadata.top_k <= N_BEST_SIZE:
             raise InputError(f"`top_k`={metadata.top_k}: must be from 1 to {N_BEST_SIZE}")
 
-    @staticmethod
-    def create_model(encoder, metadata):
-        """See Servable."""
-        del metadata
-        return models.BertSpanLabeler(encoder)
-
     def encode(self, question, context):
         """Converts string [B] each to features of all windows [W, S] and was_cut [B]."""
         return self._encode(question, context)[2:]
@@ -76,15 +72,14 @@ class ServedSpanLabeler(Servable):
         """Computes the outputs of serving_default for string [B] each; see the class."""
         pieces, windows, features, was_cut = self._encode(question, context)
         logits = self.compute_answer(features)
-        spans = rank_spans(windows, features, logits, pieces.ids, self.metadata.max_answer_length)
-        contexts = ragged.row_numbers(spans.scores)
-        texts, starts, ends = question_windows.span_texts(pieces, contexts, spans.first.values, spans.last.values)
-        starts, ends, texts = (to_dense(spans.scores.with_values(value), default, N_BEST_SIZE)
+        spans, first, last = rank_spans(windows, features, logits, pieces.ids, self.metadata.max_answer_length)
+        texts, starts, ends = extract_span_texts(pieces, ragged.row_numbers(spans), first.values, last.values)
+        starts, ends, texts = (to_dense(spans.with_values(value), default, N_BEST_SIZE)
                                for value, default in ((starts, 0), (ends, 0), (texts, "")))
-        scores = to_dense(spans.scores, NO_SPAN, N_BEST_SIZE)
+        scores = to_dense(spans, NO_SPAN, N_BEST_SIZE)
         null = tf.math.segment_min(logits["start_logits"][:, 0] + logits["end_logits"][:, 0], windows.rows)
         null_score_diff = null - scores[:, 0]
-        has_answer = spans.scores.row_lengths() > 0
+        has_answer = spans.row_lengths() > 0
         if self.metadata.version_2_with_negative:
             has_answer &= null_score_diff <= self.metadata.null_score_diff_threshold
         answers, answer_scores = _distinct(texts, scores, self.metadata.top_k)
@@ -96,7 +91,7 @@ class ServedSpanLabeler(Servable):
         """Converts string [B] each to (Pieces, Windows, features int32 [W, S], was_cut bool [B])."""
         question, context = check_same_size(question=question, context=context)
         query = self.tokenizer.tokenize(question)
-        pieces = question_windows.split(self.tokenizer, context)
+        pieces = split_contexts(self.tokenizer, context)
         query_cut = query.row_lengths() > self.metadata.max_query_length
         query = query[:, : self.metadata.max_query_length]
         room = self.max_seq_length - 3 - query.row_lengths()  # the original's 3: [CLS] and two [SEP]
@@ -105,12 +100,61 @@ class ServedSpanLabeler(Servable):
         return pieces, windows, features, windows.was_cut | query_cut
 
 
-class Spans(NamedTuple):
-    """RaggedTensors [B, (K)]: float32 scores, descending; int64 first and last tokens, counted over all contexts."""
+class Pieces(NamedTuple):
+    """The tokens of contexts and their sources; int64 except for the IDs and `texts`.
 
-    scores: tf.RaggedTensor
-    first: tf.RaggedTensor
-    last: tf.RaggedTensor
+    Attributes:
+      texts: string [B]. Contexts without invalid UTF-8 bytes.
+      ids: RaggedTensor int32 [B, (tokens)].
+      byte_starts, byte_ends: [P]. Half-open span of each token in its text.
+    """
+
+    texts: tf.Tensor
+    ids: tf.RaggedTensor
+    byte_starts: tf.Tensor
+    byte_ends: tf.Tensor
+
+
+def split_contexts(tokenizer, texts):
+    """Tokenizes contexts word by word, as in the original; string [B] -> `Pieces`."""
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+    spaced = texts
+    for separator, spaces in _WORD_SEPARATORS:
+        spaced = tf.strings.regex_replace(spaced, separator, spaces)
+    parts = tf.strings.split(spaced, " ")  # "" between two spaces
+    lengths = tf.cast(tf.strings.length(parts.values), tf.int64)
+    ends = tf.cumsum(lengths + 1) - 1
+    before = tf.gather(tf.concat([[0], ends + 1], 0), parts.row_starts())  # bytes of earlier rows
+    ends -= tf.gather(before, ragged.row_numbers(parts))
+    is_word = lengths > 0
+    words = ragged.select(parts, is_word)
+    tokens = tokenizer.tokenize_with_offsets(words.values)
+    word_starts = tf.gather(tf.boolean_mask(ends - lengths, is_word), ragged.row_numbers(tokens.ids))
+    return Pieces(texts, ragged.merge_dimensions(words, tokens.ids),
+                  *(word_starts + tf.cast(each.values, tf.int64) for each in (tokens.byte_starts, tokens.byte_ends)))
+
+
+def extract_span_texts(pieces, rows, first, last):
+    """Extracts the source text of token spans, with any white space between words as one space.
+
+    The original's `get_final_text`, which writes the prediction files, does not know the sources. It searches for the
+    tokens, and returns complete words, up to the next white space, if a token is [UNK] or has other characters than
+    the text.
+
+    Args:
+      pieces: `Pieces`.
+      rows: int64 [A]. Context of each span.
+      first, last: int64 [A]. Tokens, counted over all contexts.
+
+    Returns:
+      Tuple `(texts, starts, ends)`: string [A]; int32 [A], the half-open span in the context, in characters.
+    """
+    starts, ends = tf.gather(pieces.byte_starts, first), tf.gather(pieces.byte_ends, last)
+    contexts = tf.gather(pieces.texts, rows)
+    as_written = tf.strings.substr(contexts, starts, ends - starts)
+    before = tf.strings.length(tf.strings.substr(contexts, tf.zeros_like(starts), starts), "UTF8_CHAR")
+    return (tf.strings.regex_replace(as_written, "[ \t\r\n\u202f]+", " "), before,
+            before + tf.strings.length(as_written, "UTF8_CHAR"))
 
 
 def rank_spans(windows, features, logits, ids, max_answer_length):
@@ -124,7 +168,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
       max_answer_length: int. Maximum number of tokens of a span.
 
     Returns:
-      Spans.
+      RaggedTensors [B, (K)]: float32 scores, descending; int64 first and last tokens, counted over all contexts.
     """
     is_real = features["input_mask"] > 0
     num_positions = tf.minimum(N_BEST_SIZE, tf.shape(is_real)[1])
@@ -133,7 +177,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     # A window is last in its row, before a [SEP]; if it is empty, so is the list of its spans.
     begin = tf.reduce_sum(tf.cast(is_real, tf.int64), axis=1, keepdims=True) - 1 - windows.lengths[:, tf.newaxis]
     starts, ends = starts - begin, ends - begin  # within the window
-    begins = question_windows.show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
+    begins = show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
     begins &= (starts >= 0) & (starts < windows.lengths[:, tf.newaxis])
     lengths = ends[:, tf.newaxis, :] - starts[:, :, tf.newaxis] + 1  # [W, K, K]
     is_span = (begins[:, :, tf.newaxis] & (ends < windows.lengths[:, tf.newaxis])[:, tf.newaxis, :]
@@ -152,7 +196,32 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     start, end = (places % pairs // tf.cast(num_positions, tf.int64), places % tf.cast(num_positions, tf.int64))
     first = tf.gather_nd(starts, tf.stack([window, start], -1)) + to_piece
     last = tf.gather_nd(ends, tf.stack([window, end], -1)) + to_piece
-    return Spans(*(ragged.select_columns(value, scores > NO_SPAN) for value in (scores, first, last)))
+    return [ragged.select_columns(value, scores > NO_SPAN) for value in (scores, first, last)]
+
+
+def show_most_context(windows, positions, num_contexts):
+    """Returns whether no other window shows more context of a token (the original's `_check_is_max_context`).
+
+    Args:
+      windows: Windows.
+      positions: int64 [W, K]. Tokens of each window, 0-based within its context.
+      num_contexts: int64, B.
+
+    Returns:
+      bool [W, K].
+    """
+    def group_by_context(values):  # [W] -> [W, 1, windows of the same context]
+        those = tf.RaggedTensor.from_value_rowids(values, windows.rows, num_contexts, validate=False)
+        return tf.gather(to_dense(those, 0), windows.rows)[:, tf.newaxis]
+
+    starts, lengths = group_by_context(windows.starts), group_by_context(windows.lengths)
+    left = positions[..., tf.newaxis] - starts
+    right = lengths - 1 - left
+    # Double precision, as in Python, so that the same windows are equal.
+    context = tf.cast(tf.minimum(left, right), tf.float64) + 0.01 * tf.cast(lengths, tf.float64)
+    context = tf.where((left >= 0) & (right >= 0), context, -1.0)
+    number = tf.range(tf.size(windows.rows, tf.int64)) - tf.searchsorted(windows.rows, windows.rows, out_type=tf.int64)
+    return tf.argmax(context, axis=-1) == number[:, tf.newaxis]
 
 
 def _best_positions(logits, is_real, count):

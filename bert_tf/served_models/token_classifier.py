@@ -36,8 +36,8 @@ class ServedTokenClassifier(Servable):
         super().__init__(model, tokenizer, metadata, **options)
         check_labels(self.metadata.labels, model.num_labels)
 
-    @staticmethod
-    def create_model(encoder, metadata):
+    @classmethod
+    def create_model(cls, encoder, metadata):
         """See Servable. Raises InputError without labels."""
         if not metadata.labels:
             raise InputError("`labels_file` is required: the labels of the model are unknown")

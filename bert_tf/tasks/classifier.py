@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks import results
-from bert_tf.tasks.base import LEAST_PROBABILITY, Kind
+from bert_tf.tasks.base import LEAST_PROBABILITY, Kind, softmax, stack, to_json_number, to_json_numbers
 from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 
 
@@ -21,7 +20,7 @@ class Classifier(Kind):
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
-        logits = results.stack([output["logits"] for output in buckets.run(rows)], [self.num_outputs(metadata)])
+        logits = stack([output["logits"] for output in buckets.run(rows)], [self.num_outputs(metadata)])
         was_cut = were_cut(rows)
         if self.gives_number(metadata):
             return {"value": logits[:, 0], "was_cut": was_cut}
@@ -30,7 +29,7 @@ class Classifier(Kind):
             return {"labels": names, "probabilities": 1 / (1 + np.exp(-logits)), "has_label": logits > 0,
                     "was_cut": was_cut}
         return {"label": encode_strings([metadata.labels[number] for number in logits.argmax(axis=1)]), "labels": names,
-                "probabilities": results.softmax(logits), "was_cut": was_cut}
+                "probabilities": softmax(logits), "was_cut": was_cut}
 
     def json_rows(self, outputs):
         """{"label": "yes", "probabilities": {"no": 0.1, "yes": 0.9}}; for multi-label models, "labels" with a list.
@@ -38,7 +37,7 @@ class Classifier(Kind):
         A regression has {"value": 3.2}.
         """
         if "value" in outputs:
-            return [{"value": results.to_json_number(value)} for value in outputs["value"]]
+            return [{"value": to_json_number(value)} for value in outputs["value"]]
         rows = []
         for index, values in enumerate(outputs["probabilities"]):
             names = [name.decode() for name in outputs["labels"][index]]
@@ -46,7 +45,7 @@ class Classifier(Kind):
                 chosen = {"labels": [name for name, has in zip(names, outputs["has_label"][index], strict=True) if has]}
             else:
                 chosen = {"label": outputs["label"][index].decode()}
-            rows.append({**chosen, "probabilities": dict(zip(names, results.to_json_numbers(values), strict=True))})
+            rows.append({**chosen, "probabilities": dict(zip(names, to_json_numbers(values), strict=True))})
         return rows
 
     def is_right(self, row, expected):

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks import results
-from bert_tf.tasks.base import Kind
+from bert_tf.tasks.base import Kind, stack, to_json_numbers
 from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 
 POOLER = "bert/pooler/"  # Prefix of the names of its variables, which some checkpoints lack.
@@ -36,7 +35,7 @@ class Encoder(Kind):
         pieces = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
         answer = {"sequence_output": sequence, "input_mask": mask, "pieces": pieces, "was_cut": were_cut(rows)}
         if metadata.has_pooler:
-            answer["pooled_output"] = results.stack([output["pooled_output"] for output in outputs], [hidden_size])
+            answer["pooled_output"] = stack([output["pooled_output"] for output in outputs], [hidden_size])
         return answer
 
     def json_rows(self, outputs):
@@ -44,7 +43,7 @@ class Encoder(Kind):
         vectors = outputs.get("pooled_output")
         if vectors is None:
             vectors = average_tokens(outputs["sequence_output"], outputs["input_mask"])
-        return [{"vector": results.to_json_numbers(vector)} for vector in vectors]
+        return [{"vector": to_json_numbers(vector)} for vector in vectors]
 
 
 def average_tokens(sequence_output, input_mask):

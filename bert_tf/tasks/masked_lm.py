@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks import results
-from bert_tf.tasks.base import Kind
+from bert_tf.tasks.base import Kind, softmax, stack, to_json_number
 from bert_tf.tokenization.rows import encode_strings, pack, were_cut
 
 MASK = "[MASK]"
@@ -47,19 +46,19 @@ class MaskedLM(Kind):
         answer = {"pieces": pieces, "piece_ids": piece_ids, "probabilities": probabilities, "num_masks": counts,
                   "was_cut": were_cut(rows)}
         if metadata.next_sentence and metadata.pairs:
-            logits = results.stack([output["next_sentence_logits"] for output in outputs], [2])
-            answer["is_next"] = results.softmax(logits)[:, 0]
+            logits = stack([output["next_sentence_logits"] for output in outputs], [2])
+            answer["is_next"] = softmax(logits)[:, 0]
         return answer
 
     def json_rows(self, outputs):
         """{"masks": [[{"piece": "paris", "probability": 0.4}, ...], ...]}; with next sentence also "is_next": 0.9."""
-        rows = [{"masks": [[{"piece": piece.decode(), "probability": results.to_json_number(probability)}
+        rows = [{"masks": [[{"piece": piece.decode(), "probability": to_json_number(probability)}
                             for piece, probability in zip(outputs["pieces"][index, mask],
                                                           outputs["probabilities"][index, mask], strict=True)]
                            for mask in range(number)]}
                 for index, number in enumerate(outputs["num_masks"])]
         for row, probability in zip(rows, outputs.get("is_next", ()), strict=False):
-            row["is_next"] = results.to_json_number(probability)
+            row["is_next"] = to_json_number(probability)
         return rows
 
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from bert_tf.tasks import results
-from bert_tf.tasks.base import Kind
+from bert_tf.tasks.base import Kind, softmax, stack, to_json_numbers
 from bert_tf.tokenization.rows import pack, were_cut
 
 
@@ -25,14 +24,14 @@ class MultipleChoice(Kind):
         num_choices = len(choices[0]) if choices else 1
         rows = [pack(tokenizer, first, tokenizer.ids(choice), metadata.max_seq_length)
                 for first, row in zip(map(tokenizer.ids, texts), choices, strict=True) for choice in row]
-        logits = results.stack([output["logits"] for output in buckets.run(rows)], [1]).reshape([-1, num_choices])
-        probabilities = results.softmax(logits)
+        logits = stack([output["logits"] for output in buckets.run(rows)], [1]).reshape([-1, num_choices])
+        probabilities = softmax(logits)
         return {"choice": probabilities.argmax(axis=-1).astype(np.int32), "probabilities": probabilities,
                 "was_cut": were_cut(rows).reshape([-1, num_choices]).any(axis=1)}
 
     def json_rows(self, outputs):
         """{"choice": 0, "probabilities": [...]}."""
-        return [{"choice": int(choice), "probabilities": results.to_json_numbers(probabilities)}
+        return [{"choice": int(choice), "probabilities": to_json_numbers(probabilities)}
                 for choice, probabilities in zip(outputs["choice"], outputs["probabilities"], strict=True)]
 
     def is_right(self, row, expected):

@@ -8,8 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.tasks import results
-from bert_tf.tasks.base import Kind
+from bert_tf.tasks.base import Kind, to_json_number
 from bert_tf.tasks.span_decoding import (
     N_BEST_SIZE,
     NO_SPAN,
@@ -45,7 +44,7 @@ class Context(NamedTuple):
     ends: list
 
     def span_text(self, first, last):
-        """Extracts the text of tokens `first` to `last`, as in `question_windows.span_texts`: (text, start, end)."""
+        """Extracts the text of tokens `first` to `last`, as `extract_span_texts` does: (text, start, end)."""
         start, end = self.starts[first], self.ends[last]
         return _SEPARATORS.sub(" ", self.text[start:end]), start, end
 
@@ -103,11 +102,10 @@ class SpanLabeler(Kind):
 
         Each answer is {"text": "...", "score": 7.1}.
         """
-        number = results.to_json_number
         return [{"answer": outputs["answer"][index].decode(), "start": int(outputs["start"][index]),
-                 "end": int(outputs["end"][index]), "score": number(outputs["score"][index]),
-                 "null_score_diff": number(outputs["null_score_diff"][index]),
-                 "answers": [{"text": text.decode(), "score": number(score)} for text, score in zip(
+                 "end": int(outputs["end"][index]), "score": to_json_number(outputs["score"][index]),
+                 "null_score_diff": to_json_number(outputs["null_score_diff"][index]),
+                 "answers": [{"text": text.decode(), "score": to_json_number(score)} for text, score in zip(
                      outputs["answers"][index], outputs["scores"][index], strict=True) if text]}
                 for index in range(len(outputs["answer"]))]
 

@@ -5,8 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.tasks import results
-from bert_tf.tasks.base import Kind
+from bert_tf.tasks.base import Kind, softmax, to_json_numbers
 from bert_tf.tokenization.rows import encode_strings, pack, split_words
 
 MAX_WINDOWS = 64  # Maximum number of windows of a text, which limits the memory of a request.
@@ -39,7 +38,7 @@ class TokenClassifier(Kind):
         was_cut = np.zeros(len(words), bool)
         for (text, start, stop), row, output in zip(windows, rows, buckets.run(rows), strict=True):
             firsts = 1 + np.cumsum([0, *map(len, pieces[text][start : stop - 1])])  # 1 for [CLS]
-            probabilities = results.softmax(output["logits"][firsts])  # [words, L]
+            probabilities = softmax(output["logits"][firsts])  # [words, L]
             tags[text] += [metadata.labels[number] for number in probabilities.argmax(axis=-1)]
             scores[text, start:stop] = probabilities.max(axis=-1)
             was_cut[text] |= row.was_cut
@@ -51,7 +50,7 @@ class TokenClassifier(Kind):
     def json_rows(self, outputs):
         """{"words": [...], "tags": [...], "scores": [...]}."""
         return [{"words": [word.decode() for word in words[:count]], "tags": [tag.decode() for tag in tags[:count]],
-                 "scores": results.to_json_numbers(scores[:count])}
+                 "scores": to_json_numbers(scores[:count])}
                 for words, tags, scores, count in zip(*map(outputs.get, (
                     "words", "tags", "scores", "num_words")), strict=True)]
 

@@ -14,7 +14,8 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError
 from bert_tf.fast import EinsumLayer
-from bert_tf.layers import Embeddings, Hook, LinearHead, Projection, attach, detach
+from bert_tf.layers import Embeddings, LinearHead, Projection
+from bert_tf.techniques.hooks import Hook, attach, detach
 
 LEAST_ELEMENTS = 1024  # The limit of LiteRT's converter: smaller matrices stay float32.
 WEIGHT_STEPS = 127.0

@@ -13,8 +13,9 @@ import tf_keras
 
 from bert_tf.checkpoints.adapters import SCALE
 from bert_tf.errors import InputError
-from bert_tf.layers import Hook, attach, detach, multiply
+from bert_tf.layers import multiply
 from bert_tf.techniques.freezing import freeze
+from bert_tf.techniques.hooks import Hook, attach, detach
 
 
 class LowRankAdapter(tf_keras.layers.Layer, Hook):

@@ -9,7 +9,7 @@ fewer if layers share weights.
 
 import tensorflow as tf
 
-from bert_tf.layers import Hook, attach_hooks
+from bert_tf.techniques.hooks import Hook, attach_hooks
 
 
 def get_layers(encoder):

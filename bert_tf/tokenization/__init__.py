@@ -6,11 +6,9 @@ TensorFlow, which the tokenizer requires.
 
 import importlib
 
-_MODULES = {"BertTokenizer": "tokenizer", "TokensWithOffsets": "tokenizer", "UNICODE_VERSION": "unicode_rules",
-            "check_casing": "vocabulary", "read_tokenizer": "tokenizer", "read_vocabulary": "vocabulary"}
+_MODULES = {"BertTokenizer": "tokenizer", "read_tokenizer": "tokenizer", "read_vocabulary": "vocabulary"}
 
-__all__ = ["UNICODE_VERSION", "BertTokenizer", "TokensWithOffsets", "check_casing", "read_tokenizer",
-           "read_vocabulary"]
+__all__ = ["BertTokenizer", "read_tokenizer", "read_vocabulary"]
 
 
 def __getattr__(name):

@@ -6,7 +6,6 @@ It uses the tables of Unicode 14.0 on every Python.
 Legend: B texts, S sequence, (tokens) a ragged dimension.
 """
 
-import functools
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -16,7 +15,6 @@ from bert_tf.tokenization import model_inputs, windows
 from bert_tf.tokenization.offsets import characters_before
 from bert_tf.tokenization.vocabulary import (
     SPECIAL_PIECES,
-    SUFFIX_INDICATOR,
     check_casing,
     count_ids,
     index_tokens,
@@ -180,26 +178,7 @@ class BertTokenizer(tf.Module):
 
     def convert_ids_to_tokens(self, ids):
         """Converts int IDs [...], a tensor or RaggedTensor, each in [0, vocab_size), to tokens, string [...]."""
-        return tf.ragged.map_flat_values(lambda flat: tf.gather(self._piece_table, flat), _to_ids(ids))
-
-    def decode(self, ids):
-        """Joins tokens into words, separated by single spaces.
-
-        Changes by normalization and splitting remain: lowercase, no accents, spaces around punctuation.
-
-        Args:
-          ids: int tensor [B, S] or RaggedTensor [B, (tokens)]; [PAD], [CLS], and [SEP] are skipped.
-
-        Returns:
-          string [B].
-        """
-        ids = _to_ids(ids)
-        if not isinstance(ids, tf.RaggedTensor):
-            ids = tf.RaggedTensor.from_tensor(ids)
-        silent = functools.reduce(tf.logical_or, [ids.values == id_ for id_ in (self.pad_id, self.cls_id, self.sep_id)])
-        pieces = self.convert_ids_to_tokens(tf.ragged.boolean_mask(ids, ids.with_values(~silent)))
-        text = tf.strings.reduce_join(pieces, axis=1, separator=" ")
-        return tf.strings.regex_replace(text, rf" {SUFFIX_INDICATOR}(\S)", r"\1")
+        return tf.ragged.map_flat_values(lambda flat: tf.gather(self._piece_table, flat), ids)
 
 
 def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None):
@@ -229,7 +208,3 @@ def _to_texts(texts):
         raise InputError(f"texts must be a vector of strings, but have the shape {texts.shape}")
     # A graph can be called with any shape, whatever it declares; a scalar would end the process in a kernel.
     return texts if tf.executing_eagerly() else tf.ensure_shape(texts, [None])
-
-
-def _to_ids(ids):
-    return ids if isinstance(ids, tf.RaggedTensor) else tf.convert_to_tensor(ids)

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf import files
-from bert_tf.analysis import behaviors, dependencies, distances
+from bert_tf.analysis import behaviors
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from data_prep.tasks import treebank
@@ -114,13 +114,13 @@ class _Reader:
         tokens = behaviors.Tokens.from_features(features, self._tokenizer, self._is_punctuation)
         attention = self._compute_attention(features)
         totals = tf.concat([behaviors.sum_measures(each, tokens) for each in attention], axis=0)
-        compared = (distances.divergences(tf.concat(attention, axis=1), tokens.real),) if are_compared else ()
+        compared = (behaviors.divergences(tf.concat(attention, axis=1), tokens.real),) if are_compared else ()
         return totals, behaviors.count_tokens(tokens), *compared
 
     def _find_hits(self, features, words, heads):
-        """Returns bool [2, B, K, W] from bert_tf.analysis.dependencies.hits."""
+        """Returns bool [2, B, K, W] from bert_tf.analysis.behaviors.hits."""
         num_words = tf.shape(heads)[1]
-        return tf.concat([dependencies.hits(dependencies.word_attention(each, words, num_words), heads)
+        return tf.concat([behaviors.hits(behaviors.word_attention(each, words, num_words), heads)
                           for each in self._compute_attention(features)], axis=2)
 
 

@@ -9,8 +9,7 @@ import dataclasses
 import numpy as np
 from scipy import stats
 
-from bert_tf.analysis.behaviors import MEASURES
-from bert_tf.analysis.dependencies import DIRECTIONS
+from bert_tf.analysis.behaviors import DIRECTIONS, MEASURES
 
 MAX_OFFSET = 10  # Maximum fixed offset to compare heads with, in words, in both directions.
 OFFSETS = np.array([offset for offset in range(-MAX_OFFSET, MAX_OFFSET + 1) if offset])
@@ -60,7 +59,7 @@ class Sums:
           numbers: int [B]. Numbers of the sentences.
           relations: List of B lists of str. Relation of each word.
           heads: int [B, W]. Index of each word's head, -1 if there is none, and as padding.
-          hits: bool [2, B, K, W]. Result of bert_tf.analysis.dependencies.hits for all layers.
+          hits: bool [2, B, K, W]. Result of bert_tf.analysis.behaviors.hits for all layers.
         """
         known = {name: place for place, name in enumerate(self.relations)}
         for name in (name for each in relations for name in each):

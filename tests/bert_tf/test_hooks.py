@@ -6,7 +6,9 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.layers import Hook, Projection, WeightInitializer, attach, attach_hooks, detach, hooks
+from bert_tf.fast.einsum import merge_kernel
+from bert_tf.layers import Projection, WeightInitializer
+from bert_tf.techniques.hooks import Hook, attach, attach_hooks, detach
 from tests.encoders import make_encoder
 
 T, K, M = 3, 5, 7
@@ -39,7 +41,7 @@ def test_the_last_hook_is_outermost_and_untracked(projection):
     attach(projection, outer)
     np.testing.assert_allclose(projection(x), 6 * plain, rtol=1e-6)
     assert called == [3.0, 2.0]
-    np.testing.assert_allclose(hooks.merge_kernel(projection, projection.kernel), 6 * projection.kernel, rtol=1e-6)
+    np.testing.assert_allclose(merge_kernel(projection), 6 * projection.kernel, rtol=1e-6)
     assert len(projection.weights) == weights
     assert projection.submodules == ()
     detach(projection, inner)
@@ -65,7 +67,7 @@ def test_rejected_merge_of_a_nonlinear_hook(projection):
 
     attach(projection, Inputs())
     with pytest.raises(InputError, match="Inputs cannot be merged into a single kernel"):
-        hooks.merge_kernel(projection, projection.kernel)
+        merge_kernel(projection)
 
 
 @pytest.mark.parametrize("fast", [{}, {"layers": "unpadded", "last_where_read": True}, {"recompute": True}])

@@ -13,9 +13,9 @@ import tf_keras
 from bert_tf import losses, models
 from bert_tf.errors import InputError
 from bert_tf.fast import CastWeights
-from bert_tf.layers import Hook, attach_hooks
 from bert_tf.optimization import create_optimizer
 from bert_tf.techniques import lora
+from bert_tf.techniques.hooks import Hook, attach_hooks
 from tests.bert_tf import keras_cases
 from tests.bert_tf.keras_cases import CASES, OBJECTS
 

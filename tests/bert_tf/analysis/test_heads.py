@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.analysis import behaviors, dependencies, distances, words
+from bert_tf.analysis import behaviors, words
 
 CLS, SEP, DOT = 2, 3, 9
 TOKENIZER = types.SimpleNamespace(cls_id=CLS, sep_id=SEP)
@@ -85,11 +85,11 @@ def test_divergences():
     heads = [attend_to(places, 4), attend_to(places, 4), attend_to(3 - places, 4),
              0.5 * (attend_to(places, 4) + attend_to(3 - places, 4))]
     attention = tf.constant(np.stack(heads)[np.newaxis], tf.float32)
-    found = distances.divergences(attention, tf.ones([1, 4])).numpy() / 4
+    found = behaviors.divergences(attention, tf.ones([1, 4])).numpy() / 4
     half = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25)) - 0.5 * np.log(2)  # H(3/4, 1/4) - H(1/2, 1/2) / 2
     np.testing.assert_allclose(found, [[0, 0, np.log(2), half], [0, 0, np.log(2), half],
                                        [np.log(2), np.log(2), 0, half], [half, half, half, 0]], atol=1e-6)
-    two = distances.divergences(attention, tf.constant([[1.0, 1, 0, 0]])).numpy()
+    two = behaviors.divergences(attention, tf.constant([[1.0, 1, 0, 0]])).numpy()
     np.testing.assert_allclose(two, 2 * found, atol=1e-6)
 
 
@@ -105,10 +105,10 @@ def test_dependencies():
     attention[0, 1, 2] = [0, 1, 0, 0, 0, 0]
     attention[0, 1, 3] = [0, 0, 0, 0, 1, 0]
     attention[0, 1, 4] = [0, 0.6, 0, 0, 0, 0.4]
-    joined = dependencies.word_attention(tf.constant(attention), word_of, 3)
+    joined = behaviors.word_attention(tf.constant(attention), word_of, 3)
     np.testing.assert_allclose(joined[0, 0, 0], [0, 0.6, 0.4])
     np.testing.assert_allclose(joined[0, 1, 1], [0.5, 0, 0.5])
-    found = dependencies.hits(joined, heads).numpy()
+    found = behaviors.hits(joined, heads).numpy()
     assert found[0, 0, 0].tolist() == [True, False, True]
     assert not found[0, 0, 1, 2]  # c attends to a.
     assert not found[1, 0, 1, 0]  # c attends to a more than b does.

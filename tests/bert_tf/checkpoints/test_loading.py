@@ -72,10 +72,7 @@ def test_weights_of_a_training_run_without_optimizer_state(training_checkpoint, 
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"vocab_size": 123}, r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint and \[123, 32\] in "
-                          r"the model; set vocab_size to 120 in the model's config, or load with "
-                          r"extend_vocabulary=True, which loads these rows and keeps the initial values of the 3"),
-    ({"vocab_size": 119}, r"\[120, 32\] in the checkpoint and \[119, 32\] in the model; set vocab_size to 120 in the "
-                          r"model's config, and use the checkpoint's vocabulary; entries cannot be removed"),
+                          r"the model; set vocab_size to 120 in the model's config, and use the checkpoint's voc"),
     ({"max_position_embeddings": 65}, r"bert/embeddings/position_embeddings has shape \[64, 32\] in the checkpoint and "
                                       r"\[65, 32\] in the model; set max_position_embeddings to 64"),
     ({"max_position_embeddings": 63}, r"set max_position_embeddings to 64 in the model's config; shorter sequences"),
@@ -86,35 +83,6 @@ def test_weights_of_a_training_run_without_optimizer_state(training_checkpoint, 
 ])
 def test_models_of_other_sizes(tf1_checkpoint, reference_config, change, message):
     assert_load_fails(models.BertEncoder(dataclasses.replace(reference_config, **change)), tf1_checkpoint, message)
-
-
-def test_new_vocabulary_entries_keep_their_initial_values(tf1_checkpoint, reference_config):
-    config = dataclasses.replace(reference_config, vocab_size=123)
-    model = models.BertPretrainer(config)
-    model.masked_lm.output_bias.assign(tf.range(123.0))
-    initial = model.encoder.embeddings.word_embeddings.numpy()
-    report = load_pretrained(model, tf1_checkpoint, extend_vocabulary=True)
-
-    assert report.extended == ("bert/embeddings/word_embeddings", "cls/predictions/output_bias")
-    assert "; rows added with initial values: bert/embeddings/word_embeddings, cls/pre" in str(report)
-    assert set(report.extended) < set(report.loaded)
-    assert len(report.loaded) == 38
-    reader = tf.train.load_checkpoint(tf1_checkpoint)
-    for variable, name, new_rows in (
-            (model.encoder.embeddings.word_embeddings, "bert/embeddings/word_embeddings", initial[120:]),
-            (model.masked_lm.output_bias, "cls/predictions/output_bias", [120, 121, 122])):
-        np.testing.assert_array_equal(variable[:120], reader.get_tensor(name))
-        np.testing.assert_array_equal(variable[120:], new_rows)
-
-
-@pytest.mark.parametrize(("change", "message"), [
-    ({"vocab_size": 119}, "entries cannot be removed"),
-    ({"max_position_embeddings": 65}, "set max_position_embeddings to 64"),
-    ({"hidden_size": 36, "vocab_size": 121}, "use the checkpoint's config"),
-])
-def test_only_vocabulary_entries_can_be_added(tf1_checkpoint, reference_config, change, message):
-    assert_load_fails(models.BertEncoder(dataclasses.replace(reference_config, **change)), tf1_checkpoint, message,
-                      extend_vocabulary=True)
 
 
 def test_corrupted_files(tf1_checkpoint, reference_config, tmp_path):

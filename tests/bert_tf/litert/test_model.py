@@ -14,6 +14,7 @@ from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.litert import LiteRTModel
 from bert_tf.litert import metadata as metadata_file
+from bert_tf.serving.loading import open_litert
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.encoders import make_encoder
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.timeout(180)  # the first test converts seven models
 
 @pytest.fixture(scope="module")
 def loaded(toy_litert_files):
-    return {name: LiteRTModel(str(toy_litert_files / f"{name}.tflite"), num_threads=1) for name in REQUESTS}
+    return {name: open_litert(str(toy_litert_files / f"{name}.tflite")) for name in REQUESTS}
 
 
 def assert_same_responses(actual, expected):
@@ -54,7 +55,7 @@ def test_responses_equal_those_of_the_servable(loaded, toy_tokenizer, name):
     for request in (REQUESTS[name], unusual):
         assert_same_responses(model(**request), respond(servable, request))
     assert all(value.shape[0] == 0 for value in model(**{key: [] for key in unusual}).values())
-    assert (model.kind, model.text_inputs) == (servable.kind, servable.text_inputs)
+    assert (model.kind, model.inputs) == (servable.kind, tuple(servable.text_inputs))
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
@@ -65,7 +66,7 @@ def test_threads_leave_the_first_core_to_their_caller(toy_litert_files):
     assert created
     assert all(os.sched_getaffinity(int(thread)) == cores - {min(cores)} for thread in created)
     assert os.sched_getaffinity(0) == cores
-    assert model.text_inputs  # so that it is not deleted before, and its threads with it
+    assert model.metadata  # so that it is not deleted before, and its threads with it
 
 
 def test_models_opened_in_several_threads_leave_standard_error_open(toy_litert_files):

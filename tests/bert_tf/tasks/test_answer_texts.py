@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.served_models import question_windows
+from bert_tf.served_models.span_labeler import extract_span_texts, split_contexts
 from bert_tf.tasks import span_labeler
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
@@ -32,8 +32,8 @@ def tokenizers(tmp_path_factory):
     ("x  \u202f fun\n.", 0, 2, "x fun ."),
 ])
 def test_the_source_of_a_span(tokenizers, context, first, last, expected):
-    pieces = question_windows.split(tokenizers[0], tf.constant(["x fun", context]))  # counts tokens over all contexts
-    texts, starts, ends = question_windows.span_texts(
+    pieces = split_contexts(tokenizers[0], tf.constant(["x fun", context]))  # counts tokens over all contexts
+    texts, starts, ends = extract_span_texts(
         pieces, tf.constant([1], tf.int64), *(tf.constant([2 + token], tf.int64) for token in (first, last)))
     plain = span_labeler.split(tokenizers[1], context)
     assert plain.ids == pieces.ids[1].numpy().tolist()
@@ -44,10 +44,10 @@ def test_the_source_of_a_span(tokenizers, context, first, last, expected):
 
 def test_all_spans_of_a_context(tokenizers):
     context = "東京\u200b大学は犬。 (Cafe\u0301s) fun❤\ufe0f 日本\u3000国\u202fx."
-    pieces = question_windows.split(tokenizers[0], tf.constant([context]))
+    pieces = split_contexts(tokenizers[0], tf.constant([context]))
     plain = span_labeler.split(tokenizers[1], context)
     first, last = np.triu_indices(len(plain.ids))
-    found = question_windows.span_texts(pieces, tf.zeros([len(first)], tf.int64), tf.constant(first), tf.constant(last))
+    found = extract_span_texts(pieces, tf.zeros([len(first)], tf.int64), tf.constant(first), tf.constant(last))
     spans = zip(*(each.numpy() for each in found), strict=True)
     assert [(text.decode(), start, end) for text, start, end in spans] == [
         plain.span_text(*span) for span in zip(first, last, strict=True)]

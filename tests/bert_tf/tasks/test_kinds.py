@@ -9,8 +9,8 @@ from official.nlp.tools import squad_evaluate_v2_0
 from bert_tf.errors import InputError
 from bert_tf.served_models import SERVED_MODELS
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
+from bert_tf.tasks.base import softmax
 from bert_tf.tasks.metadata import TaskMetadata
-from bert_tf.tasks.results import softmax
 from bert_tf.tasks.span_labeler import normalize
 from bert_tf.tokenization import rows
 

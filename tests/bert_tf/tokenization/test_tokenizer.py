@@ -11,7 +11,8 @@ import tokenizers.models
 import tokenizers.normalizers
 import tokenizers.pre_tokenizers
 
-from bert_tf.tokenization import UNICODE_VERSION, BertTokenizer
+from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.unicode_rules import UNICODE_VERSION
 
 TEXT = pathlib.Path(__file__).parents[2] / "reference" / "text"
 LINES = (TEXT / "lines.txt").read_bytes().split(b"\n")[:-1]
@@ -177,15 +178,6 @@ def test_graphs_check_the_rank_of_texts(tokenizer, method, shape):
     for texts in ("the a", [["the a"]]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="is not compatible with expected shape"):
             graph(tf.constant(texts))
-
-
-def test_decode_joins_tokens_into_words(tokenizer):
-    features = tokenizer.encode(["Unaffable CAFÉS!", "the aaaa"], max_seq_length=11)
-    words = [b"unaffable cafes !", b"the aaaa"]
-    assert tokenizer.decode(features["input_ids"]).numpy().tolist() == words
-    assert tokenizer.decode(tokenizer.tokenize(["Unaffable CAFÉS!", "the aaaa"])).numpy().tolist() == words
-    assert tokenizer.decode([[PAD, PAD]]).numpy().tolist() == [b""]
-    assert tokenizer.decode([[CLS, MASK, 8, 5, SEP]]).numpy().tolist() == [b"[MASK]able the"]
 
 
 def test_datasets_and_traced_functions(uncased):

@@ -51,10 +51,3 @@ def attach_hooks(pairs):
     finally:
         for layer, hook in pairs:
             detach(layer, hook)
-
-
-def merge_kernel(layer, kernel):
-    """Returns the kernel [K, M] that replaces a layer's kernel and all its hooks; raises InputError if none exists."""
-    for hook in layer.hooks:
-        kernel = hook.kernel(kernel)
-    return kernel
