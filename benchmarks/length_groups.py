@@ -19,7 +19,7 @@ from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import glue
+from data_prep.tasks import glue, text_features
 from run.arrays import batches
 from run.training.step import Trainer
 
@@ -86,8 +86,9 @@ def read_mrpc(settings):
     """Returns the features of MRPC's training pairs."""
     paths.check_file("vocab_file", settings.vocab_file)
     examples = glue.read_examples(glue.TASKS["mrpc"], settings.data_dir, "train")
-    return glue.convert_examples_to_features(
+    features, _ = text_features.convert_examples_to_features(
         examples, BertTokenizer(settings.vocab_file), settings.max_seq_length)
+    return features
 
 
 def draw_examples(vocab_size, settings):

@@ -19,7 +19,8 @@ from benchmarks import measurements
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import setting
 from bert_tf.files import read_text
-from bert_tf.tokenization import UNICODE_VERSION, BertTokenizer
+from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.unicode_rules import UNICODE_VERSION
 from tests.reference_tokenizer import ReferenceTokenizer
 
 PLAIN, OURS = "the rules in plain Python", "ours"

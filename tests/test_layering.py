@@ -80,7 +80,7 @@ ALLOWED = {
                             "data_prep.pretraining"),
     "data_prep.tasks.squad": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks",
                               "data_prep.records"),
-    "data_prep.tasks": ("bert_tf.errors", "bert_tf.files", "bert_tf.tasks", "bert_tf.cli",
+    "data_prep.tasks": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks", "bert_tf.cli",
                         "data_prep.tasks.squad"),
     "data_prep (scripts)": ("bert_tf.*", "data_prep.*"),
 

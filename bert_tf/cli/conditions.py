@@ -1,7 +1,8 @@
 """Conditions on other settings, in the rules of a setting.
 
-A condition is "NAME" (the setting differs from its default), "NAME=VALUE", or several of these, separated by " or ". It
-is met if one of these terms is. Terms about settings that a job does not have are ignored.
+A condition is "NAME" (the setting is true or, if it is not a boolean, differs from its default), "NAME=VALUE", or
+several of these, separated by " or ". It is met if one of these terms is. Terms about settings that a job does not have
+are ignored.
 """
 
 
@@ -30,7 +31,7 @@ def parse_required(required):
 
 def is_met(terms, fields):
     """Returns whether a condition is met; None if no setting of it is in `fields`, (dataclasses.Field, value) pairs."""
-    known = [is_set(field, value) if wanted is None else str(value).lower() == wanted.lower()
+    known = [is_true(field, value) if wanted is None else str(value).lower() == wanted.lower()
              for name, wanted in terms for field, value in fields if field.name == name]
     return any(known) if known else None
 
@@ -38,6 +39,11 @@ def is_met(terms, fields):
 def is_set(field, value):
     """Returns whether a value is neither the default nor empty."""
     return value != field.default and value != ""
+
+
+def is_true(field, value):
+    """Returns whether a value meets the condition "NAME"."""
+    return value if isinstance(value, bool) else is_set(field, value)
 
 
 def to_text(terms):

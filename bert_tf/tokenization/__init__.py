@@ -6,9 +6,10 @@ TensorFlow, which the tokenizer requires.
 
 import importlib
 
-_MODULES = {"BertTokenizer": "tokenizer", "read_tokenizer": "tokenizer", "read_vocabulary": "vocabulary"}
+_MODULES = {"BertTokenizer": "tokenizer", "pack": "model_inputs", "read_tokenizer": "tokenizer",
+            "read_vocabulary": "vocabulary"}
 
-__all__ = ["BertTokenizer", "read_tokenizer", "read_vocabulary"]
+__all__ = ["BertTokenizer", "pack", "read_tokenizer", "read_vocabulary"]
 
 
 def __getattr__(name):

@@ -146,7 +146,8 @@ def create_shard(shard, settings, progress=no_progress):
         written = write_records(corpus, instances, settings.instances, vocabulary, shard.files, advance)
     counts = count(corpus, instances, settings.instances, tokenizer.unk_id)
     with new_file(shard.files[0] + FINISHED_SUFFIX) as file:
-        json.dump({"run": shard.run, "files": written, "counts": dataclasses.asdict(counts)}, file, indent=1)
+        content = {"run": shard.run, "files": written, "counts": dataclasses.asdict(counts)}
+        file.write(json.dumps(content, indent=2) + "\n")
     return counts
 
 

@@ -13,7 +13,7 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
 from bert_tf.tasks.metadata import GENERIC_LABEL
-from data_prep.tasks import glue, text_windows
+from data_prep.tasks import glue, text_features
 from data_prep.tasks.base import Question, TaskData, TaskSettings
 
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
@@ -95,7 +95,7 @@ class ClassifierData(TaskData):
 
     Attributes:
       dataset: data_prep.tasks.glue.Dataset. Its labels have the order of the model's labels.
-      windows: data_prep.tasks.text_windows.Windows for long texts, or None to truncate them.
+      window_settings: Dict of the settings for windows of long texts; empty to truncate them.
     """
 
     Settings = Settings
@@ -103,8 +103,10 @@ class ClassifierData(TaskData):
     def __init__(self, settings, max_seq_length, metadata=None):
         super().__init__(settings, max_seq_length, metadata)
         self.dataset = _find_dataset(settings, metadata)
-        stride = settings.window_stride or max(1, max_seq_length // 2)
-        self.windows = text_windows.Windows(stride, settings.max_windows) if settings.long_texts == "windows" else None
+        self.window_settings = {
+            "window_pooling": settings.window_pooling, "max_windows": settings.max_windows,
+            "window_stride": settings.window_stride or max(1, max_seq_length // 2),
+        } if settings.long_texts == "windows" else {}
 
     def check(self):
         """See TaskData. Prints the assumed labels if the model's labels have no names or another order."""
@@ -122,20 +124,16 @@ class ClassifierData(TaskData):
 
     def read(self, split, tokenizer):
         """See TaskData."""
-        examples, notes = self.examples(split), []
-        if self.windows:
-            features = self._read_windows(examples, tokenizer, notes)
+        examples = self.examples(split)
+        if self.window_settings:
+            features, notes = self._read_windows(examples, tokenizer)
         else:
-            features = glue.convert_examples_to_features(examples, tokenizer, self.max_seq_length, show_progress=True)
+            features, lengths = text_features.convert_examples_to_features(examples, tokenizer, self.max_seq_length)
+            notes = text_features.describe_truncated("rows", lengths, examples.text_b is not None, self.max_seq_length)
         if examples.num_broken:
             notes.append(f"{examples.num_broken:,} rows have too few columns and are skipped")
         if examples.num_empty:
             notes.append(f"{examples.num_empty:,} rows have an empty text")
-        truncation = None if self.windows else glue.count_truncated(examples, tokenizer, self.max_seq_length)
-        if truncation and truncation.num_examples:
-            notes.append(f"{truncation.num_examples:,} rows are longer than --max_seq_length={self.max_seq_length} "
-                         f"and are truncated: {truncation.num_tokens:,} of all {truncation.all_tokens:,} tokens are "
-                         "dropped")
         if examples.num_unknown:
             notes.append(f"{examples.num_unknown:,} rows have a label that the training data lacks and count as "
                          "misclassified")
@@ -145,18 +143,19 @@ class ClassifierData(TaskData):
             print(f"{split}: {len(examples):,} rows; {note}", file=sys.stderr)
         return features
 
-    def _read_windows(self, examples, tokenizer, notes):
-        """Returns the features of examples that are read in windows; adds to `notes`, a list of str."""
-        features, counts, was_cut = text_windows.convert_examples_to_windows(
-            examples, tokenizer, self.max_seq_length, self.windows, show_progress=True)
+    def _read_windows(self, examples, tokenizer):
+        """Returns the features of examples that are read in windows, and notes about them, a list of str."""
+        max_windows, notes = self.window_settings["max_windows"], []
+        features, counts, was_cut = text_features.convert_examples_to_windows(
+            examples, tokenizer, self.max_seq_length, self.window_settings["window_stride"], max_windows)
         if counts.max() > 1:
             notes.append(f"{np.count_nonzero(counts > 1):,} rows are longer than --max_seq_length="
                          f"{self.max_seq_length} and are read in {counts[counts > 1].mean():.1f} windows on average, "
                          f"at most {counts.max()}")
         if was_cut.any():
             notes.append(f"{np.count_nonzero(was_cut):,} rows are truncated, because they do not fit into "
-                         f"{self.windows.max_windows} windows or their first text is too long")
-        return features
+                         f"{max_windows} windows or their first text is too long")
+        return features, notes
 
     def _read_unlabeled(self, path, tokenizer):
         decoder, is_pair = LineDecoder(), bool(self.metadata.pairs)
@@ -168,7 +167,7 @@ class ClassifierData(TaskData):
                                  f"requires {'two texts, separated by a tab,' if is_pair else 'one text'} per line")
         texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
         examples = glue.Examples(list(range(len(rows))), texts[0], texts[1] if is_pair else None, None)
-        return glue.convert_examples_to_features(examples, tokenizer, self.max_seq_length, True)
+        return text_features.convert_examples_to_features(examples, tokenizer, self.max_seq_length)[0]
 
     def questions(self):
         examples = self.examples("dev")
@@ -193,19 +192,14 @@ class ClassifierData(TaskData):
     @property
     def metadata_fields(self):
         return {"labels": self.dataset.labels, "pairs": self.dataset.first_split.text_b is not None,
-                "multi_label": bool(self.dataset.label_separator), **self._window_settings}
-
-    @property
-    def _window_settings(self):
-        return {"window_pooling": self.settings.window_pooling, "window_stride": self.windows.stride,
-                "max_windows": self.windows.max_windows} if self.windows else {}
+                "multi_label": bool(self.dataset.label_separator), **self.window_settings}
 
     @property
     def resolved_settings(self):
         settings = dataclasses.replace(self.settings, task_name=self.dataset.name)
         if settings.task_name == "xnli":
             settings = dataclasses.replace(settings, xnli_train_language=settings.xnli_languages[1])
-        return dataclasses.replace(settings, **self._window_settings)
+        return dataclasses.replace(settings, **self.window_settings)
 
 
 def _find_dataset(task, metadata):

@@ -1,4 +1,4 @@
-"""Sentences with a label per word, in columns like CoNLL-2003: files to features, and predictions to files.
+"""Sentences with a label per word, in columns like CoNLL-2003, and predictions in such files.
 
 A file has one word per row. Columns are separated by tabs or, in rows without tabs, by spaces. An empty line ends a
 sentence. Rows that begin with -DOCSTART-, which begin a document, are skipped. Entity labels can be IOB1, IOB2, or
@@ -10,18 +10,12 @@ import dataclasses
 import itertools
 import re
 
-import numpy as np
-
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
-from data_prep.tasks import document_windows, tables
 
 DOCUMENT_START = "-DOCSTART-"
 OUTSIDE = "O"
-IGNORED = -1  # Label ID of tokens that are excluded from loss and metrics.
-UNKNOWN = -2  # Label ID of words with a label that training lacks: no loss, but misclassified.
-WORDS_AT_A_TIME = 1 << 14
 
 IOB1, IOB2, IOBES = "IOB1", "IOB2", "IOBES"
 ENTITY_LABEL = re.compile(r"([BIES])-(.+)")
@@ -39,6 +33,7 @@ class Sentences:
       labels: str. IOB2 labels for entities. None if labels were not read.
       num_garbled: int, not a list. Number of lines with invalid UTF-8 bytes, which were dropped.
       documents: int per sentence. Number of -DOCSTART- rows before it. None if not known.
+      label_column: int or None, not a list. Column in which predictions replace the labels.
     """
 
     path: str
@@ -48,6 +43,7 @@ class Sentences:
     labels: list | None
     num_garbled: int = 0
     documents: list | None = None
+    label_column: int | None = None
 
     def __len__(self):
         return len(self.words)
@@ -75,7 +71,7 @@ def read_sentences(path, token_column=0, label_column=None):
     """
     lines, words, labels, documents = [], [], [], []
     columns, decoder = (token_column,) if label_column is None else (token_column, label_column), files.LineDecoder()
-    rows = list(_read_rows(path, decoder))
+    rows = [row if "\t" in row else row.strip(" ") for row in read_rows(path, decoder)]
     for document, sentence in _group_rows(path, rows, columns):
         documents.append(document)
         lines.append([line for line, _ in sentence])
@@ -166,144 +162,10 @@ def find_label_names(sentences, setting="label_column"):
     return OUTSIDE, *(f"{prefix}-{type_}" for type_ in types for prefix in "BI")
 
 
-def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, allow_unknown=False,
-                                  document_context=False):
-    """Converts sentences to features. Splits longer sentences between words into rows that are as full as possible.
-
-    With `document_context`, rows are windows over documents (data_prep.tasks.document_windows), whose sentences are
-    concatenated without separators. A word has its label in only one of them.
-
-    The first token of a word has its label. A word without tokens, for example one of control characters, becomes
-    [UNK]. A word longer than a row is truncated. So each word has its label and its prediction in exactly one place.
-
-    Args:
-      sentences: Sentences.
-      names: Label names in the order of their IDs.
-      tokenizer: BertTokenizer.
-      max_seq_length: int. Padded length of each row, S.
-      allow_unknown: bool. Whether words can have labels not in `names`, with ID UNKNOWN, if others have known labels.
-      document_context: bool. Whether rows include surrounding text of the same document.
-
-    Returns:
-      Dict of int32 [rows, S], and the number of truncated words. "input_ids"; "input_mask", 1 for tokens and 0 for
-      padding; "segment_ids", all 0; "label_ids", the label ID at the first token of each word (0 if the sentences have
-      no labels), otherwise IGNORED.
-
-    Raises:
-      InputError: If a label is not in `names`, or if `document_context` is set and no row begins a document. The
-        message names the file, and the line if applicable.
-    """
-    ids = {name: number for number, name in enumerate(names)}
-    if sentences.labels is not None:
-        _check_known(sentences, ids, allow_unknown)
-    max_tokens = max_seq_length - 2
-    word_ids = list(_tokenize_words(itertools.chain(*sentences.words), tokenizer))
-    num_truncated = sum(len(token_ids) > max_tokens for token_ids in word_ids)
-    labels = itertools.chain(*sentences.labels) if sentences.labels is not None else [names[0]] * len(word_ids)
-    words = [(token_ids[:max_tokens], ids.get(label, UNKNOWN))
-             for token_ids, label in zip(word_ids, labels, strict=True)]
-    if document_context:
-        rows = itertools.chain.from_iterable(
-            _split_document(words[start:stop], max_tokens) for start, stop in _find_documents(sentences))
-    else:
-        starts = itertools.accumulate(map(len, sentences.words), initial=0)
-        rows = itertools.chain.from_iterable(
-            _split_sentence(words[start:stop], max_tokens) for start, stop in itertools.pairwise(starts))
-    return _create_features(list(rows), tokenizer, max_seq_length), num_truncated
-
-
-def _split_sentence(words, max_tokens):
-    """Yields the rows of a sentence, (IDs, label IDs) of their tokens each; words: list of (IDs, label ID)."""
-    row = []
-    for word in words:
-        if sum(len(ids) for ids, _ in row) + len(word[0]) > max_tokens:
-            yield _join_words(row)
-            row = []
-        row.append(word)
-    yield _join_words(row)
-
-
-def _split_document(words, max_tokens):
-    """Yields the rows of a document, like `_split_sentence`. Words whose label is in another row have none."""
-    for window in document_windows.compute_windows([len(ids) for ids, _ in words], max_tokens):
-        yield _join_words([
-            (ids, label if window.first <= number < window.last else IGNORED)
-            for number, (ids, label) in enumerate(words[window.start : window.stop], start=window.start)])
-
-
-def _join_words(words):
-    """Returns (IDs, label IDs) of the tokens of words, lists of int."""
-    row_ids = list(itertools.chain(*(ids for ids, _ in words)))
-    return row_ids, list(itertools.chain(*([label, *[IGNORED] * (len(ids) - 1)] for ids, label in words)))
-
-
-def _find_documents(sentences):
-    """Yields start and stop of each document in Sentences among their words."""
-    if not any(sentences.documents or ()):
-        raise InputError(f"`document_context`=True: requires rows that begin with {DOCUMENT_START}, one per document, "
-                         f"but {sentences.path} contains none")
-    start = 0
-    for _, group in itertools.groupby(zip(sentences.documents, sentences.words, strict=True), lambda pair: pair[0]):
-        stop = start + sum(len(words) for _, words in group)
-        yield start, stop
-        start = stop
-
-
-def _create_features(rows, tokenizer, max_seq_length):
-    """Returns the features of convert_sentences_to_features for rows of (IDs, label IDs) of their tokens."""
-    features = {name: np.zeros([len(rows), max_seq_length], np.int32)
-                for name in ("input_ids", "input_mask", "segment_ids", "label_ids")}
-    features["label_ids"][:] = IGNORED
-    for row, (row_ids, row_labels) in enumerate(rows):
-        end = len(row_ids) + 2
-        features["input_ids"][row, :end] = [tokenizer.cls_id, *row_ids, tokenizer.sep_id]
-        features["input_mask"][row, :end] = 1
-        features["label_ids"][row, 1 : end - 1] = row_labels
-    return features
-
-
-def compute_part_lengths(sentences, max_words):
-    """Returns the words of each sentence, list of int; splits longer ones into parts of up to `max_words` words.
-
-    Args:
-      sentences: Sentences.
-      max_words: int. Maximum number of words per part.
-    """
-    return [min(max_words, len(words) - start)
-            for words in sentences.words for start in range(0, len(words), max_words)]
-
-
-def create_word_features(label_ids, lengths):
-    """Creates features with one position per word instead of per token.
-
-    Args:
-      label_ids: int [words].
-      lengths: List of int. Lengths of the rows.
-
-    Returns:
-      Dict of int32 [rows, longest]: "input_mask", 1 for words and 0 for padding; "label_ids", IGNORED for padding.
-    """
-    mask = np.arange(max(lengths)) < np.array(lengths)[:, np.newaxis]
-    labels = np.full(mask.shape, IGNORED, np.int32)
-    labels[mask] = label_ids
-    return {"input_mask": mask.astype(np.int32), "label_ids": labels}
-
-
-def select_word_values(values, label_ids):
-    """Selects the values at the first tokens of words, in order: [rows, S, ...], [rows, S] -> [words, ...]."""
-    return values[label_ids != IGNORED]
-
-
-def group_by_sentence(values, sentences):
-    """Splits a list with one item per word into one list per sentence."""
-    values = iter(values)
-    return [list(itertools.islice(values, len(words))) for words in sentences.words]
-
-
 def write_predictions(path, sentences, labels):
-    """Writes all rows of a file with the predicted label as an additional column, with the separator of the row.
+    """Writes all rows of a file with the predicted labels, in their column or, if there is none, in an additional one.
 
-    Rows that begin documents have the label O.
+    An additional column has the separator of the row. Rows that begin documents have the label O in it.
 
     Args:
       path: Path of the output file.
@@ -314,8 +176,23 @@ def write_predictions(path, sentences, labels):
     with new_file(path) as file:
         for line, row in enumerate(sentences.rows, start=1):
             if label := by_line.get(line, OUTSIDE if row.startswith(DOCUMENT_START) else None):
-                row += f"{_find_separator(row)}{label}"
+                if sentences.label_column is None:
+                    row += ("\t" if "\t" in row else " ") + label
+                else:
+                    fields = row.split("\t")
+                    fields[sentences.label_column] = label
+                    row = "\t".join(fields)
             file.write(f"{row}\n")
+
+
+def read_rows(path, decoder):
+    """Yields lines without their ends; raises InputError if the file does not exist."""
+    place = files.at(path)
+    if not place.is_file():
+        raise InputError(f"{path}: does not exist or is not a file")
+    with place.open() as file:
+        for line in decoder.lines(file, path):
+            yield line.rstrip("\r\n")
 
 
 def _group_rows(path, rows, columns):
@@ -343,17 +220,6 @@ def _split_fields(row):
     return row.split("\t") if "\t" in row else re.split(" +", row)
 
 
-def _read_rows(path, decoder):
-    """Yields lines without their ends; strips spaces around rows without tabs."""
-    place = files.at(path)
-    if not place.is_file():
-        raise InputError(f"{path}: does not exist or is not a file")
-    with place.open() as file:
-        for line in decoder.lines(file, path):
-            row = line.rstrip("\r\n")
-            yield row if "\t" in row else row.strip(" ")
-
-
 def _check_row(path, line, fields, columns, first_line, width):
     if len(fields) != width:
         raise InputError(f"{path}:{line}: has {len(fields)} columns, but line {first_line} has {width}")
@@ -368,31 +234,9 @@ def _check_row(path, line, fields, columns, first_line, width):
                          "`token_column` and `label_column` to different columns")
 
 
-def _find_separator(row):
-    return "\t" if "\t" in row else " "
-
-
 def _check_entity_labels(path, lines, labels):
     """Raises InputError with file and line unless all labels are entity labels."""
     for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
         if label != OUTSIDE and not ENTITY_LABEL.fullmatch(label):
             raise InputError(f"{path}:{line}: label {label!r}: must be O, or an entity type with the prefix B-, I-, "
                              "E-, or S-, as in other rows")
-
-
-def _check_known(sentences, ids, allow_unknown):
-    """Raises InputError with file and line unless all labels are in `ids`, or some if `allow_unknown`."""
-    unknown = [(line, label) for line, label in zip(
-        itertools.chain(*sentences.lines), itertools.chain(*sentences.labels), strict=True) if label not in ids]
-    if unknown and not (allow_unknown and len(unknown) < sentences.num_words):
-        line, label = unknown[0]
-        raise InputError(f"{sentences.path}:{line}: unknown label {label!r}; the training data has the labels "
-                         f"{tables.list_names(ids)}")
-
-
-def _tokenize_words(words, tokenizer):
-    """Yields the IDs of each word's tokens, a list of at least one int."""
-    words = iter(words)
-    while batch := list(itertools.islice(words, WORDS_AT_A_TIME)):
-        for ids in tokenizer.tokenize(batch).to_list():
-            yield ids or [tokenizer.unk_id]

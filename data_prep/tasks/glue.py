@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
-from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.errors import InputError
@@ -20,8 +19,7 @@ from bert_tf.files import LineDecoder
 from data_prep.tasks import tables
 from data_prep.tasks.table_splits import Split, describe_selection, select_rows
 
-ROWS_AT_A_TIME = 1024
-UNKNOWN = -1  # Instead of the ID of a label that the task does not have.
+UNKNOWN_LABEL = -1  # Instead of the ID of a label that the task does not have.
 
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 
@@ -78,7 +76,7 @@ class Examples:
       text_b: List of str, or None for single-text tasks.
       labels: None if the split has no labels. Otherwise IDs, int32 [n]; for regression, numbers, float32 [n]; if a row
         can have several labels, 0 or 1 for each label, int32 [n, num_labels]. The ID of a label that the task does not
-        have, if allowed, is UNKNOWN; if a row can have several labels, it is an additional last column.
+        have, if allowed, is UNKNOWN_LABEL; if a row can have several labels, it is an additional last column.
       num_empty: int. Rows with an empty text. They are kept, as in the original BERT: published files have some.
       num_broken: int. Rows skipped because they have too few columns.
       num_unknown: int. Rows with a label that the task does not have.
@@ -178,7 +176,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
     labels = np.array(labels, np.float32 if task.regression else np.int32) if has_labels else None
     if has_labels and task.labels:
         unknown, known = ((labels[:, -1], labels[:, :-1]) if task.label_separator else
-                          (labels == UNKNOWN, labels != UNKNOWN))
+                          (labels == UNKNOWN_LABEL, labels != UNKNOWN_LABEL))
         num_unknown = np.count_nonzero(unknown)
         if num_unknown and not known.any():
             raise InputError(f"{path}: contains none of the labels {tables.list_names(task.labels)}; check the label "
@@ -187,67 +185,6 @@ def read_examples(task, data_dir, split, allow_unknown=False):
             labels = known
     return Examples(guids, text_a, text_b if layout.text_b is not None else None, labels, num_empty, num_broken,
                     num_unknown, decoder.num_garbled)
-
-
-def check_length(examples, max_seq_length):
-    """Raises InputError if `max_seq_length` has no space for a token of each text of Examples."""
-    shortest = 3 if examples.text_b is None else 5
-    if max_seq_length < shortest:
-        raise InputError(f"`max_seq_length`={max_seq_length}: must be at least {shortest}, for [CLS], [SEP], and a "
-                         "token of each text")
-
-
-def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=False):
-    """Converts examples to features, equal to those of the original BERT's `convert_single_example`.
-
-    Args:
-      examples: Examples.
-      tokenizer: BertTokenizer.
-      max_seq_length: int. Length to which each row is truncated or padded, S.
-      show_progress: bool. Whether to draw a progress bar on standard error.
-
-    Returns:
-      Dict of "input_ids", "input_mask" (1 for tokens, 0 for padding), and "segment_ids" (1 for the second text and its
-      [SEP]), int32 [n, S], and "label_ids", the examples' `labels`, if they exist.
-
-    Raises:
-      InputError: If `max_seq_length` has no space for a token of each text.
-    """
-    check_length(examples, max_seq_length)
-    features = {name: np.zeros([len(examples), max_seq_length], np.int32)
-                for name in ("input_ids", "input_mask", "segment_ids")}
-    with tqdm(total=len(examples), desc="tokenizing", unit="row", disable=not show_progress) as progress:
-        for start in range(0, len(examples), ROWS_AT_A_TIME):
-            rows = slice(start, start + ROWS_AT_A_TIME)
-            text_b = None if examples.text_b is None else examples.text_b[rows]
-            encoded = tokenizer.encode(examples.text_a[rows], text_b, max_seq_length)
-            for name, values in features.items():
-                values[rows] = encoded[name]
-            progress.update(len(examples.text_a[rows]))
-    if examples.labels is not None:
-        features["label_ids"] = examples.labels
-    return features
-
-
-@dataclasses.dataclass(frozen=True)
-class Truncation:
-    """Truncation by a maximum length: `num_examples` examples lose `num_tokens` of all `all_tokens` tokens."""
-
-    num_examples: int
-    num_tokens: int
-    all_tokens: int
-
-
-def count_truncated(examples, tokenizer, max_seq_length):
-    """Counts the tokens that `convert_examples_to_features` with the same arguments truncates."""
-    lengths = np.zeros(len(examples), np.int64)
-    for texts in filter(None, (examples.text_a, examples.text_b)):
-        for start in range(0, len(texts), ROWS_AT_A_TIME):
-            rows = slice(start, start + ROWS_AT_A_TIME)
-            lengths[rows] += tokenizer.tokenize(texts[rows]).row_lengths().numpy()
-    num_special = 2 if examples.text_b is None else 3
-    excess = np.maximum(0, lengths + num_special - max_seq_length)
-    return Truncation(int(np.count_nonzero(excess)), int(excess.sum()), int(lengths.sum()))
 
 
 def _create_label_parser(task, allow_unknown):
@@ -271,11 +208,11 @@ def _create_label_parser(task, allow_unknown):
         text = text.strip()
         if text not in ids and not (allow_unknown and text):
             raise InputError(f"unknown label {text!r}; must be one of {tables.list_names(task.labels)}")
-        return ids.get(text, UNKNOWN)
+        return ids.get(text, UNKNOWN_LABEL)
 
     def parse_label_names(text):
         present = {parse_label_name(label) for label in _split_labels(text, task.label_separator)}
-        return [int(label in present) for label in (*range(len(task.labels)), UNKNOWN)]
+        return [int(label in present) for label in (*range(len(task.labels)), UNKNOWN_LABEL)]
 
     if task.regression:
         return parse_number

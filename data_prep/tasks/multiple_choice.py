@@ -1,6 +1,7 @@
 """Data for multiple choice (section 4.4 of the paper: SWAG; also RACE)."""
 
 import dataclasses
+import itertools
 import sys
 from typing import ClassVar
 
@@ -8,8 +9,9 @@ from bert_tf import files
 from bert_tf.cli import paths, roles
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
-from data_prep.tasks import glue, swag
+from data_prep.tasks import swag
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
+from data_prep.tasks.text_features import describe_truncated
 
 QUESTIONS_FILE = "SWAG's CSV file; or with --data_format=race, a JSON file or a directory of JSON files"
 
@@ -33,7 +35,7 @@ class Settings(TaskSettings):
 
 
 class MultipleChoiceData(TaskData):
-    """See TaskData. Examples are data_prep.tasks.swag.Questions."""
+    """See TaskData. Examples are data_prep.tasks.swag.ChoiceExamples."""
 
     Settings = Settings
 
@@ -47,17 +49,12 @@ class MultipleChoiceData(TaskData):
     def read(self, split, tokenizer):
         """See TaskData."""
         questions = self.examples(split)
-        features = swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length, show_progress=True)
-        pairs = questions.pairs()
+        features, lengths = swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length)
         notes = [f"{split}: {len(questions):,} questions with {questions.num_choices} choices each"]
-        num_empty = sum(not text.strip() for text in questions.text_a + pairs.text_b)
+        num_empty = sum(not text.strip() for text in itertools.chain(questions.text_a, *questions.text_b))
         if num_empty:
             notes.append(f"{num_empty:,} texts are empty")
-        truncation = glue.count_truncated(pairs, tokenizer, self.max_seq_length)
-        if truncation.num_examples:
-            notes.append(f"{truncation.num_examples:,} choices are longer than --max_seq_length={self.max_seq_length} "
-                         f"and are truncated: {truncation.num_tokens:,} of all {truncation.all_tokens:,} tokens are "
-                         "dropped")
+        notes += describe_truncated("choices", lengths, is_pair=True, max_seq_length=self.max_seq_length)
         if questions.num_garbled:
             notes.append(files.describe_dropped_bytes(questions.num_garbled))
         print("; ".join(notes), file=sys.stderr)
@@ -65,7 +62,7 @@ class MultipleChoiceData(TaskData):
 
     def _read_unlabeled(self, path, tokenizer):
         questions = swag.READERS[self.settings.data_format](path, has_labels=False)
-        return swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length, True)
+        return swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length)[0]
 
     def questions(self):
         questions = swag.READERS[self.settings.data_format](self.settings.dev_file)

@@ -53,10 +53,10 @@ class Settings(TaskSettings):
 
 
 class SpanLabelerData(TaskData):
-    """See TaskData. Examples are data_prep.tasks.squad.Examples. Evaluation and prediction use the same file.
+    """See TaskData. Examples are lists of data_prep.tasks.squad.Example. Evaluation and prediction use the same file.
 
     Attributes:
-      windows: List of data_prep.tasks.squad.Feature of the last split read.
+      windows: List of data_prep.tasks.squad.Window of the last split read.
     """
 
     Settings = Settings
@@ -74,12 +74,13 @@ class SpanLabelerData(TaskData):
     def _read_examples(self, split):
         """Reads the examples of a split, and prints notes about them to standard error."""
         _, path = self._file(split)
-        examples = squad.read_examples(path, split == "train", self.settings.version_2_with_negative)
-        if examples.num_not_found:
-            warn(f"{path}: {examples.num_not_found:,} questions are skipped, because their answer is not at its "
+        examples, num_not_found, num_empty = squad.read_examples(
+            path, split == "train", self.settings.version_2_with_negative)
+        if num_not_found:
+            warn(f"{path}: {num_not_found:,} questions are skipped, because their answer is not at its "
                  "answer_start in the context")
-        if examples.num_empty:
-            warn(f"{path}: {examples.num_empty:,} questions are empty or have an empty context")
+        if num_empty:
+            warn(f"{path}: {num_empty:,} questions are empty or have an empty context")
         return examples
 
     def read(self, split, tokenizer):
@@ -98,16 +99,16 @@ class SpanLabelerData(TaskData):
         examples, settings = self.examples(split), self.settings
         windows = self._create_windows(examples, tokenizer, is_training=split == "train")
         yield from windows
-        if not windows.num_features:
+        if not windows.num_windows:
             raise InputError(f"`{name}`={path}: contains no context with words")
         note = ""
         if windows.num_long_questions:
             note = (f"; {windows.num_long_questions:,} questions are truncated to --max_query_length="
                     f"{settings.max_query_length} tokens")
-        warn(f"{path}: {len(examples):,} questions, {windows.num_features:,} windows{note}")
+        warn(f"{path}: {len(examples):,} questions, {windows.num_windows:,} windows{note}")
 
     def _create_windows(self, examples, tokenizer, is_training):
-        return squad.convert_examples_to_features(
+        return squad.WindowStream(
             examples, tokenizer, self.max_seq_length, self.settings.doc_stride, self.settings.max_query_length,
             is_training)
 
@@ -117,7 +118,7 @@ class SpanLabelerData(TaskData):
         return name, getattr(self.settings, name)
 
     def _read_unlabeled(self, path, tokenizer):
-        examples = squad.read_examples(path, False, self.settings.version_2_with_negative)
+        examples, *_ = squad.read_examples(path, False, self.settings.version_2_with_negative)
         windows = list(self._create_windows(examples, tokenizer, is_training=False))
         if not windows:
             raise InputError(f"`unlabeled_file`={path}: contains no context with words")
@@ -125,7 +126,8 @@ class SpanLabelerData(TaskData):
 
     def questions(self):
         path = self.settings.predict_file
-        for example in squad.read_examples(path, False, self.settings.version_2_with_negative):
+        examples, *_ = squad.read_examples(path, False, self.settings.version_2_with_negative)
+        for example in examples:
             if example.answers is None:
                 raise InputError(f"`predict_file`={path}: contains no answers to compare with")
             yield Question(example.question_text, example.context, expected=" / ".join(dict.fromkeys(example.answers)),

@@ -14,12 +14,13 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import read_json, replace_surrogates
 from data_prep.tasks import glue, tables
+from data_prep.tasks.text_features import convert_examples_to_features
 
 ENDING = re.compile(r"ending(\d{1,9})")
 
 
 @dataclasses.dataclass(frozen=True)
-class Questions:
+class ChoiceExamples:
     """The questions of a file or directory, in order. All have the same number of choices.
 
     Attributes:
@@ -59,7 +60,7 @@ def read_swag(path, has_labels=True):
       has_labels: bool. Whether to read the answers, if there are any.
 
     Returns:
-      Questions.
+      ChoiceExamples.
 
     Raises:
       InputError: If the file or a column is missing, if there are no rows, if a row has another number of columns, or
@@ -95,7 +96,7 @@ def read_race(path, has_labels=True):
       has_labels: bool. Whether to read the answers, if there are any.
 
     Returns:
-      Questions.
+      ChoiceExamples.
 
     Raises:
       InputError: If there is no file, if a file is not JSON with these keys, if a question has a different number of
@@ -125,27 +126,26 @@ def read_race(path, has_labels=True):
 READERS = {"swag": read_swag, "race": read_race}
 
 
-def convert_questions_to_features(questions, tokenizer, max_seq_length, show_progress=False):
+def convert_questions_to_features(questions, tokenizer, max_seq_length):
     """Converts questions to features, one sequence per choice. Truncates the longer text of pairs that are too long.
 
     Args:
-      questions: Questions.
+      questions: ChoiceExamples.
       tokenizer: BertTokenizer.
       max_seq_length: int. Length to which each sequence is truncated or padded, S.
-      show_progress: bool. Whether to draw a progress bar on standard error.
 
     Returns:
-      Dict of "input_ids", "input_mask", and "segment_ids", int32 [n, choices, S], for pairs as in
-      `glue.convert_examples_to_features`; and "label_ids", int32 [n], if the questions have answers.
+      Tuple `(features, lengths)`, see `text_features.convert_examples_to_features`: features int32 [n, choices, S], and
+      "label_ids", int32 [n], if the questions have answers; lengths int64 [n * choices].
 
     Raises:
       InputError: If `max_seq_length` has no space for a token of each text.
     """
-    flat = glue.convert_examples_to_features(questions.pairs(), tokenizer, max_seq_length, show_progress)
+    flat, lengths = convert_examples_to_features(questions.pairs(), tokenizer, max_seq_length)
     features = {name: values.reshape(-1, questions.num_choices, max_seq_length) for name, values in flat.items()}
     if questions.labels is not None:
         features["label_ids"] = questions.labels
-    return features
+    return features, lengths
 
 
 def _parse_number(ending):
@@ -206,4 +206,4 @@ def _parse_race_label(answer, num_choices, place):
 def _create_questions(path, guids, text_a, text_b, labels):
     if not guids:
         raise InputError(f"{path}: contains no questions")
-    return Questions(guids, text_a, text_b, np.array(labels, np.int32) if labels else None)
+    return ChoiceExamples(guids, text_a, text_b, np.array(labels, np.int32) if labels else None)

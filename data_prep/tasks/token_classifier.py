@@ -10,7 +10,7 @@ from bert_tf.cli import roles
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
-from data_prep.tasks import conll, treebank
+from data_prep.tasks import conll, treebank, word_features
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
 
 # Labels in a format that is not read as entities: B, B_PER, PER-B, b-per, B-.
@@ -85,14 +85,14 @@ class TokenClassifierData(TaskData):
 
     def _read_sentences(self, path, has_labels):
         if treebank.is_treebank(path):
-            return treebank.read_labels(path, self.settings.treebank_column if has_labels else None)
+            return treebank.read_labels(path, self.settings.treebank_column, has_labels)
         return conll.read_sentences(path, self.settings.token_column,
                                     self.settings.label_column if has_labels else None)
 
     def read(self, split, tokenizer):
         """See TaskData."""
         sentences, document_context = self.examples(split), self.settings.document_context
-        features, num_truncated = conll.convert_sentences_to_features(
+        features, num_truncated = word_features.convert_sentences_to_features(
             sentences, self.labels, tokenizer, self.max_seq_length,
             allow_unknown=split == "dev", document_context=document_context)
         notes = f"{split}: {len(sentences):,} sentences, {sentences.num_words:,} words"
@@ -103,7 +103,7 @@ class TokenClassifierData(TaskData):
                       f"{self.max_seq_length} are split")
         if num_truncated:
             notes += f"; {num_truncated:,} words are longer than a row and are truncated"
-        if num_unknown := int((features["label_ids"] == conll.UNKNOWN).sum()):
+        if num_unknown := int((features["label_ids"] == word_features.UNKNOWN_WORD).sum()):
             notes += (f"; {num_unknown:,} words have a label that the training data lacks and count as misclassified")
         if sentences.num_garbled:
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
@@ -115,7 +115,8 @@ class TokenClassifierData(TaskData):
 
     def _read_unlabeled(self, path, tokenizer):
         sentences = self._read_sentences(path, has_labels=False)
-        return conll.convert_sentences_to_features(sentences, self.metadata.labels, tokenizer, self.max_seq_length)[0]
+        return word_features.convert_sentences_to_features(
+            sentences, self.metadata.labels, tokenizer, self.max_seq_length)[0]
 
     def questions(self):
         sentences = self.examples("dev")

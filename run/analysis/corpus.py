@@ -9,8 +9,7 @@ from bert_tf import files
 from bert_tf.analysis import behaviors
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
-from data_prep.tasks import treebank
-from run.analysis import corpus_reading, corpus_results, importance
+from run.analysis import corpus_reading, corpus_results, importance, trees
 from run.analysis.corpus_sums import Sums, compute_relations
 from run.analysis.observing import Observer
 from run.finetuning.fine_tuned_model import FineTunedModel
@@ -30,11 +29,11 @@ def run(settings):
     """
     fine_tuned = FineTunedModel.open(settings) if settings.importance_examples else None
     observer = Observer(settings, answers=False)
-    if not any(True for _ in corpus_reading.read_texts(settings.input_file, settings.treebank, 1)):
+    if not any(True for _ in corpus_reading.read_texts(settings.input_file, settings.treebank)):
         raise InputError(f"`input_file`={settings.input_file}: contains no text")
     if settings.treebank:
         decoder = files.LineDecoder()
-        for _ in treebank.read_sentences(settings.treebank, decoder):  # An error must not come after hours.
+        for _ in trees.read_sentences(settings.treebank, decoder):  # An error must not come after hours.
             pass
         decoder.tell(settings.treebank)
     sums = Sums.empty(len(observer.heads))
@@ -70,7 +69,7 @@ class _Reader:
         self._add(sums, "text", texts, self._add_texts)
         decoder.tell(settings.input_file)
         if settings.treebank:
-            self._add(sums, "sentence", treebank.read_sentences(settings.treebank), self._add_sentences)
+            self._add(sums, "sentence", trees.read_sentences(settings.treebank), self._add_sentences)
 
     def _add(self, sums, unit, items, add):
         """Adds items to Sums, window by window. `unit`: Name of an item."""

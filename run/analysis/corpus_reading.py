@@ -1,32 +1,28 @@
 """Windows of a corpus and of a treebank, sorted by length, as batches of features."""
 
-import itertools
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.tokenization.model_inputs import FEATURES, pack
-from data_prep.tasks import treebank
+from run.analysis import trees
 from run.serving import extraction
 
 WINDOW = 512  # Number of texts to sort by length together.
 MAX_PAIRS = 1 << 18  # Maximum number of texts times their squared length, which bounds the memory of a batch.
 
 
-def read_texts(path, treebank_path, most, decoder=None):
-    """Yields (text_a, text_b) for the non-empty lines of a file, or for the sentences of a treebank.
+def read_texts(path, treebank_path, decoder=None):
+    """Returns an iterator of (text_a, text_b) for the non-empty lines of a file, or for the sentences of a treebank.
 
     Args:
       path: Path of the file. None for the treebank.
       treebank_path: Path of the treebank.
-      most: int. Maximum number of texts. None for no limit.
       decoder: bert_tf.files.LineDecoder, which counts lines with invalid bytes. May be None.
     """
     if path:
-        pairs = (pair for pair in extraction.read_texts(path, decoder) if any(pair))
-    else:
-        pairs = ((sentence.text or " ".join(sentence.words), "") for sentence in treebank.read_sentences(treebank_path))
-    return itertools.islice(pairs, most)
+        return (pair for pair in extraction.read_texts(path, decoder) if any(pair))
+    return ((sentence.text or " ".join(sentence.words), "") for sentence in trees.read_sentences(treebank_path))
 
 
 def text_batches(tokenizer, window, max_seq_length, batch_size):
@@ -54,7 +50,7 @@ def sentence_batches(tokenizer, window, max_seq_length, batch_size):
     for places, length in _batches(sizes, batch_size, max_seq_length):
         input_ids = np.full([len(places), length], tokenizer.pad_id, np.int32)
         words = np.full([len(places), length], -1, np.int32)
-        heads = np.full([len(places), max(len(window[place].words) for place in places)], treebank.ROOT, np.int32)
+        heads = np.full([len(places), max(len(window[place].words) for place in places)], trees.ROOT, np.int32)
         for row, place in enumerate(places):
             input_ids[row, : sizes[place]], words[row, : sizes[place]] = rows[place]
             heads[row, : len(window[place].heads)] = window[place].heads

@@ -19,8 +19,8 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, new_file, to_json
-from data_prep.tasks import conll, treebank
-from run.analysis import corpus_reading
+from data_prep.tasks import conll
+from run.analysis import corpus_reading, trees
 from run.training import strategies
 
 MIX = "mix"  # The row of the mix of all layers.
@@ -128,7 +128,7 @@ def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
 
     Args:
       argument: Name of the setting with the path of the file.
-      sentences: List of treebank.Sentence, of the file.
+      sentences: List of trees.Sentence, of the file.
       settings: ProbeLayersSettings.
       encoder: BertEncoder that computes padding.
       tokenizer: BertTokenizer.
@@ -177,9 +177,9 @@ def _read_sentences(path, settings):
 
 
 def _iterate_sentences(path, settings, decoder):
-    """Yields the treebank.Sentences of a file; files with columns have no trees. `decoder`: Used for treebanks."""
+    """Yields the trees.Sentences of a file; files with columns have no trees. `decoder`: Used for treebanks."""
     if settings.reads_treebanks:
-        yield from treebank.read_sentences(path, decoder)
+        yield from trees.read_sentences(path, decoder)
         return
     read = conll.read_sentences(path, settings.token_column, settings.label_column)
     if read.num_garbled:
@@ -187,7 +187,7 @@ def _iterate_sentences(path, settings, decoder):
     if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
         raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
     for words, labels in zip(read.words, read.labels, strict=True):
-        yield treebank.Sentence(words, labels, [treebank.ROOT] * len(words), [""] * len(words))
+        yield trees.Sentence(words, labels, [trees.ROOT] * len(words), [""] * len(words))
 
 
 def _limit_words(sentences, most):
@@ -213,7 +213,7 @@ def _get_examples(sentence, label):
         for kind, first, last in get_entities(sentence.tags):
             examples[first] = kind, [last]
         return examples
-    return [None if head == treebank.ROOT else (relation, [head])
+    return [None if head == trees.ROOT else (relation, [head])
             for relation, head in zip(sentence.relations, sentence.heads, strict=True)]
 
 

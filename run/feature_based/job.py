@@ -7,6 +7,7 @@ import csv
 import os
 import statistics
 
+import numpy as np
 import tensorflow as tf
 
 from bert_tf import files
@@ -16,7 +17,7 @@ from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.files import new_file
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.tasks import KINDS
-from data_prep.tasks import conll
+from data_prep.tasks import word_features
 from run.arrays import batches
 from run.arrays.prediction import Predictor
 from run.evaluation import results
@@ -176,7 +177,7 @@ def _find_embeddings(settings, choice, strategy, split, task, features):
       features: Dict of arrays [rows, S], features of the encoder.
     """
     config = settings.model.config
-    positions = features["label_ids"] != conll.IGNORED if task.per_position else features["input_mask"] > 0
+    positions = features["label_ids"] != word_features.IGNORED if task.per_position else features["input_mask"] > 0
     layers = select_layers(choice, config.num_hidden_layers)
     computed = range(config.num_hidden_layers + 1) if settings.features == ALL else layers
     path = embeddings.compute(settings, strategy, split, features, positions, computed)
@@ -191,9 +192,12 @@ def _make_rows(task, split, features):
     """
     if not task.per_position:
         return {name: values for name, values in features.items() if name in ("input_mask", "label_ids")}
-    lengths = conll.compute_part_lengths(task.data.examples(split), task.settings.tokenizer.max_seq_length)
-    labels = features["label_ids"]
-    return conll.create_word_features(conll.select_word_values(labels, labels), lengths)
+    most, sentences = task.settings.tokenizer.max_seq_length, task.data.examples(split).words
+    lengths = [min(most, len(words) - start) for words in sentences for start in range(0, len(words), most)]
+    mask = np.arange(max(lengths)) < np.array(lengths)[:, np.newaxis]
+    labels = np.full(mask.shape, word_features.IGNORED, np.int32)
+    labels[mask] = features["label_ids"][features["label_ids"] != word_features.IGNORED]
+    return {"input_mask": mask.astype(np.int32), "label_ids": labels}
 
 
 def _list_columns(rows):

@@ -90,7 +90,7 @@ class ClassifierTask(Task):
     def _known_rows(self):
         """Rows of the development data whose label the model knows: slice, or bool [n]."""
         labels = self.features["dev"]["label_ids"]
-        return slice(None) if any(self._label_kind) else labels != glue.UNKNOWN
+        return slice(None) if any(self._label_kind) else labels != glue.UNKNOWN_LABEL
 
     @property
     def _published_ids(self):

@@ -6,7 +6,7 @@ import os
 from bert_tf import losses
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
-from data_prep.tasks import conll, treebank
+from data_prep.tasks import conll, treebank, word_features
 from data_prep.tasks.token_classifier import TokenClassifierData
 from run.evaluation import plots
 from run.tasks.base import Task
@@ -78,20 +78,19 @@ class TokenClassifierTask(Task):
         path, sentences = os.path.join(folder, "test_predictions.txt"), self.data.examples("test")
         labels, column = self._predict_labels("test", outputs), "the last column"
         if treebank.is_treebank(sentences.path):
-            path, name = os.path.join(folder, "test_predictions.conllu"), self.data.settings.treebank_column
-            treebank.write_predictions(path, sentences, labels, name)
-            column = f"the column {name.upper()}"
-        else:
-            if self._has_entities:
-                scheme = conll.find_scheme(sentences, self.data.settings.label_column)
-                labels = [conll.from_iob2(each, scheme) for each in labels]
-            conll.write_predictions(path, sentences, labels)
+            path = os.path.join(folder, "test_predictions.conllu")
+            column = f"the column {self.data.settings.treebank_column.upper()}"
+        elif self._has_entities:
+            scheme = conll.find_scheme(sentences, self.data.settings.label_column)
+            labels = [conll.from_iob2(each, scheme) for each in labels]
+        conll.write_predictions(path, sentences, labels)
         print(f"{path}: {sentences.num_words:,} words, with the predicted labels in {column}")
 
     def _predict_labels(self, split, outputs):
         """Returns the predicted label of each word, a list of str per sentence in valid IOB2, from the logits."""
-        ids = conll.select_word_values(outputs["logits"].argmax(axis=-1), self.features[split]["label_ids"])
-        labels = conll.group_by_sentence([self.data.labels[id_] for id_ in ids], self.data.examples(split))
+        ids = outputs["logits"].argmax(axis=-1)[self.features[split]["label_ids"] != word_features.IGNORED]
+        names = iter([self.data.labels[id_] for id_ in ids])
+        labels = [list(itertools.islice(names, len(words))) for words in self.data.examples(split).words]
         return [conll.to_iob2(each) for each in labels] if self._has_entities else labels
 
     def _scores_by_label(self, labels, predicted):

@@ -9,7 +9,7 @@ import pytest
 from tests import scripts
 
 FREE_OF_TENSORFLOW = ("bert_tf.cli.flags", "bert_tf.cli.paths", "bert_tf.cli.script", "data_prep.records",
-                      "data_prep.pretraining.shards", "data_prep.pretraining.job", "data_prep.create_pretraining_data",
+                      "data_prep.processes", "data_prep.pretraining.job", "data_prep.create_pretraining_data",
                       "data_prep.vocabulary.job", "data_prep.learn_vocab", "bert_tf.serving",
                       "run.serving.terminal")
 FREE_OF_FLAGS_TOO = ("bert_tf.cli.settings", "bert_tf.config", "bert_tf.errors", "bert_tf.files",
@@ -32,6 +32,7 @@ def run(code):
     # docs/installation.md: an environment for LiteRT files has none of these.
     (("bert_tf.serving", "bert_tf.litert"), {"tensorflow", "absl", "matplotlib", "numba", "safetensors", "scipy",
                                              "sentencex", "sklearn", "seqeval", "tf_keras", "tokenizers"}),
+    (("data_prep.learn_vocab",), {"tokenizers"}),
     (("bert_tf",), {"tensorflow", "numpy", "absl", "json"}),
 ])
 def test_modules_without_tensorflow(modules, unwanted):

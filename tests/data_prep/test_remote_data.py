@@ -74,4 +74,4 @@ def test_datasets(folder):
 
     question = {"id": "1", "question": "What?", "answers": [{"text": "cat", "answer_start": 2}]}
     put(f"{folder}/squad.json", json.dumps({"data": [{"paragraphs": [{"context": "A cat.", "qas": [question]}]}]}))
-    assert squad.read_examples(f"{folder}/squad.json", True, False)[0].orig_answer_text == "cat"
+    assert squad.read_examples(f"{folder}/squad.json", True, False)[0][0].orig_answer_text == "cat"

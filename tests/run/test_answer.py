@@ -39,15 +39,14 @@ def test_answers_equal_those_of_run_squad(reference, tmp_path, allow_no_answer):
     signatures = ServedSpanLabeler(model, tokenizer, metadata).signatures()
     examples = [squad.Example(str(number), f"What is number {number}?", context)
                 for number, context in enumerate(CONTEXTS)]
-    features = list(squad.convert_examples_to_features(
+    features = list(squad.WindowStream(
         examples, tokenizer, MAX_SEQ_LENGTH, DOC_STRIDE, MAX_QUERY_LENGTH, is_training=False))
-    arrays = {name: np.stack([getattr(feature, name) for feature in features])
-              for name in ("input_ids", "input_mask", "segment_ids")}
+    arrays = squad.create_arrays(features)
+    del arrays["unique_ids"]
     logits = {name: np.where(arrays["input_mask"] > 0, value, -1e9) for name, value in
               signatures["ids"](**{name: tf.constant(value, tf.int32) for name, value in arrays.items()}).items()}
-    expected = squad.write_predictions(
-        examples, features, logits["start_logits"], logits["end_logits"], 20, MAX_ANSWER_LENGTH, True, str(tmp_path),
-        allow_no_answer, 0.0)
+    expected = squad.predict_answers(
+        examples, features, logits["start_logits"], logits["end_logits"], 20, MAX_ANSWER_LENGTH, True, allow_no_answer)
     answer = signatures["serving_default"](question=tf.constant([each.question_text for each in examples]),
                                            context=tf.constant(CONTEXTS))
     for number, (context, best) in enumerate(zip(CONTEXTS, expected.choose(0.0).values(), strict=True)):

@@ -1,6 +1,7 @@
 """Conversion of window scores to answers as written in the context, and the prediction files of the original BERT."""
 
 import dataclasses
+import logging
 import math
 import os
 from collections import defaultdict
@@ -11,7 +12,9 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, to_json
 from bert_tf.tasks.span_decoding import ScoredWindow, Spans, find_spans, rank
-from data_prep.tasks.squad.final_text import get_final_text
+from bert_tf.tokenization.words import split_text
+
+_log = logging.getLogger(__name__)
 
 PREDICTIONS_FILE = "predictions.json"
 NBEST_FILE = "nbest_predictions.json"
@@ -52,21 +55,6 @@ class Answers:
                 for qas_id, text in self.get_best_texts().items()}
 
 
-def write_predictions(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
-                      output_dir, version_2_with_negative, null_score_diff_threshold):
-    """Finds the answers and writes the prediction files of the original BERT.
-
-    For arguments, see `predict_answers` and `write_answers`.
-
-    Returns:
-      Answers.
-    """
-    answers = predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length,
-                              do_lower_case, version_2_with_negative)
-    write_answers(answers, output_dir, null_score_diff_threshold)
-    return answers
-
-
 def write_answers(answers, output_dir, null_score_diff_threshold):
     """Writes predictions.json, nbest_predictions.json, and, for SQuAD 2.0, null_odds.json.
 
@@ -85,14 +73,14 @@ def write_answers(answers, output_dir, null_score_diff_threshold):
         _write_json(os.path.join(output_dir, NULL_ODDS_FILE), answers.null_odds)
 
 
-def predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
+def predict_answers(examples, windows, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
                     version_2_with_negative, strip_accents=None):
     """Finds the best answers to each question, like the original BERT's `write_predictions`.
 
     Args:
       examples: List of Example.
-      features: List of the Features of these examples. An example can have none.
-      start_logits, end_logits: float [windows, S]. Scores for each feature.
+      windows: List of the Windows of these examples. An example can have none.
+      start_logits, end_logits: float [windows, S]. Scores for each window.
       n_best_size: int. Number of starts and ends to try in each window, and of answers to keep.
       max_answer_length: int. Maximum number of tokens in an answer.
       do_lower_case: bool. As in the tokenizer.
@@ -100,27 +88,26 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
       strip_accents: bool. As in the tokenizer. Defaults to `do_lower_case`.
 
     Returns:
-      Answers. If none of the n best is an answer, for which the original BERT fails, or if the example has no features,
+      Answers. If none of the n best is an answer, for which the original BERT fails, or if the example has no windows,
       the null odds for SQuAD 2.0 are CERTAINLY_NULL, and the answer for 1.1 is the original BERT's "empty".
 
     Raises:
-      InputError: If the number of rows of scores differs from the number of features.
+      InputError: If the number of rows of scores differs from the number of windows.
     """
-    if not len(start_logits) == len(end_logits) == len(features):
+    if not len(start_logits) == len(end_logits) == len(windows):
         raise InputError(f"{len(start_logits)} rows of start logits and {len(end_logits)} of end logits do not match "
-                         f"{len(features)} features")
-    windows_of_example = defaultdict(list)
-    for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
-        windows_of_example[feature.example_index].append((feature, ScoredWindow(  # Python adds in this precision
-            feature.context_start, feature.is_max_context, *(np.asarray(each, np.float64) for each in (starts, ends)))))
+                         f"{len(windows)} windows")
+    by_example = defaultdict(list)
+    for window, starts, ends in zip(windows, start_logits, end_logits, strict=True):
+        by_example[window.example_index].append((window, ScoredWindow(  # Python adds in this precision
+            window.context_start, window.is_max_context, *(np.asarray(each, np.float64) for each in (starts, ends)))))
     nbest, null_odds = {}, {}
     for index, example in enumerate(examples):
-        windows = [window for _, window in windows_of_example[index]]
-        features_of_example = [feature for feature, _ in windows_of_example[index]]
-        null = _find_null(windows) if version_2_with_negative else None
-        spans = _rank_spans(windows, null, n_best_size, max_answer_length)
-        candidates = _select_distinct(spans, features_of_example, example.doc_tokens, n_best_size,
-                               (do_lower_case, strip_accents))
+        scored = [scores for _, scores in by_example[index]]
+        null = _find_null(scored) if version_2_with_negative else None
+        spans = _rank_spans(scored, null, n_best_size, max_answer_length)
+        candidates = _select_distinct(spans, [window for window, _ in by_example[index]], example.doc_tokens,
+                                      n_best_size, (do_lower_case, strip_accents))
         if version_2_with_negative:
             if null not in candidates:
                 candidates.append(null)
@@ -161,23 +148,52 @@ def _rank_spans(windows, null, n_best_size, max_answer_length):
         yield _Span(*(column[row].item() for column in spans))
 
 
-def _select_distinct(spans, features, doc_tokens, n_best_size, casing):
+def _select_distinct(spans, windows, doc_tokens, n_best_size, casing):
     """Returns Candidates for the first `n_best_size` spans with distinct texts; `casing`: See `get_final_text`."""
     candidates, seen = [], set()
     for span in spans:
         if len(candidates) >= n_best_size:
             break
-        text = _extract_text(span, features[span.window], doc_tokens, casing) if span.start else ""
+        text = _extract_text(span, windows[span.window], doc_tokens, casing) if span.start else ""
         if text not in seen:
             seen.add(text)
             candidates.append(Candidate(text, span.start_logit, span.end_logit))
     return candidates
 
 
-def _extract_text(span, feature, doc_tokens, casing):
-    first_word, last_word = (feature.words[position - feature.context_start] for position in (span.start, span.end))
-    tokens = [feature.vocabulary[token_id] for token_id in feature.token_ids[span.start : span.end + 1]]
+def _extract_text(span, window, doc_tokens, casing):
+    first_word, last_word = (window.words[position - window.context_start] for position in (span.start, span.end))
+    tokens = window.tokens[span.start : span.end + 1]
     return get_final_text(tokens, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
+
+
+def get_final_text(tokens, original, do_lower_case, strip_accents=None):
+    """Returns the part of a text that tokens come from, like the original BERT's `get_final_text`.
+
+    Splits the words of the text like the tokenizer, and searches for the answer there. Returns the complete text if
+    splitting changed the number of characters other than spaces, or if the answer is not found, as with [UNK] tokens.
+
+    Args:
+      tokens: List of str. Consecutive tokens.
+      original: str. The words of the context that they overlap, joined by spaces.
+      do_lower_case, strip_accents: bool. As in the tokenizer.
+
+    Returns:
+      str. A part of `original`, for example only the year for "(1895-1943)." and the token "1895".
+    """
+    answer = " ".join(" ".join(tokens).replace(" ##", "").replace("##", "").split())
+    spaced = " ".join(split_text(original, do_lower_case, strip_accents))
+    start = spaced.find(answer)
+    if start < 0 or not answer:
+        _log.info("answer not found, using its complete words: %r in %r", answer, original)
+        return original
+    places = [place for place, character in enumerate(original) if character != " "]
+    if len(places) != len(spaced) - spaced.count(" "):
+        _log.info("tokenization changes the length, using complete words for the answer: %r in %r", answer, original)
+        return original
+    first = start - spaced.count(" ", 0, start)
+    last = first + len(answer) - answer.count(" ") - 1
+    return original[places[first] : places[last] + 1]
 
 
 def _compute_probabilities(candidates):

@@ -43,18 +43,6 @@ class Example:
         return split_words(self.context)
 
 
-class Examples(list):
-    """The Examples of a file, in order, and statistics about it.
-
-    Attributes:
-      num_not_found: int. Questions skipped because their answer is not at its stated position.
-      num_empty: int. Questions without a word, or about a context without one. They are kept.
-    """
-
-    num_not_found = 0
-    num_empty = 0
-
-
 def split_words(context):
     """Splits a context into words like the original BERT: a list of str without common white space."""
     return _WORD.findall(context)
@@ -70,14 +58,15 @@ def read_examples(path, is_training, version_2_with_negative):
       version_2_with_negative: bool. Whether questions can have no answer (SQuAD 2.0).
 
     Returns:
-      Examples.
+      Tuple `(examples, num_not_found, num_empty)`: list of Example; number of skipped questions; number of questions
+      without a word, or about a context without one, which are kept.
 
     Raises:
       InputError: If the file is not JSON in SQuAD format, if a training question does not have exactly one answer, if
         two prediction questions have the same ID, or if there are no questions. The message names the place.
       OSError: If the file cannot be read.
     """
-    examples = Examples()
+    examples, num_not_found, num_empty = [], 0, 0
     for place, context, question in _read_questions(path):
         answers = question.get("answers")
         if answers is not None:
@@ -88,16 +77,16 @@ def read_examples(path, is_training, version_2_with_negative):
         if is_training:
             example = _add_answer(example, question, place, version_2_with_negative)
             if example is None:
-                examples.num_not_found += 1
+                num_not_found += 1
                 continue
-        examples.num_empty += not (example.question_text.strip() and _WORD.search(context))
+        num_empty += not (example.question_text.strip() and _WORD.search(context))
         examples.append(example)
     if not examples:
-        raise InputError(f"{path}: contains no questions" if not examples.num_not_found else
-                         f"{path}: none of its {examples.num_not_found} answers is at its answer_start in the context")
+        raise InputError(f"{path}: contains no questions" if not num_not_found else
+                         f"{path}: none of its {num_not_found} answers is at its answer_start in the context")
     if not is_training:
         _check_ids(path, examples)
-    return examples
+    return examples, num_not_found, num_empty
 
 
 def _read_questions(path):

@@ -17,10 +17,10 @@ RECORDS_AT_A_TIME = 256
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Feature:
-    """A window of a context after its question. Attributes have the names of the original BERT's `InputFeatures`.
+class Window:
+    """A window of a context after its question, in tokens: [CLS] question [SEP] window [SEP].
 
-    In tokens: [CLS] question [SEP] window [SEP]. Arrays of full length are computed on access.
+    Attributes have the names of the original BERT's `InputFeatures` if it has them.
 
     Attributes:
       unique_id: int. Number of the window, starting at FIRST_UNIQUE_ID.
@@ -55,57 +55,41 @@ class Feature:
         """The tokens without padding, a list of str."""
         return [self.vocabulary[token_id] for token_id in self.token_ids]
 
-    @property
-    def token_to_orig_map(self):
-        """Dict of the position of each token in the window to the number of its word in `Example.doc_tokens`."""
-        return dict(enumerate(self.words.tolist(), self.context_start))
 
-    @property
-    def token_is_max_context(self):
-        """Dict of the position of each token in the window to bool."""
-        return dict(enumerate(self.is_max_context.tolist(), self.context_start))
+class WindowStream:
+    """Iterates once over the Windows of examples, which are created on demand, like the original BERT's
+    `convert_examples_to_features`.
 
-    @property
-    def input_ids(self):
-        """int32 [S]."""
-        return _pad([self])["input_ids"][0]
+    Tokenizes the words of a context separately, as in the original BERT, but each distinct word only once. A context
+    without words has no Window.
 
-    @property
-    def input_mask(self):
-        """int32 [S], 1 for tokens and 0 for padding."""
-        return _pad([self])["input_mask"][0]
-
-    @property
-    def segment_ids(self):
-        """int32 [S], 1 for the window and the [SEP] after it."""
-        return _pad([self])["segment_ids"][0]
-
-
-class FeatureStream:
-    """An iterator over Features, which are created on demand.
+    Args:
+      examples: List of Example.
+      tokenizer: BertTokenizer.
+      max_seq_length: int. Length of a padded window, S.
+      doc_stride: int. Tokens between the starts of two windows, or the length of a window that is shorter.
+      max_query_length: int. Length in tokens to which questions are truncated.
+      is_training: bool. Whether windows have the positions of the answer.
 
     Attributes:
       num_long_questions: int. Questions truncated to max_query_length to date.
-      num_features: int. Features returned to date.
+      num_windows: int. Windows created to date.
+
+    Raises:
+      InputError: See `check_lengths`.
     """
 
     def __init__(self, examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training):
-        self.num_long_questions = 0
-        self.num_features = 0
-        self._tokenizer = tokenizer
-        self._vocabulary = tokenizer.vocabulary
+        check_lengths(max_seq_length, doc_stride, max_query_length)
+        self.num_long_questions = self.num_windows = 0
+        self._examples = examples
+        self._tokenizer, self._vocabulary = tokenizer, tokenizer.vocabulary
         self._max_seq_length, self._doc_stride = max_seq_length, doc_stride
         self._max_query_length, self._is_training = max_query_length, is_training
         self._token_ids_by_word = {}
-        self._features = self._create_features(examples)
 
     def __iter__(self):
-        return self
-
-    def __next__(self):
-        return next(self._features)
-
-    def _create_features(self, examples):
+        examples = self._examples
         for start in range(0, len(examples), EXAMPLES_AT_A_TIME):
             batch = examples[start : start + EXAMPLES_AT_A_TIME]
             questions = self._tokenize([example.question_text for example in batch])
@@ -134,7 +118,7 @@ class FeatureStream:
                 for context in contexts}
 
     def _create_windows(self, example_index, example, question, document, answer):
-        """Yields the Features of one example; `question`, `answer`: int32 arrays of their tokens."""
+        """Yields the Windows of one example; `question`, `answer`: int32 arrays of their tokens."""
         begin = np.concatenate([[self._tokenizer.cls_id], question, [self._tokenizer.sep_id]])
         # 3 as in the original BERT: [CLS] and two [SEP].
         windows, _ = split_into_windows(
@@ -149,35 +133,12 @@ class FeatureStream:
                 positions = (0, 0)
                 if has_answer and start <= first and last < stop:
                     positions = (first - start + len(begin), last - start + len(begin))
-            self.num_features += 1
-            yield Feature(
-                FIRST_UNIQUE_ID + self.num_features - 1, example_index, span_index,
+            self.num_windows += 1
+            yield Window(
+                FIRST_UNIQUE_ID + self.num_windows - 1, example_index, span_index,
                 np.concatenate([begin, document.token_ids[start:stop], begin[-1:]]).astype(np.int32), len(begin),
                 document.words[start:stop], fullest[start:stop] == span_index, self._max_seq_length,
                 self._vocabulary, *positions, example.is_impossible)
-
-
-def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training):
-    """Divides contexts into overlapping windows, each after its question, like the original BERT's function.
-
-    Tokenizes the words of a context separately, as in the original BERT, but each distinct word only once.
-
-    Args:
-      examples: List of Example.
-      tokenizer: BertTokenizer.
-      max_seq_length: int. Length of a padded feature, S.
-      doc_stride: int. Tokens between the starts of two windows, or the length of a window that is shorter.
-      max_query_length: int. Length in tokens to which questions are truncated.
-      is_training: bool. Whether features have the positions of the answer.
-
-    Returns:
-      FeatureStream, an iterator of Feature. A context without words has none.
-
-    Raises:
-      InputError: See `check_lengths`.
-    """
-    check_lengths(max_seq_length, doc_stride, max_query_length)
-    return FeatureStream(examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training)
 
 
 def check_lengths(max_seq_length, doc_stride, max_query_length):
@@ -198,36 +159,31 @@ def record_features(max_seq_length, is_training):
     return tuple(records.Feature(name, length) for name, length in lengths.items())
 
 
-def write_records(path, features, max_seq_length, is_training):
-    """Writes an iterable of Features in batches to a TFRecord file; returns their number."""
-    features = iter(features)
+def write_records(path, windows, max_seq_length, is_training):
+    """Writes an iterable of Windows in batches to a TFRecord file; returns their number."""
+    windows = iter(windows)
     with records.RecordWriter(path, record_features(max_seq_length, is_training)) as writer:
-        while batch := list(itertools.islice(features, RECORDS_AT_A_TIME)):
+        while batch := list(itertools.islice(windows, RECORDS_AT_A_TIME)):
             writer.write(create_arrays(batch))
         return writer.num_records
 
 
-def create_arrays(features):
-    """Converts a list of Features to the arrays of their records: dict of name to int [B, length]."""
+def create_arrays(windows):
+    """Converts a list of Windows to the arrays of their records: dict of name to int [B, length]."""
     def numbers(attribute):
-        return np.array([[getattr(feature, attribute)] for feature in features], np.int64)
+        return np.array([[getattr(window, attribute)] for window in windows], np.int64)
 
-    arrays = {"unique_ids": numbers("unique_id"), **_pad(features)}
-    if features[0].start_position is not None:
+    inputs = {name: np.zeros([len(windows), windows[0].max_seq_length], np.int32)
+              for name in ("input_ids", "input_mask", "segment_ids")}
+    for row, window in enumerate(windows):
+        count = len(window.token_ids)
+        inputs["input_ids"][row, :count] = window.token_ids
+        inputs["input_mask"][row, :count] = 1
+        inputs["segment_ids"][row, window.context_start : count] = 1
+    arrays = {"unique_ids": numbers("unique_id"), **inputs}
+    if windows[0].start_position is not None:
         arrays |= {"start_positions": numbers("start_position"), "end_positions": numbers("end_position"),
                    "is_impossible": numbers("is_impossible")}
-    return arrays
-
-
-def _pad(features):
-    """Returns dict of the model's three inputs, int32 [B, S]."""
-    arrays = {name: np.zeros([len(features), features[0].max_seq_length], np.int32)
-              for name in ("input_ids", "input_mask", "segment_ids")}
-    for row, feature in enumerate(features):
-        count = len(feature.token_ids)
-        arrays["input_ids"][row, :count] = feature.token_ids
-        arrays["input_mask"][row, :count] = 1
-        arrays["segment_ids"][row, feature.context_start : count] = 1
     return arrays
 
 

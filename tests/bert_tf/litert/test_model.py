@@ -106,10 +106,11 @@ def test_causal_attention_and_a_bilstm(toy_tokenizer, tmp_path, name, monkeypatc
 
 @pytest.mark.parametrize("options", [{"version_2_with_negative": True, "null_score_diff_threshold": -3.0},
                                      {"top_k": 20}, {"max_answer_length": 2}])
-def test_question_answering_in_long_contexts(loaded, toy_tokenizer, options, monkeypatch):
+def test_question_answering_in_long_contexts(toy_litert_files, toy_tokenizer, options):
     """With other options of the search for the same graphs."""
-    servable, model = make_servable("squad", toy_tokenizer, **options), loaded["squad"]
-    monkeypatch.setattr(model, "metadata", servable.metadata)
+    servable = make_servable("squad", toy_tokenizer, **options)
+    model = LiteRTModel(str(toy_litert_files / "squad.tflite"))
+    model.metadata = servable.metadata
     unusual = "Mary\tShelley  W\u00e9nt \u2126 to\u202fLondon , and the\u0301 DOG-fox\u00adjumps . "
     request = {"question": ["where did it go", "?", "book", ""], "context": [LONG * 7, unusual * 3, "\x01", "over"]}
     assert_same_responses(model(**request), respond(servable, request))

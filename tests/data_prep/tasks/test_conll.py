@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks import conll
+from data_prep.tasks import conll, word_features
 
 CLS, SEP, UNK, ANNA, LIVES, IN, ROME, S, T, STOP = 2, 3, 1, *range(5, 12)
-NO = conll.IGNORED
+NO = word_features.IGNORED
 
 IOB2 = ["B-PER", "I-PER", "B-PER", "O", "B-LOC", "I-LOC", "I-LOC", "O", "B-ORG", "B-LOC"]
 IOB1 = ["I-PER", "I-PER", "B-PER", "O", "I-LOC", "I-LOC", "I-LOC", "O", "I-ORG", "I-LOC"]
@@ -55,19 +55,18 @@ def test_each_word_of_a_document_has_its_label_in_one_window(write, tokenizer):
     sentences = conll.read_sentences(path, label_column=1)
     assert sentences.documents == [1, 1, 1, 2, 2]
     names = conll.find_label_names(sentences)  # O, B-LOC, I-LOC, B-PER, I-PER
-    features, num_cut = conll.convert_sentences_to_features(sentences, names, tokenizer, 8, document_context=True)
+    features, num_cut = word_features.convert_sentences_to_features(
+        sentences, names, tokenizer, 8, document_context=True)
     assert features["input_ids"].tolist() == [
         [CLS, ANNA, ROME, S, IN, ROME, STOP, SEP], [CLS, IN, ROME, STOP, IN, LIVES, SEP, 0],
         [CLS, ROME, STOP, IN, LIVES, ANNA, S, SEP], [CLS, STOP, IN, SEP, 0, 0, 0, 0]]
     assert features["label_ids"].tolist() == [
         [NO, 3, 1, NO, 0, 1, NO, NO], [NO, NO, NO, 0, NO, NO, NO, NO],
         [NO, NO, NO, 0, 0, 3, NO, NO], [NO, 0, 0, NO, NO, NO, NO, NO]]
-    labels = conll.select_word_values(features["label_ids"], features["label_ids"])
-    assert labels.tolist() == [3, 1, 0, 1, 0, 0, 0, 3, 0, 0]
     assert num_cut == 0
     without_documents = conll.read_sentences(write("words.txt", "anna B-PER\nin O"), label_column=1)
     with pytest.raises(InputError, match=r"^`document_context`=True: .* -DOCSTART-.*words\.txt contains none"):
-        conll.convert_sentences_to_features(without_documents, names, tokenizer, 8, document_context=True)
+        word_features.convert_sentences_to_features(without_documents, names, tokenizer, 8, document_context=True)
 
 
 def test_tabs_and_invalid_bytes(write):
@@ -115,7 +114,7 @@ def test_features_by_hand(tokenizer):
     """The first token of a word has its label. A control character is [UNK]. Sentences are divided between words."""
     sentences = make_sentences(["Anna", "\x01", "Romes"], ["in", "Romest", "lives", "romes", "."],
                                labels=[["O", "O", "B-LOC"], ["O", "B-LOC", "I-LOC", "B-LOC", "O"]])
-    features, num_cut = conll.convert_sentences_to_features(
+    features, num_cut = word_features.convert_sentences_to_features(
         sentences, ("O", "B-LOC", "I-LOC"), tokenizer, max_seq_length=7)
     assert num_cut == 0
     assert features["input_ids"].tolist() == [
@@ -128,7 +127,7 @@ def test_features_by_hand(tokenizer):
 
 
 def test_a_word_that_is_longer_than_a_row_loses_its_last_tokens(tokenizer):
-    features, num_cut = conll.convert_sentences_to_features(
+    features, num_cut = word_features.convert_sentences_to_features(
         make_sentences(["Anna", "romestst", "romest"]), ("O", "B-X"), tokenizer, max_seq_length=5)
     assert num_cut == 1
     assert features["input_ids"].tolist() == [[CLS, ANNA, SEP, 0, 0], [CLS, ROME, S, T, SEP], [CLS, ROME, S, T, SEP]]
@@ -136,27 +135,27 @@ def test_a_word_that_is_longer_than_a_row_loses_its_last_tokens(tokenizer):
 
 
 def test_every_word_has_one_prediction_in_its_order(tokenizer, monkeypatch):
-    monkeypatch.setattr(conll, "WORDS_AT_A_TIME", 3)
+    monkeypatch.setattr(word_features, "WORDS_AT_A_TIME", 3)
     rng = np.random.default_rng(3)
     choice = ["anna", "romest", "\x02", "romeststst", ".", "unknown"]
     words = [[choice[number] for number in rng.integers(len(choice), size=size)] for size in (1, 17, 4, 30)]
     labels = [[f"{number}-{place}" for place in range(len(sentence))] for number, sentence in enumerate(words)]
     names = tuple(sorted(itertools.chain(*labels)))
     sentences = make_sentences(*words, labels=labels)
-    features, _ = conll.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
-    found = conll.select_word_values(features["label_ids"], features["label_ids"])
-    assert conll.group_by_sentence([names[id_] for id_ in found], sentences) == labels
+    features, _ = word_features.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
+    found = features["label_ids"][features["label_ids"] != NO]
+    assert [names[id_] for id_ in found] == list(itertools.chain(*labels))
 
 
 def test_unknown_labels(tokenizer):
     """They count as misclassified if that is allowed and other words have known labels."""
     sentences, names = make_sentences(["anna"], ["in", "rome"], labels=[["O"], ["O", "B-PER"]]), ("O", "B-LOC", "I-LOC")
     with pytest.raises(InputError, match=r"file:11: unknown label 'B-PER'; the training data has the labels O, B-L"):
-        conll.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
-    features, _ = conll.convert_sentences_to_features(sentences, names, tokenizer, 6, allow_unknown=True)
-    assert features["label_ids"].tolist() == [[NO, 0, NO, NO, NO, NO], [NO, 0, conll.UNKNOWN, NO, NO, NO]]
+        word_features.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
+    features, _ = word_features.convert_sentences_to_features(sentences, names, tokenizer, 6, allow_unknown=True)
+    assert features["label_ids"].tolist() == [[NO, 0, NO, NO, NO, NO], [NO, 0, word_features.UNKNOWN_WORD, NO, NO, NO]]
     with pytest.raises(InputError, match="file:0: unknown label 'X'"):
-        conll.convert_sentences_to_features(make_sentences(["anna"], labels=[["X"]]), names, tokenizer, 6,
+        word_features.convert_sentences_to_features(make_sentences(["anna"], labels=[["X"]]), names, tokenizer, 6,
                                             allow_unknown=True)
 
 

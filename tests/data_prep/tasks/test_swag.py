@@ -115,16 +115,16 @@ def test_half_a_surrogate_pair_is_an_unknown_word(write, tokenizer):
     path = write("1.json", json.dumps(article(article="a \ud800", questions=["\udfff _", "b _"], id="\ud83d")))
     questions = swag.read_race(path)
     assert "".join([*questions.guids, *questions.text_a]).encode().decode().count("\U0010ffff") == 4
-    features = swag.convert_questions_to_features(questions, tokenizer, max_seq_length=8)
+    features, _ = swag.convert_questions_to_features(questions, tokenizer, max_seq_length=8)
     cls, unk, sep, a, c = map(tokenizer.vocabulary.index, ["[CLS]", "[UNK]", "[SEP]", "a", "c"])
     assert features["input_ids"][0, 0].tolist() == [cls, a, unk, sep, unk, c, sep, 0]
 
 
 def test_features_by_hand(tokenizer):
     """Two questions of three choices. The longer text loses its last tokens; for equal lengths, the second."""
-    questions = swag.Questions(
+    questions = swag.ChoiceExamples(
         ["0", "1"], ["a", "a b c d"], [["b c", "d", "e"], ["e f", "f g e f", "g"]], np.array([2, 1], np.int32))
-    features = swag.convert_questions_to_features(questions, tokenizer, max_seq_length=7)
+    features, lengths = swag.convert_questions_to_features(questions, tokenizer, max_seq_length=7)
     cls, sep, a, b, c, d, e, f, g = map(tokenizer.vocabulary.index, ["[CLS]", "[SEP]", *"abcdefg"])
     assert features["input_ids"].tolist() == [
         [[cls, a, sep, b, c, sep, 0], [cls, a, sep, d, sep, 0, 0], [cls, a, sep, e, sep, 0, 0]],
@@ -132,4 +132,5 @@ def test_features_by_hand(tokenizer):
     assert features["input_mask"][0].sum(axis=1).tolist() == [6, 5, 5]
     assert features["segment_ids"][:, 0].tolist() == [[0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 0, 1, 1, 1]]
     assert features["label_ids"].tolist() == [2, 1]
+    assert lengths.tolist() == [3, 2, 2, 6, 8, 5]
     assert {values.dtype for values in features.values()} == {np.dtype(np.int32)}

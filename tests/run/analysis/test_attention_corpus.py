@@ -9,8 +9,7 @@ from bert_tf import files
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import treebank
-from run.analysis import corpus, corpus_reading, corpus_results, importance, requests
+from run.analysis import corpus, corpus_reading, corpus_results, importance, requests, trees
 from run.analysis.corpus_sums import Sums, compute_relations
 from run.analysis.observing import Observer
 from run.analysis.settings import AttentionReportSettings
@@ -160,7 +159,7 @@ def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):
     assert [each.text_a for each in found] == ["the cat", "dog"]
     assert capsys.readouterr().err.endswith(note)
     decoder = files.LineDecoder()
-    assert list(corpus_reading.read_texts(path, None, None, decoder)) == [("the cat", ""), ("dog", "")]
+    assert list(corpus_reading.read_texts(path, None, decoder)) == [("the cat", ""), ("dog", "")]
     decoder.tell(path)
     assert capsys.readouterr().err.endswith(note)
 
@@ -176,7 +175,7 @@ def test_sentences_are_tokenized_as_they_were_written(tmp_path, words, text, tok
     (tmp_path / "vocab.txt").write_text("\n".join(
         ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "do", "don", "n", "t", "'", "stop", "can", "not", "cannot"]))
     tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"))
-    sentence = treebank.Sentence(words, ["X"] * len(words), [-1] * len(words), ["dep"] * len(words), text)
+    sentence = trees.Sentence(words, ["X"] * len(words), [-1] * len(words), ["dep"] * len(words), text)
     (_, features, found, _), = corpus_reading.sentence_batches(tokenizer, [sentence], 16, 4)
     found_tokens = tokenizer.convert_ids_to_tokens(features["input_ids"]).numpy()[0]
     assert [token.decode() for token in found_tokens] == ["[CLS]", *tokens, "[SEP]"]
@@ -187,5 +186,5 @@ def test_texts_of_a_treebank_are_those_of_its_comments(tmp_path):
     (tmp_path / "bank.conllu").write_text("".join(
         f"{comment}1\tdo\t_\tX\t_\t_\t0\troot\t_\t_\n2\tn't\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
         for comment in ("# text = don't\n", "")))
-    found = corpus_reading.read_texts(None, str(tmp_path / "bank.conllu"), None)
+    found = corpus_reading.read_texts(None, str(tmp_path / "bank.conllu"))
     assert list(found) == [("don't", ""), ("do n't", "")]

@@ -14,8 +14,9 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import conll
+from data_prep.tasks import conll, word_features
 from run.arrays import batches
+from run.feature_based import job
 from run.feature_based import model as feature_model
 from run.training import strategies
 from tests import scripts, short_features, toy_runs
@@ -72,9 +73,10 @@ def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
     load_pretrained(encoder, str(folder / "model"))
     sentences = conll.read_sentences(str(folder / "train.txt"), label_column=-1)
     tokenizer = BertTokenizer(str(folder / "model" / "vocab.txt"))
-    features, _ = conll.convert_sentences_to_features(sentences, conll.find_label_names(sentences), tokenizer, 12)
+    features, _ = word_features.convert_sentences_to_features(
+        sentences, conll.find_label_names(sentences), tokenizer, 12)
     outputs = encoder({name: features[name] for name in ("input_ids", "input_mask", "segment_ids")})["encoder_outputs"]
-    expected = conll.select_word_values(outputs[3].numpy(), features["label_ids"])
+    expected = outputs[3].numpy()[features["label_ids"] != word_features.IGNORED]
     folders = {json.loads(path.read_text())["positions"]: path.parent
                for path in folder.glob("embeddings/*/vectors.json")}
     np.testing.assert_allclose(np.load(folders[len(expected)] / "layer_4.npy"), expected, atol=5e-3)
@@ -142,7 +144,7 @@ def test_a_regression_of_pairs(folder):
         lines = ("\t".join(row) for row in [("text", "second", "number"), *chosen])
         (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n")
     flags = {"task_name": "own", "data_dir": folder, "text_b_column": "second", "label_column": "number",
-             "regression": True, "max_seq_length": 16, "num_train_epochs": 20, "do_predict": True}
+             "regression": True, "max_seq_length": 16, "num_train_epochs": 60, "do_predict": True}
     found = run(folder, "pairs", embeddings_dir=folder / "of_pairs", **flags)
     assert found["eval_pearson"] > 0.8
     assert np.loadtxt(folder / "pairs" / "test_results.tsv").shape == (8,)
@@ -183,9 +185,10 @@ def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
 
 
 def test_two_devices_learn_the_same_as_one(folder, monkeypatch, two_replicas):
+    monkeypatch.setattr(job, "DROPOUT", 0.0)
     flags = {"features": "last", "num_train_epochs": 4}
     run(folder, "one_device", **flags)
-    monkeypatch.setattr(strategies, "make_strategy", lambda _: two_replicas)
+    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
     run(folder, "two_devices", **flags)
     one, two = (tf.train.load_checkpoint(tf.train.latest_checkpoint(folder / name))
                 for name in ("one_device", "two_devices"))

@@ -17,7 +17,7 @@ from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import glue, text_windows
+from data_prep.tasks import glue, text_features
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 
@@ -94,15 +94,14 @@ def test_features_of_windows(reference):
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     examples = glue.Examples(["0", "1", "2"], ["the class", "the line stops " * 4, ""], None,
                                        np.array([1, 0, 1], np.int32))
-    windows = text_windows.Windows(stride=3, max_windows=8)
-    features, counts, was_cut = text_windows.convert_examples_to_windows(examples, tokenizer, LENGTH, windows)
+    features, counts, was_cut = text_features.convert_examples_to_windows(examples, tokenizer, LENGTH, 3, 8)
     whole = tokenizer.tokenize(examples.text_a[1:2])[0].numpy()
     many = 1 + -(-(len(whole) - 7) // 3)
     assert counts.tolist() == [1, many, 1]
     assert not was_cut.any()
     assert {name: values.shape for name, values in features.items()} == {
         **dict.fromkeys(("input_ids", "input_mask", "segment_ids"), (3, many, LENGTH)), "label_ids": (3,)}
-    plain = glue.convert_examples_to_features(examples, tokenizer, LENGTH)
+    plain, _ = text_features.convert_examples_to_features(examples, tokenizer, LENGTH)
     for name in ("input_ids", "input_mask", "segment_ids"):
         np.testing.assert_array_equal(features[name][:, 0], plain[name])
     assert features["input_mask"][[0, 2], 1:].sum() == 0
@@ -110,4 +109,4 @@ def test_features_of_windows(reference):
         np.testing.assert_array_equal(window[1:-1][: len(whole) - start], whole[start : start + 7])
     pairs = dataclasses.replace(examples, text_b=["a line"] * 3)
     with pytest.raises(InputError, match=r"^`max_seq_length`=4: must be at least 5, for \[CLS\], \[SEP\], and a"):
-        text_windows.convert_examples_to_windows(pairs, tokenizer, 4, windows)
+        text_features.convert_examples_to_windows(pairs, tokenizer, 4, 3, 8)

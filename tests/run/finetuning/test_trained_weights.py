@@ -112,7 +112,7 @@ def test_devices_do_not_change_the_result(here, two_replicas, monkeypatch):
     options = {**FROZEN, **LORA, "max_seq_length": 8, "long_texts": "windows", "do_train": True, "do_eval": False,
                "num_train_epochs": 1.0}
     tune("plain", **options)
-    monkeypatch.setattr(strategies, "make_strategy", lambda _: two_replicas)
+    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
     tune("spread", accumulate_steps=2, recompute_activations=True, **options)
     assert changed("spread") == changed("plain")
     expected = weights("plain")

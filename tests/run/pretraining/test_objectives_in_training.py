@@ -53,15 +53,15 @@ def write_records(path, do_whole_word_mask=None, **settings):
         CORPUS_FILE, str(path), VOCAB_FILE, instances=InstanceSettings(dupe_factor=1, **settings), random_seed=1))
 
 
-def make_settings(folder, objective, **schedule):
+def make_settings(folder, objective, phases=None, **schedule):
     """Returns the PretrainingSettings of a run on the records of an objective."""
     return PretrainingSettings(
         model=ModelSettings(bert_config_file="not read"),
         records=RecordSettings(input_file=str(folder / f"{objective}.tfrecord"), max_seq_length=S,
                                objective=objective, vocab_file=VOCAB_FILE, **get_predictions(objective),
                                **KINDS[objective]),
-        do_train=True, schedule=ScheduleSettings(do_eval=True, num_train_steps=STEPS, num_warmup_steps=1,
-                                  max_eval_steps=2, **schedule),
+        do_train=True, phases=phases, schedule=ScheduleSettings(
+            do_eval=True, num_train_steps=STEPS, num_warmup_steps=1, max_eval_steps=2, **schedule),
         training=TrainingSettings(output_dir=str(folder / objective), train_batch_size=4, save_checkpoints_steps=2))
 
 
@@ -86,8 +86,8 @@ def phases(tmp_path_factory, config):
                       max_predictions_per_seq=predictions)
     settings = PretrainingSettings(
         records=RecordSettings(input_file=str(folder / "of_{length}.tfrecord"), objective="doc_sentences"),
-        do_train=True, schedule=ScheduleSettings(do_eval=True, num_train_steps=STEPS, num_warmup_steps=1,
-                                  max_eval_steps=1), phases=PHASES,
+        do_train=True, phases=PHASES, schedule=ScheduleSettings(
+            do_eval=True, num_train_steps=STEPS, num_warmup_steps=1, max_eval_steps=1),
         training=TrainingSettings(output_dir=str(folder / "run"), save_checkpoints_steps=1))
     job.run(settings.replace_values({"config": config}))
     return settings

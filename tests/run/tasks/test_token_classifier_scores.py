@@ -7,7 +7,7 @@ from bert_tf.cli.model_settings import TokenizerSettings
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import conll, token_classifier
+from data_prep.tasks import token_classifier, word_features
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import TrainingSettings
 from run.tasks import TokenClassifierTask
@@ -73,7 +73,7 @@ def test_predictions_are_an_additional_column_of_the_test_file(make_task, tmp_pa
     content = "-DOCSTART- O\n\nthe O\nfirst I-X\nline I-X\n\n\nstops I-X\nhere B-X\n"
     task = make_task("test", content)
     labels = task.features["test"]["label_ids"].copy()
-    labels[labels != conll.IGNORED] = [0, 1, 2, 1, 1]
+    labels[labels != word_features.IGNORED] = [0, 1, 2, 1, 1]
     task.predict(lambda *_: make_logits(labels), None, str(tmp_path))
     assert (tmp_path / "test_predictions.txt").read_text() == "".join(
         f"{row} {row.split()[1]}\n" if row else "\n" for row in content.splitlines())
@@ -87,7 +87,7 @@ def test_predictions_for_a_treebank_are_a_treebank(make_task, tmp_path, capsys):
     for split in ("test", "dev"):
         task = make_task(split, content, ("a", "b", "c"), "data.conllu", treebank_column="upos")
         labels = task.features[split]["label_ids"].copy()
-        labels[labels != conll.IGNORED] = [0, 2, 2]
+        labels[labels != word_features.IGNORED] = [0, 2, 2]
         if split == "test":
             task.predict(lambda *_, labels=labels: make_logits(labels), None, str(tmp_path))
     assert (tmp_path / "test_predictions.conllu").read_text() == content.replace("line\t_\tb", "line\t_\tc")

@@ -5,14 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
-from data_prep.tasks.document_windows import Window, compute_windows
+from data_prep.tasks.word_features import WordRange, compute_windows
 
 
 @pytest.mark.parametrize(("lengths", "windows"), [
     # Two windows have one token on the nearer side of word 4, and two of word 6: the first window counts.
-    ([1] * 10, [Window(0, 6, 0, 5), Window(3, 9, 5, 7), Window(4, 10, 7, 10)]),
-    ([2, 1, 3], [Window(0, 3, 0, 3)]),
-    ([6, 6, 5], [Window(0, 1, 0, 1), Window(1, 2, 1, 2), Window(2, 3, 2, 3)]),
+    ([1] * 10, [WordRange(0, 6, 0, 5), WordRange(3, 9, 5, 7), WordRange(4, 10, 7, 10)]),
+    ([2, 1, 3], [WordRange(0, 3, 0, 3)]),
+    ([6, 6, 5], [WordRange(0, 1, 0, 1), WordRange(1, 2, 1, 2), WordRange(2, 3, 2, 3)]),
 ])
 def test_windows_of_six_tokens_by_hand(lengths, windows):
     assert compute_windows(lengths, 6) == windows
