@@ -246,6 +246,20 @@ pretraining_loss = create_pretraining_loss()
 
 # Cross entropy of logits [B, classes] against int32 [B].
 classification_loss = TotalLoss(Term(TOTAL, _cross_entropies, _count_sequences), source=["classification"])
+
+
+def create_weighted_classification_loss(class_weights):
+    """Creates the cross entropy of logits [B, classes], with a weight for each class; a mean over the examples.
+
+    Args:
+      class_weights: List of float, one per class.
+    """
+    def weighted(outputs, features):
+        return _cross_entropies(outputs, features) * tf.gather(tf.constant(class_weights), features["label_ids"])
+
+    return TotalLoss(Term(TOTAL, weighted, _count_sequences), source=["weighted_classification", list(class_weights)])
+
+
 # Squared difference of logits [B, 1] from float32 [B].
 regression_loss = TotalLoss(Term(TOTAL, _squared_differences, _count_sequences), source=["regression"])
 # Binary cross entropy of logits [B, labels] against 0 or 1, int32 [B, labels]; mean over labels too.
@@ -257,5 +271,6 @@ token_classification_loss = TotalLoss(Term(TOTAL, _token_entropies, _count_label
 
 # Functions that create the losses, by the names in files of Keras.
 SOURCES = {"pretraining": create_pretraining_loss, "span": create_span_loss,
-           "classification": lambda: classification_loss, "regression": lambda: regression_loss,
+           "classification": lambda: classification_loss,
+           "weighted_classification": create_weighted_classification_loss, "regression": lambda: regression_loss,
            "multi_label": lambda: multi_label_loss, "token_classification": lambda: token_classification_loss}

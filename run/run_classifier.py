@@ -3,7 +3,7 @@
   python -m run.run_classifier --task_name=MRPC --data_dir=MRPC --init_checkpoint=uncased_L-12_H-768_A-12 \\
       --output_dir=mrpc --do_train --do_eval
 
-  python -m run.run_classifier --task_name=own --text_a_column=sentence --label_column=label --data_dir=FOLDER ...
+  python -m run.run_classifier --task_name=custom --text_a_column=sentence --label_column=label --data_dir=FOLDER ...
 """
 
 from bert_tf.cli import script

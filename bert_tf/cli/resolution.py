@@ -9,7 +9,9 @@ output_dir rejects contradictions.)
 import contextlib
 import dataclasses
 import os
+import re
 
+from bert_tf import files
 from bert_tf.cli import conditions, paths, roles
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
@@ -25,6 +27,7 @@ from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
 VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
+EXAMPLE = "google-bert/bert-base-uncased"  # A model of Hugging Face's hub.
 RUN = "output_dir"  # Setting of a run to resume or use; the others contain checkpoints.
 
 
@@ -76,9 +79,12 @@ def resolve(settings, explicit, model_files, announce):
                 raise InputError(f"has no effect with {conditions.to_text([term])}; omit it", name, explicit[name])
     sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
     roles.check_required(settings, without={*sources, *ignored})
-    for name in {*model_files.checkpoints} - {RUN}:
-        with paths.convert_remote_errors(name):  # the first access to it
-            model_files.check_loadable()
+    for name, path in model_files.checkpoints.items():
+        if name != RUN:
+            with paths.convert_remote_errors(name):  # the first access to it
+                _check_exists(name, path)
+                model_files.check_loadable()
+    _check_weights(settings, sources, explicit, model_files)
     metadata = None
     if settings.serves and model_files.checkpoints:
         metadata = resolve_task_metadata(settings, explicit, model_files)
@@ -111,6 +117,29 @@ def resolve(settings, explicit, model_files, announce):
         group.check_files()
     _announce_vocabulary(settings, ignored, model_files, announce)
     return settings
+
+
+def _check_exists(name, path):
+    """Raises InputError if a checkpoint, a directory, a file, or a prefix, does not exist."""
+    if not any(files.at(each).exists() for each in (path, f"{path}.index")):
+        is_hub_name = re.fullmatch(r"[\w.-]+/[\w.-]+", path) or path.startswith("bert-")
+        raise InputError(f"does not exist; {describe_download(path if is_hub_name else EXAMPLE)}", name, path)
+
+
+def _check_weights(settings, sources, explicit, model_files):
+    """Raises InputError if a job that requires the files of a model is given neither a checkpoint nor these files."""
+    name, values = settings.checkpoint_setting, settings.values()
+    required = [field.name for field, _ in settings.fields()
+                if field.metadata["is_required"] and sources.get(field.name) == VOCABULARY]
+    if name in values and not model_files.checkpoints and required and not any(map(explicit.get, required)):
+        raise InputError(f"is required, or `bert_config_file` and `vocab_file` for a model without pre-training; "
+                         f"{describe_download(EXAMPLE)}", name)
+
+
+def describe_download(name):
+    """Returns how to download a model of Hugging Face's hub, for messages."""
+    name = name if "/" in name else f"google-bert/{name}"
+    return f"to download a model: hf download {name} --local-dir {name.partition('/')[2]}"
 
 
 def resolve_task_metadata(settings, explicit, model_files):

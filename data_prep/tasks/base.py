@@ -9,7 +9,8 @@ from bert_tf.cli.settings import Settings
 from bert_tf.errors import InputError
 
 TRAINS = "do_train without unlabeled_file"  # Condition under which training data are required.
-ALL_DATA = ("task_name", "data_dir", "train_file", "dev_file", "test_file", "predict_file")  # Settings for data.
+# Settings for data.
+ALL_DATA = ("task_name", "data_dir", "data_file", "train_file", "dev_file", "test_file", "predict_file")
 ID_FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 

@@ -1,6 +1,7 @@
 """Data for classification and regression of sentences or sentence pairs (section 4.1 of the paper: GLUE)."""
 
 import dataclasses
+import functools
 import os
 import re
 import sys
@@ -13,11 +14,12 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
 from bert_tf.tasks.metadata import GENERIC_LABEL
-from data_prep.tasks import glue, text_features
+from data_prep.tasks import data_file, glue, tables, text_features
 from data_prep.tasks.base import Question, TaskData, TaskSettings
 
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
-OWN, XNLI = "task_name=own", "task_name=xnli"
+CUSTOM, XNLI = f"task_name={glue.CUSTOM} or data_file", "task_name=xnli"
+MOST_LABELS = 8  # Number of labels to name in a message.
 # Label names in Hugging Face's datasets for labels that are 0 and 1 in the published files.
 HUB_NAMES = {
     "cola": {"unacceptable": "0", "acceptable": "1"},
@@ -33,24 +35,36 @@ class Settings(TaskSettings):
     """Settings for sentences or sentence pairs: GLUE, XNLI, SICK, or custom files."""
 
     kind: ClassVar = "classifier"
-    data: ClassVar = ("task_name", "data_dir")
+    data: ClassVar = ("task_name", "data_dir", "data_file")
 
+    data_file: str | None = setting(
+        None, "File of your own texts and labels: CSV, TSV, or JSON lines (.jsonl) with a header or keys of any names. "
+              "A part of it is for development.",
+        not_with=("data_dir", "do_predict; predict with run.predict"), role=roles.INPUT_FILE)
+    dev_fraction: float = setting(
+        0.1, "With --data_file: fraction of the rows of each label for development.", lower=0, upper=1,
+        needs="data_file")
+    class_weights: str = setting(
+        "none", "balanced: weight each training example by the inverse frequency of its label.",
+        choices=("none", "balanced"), not_with=("regression", "label_separator"))
     data_dir: str | None = setting(
-        None, "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks also train.csv if "
-              "train.tsv does not exist. Required.", required=True, role=roles.INPUT_FOLDER)
+        None, "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks, .csv or .jsonl if there "
+              "is no .tsv. Required without --data_file.", required="without data_file", role=roles.INPUT_FOLDER)
     task_name: str | None = setting(
         None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, xnli, sick_e (entailment), or sick_r "
               "(relatedness, a number), in the published format; ax, the diagnostic data of GLUE, to predict with a "
-              "model of MNLI; or own, for custom files with a header. Required.", required=True)
-    text_a_column: str = setting("text", "With --task_name=own: column of the text.", needs=OWN)
-    text_b_column: str | None = setting(None, "With --task_name=own: column of the second text, if any.",
-                                        needs=OWN)
-    label_column: str = setting("label", "With --task_name=own: column of the label or number.",
-                                needs=OWN)
-    regression: bool = setting(False, "With --task_name=own: predict numbers instead of labels.",
-                               needs=OWN)
+              "model of MNLI; or custom, for your own files with a header. Required without --data_file.",
+        required="without data_file")
+    text_a_column: str | None = setting(
+        None, "For your own data: column of the text. By default, a column with a common name, such as text or review.",
+        needs=CUSTOM)
+    text_b_column: str | None = setting(None, "For your own data: column of the second text, if any.", needs=CUSTOM)
+    label_column: str | None = setting(
+        None, "For your own data: column of the label or number. By default, a column with a common name, such as "
+              "label or category.", needs=CUSTOM)
+    regression: bool = setting(False, "For your own data: predict numbers instead of labels.", needs=CUSTOM)
     label_separator: str | None = setting(
-        None, "With --task_name=own: separator between the labels of a row that can have several.", needs=OWN,
+        None, "For your own data: separator between the labels of a row that can have several.", needs=CUSTOM,
         not_with="regression")
     glue_submission: bool = setting(False, "With --do_predict: also write the submission file for the GLUE server.",
                                     needs="do_predict", changeable=True)
@@ -83,9 +97,9 @@ class Settings(TaskSettings):
     @classmethod
     def from_model(cls, model_settings, data, model_name="model"):
         """See TaskSettings. Columns of a custom task are ignored for another `task_name`."""
-        if (getattr(data, "task_name", None) or model_settings.get("task_name")) != "own":
+        if (getattr(data, "task_name", None) or model_settings.get("task_name")) != glue.CUSTOM:
             custom_names = {field.name for field in dataclasses.fields(cls)
-                            if conditions.parse(OWN) in field.metadata["needs"]}
+                            if conditions.parse(CUSTOM) in field.metadata["needs"]}
             model_settings = {name: value for name, value in model_settings.items() if name not in custom_names}
         return super().from_model(model_settings, data, model_name)
 
@@ -114,13 +128,39 @@ class ClassifierData(TaskData):
         if metadata and metadata.has_generic_labels and metadata.labels != labels:
             print(f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in this order",
                   file=sys.stderr)
-        if self.dataset.name != "own" and labels != glue.find_task(self.dataset.name).labels:
+        if self.dataset.name != glue.CUSTOM and labels != glue.find_task(self.dataset.name).labels:
             print(f"note: the label order of the model differs from that of {self.dataset.name}; using the order of "
                   f"the model: {', '.join(labels)}", file=sys.stderr)
 
     def _read_examples(self, split):
-        allow_unknown = split == "dev" and self.dataset.name == "own"
-        return glue.read_examples(self.dataset, self.settings.data_dir, split, allow_unknown)
+        settings, is_custom = self.settings, self.dataset.name == glue.CUSTOM
+        if not settings.data_file:
+            return glue.read_examples(self.dataset, settings.data_dir, split, is_custom and split == "dev")
+        examples, is_dev = self._split_data_file
+        rows = is_dev if split == "dev" else ~is_dev
+        if not rows.any():
+            raise InputError(f"leaves no rows of {settings.data_file} for "
+                             f"{'development' if split == 'dev' else 'training'}", "dev_fraction",
+                             settings.dev_fraction)
+        return glue.select_examples(examples, rows)
+
+    @functools.cached_property
+    def _split_data_file(self):
+        """The Examples of data_file, and which rows are for development, bool [n]. Tells what it found."""
+        path, fraction, layout = self.settings.data_file, self.settings.dev_fraction, self.dataset.first_split
+        examples = glue.read_examples(self.dataset, "", "train", allow_unknown=self.metadata is not None)
+        is_dev = data_file.choose_development_rows(examples.labels, fraction)
+        names = [layout.text_a, *([layout.text_b] if layout.text_b else [])]
+        text = f"{path}: {len(examples):,} rows; texts: {tables.list_names(names)}; labels: {layout.label}"
+        if examples.labels.ndim == 1 and self.dataset.labels:
+            counts = np.bincount(examples.labels[examples.labels >= 0], minlength=len(self.dataset.labels))
+            text += ", with " + ", ".join(
+                f"{label} ({count:,})" for label, count in zip(self.dataset.labels[:MOST_LABELS], counts, strict=False))
+            text += f", and {len(counts) - MOST_LABELS:,} more" * (len(counts) > MOST_LABELS)
+        print(text, file=sys.stderr)
+        print(f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for development "
+              f"(--dev_fraction={fraction:g})", file=sys.stderr)
+        return examples, is_dev
 
     def read(self, split, tokenizer):
         """See TaskData."""
@@ -187,6 +227,8 @@ class ClassifierData(TaskData):
 
     @property
     def training_files(self):
+        if self.settings.data_file:
+            return {"data_file": [self.settings.data_file]}
         return {"data_dir": [os.path.join(self.settings.data_dir, self.dataset.splits["train"].file)]}
 
     @property
@@ -197,6 +239,9 @@ class ClassifierData(TaskData):
     @property
     def resolved_settings(self):
         settings = dataclasses.replace(self.settings, task_name=self.dataset.name)
+        if self.dataset.name == glue.CUSTOM:
+            layout = self.dataset.first_split
+            settings = dataclasses.replace(settings, text_a_column=layout.text_a, label_column=layout.label)
         if settings.task_name == "xnli":
             settings = dataclasses.replace(settings, xnli_train_language=settings.xnli_languages[1])
         return dataclasses.replace(settings, **self.window_settings)
@@ -207,20 +252,22 @@ def _find_dataset(task, metadata):
 
     Custom tasks use the labels of the training file, or the model's labels if there is a model with label names.
     """
-    if task.task_name == "own":
+    if task.data_file or task.task_name == glue.CUSTOM:
         has_names = metadata and not metadata.has_generic_labels
         dataset = glue.create_custom_task(
-            task.data_dir, task.text_a_column, task.text_b_column, task.label_column,
+            task.data_dir or "", task.text_a_column, task.text_b_column, task.label_column,
+            dict.fromkeys(("train", "dev", "test"), task.data_file) if task.data_file else {},
             labels=metadata.labels if has_names else (), regression=task.regression,
             label_separator=task.label_separator)
         if metadata and len(metadata.labels) != len(dataset.labels):
-            raise InputError(f"`data_dir`={task.data_dir}: the model has {len(metadata.labels)} labels, but the data "
+            name, path = ("data_file", task.data_file) if task.data_file else ("data_dir", task.data_dir)
+            raise InputError(f"`{name}`={path}: the model has {len(metadata.labels)} labels, but the data "
                              f"has {len(dataset.labels)}; use the data of the task that the model was trained on")
         return dataset
     try:
         dataset = glue.find_task(task.task_name)
     except InputError as error:
-        raise InputError(f"`task_name`: {error}, or own") from error
+        raise InputError(f"`task_name`: {error}, or {glue.CUSTOM}") from error
     if dataset.name == "xnli":
         dataset = glue.create_xnli_task(*task.xnli_languages)
     elif dataset.name.startswith("sick_"):

@@ -6,6 +6,7 @@ by position, TSV without quoting, with a header if the file has one.
 """
 
 import dataclasses
+import itertools
 import os
 import re
 from collections.abc import Mapping
@@ -16,9 +17,10 @@ import numpy as np
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder
-from data_prep.tasks import tables
+from data_prep.tasks import data_file, tables
 from data_prep.tasks.table_splits import Split, describe_selection, select_rows
 
+CUSTOM = "custom"  # Name of a task of one's own files.
 UNKNOWN_LABEL = -1  # Instead of the ID of a label that the task does not have.
 
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
@@ -96,6 +98,16 @@ class Examples:
         return len(self.text_a)
 
 
+def select_examples(examples, rows):
+    """Returns the Examples of some rows, bool [n]; the counts are of these rows, except for lines and broken rows."""
+    select = lambda column: column and list(itertools.compress(column, rows))
+    text_a, text_b = select(examples.text_a), select(examples.text_b)
+    return dataclasses.replace(
+        examples, guids=select(examples.guids), text_a=text_a, text_b=text_b, labels=examples.labels[rows],
+        num_empty=sum(not all(text.strip() for text in texts) for texts in zip(
+            text_a, *([text_b] if text_b else []), strict=True)))
+
+
 def find_task(name):
     """Returns the published task of that name; InputError lists the names. Ignores case, hyphens, and underscores."""
     simplify = lambda text: text.lower().replace("-", "").replace("_", "")
@@ -105,16 +117,17 @@ def find_task(name):
     raise InputError(f"unknown task {name!r}; must be one of {', '.join(TASKS)}")
 
 
-def create_custom_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyType({}), labels=(),
+def create_custom_task(data_dir, text_a=None, text_b=None, label=None, files=MappingProxyType({}), labels=(),
                        regression=False, label_separator=None, metrics=()):
     """Creates a custom task for files with a header.
 
     Args:
       data_dir: Directory of the files.
-      text_a: str. Column name of the first text.
+      text_a, label: str. Column names of the first text, and of the label or number, which is not read in the file of
+        the split "test". By default, see `data_file.find_columns`.
       text_b: str or None. Column name of the second text.
-      label: str. Column name of the label or number. It is not read in the file of the split "test".
-      files: Dict of split to file name. Defaults to train.tsv, dev.tsv, and test.tsv, or .csv if there is only a .csv.
+      files: Dict of split to file name. Defaults to train.tsv, dev.tsv, and test.tsv, or .csv or .jsonl if there is no
+        .tsv.
       labels: Label names in the order of their IDs. Defaults to the labels of the training file, sorted by value if all
         are integers, otherwise by code point.
       regression: bool. Whether the label is a number.
@@ -125,13 +138,19 @@ def create_custom_task(data_dir, text_a, text_b=None, label="label", files=Mappi
       InputError: If a column or file is missing, or if the training file has no labels.
     """
     files = {**{split: _find_custom_file(data_dir, split) for split in ("train", "dev", "test")}, **files}
+    if text_a is None or label is None:
+        paths = [os.path.join(data_dir, files[split]) for split in ("train", "dev")]
+        path = next(filter(_exists, paths), paths[0])
+        _check_exists(path, data_dir, "train.tsv, train.csv, or train.jsonl")
+        text_a, label = data_file.find_columns(path, text_a, text_b, label)
     splits = {split: Split(file, text_a, text_b, None if split == "test" else label) for split, file in files.items()}
     if not labels and not regression:
+        _check_exists(os.path.join(data_dir, files["train"]), data_dir, "train.tsv, train.csv, or train.jsonl")
         labels = _read_labels(os.path.join(data_dir, files["train"]), splits["train"], label_separator)
     if not metrics:
         metrics = (("pearson", "spearman") if regression else
                    ("micro_f1", "macro_f1") if label_separator else ("accuracy", "macro_f1"))
-    return Dataset("own", splits, tuple(labels), regression, tuple(metrics), label_separator)
+    return Dataset(CUSTOM, splits, tuple(labels), regression, tuple(metrics), label_separator)
 
 
 def read_examples(task, data_dir, split, allow_unknown=False):
@@ -154,6 +173,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
         raise InputError(f"task {task.name} has no split {split!r}; must be one of {', '.join(task.splits)}")
     layout = task.splits[split]
     path = os.path.join(data_dir, layout.file)
+    _check_exists(path, data_dir, layout.file)
     parse_label = _create_label_parser(task, allow_unknown)
     guids, text_a, text_b, labels = [], [], [], []
     num_empty = num_broken = num_unknown = 0
@@ -220,8 +240,18 @@ def _create_label_parser(task, allow_unknown):
 
 
 def _find_custom_file(data_dir, split):
-    has_csv, has_tsv = (files.at(os.path.join(data_dir, f"{split}.{ending}")).is_file() for ending in ("csv", "tsv"))
-    return f"{split}.csv" if has_csv and not has_tsv else f"{split}.tsv"
+    names = [f"{split}.{ending}" for ending in ("tsv", "csv", "jsonl")]
+    return next((name for name in names if _exists(os.path.join(data_dir, name))), names[0])
+
+
+def _exists(path):
+    return files.at(path).is_file()
+
+
+def _check_exists(path, data_dir, names):
+    if not _exists(path):
+        raise InputError(f"contains no {names}; for one file of your own data (CSV, TSV, or JSON lines), set "
+                         "`data_file` instead", "data_dir", data_dir)
 
 
 def _split_labels(text, separator):

@@ -1,11 +1,15 @@
-"""Reader for rows of TSV and CSV files with their line numbers, for error messages."""
+"""Reader for rows of CSV, TSV, and JSON lines files with their line numbers, for error messages."""
 
 import csv
+import itertools
+import json
 import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.files import replace_surrogates
 
+JSON_LINES = ".jsonl"  # End of the names of files with a JSON object per line.
 MAX_FIELD_CHARACTERS = (1 << 31) - 1  # Python's maximum. Long documents exceed its default of 131,072.
 
 
@@ -14,16 +18,18 @@ def read_rows(path, decoder=None):
 
     Skips empty lines. In a table with one column, an empty line after the header is an empty text.
 
-    A file named *.csv has commas and double quotes. Any other file has tabs, without quoting or line breaks in fields,
-    like the published GLUE files and the original BERT's reader. Invalid UTF-8 bytes are dropped.
+    A file named *.csv has commas, or semicolons if its header has no comma, and double quotes. A file named *.jsonl
+    has a JSON object per line; the header is the keys of the first one. Any other file has tabs, without quoting or
+    line breaks in fields, like the published GLUE files and the original BERT's reader. Invalid UTF-8 bytes are
+    dropped.
 
     Args:
       path: Path of the file.
       decoder: bert_tf.files.LineDecoder that counts the lines with invalid bytes, or None.
 
     Raises:
-      InputError: If the file is missing or is not text, or if quotes are not closed. The message names the file, and
-        the line for quotes.
+      InputError: If the file is missing or is not text, if quotes are not closed, or if a line is not a JSON object
+        with the keys of the first one. The message names the file, and the line if applicable.
     """
     decoder = decoder or files.LineDecoder()
     place = files.at(path)
@@ -33,7 +39,11 @@ def read_rows(path, decoder=None):
         # Lines end only at \n: texts may contain any other character that Python treats as a line end.
         lines = decoder.lines(file, path)
         width = None
-        for number, fields in _read_csv_rows(lines, path) if is_csv(path) else _read_tsv_rows(lines):
+        if path.lower().endswith(JSON_LINES):
+            rows = _read_json_rows(lines, path)
+        else:
+            rows = _read_csv_rows(lines, path) if is_csv(path) else _read_tsv_rows(lines)
+        for number, fields in rows:
             if fields or width == 1:
                 yield number, fields or [""]
             width = width or len(fields)
@@ -77,8 +87,33 @@ def _read_tsv_rows(lines):
         yield number, line.split("\t") if line else []
 
 
+def _read_json_rows(lines, path):
+    keys = None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict) or (keys and any(key not in row for key in keys)):
+            requirement = f" with the keys {list_names(keys)}, as in the first line" if keys else ""
+            raise InputError(f"{path}:{number}: must be a JSON object{requirement}")
+        if keys is None:
+            keys = list(row)
+            yield number, keys
+        yield number, [_to_text(row[key]) for key in keys]
+
+
+def _to_text(value):
+    """Returns the text of a JSON value: a string itself, and other values as in JSON."""
+    return replace_surrogates(value) if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
 def _read_csv_rows(lines, path):
-    reader = csv.reader(lines, strict=True)
+    first = next(lines, "")
+    delimiter = ";" if ";" in first and "," not in first else ","
+    reader = csv.reader(itertools.chain([first], lines), strict=True, delimiter=delimiter)
     try:
         while (fields := _next_row(reader)) is not None:
             yield reader.line_num, fields

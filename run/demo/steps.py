@@ -96,7 +96,7 @@ def masked_sentences(path):
 def fine_tune(folder, num_train_epochs):
     """Fine-tunes the pre-trained model to classify sentences by chapter, and evaluates it on held-out sentences."""
     announce("Fine-tuning: which chapter is a sentence from?")
-    run_script("run.run_classifier", folder, task_name="own", text_a_column="sentence", data_dir="task",
+    run_script("run.run_classifier", folder, task_name="custom", text_a_column="sentence", data_dir="task",
                init_checkpoint="pretrained", output_dir="classifier", do_train=True, do_eval=True,
                max_seq_length=MAX_SEQ_LENGTH, learning_rate=3e-4, num_train_epochs=num_train_epochs,
                eval_batch_size=32)

@@ -52,7 +52,7 @@ def loss_curves(folder, training, evaluation):
     panels = figure.subplots(2 if scores else 1, squeeze=False, sharex=True)
     panel = panels[0][0]
     for name, curve in training.curves().items():
-        panel.plot(*curve, label=name.replace("_", " "))
+        panel.plot(*curve, ".-" if len(training.rows) == 1 else "-", label=name.replace("_", " "))
     for name, curve in losses.items():
         panel.plot(*curve, "--.", label=f"evaluation: {name.replace('_', ' ')}")
     panel.set(ylabel="loss (nats)", title="Training loss", ylim=(0, None))

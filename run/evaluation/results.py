@@ -2,16 +2,23 @@
 
 import os
 
+import numpy as np
+
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_text
 
 
 def write_results(path, results):
-    """Writes and prints `name = value` lines sorted by name, like eval_results.txt of the original BERT."""
-    text = "".join(f"{name} = {results[name]}\n" for name in sorted(results))
+    """Writes `name = value` lines sorted by name, like eval_results.txt of the original BERT, and prints them.
+
+    Prints four significant digits, and not the original's second name of the loss.
+    """
     with new_file(path) as file:
-        file.write(text)
-    print(text, end="")
+        file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
+    for name in sorted(results):
+        if name != "loss" or "eval_loss" not in results:
+            value = results[name]
+            print(f"{name} = {value:.4g}" if isinstance(value, (float, np.floating)) else f"{name} = {value}")
 
 
 def read_results(path):

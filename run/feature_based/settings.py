@@ -38,16 +38,18 @@ class FeatureBasedSettings(Settings):
     data_dir: str | None = setting(
         None, "With --task_name: directory of the task's files, as for run_classifier.", needs="task_name",
         required="task_name", role=roles.INPUT_FOLDER)
-    text_a_column: str = setting("text", "With --task_name=own: column of the text.", needs="task_name=own")
-    text_b_column: str | None = setting(None, "With --task_name=own: column of the second text, if any.",
-                                        needs="task_name=own")
+    text_a_column: str | None = setting(None, "With --task_name=custom: same as for run_classifier.",
+                                        needs="task_name=custom")
+    text_b_column: str | None = setting(None, "With --task_name=custom: column of the second text, if any.",
+                                        needs="task_name=custom")
     label_column: str | None = setting(
-        None, "With --task_name=own: column of the label or number, by default label. For taggers: 0-based column of "
+        None, "With --task_name=custom: same as for run_classifier. For taggers: 0-based column of "
               "the label; negative values count from the last column, by default -1.")
-    regression: bool = setting(False, "With --task_name=own: predict numbers instead of labels.", needs="task_name=own")
+    regression: bool = setting(False, "With --task_name=custom: predict numbers instead of labels.",
+                               needs="task_name=custom")
     label_separator: str | None = setting(
-        None, "With --task_name=own: separator between the labels of a row that can have several.",
-        needs="task_name=own", not_with="regression")
+        None, "With --task_name=custom: separator between the labels of a row that can have several.",
+        needs="task_name=custom", not_with="regression")
     train_file: str | None = setting(
         None, "For taggers: file to train on, as for run_tagger.", not_with="task_name", required="without task_name",
         role=roles.INPUT_FILE)

@@ -54,6 +54,8 @@ def run(settings):
         trained, predictor, scores, outputs = train_once(settings, strategy, task, choose_techniques(settings))
         write_scores(settings.training.output_dir, scores, trained.writes)
         report(task, predictor, outputs)
+    if settings.do_train and trained.writes:
+        tell_next(settings.training.output_dir)
 
 
 def make_strategy(settings):
@@ -220,6 +222,12 @@ def report(task, predictor, outputs):
         task.report(outputs, task.folder)
     if task.settings.tuning.do_predict:
         task.predict(predictor, outputs, task.folder)
+
+
+def tell_next(folder):
+    """Prints the commands that use the model of a finished run in `folder`."""
+    print(f"to predict: python -m run.predict --model={folder} --input_file=texts.txt --output_file=predictions.jsonl")
+    print(f"to serve:   python -m run.export_saved_model --init_checkpoint={folder} --export_dir=export")
 
 
 def check_metadata(output_dir, metadata):

@@ -107,7 +107,7 @@ def average_ensemble(settings, strategy, task, techniques):
         predictors.append(predictor)
         all_outputs.append(outputs)
         if scores:
-            print(f"{trained.folder}: {task.metric} = {scores[task.metric]}")
+            print(f"{trained.folder}: {task.metric} = {scores[task.metric]:.4g}")
 
     def predict(*arguments):
         return task.average([predictor(*arguments) for predictor in predictors])

@@ -27,6 +27,14 @@ class ClassifierTask(Task):
 
     @property
     def loss(self):
+        if self.settings.task.class_weights == "balanced" and "train" in self.features:
+            labels = self.features["train"]["label_ids"]
+            counts = np.maximum(np.bincount(labels, minlength=len(self.metadata.labels)), 1)
+            return losses.create_weighted_classification_loss((len(labels) / len(counts) / counts).tolist())
+        return self._equal_loss
+
+    @property
+    def _equal_loss(self):
         if self._dataset.regression:
             return losses.regression_loss
         return losses.multi_label_loss if self.metadata.multi_label else losses.classification_loss
@@ -50,8 +58,8 @@ class ClassifierTask(Task):
         if known_labels.ndim > 1:  # There can be a column of unknown labels, which the model never predicts.
             known_labels = known_labels[:, : predictions.shape[1]]
             predictions = np.pad(predictions, [(0, 0), (0, labels.shape[1] - predictions.shape[1])])
-        loss = float(self.loss(known_outputs, {"label_ids": known_labels})["loss"])
-        if self._dataset.name != "own" and not any(self._label_kind):
+        loss = float(self._equal_loss(known_outputs, {"label_ids": known_labels})["loss"])
+        if self._dataset.name != glue.CUSTOM and not any(self._label_kind):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
         return {**metrics.score(self._dataset.metrics, labels, predictions), "eval_loss": loss, "loss": loss}
 
@@ -79,7 +87,7 @@ class ClassifierTask(Task):
                                         metrics.to_predictions(logits, *self._label_kind)))
 
     def has_labels(self, labels):
-        if self._dataset.name == "own":
+        if self._dataset.name == glue.CUSTOM:
             return super().has_labels(labels)
         try:
             return order_labels(self._dataset.name, self._dataset.labels, labels) == self._dataset.labels

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 import time
 
 import tensorflow as tf
@@ -23,6 +24,7 @@ from run.training.step import Trainer
 from run.training.summaries import Summaries
 
 # Shown in the progress bar.
+BAR_SECONDS = 0.5  # Time between two updates of the progress bar.
 SAVING = "saving a checkpoint"
 COMPILING = "compiling the first step"
 COMPILING_FOR_MINUTES = f"{COMPILING}, which takes minutes"
@@ -182,6 +184,7 @@ class Run:
             self._draw_curves(log, eval_log)  # A run that was killed at its end may not have drawn them.
             return None
         self._announce(evaluate)
+        strategies.hide_first_compilation()
         trainer = Trainer(
             self.strategy, self.network, self.optimizer, self.loss,
             accumulate_steps=self._step_settings.accumulate_steps, jit_compile=self._step_settings.jit_compile)
@@ -189,7 +192,8 @@ class Run:
         profile = Profile(profiled_steps, self.folder, self.writes)
         save = functools.partial(self._save, log, summaries)
         results = phase = None
-        with tqdm(total=self.num_steps, initial=self.step, desc="training", unit="step",
+        interval = 0.2 if sys.stderr.isatty() else 10  # An occasional line is enough for a log file.
+        with tqdm(total=self.num_steps, initial=self.step, desc="training", unit="step", mininterval=interval,
                   dynamic_ncols=True) as bar, Preemption() as preemption:
             try:
                 while True:
@@ -207,8 +211,10 @@ class Run:
                         trainer.set_dataset(functools.partial(make_batches, began_at - first_step))
                         bar.set_postfix_str(self._describe_compilation())
                     profile.begin(began_at)
-                    means = trainer.train(min(self._count_loop_steps(began_at, phases, evaluate and eval_steps),
-                                              profile.count_steps(began_at)))
+                    count = min(self._count_loop_steps(began_at, phases, evaluate and eval_steps),
+                                profile.count_steps(began_at))
+                    with self._moving(bar):
+                        means = trainer.train(count)
                     means = {name: float(value) for name, value in means.items()}
                     profile.end(self.step)
                     if trainer.first_bad_step:
@@ -225,7 +231,7 @@ class Run:
                                                       "tokens_per_second": tokens * per_second}
                     summaries.add({**means, **rates, "steps_per_second": per_second})
                     bar.set_postfix_str(_describe_progress(means, rates), refresh=False)
-                    bar.update(self.step - began_at)
+                    bar.update(self.step - bar.n)
                     preemption.check()
                     if self.step % self._training.save_checkpoints_steps == 0:
                         save(bar)
@@ -265,6 +271,23 @@ class Run:
         elif self._best.step is not None and not self._best.is_superseded:
             print(f"{self.folder}: ignoring the weights in best/ (step {self._best.step}), since training continues "
                   "without evaluations")
+
+    @contextlib.contextmanager
+    def _moving(self, bar):
+        """Moves a progress bar of steps while a loop of steps runs; not on a TPU, which cannot be asked meanwhile."""
+        def move():
+            while not stopped.wait(BAR_SECONDS):
+                bar.update(self.step - bar.n)
+
+        stopped, thread = threading.Event(), threading.Thread(target=move, daemon=True)
+        if strategies.device_type(self.strategy) != "TPU":
+            thread.start()
+        try:
+            yield
+        finally:
+            stopped.set()
+            if thread.is_alive():
+                thread.join()
 
     def _describe_compilation(self):
         return COMPILING_FOR_MINUTES if strategies.device_type(self.strategy) == "TPU" else COMPILING

@@ -59,6 +59,19 @@ def make_strategy(devices, mixed_precision="float32"):
             name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
 
 
+def hide_first_compilation():
+    """Compiles a function while standard error is closed: XLA logs its first compilation, whatever the log level."""
+    sys.stderr.flush()
+    standard_error, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, 2)
+        tf.function(lambda number: number + 1, jit_compile=True)(tf.zeros([]))
+    finally:
+        os.dup2(standard_error, 2)
+        os.close(standard_error)
+        os.close(nothing)
+
+
 def _count_gpus(name):
     """Returns the number of visible GPUs that the strategy of that name can use."""
     visible = len(tf.config.list_physical_devices("GPU"))

@@ -174,7 +174,7 @@ def test_fine_tuning_equals_that_of_local_files(cloud, pretrained, tmp_path):
     folder, *_ = pretrained
     for place in (folder, CLOUD):
         scripts.succeed(
-            "run.run_classifier", task_name="own", do_train=True, do_eval=True, do_predict=True, eval_steps=3,
+            "run.run_classifier", task_name="custom", do_train=True, do_eval=True, do_predict=True, eval_steps=3,
             train_batch_size=5, num_train_epochs=2.0, learning_rate=1e-3, **model(place),
             **at(place, data_dir="task", init_checkpoint="pretrained", output_dir="classifier"))
     output = cloud.download(f"{CLOUD}/classifier", tmp_path)

@@ -14,7 +14,7 @@ from tests.end_to_end.toy_files import ANSWERS, VOCABULARY, read_results
 def two_runs(words_folder):
     """Two runs over seeds in words_out/; returns the process that trained them."""
     done = scripts.run_script(
-        "run.run_classifier", words_folder, task_name="own", data_dir="words", output_dir="words_out", do_train=True,
+        "run.run_classifier", words_folder, task_name="custom", data_dir="words", output_dir="words_out", do_train=True,
         do_eval=True, do_predict=True, num_runs=2, train_batch_size=8, num_train_epochs=8.0, eval_steps=10,
         early_stopping_evals=2, bert_config_file="bert_config.json", vocab_file=VOCABULARY, max_seq_length=16,
         learning_rate=1e-2, random_seed=7)
@@ -54,7 +54,7 @@ def test_best_weights_are_used(words_folder, two_runs):
 @pytest.mark.usefixtures("two_runs")
 def test_an_ensemble_has_the_mean_of_the_probabilities(words_folder):
     """The test file has the rows of the development file, so its labels are known."""
-    flags = {"task_name": "own", "data_dir": "words", "do_eval": True, "do_predict": True, "max_seq_length": 16}
+    flags = {"task_name": "custom", "data_dir": "words", "do_eval": True, "do_predict": True, "max_seq_length": 16}
     members = [f"words_out/run_{number}" for number in (1, 2)]
     probabilities = []
     for member in members:

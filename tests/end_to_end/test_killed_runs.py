@@ -23,7 +23,7 @@ PRETRAINING = {
     "max_predictions_per_seq": 4, "train_batch_size": 8, "num_train_steps": STEPS, "num_warmup_steps": 2,
     "save_checkpoints_steps": 4, "learning_rate": 1e-3}
 FINE_TUNING = {
-    "task_name": "own", "data_dir": "words", "bert_config_file": "bert_config.json", "vocab_file": VOCABULARY,
+    "task_name": "custom", "data_dir": "words", "bert_config_file": "bert_config.json", "vocab_file": VOCABULARY,
     "max_seq_length": 16, "random_seed": 7, "do_train": True, "do_eval": True, "save_checkpoints_steps": 6}
 SEARCH = {**FINE_TUNING, "search": True, "search_batch_sizes": 8, "search_learning_rates": "1e-6,3e-3",
           "search_epochs": 3, "output_dir": "searched"}

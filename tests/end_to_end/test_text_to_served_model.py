@@ -25,7 +25,7 @@ PRETRAINING = {"bert_config_file": "bert_config.json", "input_file": "train.tfre
                "train_batch_size": 6, "num_train_steps": 12, "num_warmup_steps": 2, "save_checkpoints_steps": 5,
                "learning_rate": 1e-3}
 MODEL = {"max_seq_length": MAX_SEQ_LENGTH}  # Records and directories of models supply the vocabulary and the casing.
-CLASSIFIER = {**MODEL, "task_name": "own", "do_train": True, "train_batch_size": 5}
+CLASSIFIER = {**MODEL, "task_name": "custom", "do_train": True, "train_batch_size": 5}
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another fl
     "learn_vocab": {"vocab_size"},
     "inspect_records": {"vocab_file", "max_seq_length"},
     "run_pretraining": {"max_predictions_per_seq", "train_batch_size", "num_train_steps"},
-    "run_classifier": {"init_checkpoint", "train_batch_size"},
-    "run_squad": {"init_checkpoint", "train_batch_size", "predict_file", "doc_stride", "max_query_length"},
-    "run_tagger": {"init_checkpoint", "train_batch_size", "dev_file"},
-    "run_multiple_choice": {"init_checkpoint", "train_batch_size"},
+    "run_classifier": {"train_batch_size"},
+    "run_squad": {"train_batch_size", "predict_file", "doc_stride", "max_query_length"},
+    "run_tagger": {"train_batch_size", "dev_file"},
+    "run_multiple_choice": {"train_batch_size"},
     "run_feature_based": {"train_batch_size"},
     "run_distillation": {"train_batch_size"},
     "run_general_distillation": {"max_predictions_per_seq", "train_batch_size", "num_train_steps"},
@@ -36,7 +36,6 @@ INPUT = re.compile(r"(?!output|export|answers|embeddings_).*(_file|_dir|checkpoi
                    "input")
 CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")  # Jobs check paths.
 OPENED_LATER = {  # Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
-    "run_pretraining": {"init_checkpoint"},
     "run_squad": {"predict_file"},
     "run_tagger": {"dev_file", "test_file"},
     "run_multiple_choice": {"dev_file", "test_file"},
@@ -70,7 +69,7 @@ REJECTED = (  # command, flags, part of the message
     ("run_squad", {"null_score_diff_threshold": -1.5}, "`null_score_diff_threshold`=-1.5: requires"),
     ("run_squad", {"null_score_diff_threshold": 1, "use_best_threshold": True, "version_2_with_negative": True},
      "`null_score_diff_threshold`=1.0: cannot be combined with `use_best_threshold`"),
-    *(("run_classifier", {"task_name": "mrpc", name: value}, f"`{name}`={value}: requires `task_name`=own")
+    *(("run_classifier", {"task_name": "mrpc", name: value}, f"`{name}`={value}: requires `task_name`=custom")
       for name, value in (("text_a_column", "a"), ("regression", True), ("label_separator", ","))),
     ("run_classifier", {"label_separator": ",", "regression": True}, "`label_separator`=,: cannot be combined"),
     ("run_pretraining", {"no_weight_decay": "("}, "`no_weight_decay`"),

@@ -29,7 +29,7 @@ TASKS = {
     "pretrained": (None, models.BertPretrainer),
 }
 STARTED_WITH = {
-    "tuned": {"task_name": "own", "text_a_column": "text", "text_b_column": None, "label_column": "label",
+    "tuned": {"task_name": "custom", "text_a_column": "text", "text_b_column": None, "label_column": "label",
               "regression": False, "label_separator": None, "max_seq_length": 16, "train_batch_size": 4,
               "group_by_length": True, "optimizer": "adamw", "random_seed": 12345},
     "tagger": {"token_column": 0, "label_column": -1, "max_seq_length": 16, "train_batch_size": 4},

@@ -35,7 +35,7 @@ def folder(tmp_path_factory, reference):
     toy_runs.write_tasks(folder, reference)
     toy_runs.write(folder, reference, {name: custom[:2] for name, custom in CUSTOM.items()})
     for name, (*_, values) in CUSTOM.items():
-        (folder / name / "run.json").write_text(json.dumps({"task_name": "own", **values}))
+        (folder / name / "run.json").write_text(json.dumps({"task_name": "custom", **values}))
     (folder / "own").mkdir()
     rows = [f"{text}\t{number % 3}.5\t{'abc'[number % 3]},c" for number, text in enumerate(toy_runs.TEXTS)]
     for split in ("train", "dev"):

@@ -156,9 +156,8 @@ def test_pairs(exported, monkeypatch, capsys):
             text.encode() for text in pairs[0]) + b"\n" + pairs[1][0].encode())))
         scripts.run_here("run.fill_mask", **flags)
         printed.append(capsys.readouterr().out)
-        for texts in ({"text": pairs[0][0], "text_b": pairs[0][1]}, {"text": " ||| ".join(pairs[0])}):
-            scripts.run_here("run.fill_mask", **texts, **flags)
-            assert capsys.readouterr().out == printed[-1][: printed[-1].index(pairs[1][0])]
+        scripts.run_here("run.fill_mask", text=" ||| ".join(pairs[0]), **flags)
+        assert capsys.readouterr().out == printed[-1][: printed[-1].index(pairs[1][0])]
         predicted = {"model": flags.get("model", "pretrained")}
         if "model" not in flags:
             predicted |= {"task": "masked_lm", "pairs": True, "max_seq_length": 29}
@@ -216,9 +215,9 @@ def test_a_second_text_for_an_export_of_single_texts(model, monkeypatch, capsys)
 @pytest.mark.usefixtures("exported")
 @pytest.mark.parametrize(("flags", "message"), [
     ({"model": "lite/pretrained/model_float32.tflite"}, ": must be of kind span_labeler, but is of kind masked_lm"),
-    ({"saved_model": "whole/pretrained"}, "`saved_model`=whole/pretrained: must be of kind span_labeler"),
+    ({"model": "whole/pretrained"}, "`model`=whole/pretrained: must be of kind span_labeler"),
     ({"model": "lite/squad/model_float32.tflite", "top_k": 9}, "`top_k`=9: must be at most 4, the `top_k` of"),
-    ({"saved_model": "whole/squad", "top_k": 9}, "`top_k`=9: must be at most 4, the `top_k` of the export whole"),
+    ({"model": "whole/squad", "top_k": 9}, "`top_k`=9: must be at most 4, the `top_k` of the export whole"),
 ])
 def test_exports_that_cannot_answer(flags, message):
     with pytest.raises(InputError, match=message):

@@ -135,7 +135,7 @@ def test_a_directory_is_enough_from_training_to_export(folder, tmp_path, monkeyp
     for split in ("train", "dev"):
         (tmp_path / f"{split}.tsv").write_text(
             "text\tlabel\n" + "".join(f"{text}\t{'ab'[number % 2]}\n" for number, text in enumerate(TEXTS)))
-    run = {"task_name": "own", "data_dir": ".", "output_dir": "out", "do_eval": True, **LENGTH}
+    run = {"task_name": "custom", "data_dir": ".", "output_dir": "out", "do_eval": True, **LENGTH}
     scripts.run_here(CLASSIFY, init_checkpoint="bert", do_train=True, num_train_epochs=1, train_batch_size=4,
                      eval_steps=1, **run)
     assert "out: starting a new run of 2 steps" in capsys.readouterr().out
@@ -230,8 +230,8 @@ def test_relatives_from_fine_tuning_to_both_exports(folder, name, loaded, tmp_pa
         (tmp_path / f"{split}.tsv").write_text(
             "text_a\ttext_b\tlabel\n" + "".join(f"{text}\t{text}\t{'ab'[number % 2]}\n"
                                                 for number, text in enumerate(TEXTS)))
-    scripts.run_here(CLASSIFY, init_checkpoint="model", task_name="own", data_dir=".", output_dir="out", do_train=True,
-                     do_eval=True, num_train_epochs=1, train_batch_size=4, text_a_column="text_a",
+    scripts.run_here(CLASSIFY, init_checkpoint="model", task_name="custom", data_dir=".", output_dir="out",
+                     do_train=True, do_eval=True, num_train_epochs=1, train_batch_size=4, text_a_column="text_a",
                      text_b_column="text_b", **LENGTH)
     assert (f"model/model.safetensors: {loaded} variables loaded; not in the checkpoint, initial values kept: "
             "bert/pooler/dense/kernel, bert/pooler/dense/bias, output_weights, output_bias") in capsys.readouterr().err

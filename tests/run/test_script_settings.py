@@ -124,7 +124,7 @@ def folder(tmp_path_factory, reference):
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "max_seq_length": 33},
      "`max_seq_length`=33: must be at most 32"),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "nowhere", "task": "encoder"},
-     "`bert_config_file` is required: there is no bert_config.json, config.json, or params.yaml next "),
+     "`init_checkpoint`=nowhere: does not exist; to download a model: hf download google-bert/bert-base-uncased "),
     ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "full"}, "is not empty; choose another "),
     ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the directory"),
     ("run.answer", {}, "either `context` or `context_file` is required"),

@@ -90,7 +90,7 @@ def test_fine_tuning_from_the_directory(exported, tmp_path, capsys):
     folder, with_mlm = exported
     for split in ("train", "dev"):
         (tmp_path / f"{split}.tsv").write_text("text\tlabel\n" + "a B c\tx\nd E f\ty\n" * 4)
-    scripts.run_here("run.run_classifier", task_name="own", data_dir=tmp_path, init_checkpoint=folder, do_train=True,
+    scripts.run_here("run.run_classifier", task_name="custom", data_dir=tmp_path, init_checkpoint=folder, do_train=True,
                      do_eval=True, output_dir=tmp_path / "out", max_seq_length=8, num_train_epochs=1,
                      train_batch_size=4)
     assert (f"{folder}/variables/variables: 31 variables loaded; not in the checkpoint, initial values kept: "

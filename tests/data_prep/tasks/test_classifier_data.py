@@ -14,7 +14,7 @@ from data_prep.tasks.classifier import ClassifierData, Settings
 ])
 def test_number_of_labels_of_an_unnamed_model(tmp_path, write, model_labels, message):
     write("train.tsv", "text\tlabel\nx\tb\ny\ta\nz\tc\n")
-    settings = Settings(task_name="own", data_dir=str(tmp_path))
+    settings = Settings(task_name="custom", data_dir=str(tmp_path))
     model = TaskMetadata("classifier", None, None, model_labels)
     if message:
         with pytest.raises(InputError, match=f"^`data_dir`=.*: {message}; use the data of the task"):

@@ -143,7 +143,7 @@ def test_a_regression_of_pairs(folder):
     for split, chosen in (("train", rows), ("dev", rows[:24]), ("test", rows[24:32])):
         lines = ("\t".join(row) for row in [("text", "second", "number"), *chosen])
         (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n")
-    flags = {"task_name": "own", "data_dir": folder, "text_b_column": "second", "label_column": "number",
+    flags = {"task_name": "custom", "data_dir": folder, "text_b_column": "second", "label_column": "number",
              "regression": True, "max_seq_length": 16, "num_train_epochs": 60, "do_predict": True}
     found = run(folder, "pairs", embeddings_dir=folder / "of_pairs", **flags)
     assert found["eval_pearson"] > 0.8
@@ -201,9 +201,9 @@ def test_two_devices_learn_the_same_as_one(folder, monkeypatch, two_replicas):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"init_checkpoint": None}, "`init_checkpoint` is required"),
-    ({"task_name": "own", "data_dir": "."}, "`train_file`=.*: cannot be combined with `task_name`"),
+    ({"task_name": "custom", "data_dir": "."}, "`train_file`=.*: cannot be combined with `task_name`"),
     ({"label_column": "x"}, "`label_column`=x: must be a number"),
-    ({"regression": True}, "`regression`=True: requires `task_name`=own"),
+    ({"regression": True}, "`regression`=True: requires `task_name`=custom"),
     ({"features": "all", "do_predict": True}, "`do_predict`=True: cannot be combined with `features`=all"),
     ({"distribution_strategy": "multi_worker_mirrored"}, "only one process can write the embeddings"),
 ])

@@ -47,7 +47,7 @@ def here(folder, monkeypatch):
 def tune(output_dir, **flags):
     scripts.run_here("run.run_classifier", **{
         "init_checkpoint": "sst", "max_seq_length": LENGTH, "output_dir": output_dir, "train_batch_size": 4,
-        "save_checkpoints_steps": 2, "learning_rate": 1e-2, "num_train_epochs": 2.0, "task_name": "own",
+        "save_checkpoints_steps": 2, "learning_rate": 1e-2, "num_train_epochs": 2.0, "task_name": "custom",
         "data_dir": "data", "text_a_column": "sentence", **WINDOWS, **flags})
 
 

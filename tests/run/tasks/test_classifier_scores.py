@@ -18,7 +18,7 @@ def make_settings(tmp_path):
         for split, labels in (("train", train), ("dev", dev)):
             rows = "".join(f"it stops\t{label}\n" for label in labels)
             (tmp_path / f"{split}.tsv").write_text(f"text\tlabel\n{rows}")
-        return classifier.Settings(task_name="own", data_dir=str(tmp_path), **settings)
+        return classifier.Settings(task_name="custom", data_dir=str(tmp_path), **settings)
     return make
 
 

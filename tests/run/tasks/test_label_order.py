@@ -60,7 +60,7 @@ def test_scores_do_not_depend_on_the_order_of_the_model():
 def custom(tmp_path):
     """Settings of a custom task with the labels a and b."""
     (tmp_path / "train.tsv").write_text("text\tlabel\nx\tb\ny\ta\n")
-    return classifier.Settings(task_name="own", data_dir=str(tmp_path), text_a_column="text", label_column="label")
+    return classifier.Settings(task_name="custom", data_dir=str(tmp_path), text_a_column="text", label_column="label")
 
 
 def test_a_note_gives_the_order_of_unnamed_labels(custom, capsys):

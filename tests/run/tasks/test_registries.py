@@ -19,7 +19,7 @@ def test_registries_have_the_same_kinds():
 
 
 @pytest.mark.parametrize(("name", "settings"), [
-    ("classifier", {"task_name": "own", "data_dir": "."}),
+    ("classifier", {"task_name": "custom", "data_dir": "."}),
     ("token_classifier", {"train_file": "train.txt", "dev_file": "dev.txt"}),
     ("multiple_choice", {"train_file": "train.csv", "dev_file": "dev.csv"}),
 ])

@@ -1,0 +1,61 @@
+"""One file of one's own data: which columns are the texts and the labels, and which rows are for development."""
+
+import numpy as np
+
+from bert_tf.errors import InputError
+from data_prep.tasks import tables
+
+TEXTS = ("text", "sentence", "review", "content", "body", "message", "comment", "description", "document", "tweet",
+         "question", "title")
+LABELS = ("label", "labels", "category", "class", "target", "sentiment", "rating", "stars", "score", "intent", "topic",
+          "tag")
+SEED = 12345  # The development rows are the same in all runs, whatever their seed.
+
+
+def find_columns(path, text_a=None, text_b=None, label=None):
+    """Returns the names of the columns of the first text and of the label in a file with a header.
+
+    A column that is not given is the first of TEXTS or LABELS in the header, or, if the file has only two columns of
+    which one is known, the other.
+
+    Raises:
+      InputError: If a column is not found. The message lists the columns.
+    """
+    header = tables.read_header(path)
+    simple = [name.strip().lower() for name in header]
+    taken = {text_a, text_b, label}
+
+    def find(names):
+        found = (header[simple.index(name)] for name in names if name in simple)
+        return next((name for name in found if name not in taken), None)
+
+    label = label or find(LABELS)
+    taken.add(label)
+    text_a = text_a or find(TEXTS)
+    taken.add(text_a)
+    rest = [name for name in header if name not in taken]
+    if len(header) == 2 and len(rest) == 1:
+        text_a, label = text_a or rest[0], label or rest[0]
+    for setting, what, column in (("text_a_column", "the texts", text_a), ("label_column", "the labels", label)):
+        if column is None:
+            raise InputError(f"{path}: which column has {what}? Set `{setting}` to one of {tables.list_names(header)}")
+    return text_a, label
+
+
+def choose_development_rows(labels, fraction):
+    """Chooses rows for development: the same fraction of each label, at least one row of a label with several.
+
+    Args:
+      labels: int32 [n], one per row. Other labels are not considered.
+      fraction: float from 0 to 1.
+
+    Returns:
+      bool [n].
+    """
+    strata = labels if labels.ndim == 1 and labels.dtype == np.int32 else np.zeros(len(labels), np.int32)
+    is_chosen, generator = np.zeros(len(labels), bool), np.random.default_rng(SEED)
+    for label in np.unique(strata):
+        rows = generator.permutation(np.flatnonzero(strata == label))
+        count = round(fraction * len(rows)) or int(fraction > 0 and len(rows) > 1)
+        is_chosen[rows[:count]] = True
+    return is_chosen

@@ -1,0 +1,104 @@
+"""One file of one's own data: columns, the development part, and formats."""
+
+import numpy as np
+import pytest
+
+from bert_tf.errors import InputError
+from data_prep.tasks import data_file, tables
+from data_prep.tasks.classifier import ClassifierData, Settings
+
+
+@pytest.mark.parametrize(("header", "given", "expected"), [
+    ("id,Text ,LABEL", {}, ("Text ", "LABEL")),
+    ("title,review,stars", {}, ("review", "stars")),  # by the order of the known names, not of the columns
+    ("words,category", {}, ("words", "category")), ("sentence,y", {}, ("sentence", "y")),
+    ("a,b,c", {"text_a": "b", "label": "a"}, ("b", "a")), ("text,text2,label", {"text_a": "text2"}, ("text2", "label")),
+    ("question,text,label", {"text_b": "text"}, ("question", "label")),
+    ("a,b", {"label": "a"}, ("b", "a")),
+])
+def test_columns_are_found_by_common_names(write, header, given, expected):
+    assert data_file.find_columns(write("a.csv", f"{header}\n"), **given) == expected
+
+
+@pytest.mark.parametrize(("header", "message"), [
+    ("a,b,label", "a.csv: which column has the texts\\? Set `text_a_column` to one of a, b, label$"),
+    ("text,a,b", "a.csv: which column has the labels\\? Set `label_column` to one of text, a, b$"),
+    ("a,b", "which column has the texts"), ("text", "which column has the labels"),
+])
+def test_columns_that_are_not_found(write, header, message):
+    with pytest.raises(InputError, match=message):
+        data_file.find_columns(write("a.csv", f"{header}\n"))
+
+
+def test_development_rows_have_the_same_fraction_of_each_label():
+    labels = np.array([0] * 100 + [1] * 10 + [2] * 3 + [3], np.int32)
+    chosen = data_file.choose_development_rows(labels, 0.2)
+    assert np.bincount(labels[chosen], minlength=4).tolist() == [20, 2, 1, 0]
+    np.testing.assert_array_equal(chosen, data_file.choose_development_rows(labels, 0.2))
+    assert not np.array_equal(np.flatnonzero(chosen)[:20], np.arange(20))
+    assert not data_file.choose_development_rows(labels, 0).any()
+    assert data_file.choose_development_rows(np.linspace(0, 1, 30, dtype=np.float32), 0.1).sum() == 3
+
+
+@pytest.mark.parametrize(("name", "content"), [
+    ("a.csv", '\ufefftext,label\n"one, ""two""\nthree",1\nfour,0\n'),
+    ("a.csv", 'text;label\n"one, ""two""\nthree";1\nfour;0\n'),
+    ("a.jsonl", '{"text": "one, \\"two\\"\\nthree", "label": 1}\n\n{"label": 0, "text": "four", "more": 3}\n'),
+])
+def test_formats(write, name, content):
+    assert [fields for _, fields in tables.read_rows(write(name, content))] == [
+        ["text", "label"], ['one, "two"\nthree', "1"], ["four", "0"]]
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    ("[1]\n", r"a\.jsonl:1: must be a JSON object$"),
+    ('{"text": "a", "label": 1}\n{"text": "b"}\n',
+     r"a\.jsonl:2: must be a JSON object with the keys text, label, as in the first line$"),
+    ('{"text": "a"\n', r"a\.jsonl:1: must be a JSON object$"),
+])
+def test_invalid_json_lines(write, content, message):
+    with pytest.raises(InputError, match=message):
+        list(tables.read_rows(write("a.jsonl", content)))
+
+
+def make_data(path, **settings):
+    return ClassifierData(Settings(data_file=path, **settings), 16)
+
+
+def test_a_file_is_split(write, capsys):
+    path = write("a.csv", "review,stars\n" + "".join(f"text {number},{number % 4 // 3}\n" for number in range(40)))
+    data = make_data(path, dev_fraction=0.25)
+    train, dev = data.examples("train"), data.examples("dev")
+    assert capsys.readouterr().err.splitlines() == [
+        f"{path}: 40 rows; texts: review; labels: stars, with 0 (30), 1 (10)",
+        "training on 30 rows; 10 for development (--dev_fraction=0.25)"]
+    assert sorted(train.text_a + dev.text_a) == sorted(f"text {number}" for number in range(40))
+    assert (np.bincount(train.labels).tolist(), np.bincount(dev.labels).tolist()) == ([22, 8], [8, 2])
+    assert data.training_files == {"data_file": [path]}
+    resolved = data.resolved_settings
+    assert (resolved.task_name, resolved.text_a_column, resolved.label_column) == ("custom", "review", "stars")
+
+
+def test_a_fraction_that_leaves_no_rows(write):
+    path = write("a.csv", "text,label\na,0\nb,1\n")
+    for fraction, split, what in ((0.0, "dev", "development"), (1.0, "train", "training")):
+        data = make_data(path, dev_fraction=fraction)
+        with pytest.raises(InputError, match=f"^`dev_fraction`={fraction}: leaves no rows of {path} for {what}$"):
+            data.examples(split)
+        data.examples("train" if split == "dev" else "dev")
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"data_dir": "b"}, "`data_file`=a.csv: cannot be combined with `data_dir`"),
+    ({"regression": True, "class_weights": "balanced"},
+     "`class_weights`=balanced: cannot be combined with `regression`"),
+])
+def test_settings_that_cannot_be_combined(settings, message):
+    with pytest.raises(InputError, match=message):
+        Settings(data_file="a.csv", **settings)
+
+
+def test_a_directory_without_files(tmp_path):
+    for task_name, names in (("custom", "train.tsv, train.csv, or train.jsonl"), ("mrpc", "train.tsv")):
+        with pytest.raises(InputError, match=f"^`data_dir`={tmp_path}: contains no {names}; for one file of your own "):
+            ClassifierData(Settings(task_name=task_name, data_dir=str(tmp_path)), 16).examples("train")
