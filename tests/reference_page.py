@@ -6,11 +6,14 @@ Does not import TensorFlow.
 """
 
 import ast
+import dataclasses
 import importlib
 import inspect
+import itertools
 import pathlib
 import re
-import textwrap
+
+from bert_tf.cli.usage import get_title
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference.md"
@@ -18,7 +21,7 @@ REGENERATE = "python -m tests.reference_page"
 FOLDERS = ("data_prep", "run")
 HEAD = f"""# Scripts and flags
 
-This page lists the flags of each script with the help texts of `--help`. `{REGENERATE}` generates
+This page lists the flags of each script with the help texts of `--helpfull`. `{REGENERATE}` generates
 it from the settings of the scripts. "Required" means that a command without the flag is rejected. "None" means that the
 flag is not set by default. Every script also accepts `--help`, and `--traceback`, which shows the Python traceback of
 invalid input.
@@ -29,8 +32,37 @@ TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 def write_page():
     """Returns the page, a str."""
     scripts = find_scripts()
-    contents = ",\n".join(f"[{name}](#{name.replace('.', '')})" for name in scripts)
-    return "\n".join([HEAD, f"Contents: {contents}.", *(write_script(*each) for each in scripts.items()), ""])
+    groups = {name: group_flags(module.COMMAND) for name, module in scripts.items()}
+    shared = find_shared(groups)
+    contents = ", ".join(f"[{name}](#{name.replace('.', '')})" for name in scripts)
+    sections = [write_script(name, module, groups[name], shared) for name, module in scripts.items()]
+    tables = [f"\n### {title}\n\n{write_table(fields)}" for title, fields in shared.values()]
+    return "\n".join([HEAD, f"Contents: {contents}, [shared flags](#shared-flags).", *sections, "", "## Shared flags",
+                      *tables, ""])
+
+
+def group_flags(command):
+    """Returns the flags of a script by the classes that define them: dict of class -> list of (Field, default)."""
+    groups = {}
+    for group in command.settings.groups():
+        for field in dataclasses.fields(group):
+            if field.metadata and (command.only is None or field.name in command.only):
+                owner = next(base for base in reversed(type(group).__mro__) if field.name in vars(base).get(
+                    "__dataclass_fields__", ()))
+                groups.setdefault(owner, []).append((field, getattr(group, field.name)))
+    return groups
+
+
+def find_shared(groups):
+    """Returns the groups of flags of several scripts: dict of class -> (title, list of (Field, default))."""
+    shared, titles = {}, set()
+    for owner in dict.fromkeys(itertools.chain(*groups.values())):
+        lists = [each[owner] for each in groups.values() if owner in each]
+        if len(lists) > 1:
+            title = get_title(owner)
+            shared[owner] = f"{title} ({owner.__name__})" if title in titles else title, max(lists, key=len)
+            titles.add(title)
+    return shared
 
 
 def find_scripts():
@@ -42,24 +74,36 @@ def find_scripts():
     return {name.removesuffix(".__main__"): importlib.import_module(name) for name in sorted(names)}
 
 
-def write_script(name, module):
-    """Returns the section of a script: its docstring and a table of its flags."""
-    command = module.COMMAND
-    rows = [write_flag(field, default) for field, default in command.settings.fields()
-            if command.only is None or field.name in command.only]
-    return "\n".join(["", f"## {name}", "", write_usage(read_docstring(module)), "", "| flag | type | default | help |",
-                      "| --- | --- | --- | --- |", *rows])
+def write_script(name, module, groups, shared):
+    """Returns the section of a script: what it does, a table of its own flags, and links to shared ones."""
+    own = [each for owner, fields in groups.items() for each in fields if owner not in shared]
+    lines = ["", f"## {name}", "", read_docstring(module).partition("\n\n")[0]]
+    if own:
+        lines += ["", write_table(own)]
+    used = []
+    for owner, fields in groups.items():
+        if owner in shared:
+            title, all_fields = shared[owner]
+            text = f"[{title}](#{re.sub(r'[^a-z0-9 -]', '', title.lower()).replace(' ', '-')})"
+            if len(fields) < len(all_fields):
+                text += f", only {', '.join(f'`--{field.name}`' for field, _ in fields)}"
+            defaults = {field.name: default for field, default in all_fields}
+            changed = [f"`--{field.name}` {default}" for field, default in fields if default != defaults[field.name]]
+            used.append(text + (f", with {', '.join(changed)}" if changed else ""))
+    if used:
+        lines += ["", f"Shared flags: {'; '.join(used)}."]
+    return "\n".join(lines)
+
+
+def write_table(fields):
+    """Returns a table of flags; fields: list of (Field, default)."""
+    return "\n".join(["| flag | type | default | help |", "| --- | --- | --- | --- |",
+                      *(write_flag(field, default) for field, default in fields)])
 
 
 def read_docstring(module):
     """Returns the docstring of a module with its indentation, which Python 3.13 removes from `__doc__`."""
     return ast.get_docstring(ast.parse(inspect.getsource(module)), clean=False)
-
-
-def write_usage(docstring):
-    """Returns a docstring as Markdown: an indented paragraph becomes a code block."""
-    return "\n\n".join(textwrap.indent(textwrap.dedent(each), "    ") if each.startswith(" ") else each
-                       for each in docstring.strip("\n").split("\n\n"))
 
 
 def write_flag(field, default):

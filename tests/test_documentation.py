@@ -274,7 +274,8 @@ def apply_diff(lines):
 
 
 def test_the_tree():
-    trees = [lines for _, lines in code_blocks((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")) if is_tree(lines)]
+    blocks = code_blocks((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    trees = [lines for _, lines in blocks if is_tree(lines)]
     assert len(trees) == 1
     folder = ""
     for line in trees[0]:

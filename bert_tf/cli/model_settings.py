@@ -15,7 +15,7 @@ from bert_tf.tokenization.vocabulary import check_casing
 
 @dataclasses.dataclass(frozen=True)
 class ModelSettings(Settings):
-    """The encoder's config and the source of its weights."""
+    """Model: the encoder's config and the source of its weights."""
 
     bert_config_file: str | None = setting(
         None, "The model's bert_config.json, Hugging Face's config.json, the Model Garden's params.yaml, or the name "
@@ -31,7 +31,7 @@ class ModelSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerSettings(Settings):
-    """The vocabulary and the casing of a checkpoint, and the length to which texts are truncated."""
+    """Texts: vocabulary, casing, and length."""
 
     vocab_file: str | None = setting(
         None, "The model's vocab.txt, one WordPiece token per line, or Hugging Face's tokenizer.json. It must be the "
@@ -42,7 +42,8 @@ class TokenizerSettings(Settings):
               "setting in the checkpoint's directory.", source=CASING)
     strip_accents: bool | None = setting(
         None, "Strip accents. Defaults to the setting in the checkpoint's directory, otherwise to --do_lower_case. "
-              "The two differ for some models, such as lowercase German models that keep umlauts.", source=CASING)
+              "The two differ for some models, such as lowercase German models that keep umlauts.", source=CASING,
+        rare=True)
     max_seq_length: int = setting(
         128, "Maximum sequence length in tokens, including [CLS] and [SEP]; longer texts are truncated. At most "
              "max_position_embeddings of the config.", lower=4)

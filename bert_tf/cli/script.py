@@ -28,7 +28,7 @@ from absl import app, flags, logging
 
 from bert_tf import processor
 from bert_tf.cli import flags as setting_flags
-from bert_tf.cli import resolution, roles
+from bert_tf.cli import resolution, roles, usage
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.files import use_temporary_directory
 from bert_tf.model_folder.model_files import ModelFiles
@@ -84,7 +84,12 @@ class Command:
         """Runs the script in the current process, and exits; see `run`."""
         with _end_on_interrupt():
             _start(self.define_flags)
-            app.run(functools.partial(_run_guarded, self.main, self._arguments is not None), flags_parser=_parse_flags)
+            app.run(functools.partial(_run_guarded, self.main, self._arguments is not None),
+                    flags_parser=functools.partial(_parse_flags, write_help=self.write_help))
+
+    def write_help(self, is_full):
+        """Returns the text of --help, or of --helpfull if `is_full`."""
+        return usage.write_help(sys.modules["__main__"].__doc__, self.settings, self.only, is_full)
 
     def define_flags(self):
         """Defines the flags."""
@@ -258,8 +263,12 @@ def prepare_tensorflow():
     logging.set_verbosity(logging.ERROR)
 
 
-def _parse_flags(argv):
+def _parse_flags(argv, write_help=None):
     try:
+        if write_help and (asked := {"-help", "--help", "--helpshort", "--helpfull"} & set(argv[1:])):
+            print(write_help("--helpfull" in asked))
+            sys.stdout.flush()
+            sys.exit(0)
         return flags.FLAGS(argv)
     except flags.Error as error:
         _fail(f"{_one_line(error)} (see --help)")

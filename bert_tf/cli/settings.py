@@ -24,7 +24,7 @@ LARGEST_SEED = 2**63 - 1
 
 
 def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, choices=None, repeated=False, needs=(),
-            not_with=(), required=False, role=None, source=None, recipes=None, changeable=False):
+            not_with=(), required=False, role=None, source=None, recipes=None, changeable=False, rare=False):
     """Defines a field of a Settings class.
 
     Args:
@@ -44,11 +44,12 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
       recipes: Dict of choice -> dict of other settings and their values, for settings that are not set explicitly.
       changeable: Whether a resumed run may have another value, which it reports; None if it is not part of a run, like
         the steps of a job. See bert_tf.cli.run_state.
+      rare: Whether only --helpfull shows the flag.
     """
     return dataclasses.field(default=default, metadata={
         "help": help_text, "lower": lower, "upper": upper, "most": most, "repeated": repeated,
         "choices": tuple(choices or recipes or ()) or None, "source": source, "recipes": recipes,
-        "changeable": changeable,
+        "changeable": changeable, "rare": rare,
         "needs": conditions.parse_all(needs), "not_with": conditions.parse_advice(not_with),
         "is_required": bool(required), "required": conditions.parse_required(required),
         "role": role})
@@ -68,7 +69,7 @@ class Settings:
       checkpoint_only: Names of settings that have no effect on an export, which replaces a checkpoint.
       serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies values too.
       default_kind: Kind of task if it is unknown; None to reject this.
-      changeable: Whether all settings of the group are changeable. See `setting`.
+      changeable, rare: Whether all settings of the group are changeable, and rare. See `setting`.
     """
 
     always_required: ClassVar[tuple[str, ...]] = ()
@@ -80,6 +81,7 @@ class Settings:
     serves: ClassVar[bool] = False
     default_kind: ClassVar[str | None] = None
     changeable: ClassVar[bool] = False
+    rare: ClassVar[bool] = False
 
     def __init_subclass__(cls):
         """Raises TypeError if a rule of the class names an unknown setting."""

@@ -32,7 +32,7 @@ HUB_NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings(TaskSettings):
-    """Settings for sentences or sentence pairs: GLUE, XNLI, SICK, or custom files."""
+    """Data: your own file, or GLUE, XNLI, or SICK."""
 
     kind: ClassVar = "classifier"
     data: ClassVar = ("task_name", "data_dir", "data_file")
@@ -65,15 +65,15 @@ class Settings(TaskSettings):
     regression: bool = setting(False, "For your own data: predict numbers instead of labels.", needs=CUSTOM)
     label_separator: str | None = setting(
         None, "For your own data: separator between the labels of a row that can have several.", needs=CUSTOM,
-        not_with="regression")
+        not_with="regression", rare=True)
     glue_submission: bool = setting(False, "With --do_predict: also write the submission file for the GLUE server.",
-                                    needs="do_predict", changeable=True)
+                                    needs="do_predict", changeable=True, rare=True)
     xnli_language: str = setting(
         "zh", "With --task_name=xnli: language of the development and test data.", choices=XNLI_LANGUAGES,
-        needs=XNLI)
+        needs=XNLI, rare=True)
     xnli_train_language: str | None = setting(
         None, "With --task_name=xnli: language of the training data; en tests the transfer of a multilingual model to "
-              "--xnli_language. Defaults to --xnli_language.", choices=XNLI_LANGUAGES, needs=XNLI)
+              "--xnli_language. Defaults to --xnli_language.", choices=XNLI_LANGUAGES, needs=XNLI, rare=True)
 
     long_texts: str = setting(
         "cut", "cut: truncate texts to --max_seq_length, as in the original BERT. windows: read complete texts in "
@@ -81,13 +81,13 @@ class Settings(TaskSettings):
                "this applies to the second text.", choices=("cut", "windows"))
     window_stride: int | None = setting(
         None, "With --long_texts=windows: tokens between the starts of two windows of a text. Defaults to half of "
-              "--max_seq_length.", lower=1, needs="long_texts=windows")
+              "--max_seq_length.", lower=1, needs="long_texts=windows", rare=True)
     max_windows: int = setting(
         8, "With --long_texts=windows: maximum number of windows per text; longer texts are truncated. The windows of "
-           "a text are in memory together.", lower=1, needs="long_texts=windows")
+           "a text are in memory together.", lower=1, needs="long_texts=windows", rare=True)
     window_pooling: str = setting(
         "mean", "With --long_texts=windows: mean or maximum of the windows' logits, per label.",
-        choices=("mean", "max"), needs="long_texts=windows")
+        choices=("mean", "max"), needs="long_texts=windows", rare=True)
 
     @property
     def xnli_languages(self):

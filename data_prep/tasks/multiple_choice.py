@@ -18,7 +18,7 @@ QUESTIONS_FILE = "SWAG's CSV file; or with --data_format=race, a JSON file or a 
 
 @dataclasses.dataclass(frozen=True)
 class Settings(TaskSettings):
-    """Settings for questions with several choices."""
+    """Data: questions with several choices."""
 
     kind: ClassVar = "multiple_choice"
     data: ClassVar = ("train_file", "dev_file", "test_file")

@@ -19,7 +19,7 @@ SHUFFLE_SEED = 12345  # Shuffles questions in the order of the original BERT's r
 
 @dataclasses.dataclass(frozen=True)
 class Settings(TaskSettings):
-    """Settings for questions about contexts: SQuAD and files in its format."""
+    """Data: SQuAD and files in its format."""
 
     kind: ClassVar = "span_labeler"
     data: ClassVar = ("train_file", "predict_file")
@@ -35,8 +35,8 @@ class Settings(TaskSettings):
         lower=1)
     n_best_size: int = setting(
         20, "Number of starts and ends to try in each window, and of answers per question in nbest_predictions.json.",
-        lower=1, changeable=True)
-    max_answer_length: int = setting(30, "Maximum length of an answer in tokens.", lower=1, changeable=True)
+        lower=1, changeable=True, rare=True)
+    max_answer_length: int = setting(30, "Maximum length of an answer in tokens.", lower=1, changeable=True, rare=True)
     version_2_with_negative: bool = setting(False, "Allow questions without an answer, as in SQuAD 2.0.")
     null_score_diff_threshold: float = setting(
         0.0, "With --version_2_with_negative: a question has no answer if the score of no answer exceeds the score of "
@@ -44,12 +44,12 @@ class Settings(TaskSettings):
         changeable=True)
     use_best_threshold: bool = setting(
         False, "Use the threshold with the best F1 on --predict_file instead of --null_score_diff_threshold. Only for "
-               "development data.", needs="version_2_with_negative", changeable=True)
+               "development data.", needs="version_2_with_negative", changeable=True, rare=True)
     answer_metric: str = setting(
         "squad", "squad: the official evaluation. korquad: KorQuAD's evaluation, whose F1 counts characters.",
-        choices=("squad", "korquad"), not_with="version_2_with_negative", changeable=True)
+        choices=("squad", "korquad"), not_with="version_2_with_negative", changeable=True, rare=True)
     verbose_logging: bool = setting(False, "Print every answer whose text does not occur in its context.",
-                                    changeable=True)
+                                    changeable=True, rare=True)
 
 
 class SpanLabelerData(TaskData):

@@ -22,7 +22,7 @@ WORDS_FILE = ("File with one word per line, columns separated by tabs or spaces,
 
 @dataclasses.dataclass(frozen=True)
 class Settings(TaskSettings):
-    """Settings for words with one label each, in columns."""
+    """Data: words with one label each, in columns."""
 
     kind: ClassVar = "token_classifier"
     data: ClassVar = ("train_file", "dev_file", "test_file")

@@ -31,11 +31,11 @@ OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
 
 @dataclasses.dataclass(frozen=True)
 class TuningSettings(Settings):
-    """Evaluations, training schedule, and batching."""
+    """Schedule, evaluation, and prediction."""
 
     do_eval: bool = setting(False, "Evaluate on the development data.", changeable=None)
     do_predict: bool = setting(False, "Write predictions for the test data.", changeable=None)
-    predict_batch_size: int = setting(8, "Batch size for prediction.", lower=1, changeable=True)
+    predict_batch_size: int = setting(8, "Batch size for prediction.", lower=1, changeable=True, rare=True)
     learning_rate: float = setting(5e-5, "Peak learning rate, at the end of the warmup.", lower=0, changeable=True)
     num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0, changeable=True)
     warmup_proportion: float = setting(
@@ -52,15 +52,16 @@ class TuningSettings(Settings):
            "Reports means and standard deviations; predictions are from the best run.", lower=1, changeable=True)
     group_by_length: bool = setting(
         True, "Batch texts of similar length, pad them to the longest text of the batch, and skip the computation of "
-              "padding. Several times faster for short texts. Has no effect on TPUs.")
+              "padding. Several times faster for short texts. Has no effect on TPUs.", rare=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class FineTuningSettings(Settings):
-    """A fine-tuning run, or several. `task` contains the settings of its task, from data_prep.tasks."""
+    """Steps, and several runs. `task` contains the settings of the task, from data_prep.tasks."""
 
     replaced: ClassVar = dict.fromkeys(("train_batch_size", "learning_rate", "num_train_epochs"), "search")
 
+    task: Settings = dataclasses.field(default_factory=Settings)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
@@ -72,11 +73,11 @@ class FineTuningSettings(Settings):
     ensemble: tuple[str, ...] = setting(
         (), "Output directories of finished runs, comma-separated, such as mrpc/run_1,mrpc/run_2. Evaluates and "
             "predicts with the mean of their probabilities, or of their numbers in regression.",
-        not_with=("do_train", "num_runs", "init_checkpoint"), changeable=True)
+        not_with=("do_train", "num_runs", "init_checkpoint"), changeable=True, rare=True)
     keep_head: bool | None = setting(
         None, "With --do_train and --init_checkpoint: load the task head (the last layer) of the checkpoint, or fail "
               "if it does not fit; --nokeep_head initializes a new head. By default, loads the head if it fits and "
-              "was trained for the same labels.", needs=("do_train", "init_checkpoint"))
+              "was trained for the same labels.", needs=("do_train", "init_checkpoint"), rare=True)
     search: bool = setting(
         False, "Train with every combination of --search_batch_sizes, --search_learning_rates, and --search_epochs, "
                "in OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ... Copies the weights with the best score on the "
@@ -87,13 +88,11 @@ class FineTuningSettings(Settings):
             "train_batch_size; set `search_batch_sizes`", "learning_rate; set `search_learning_rates`",
             "num_train_epochs; set `search_epochs`"))
     search_batch_sizes: tuple[int, ...] = setting((16, 32), "With --search: values of --train_batch_size to try.",
-                                                  lower=1, needs="search")
+                                                  lower=1, needs="search", rare=True)
     search_learning_rates: tuple[float, ...] = setting(
-        (5e-5, 3e-5, 2e-5), "With --search: values of --learning_rate to try.", lower=0, needs="search")
+        (5e-5, 3e-5, 2e-5), "With --search: values of --learning_rate to try.", lower=0, needs="search", rare=True)
     search_epochs: tuple[float, ...] = setting((2.0, 3.0, 4.0), "With --search: values of --num_train_epochs to try.",
-                                               lower=0, needs="search")
-    task: Settings = dataclasses.field(default_factory=Settings)
-
+                                               lower=0, needs="search", rare=True)
     def check(self):
         """See Settings."""
         length = self.tokenizer.max_seq_length

@@ -13,6 +13,8 @@ OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # Obsolete fl
 class DeviceSettings(Settings):
     """Devices to run on. `run.training.strategies` creates the strategy from them."""
 
+    rare: ClassVar = True
+
     changeable: ClassVar = True
 
     distribution_strategy: str = setting(

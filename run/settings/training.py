@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from typing import ClassVar
 
 from bert_tf.cli import roles
 from bert_tf.cli.settings import LARGEST_NUMBER, LARGEST_SEED, Settings, setting
@@ -20,7 +21,7 @@ def check_positions(argument, batch_size, max_seq_length):
 
 @dataclasses.dataclass(frozen=True)
 class TrainingSettings(Settings):
-    """Batches, checkpoints, and the seed of a run."""
+    """Training: batches, checkpoints, and seed."""
 
     output_dir: str | None = setting(
         None, "Directory for checkpoints, results, and loss curves; created if it does not exist. Required.",
@@ -46,6 +47,8 @@ class TrainingSettings(Settings):
 @dataclasses.dataclass(frozen=True)
 class StepSettings(Settings):
     """Computation of a training step."""
+
+    rare: ClassVar = True
 
     accumulate_steps: int = setting(
         1, "Gradient accumulation: number of micro-batches that each replica processes per update, to save memory. "
@@ -76,7 +79,7 @@ class StepSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerSettings(Settings):
-    """Type and hyperparameters of the optimizer, which `bert_tf.optimization` creates.
+    """Optimizer, which `bert_tf.optimization` creates.
 
     Those after the learning rate are flags of pre-training. Fine-tuning leaves them as in the original BERT.
     """

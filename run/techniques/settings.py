@@ -21,6 +21,7 @@ INNER_LOSS = "hidden_weight or attention_weight or cls_weight"  # Condition: inn
 class TrainedWeightsSettings(Settings):
     """Selection of the weights to train, their learning rates, and their rounding."""
 
+    rare: ClassVar = True
     outer_settings: ClassVar = ("do_train",)
 
     freeze_layers: int | None = setting(

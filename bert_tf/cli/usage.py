@@ -1,0 +1,63 @@
+"""The text of --help: the purpose of a script, and its flags by the groups of settings that they belong to."""
+
+import dataclasses
+import re
+import shutil
+import textwrap
+
+WIDEST = 110  # Maximum number of characters of a line.
+REQUIRED = "Required"
+MORE = "--helpfull shows all flags with their complete descriptions."
+
+
+def write_help(purpose, settings, only=None, is_full=False):
+    """Returns the help of a script.
+
+    Args:
+      purpose: str. The script's docstring.
+      settings: Settings with the defaults of the flags.
+      only: Names of the settings that are flags; None for all.
+      is_full: bool. Whether to add rare settings, and everything about each setting instead of its first sentence.
+    """
+    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 0)).columns)
+    required, lines, always = [], [], {name for group in settings.groups() for name in group.always_required}
+    for group in settings.groups():
+        found = []
+        for field in dataclasses.fields(group):
+            if not field.metadata or (only is not None and field.name not in only):
+                continue
+            description = _describe(field, getattr(group, field.name), width, is_full)
+            if field.name in always or (field.metadata["is_required"] and not field.metadata["source"]
+                                        and not any(field.metadata["required"])):
+                required += description
+            elif is_full or not (group.rare or field.metadata["rare"]):
+                found += description
+        if found:
+            lines += ["", f"{get_title(type(group))}:", *found]
+    return "\n".join([purpose.strip(), *(["", f"{REQUIRED}:", *required] if required else []), *lines, "", MORE])
+
+
+def get_title(group):
+    """Returns the first sentence about a class of settings as a heading."""
+    title = re.split(r"[.;]\s|\.$|, which ", group.__doc__.strip(), maxsplit=1)[0].split("\n")[0]
+    title = title.removeprefix("Settings for ")
+    return title[0].upper() + title[1:]
+
+
+def _describe(field, value, width, is_full):
+    """Returns the lines about the flag of a setting."""
+    rules = field.metadata
+    text = re.sub(r"`(\w+)`", r"--\1", rules["help"])
+    if not is_full:
+        text = re.split(r"(?<=[^.]\.)\s+(?=[A-Z])", text, maxsplit=1)[0]
+    elif rules["choices"]:
+        text += f" One of {', '.join(rules['choices'])}."
+    text = text.rstrip(".")
+    if isinstance(value, bool):
+        name = f"--[no]{field.name}" if value else f"--{field.name}"
+    else:
+        name = f"--{field.name}"
+        if value not in (None, "", ()):
+            text += f" ({','.join(map(str, value)) if isinstance(value, tuple) else value})"
+    return textwrap.wrap(f"{name}: {text}", width, initial_indent="  ", subsequent_indent="      ",
+                         break_on_hyphens=False)
