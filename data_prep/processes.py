@@ -1,4 +1,4 @@
-"""Parallel map over processes that end with this one, even if it is killed."""
+"""Parallel map over this process and others, which end with it, even if it is killed."""
 
 import collections
 import concurrent.futures
@@ -8,19 +8,21 @@ import os
 import signal
 import threading
 
-AHEAD = 2  # Items in progress per worker.
+AHEAD = 2  # Items in progress per other process.
+WAITING = 8  # Results per process that wait for an earlier one.
 
 
 def map_in_processes(function, items, num_workers, *arguments):
     """Yields `function(item, *arguments)` for each of `items`, in their order; a generator, to be closed.
 
-    At most AHEAD * num_workers items, or their results, exist at a time. After an error or Ctrl-C, which only this
-    process handles, the workers are killed.
+    This process takes an item whenever the others have enough, so it works while they start. At most WAITING *
+    num_workers items or results exist at a time. After an error or Ctrl-C, which only this process handles, the others
+    are killed.
 
     Args:
       function: Picklable callable of a module.
       items: Iterable of picklable objects.
-      num_workers: int. Maximum number of processes.
+      num_workers: int. Maximum number of processes, including this one; at least 2.
       *arguments: Picklable objects.
 
     Raises:
@@ -30,13 +32,17 @@ def map_in_processes(function, items, num_workers, *arguments):
     # Spawned, not forked: the caller may have loaded TensorFlow, whose threads do not survive a fork.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    pool = concurrent.futures.ProcessPoolExecutor(num_workers, context, initializer=_tie_to_parent)
+    pool = concurrent.futures.ProcessPoolExecutor(num_workers - 1, context, initializer=_tie_to_parent)
     pending = collections.deque()
     try:
         for item in items:
-            with _block_interrupts():  # This can start a worker, which inherits the mask.
-                pending.append(pool.submit(function, item, *arguments))
-            if len(pending) == AHEAD * num_workers:
+            if sum(not each.done() for each in pending) < AHEAD * (num_workers - 1):
+                with _block_interrupts():  # This can start a worker, which inherits the mask.
+                    pending.append(pool.submit(function, item, *arguments))
+            else:
+                pending.append(concurrent.futures.Future())
+                pending[-1].set_result(function(item, *arguments))
+            while pending and (pending[0].done() or len(pending) == WAITING * num_workers):
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
