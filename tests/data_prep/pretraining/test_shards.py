@@ -62,7 +62,7 @@ def test_records_match_the_original_bert(tmp_path, name):
 
 
 def test_records_go_to_several_files_in_turn(tmp_path, monkeypatch):
-    monkeypatch.setattr(shards, "BATCH", 10)
+    monkeypatch.setattr(shards, "BATCH", 16)  # Not a multiple of three: each batch must begin with the first file.
     paths = [str(tmp_path / "new" / f"{number}.tfrecord") for number in range(3)]
     create(tmp_path)
     create(tmp_path, output_file=",".join(paths))

@@ -47,6 +47,15 @@ def test_only_used_batch_sizes_must_be_divisible(two_replicas, monkeypatch, do, 
         make_strategy({**SIZES, used: ODD[used]})
 
 
+def test_a_message_about_the_batch_sizes_of_a_search_names_their_setting(two_replicas, monkeypatch):
+    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
+    settings = FineTuningSettings(
+        do_train=True, search=True, search_batch_sizes=(8, 7), tuning=TuningSettings(do_eval=True),
+        training=TrainingSettings(output_dir="out"), task=classifier.Settings())
+    with pytest.raises(ValueError, match=r"^`search_batch_sizes`=7: must be a multiple"):
+        job.make_strategy(settings)
+
+
 @pytest.mark.parametrize(("settings", "expected"), [
     (classifier.Settings(task_name="RTE"), {"task_name": "rte"}),
     *((classifier.Settings(task_name=name), {"task_name": "sst-2"}) for name in ("SST-2", "sst2")),

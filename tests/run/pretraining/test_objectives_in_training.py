@@ -147,6 +147,19 @@ def test_packs_with_more_masks_than_fit(trained, config):
         job.run(settings)
 
 
+def test_an_evaluation_reads_the_records_of_the_last_phase(phases, config, tmp_path):
+    records, found = pathlib.Path(phases.records.input_file), {}
+    for length, predictions in ((None, None), (64, 9), (32, 5)):
+        shutil.copytree(phases.training.output_dir, tmp_path / str(length))
+        only = {} if length is None else {
+            "phases": None, "input_file": str(records).format(length=length), "max_seq_length": length,
+            "max_predictions_per_seq": predictions}
+        job.run(phases.replace_values({
+            **only, "output_dir": str(tmp_path / str(length)), "do_train": False, "config": config}))
+        found[length] = (tmp_path / str(length) / "eval_results.txt").read_text(encoding="utf-8")
+    assert found[None] == found[64] != found[32]
+
+
 def test_the_log_is_of_all_phases(phases):
     log = pathlib.Path(phases.training.output_dir, "training_log.csv").read_text(encoding="utf-8").splitlines()
     assert [line.split(",")[0] for line in log[1:]] == ["1", "2", "3", "4"]
