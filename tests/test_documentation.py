@@ -210,6 +210,7 @@ def test_commands(page):
     assert [f"{' '.join(words)[:100]}: {problem}" for words in found for problem in problems(words)] == []
 
 
+@pytest.mark.large
 def test_links(page):
     found = []
     for target in links(page.read_text(encoding="utf-8")):

@@ -23,6 +23,8 @@ from run.training.step import Trainer
 from tests import gpu_kernels
 from tests.encoders import make_encoder
 
+pytestmark = pytest.mark.extra_large
+
 B, S, P, C = 4, 9, 5, 3  # batch, sequence, predictions, choices
 CONFIG = BertConfig(53, hidden_size=24, num_hidden_layers=1, num_attention_heads=4, intermediate_size=40,
                     max_position_embeddings=11, type_vocab_size=2)

@@ -10,6 +10,8 @@ from packaging.requirements import Requirement
 
 from tests import scripts
 
+pytestmark = pytest.mark.large
+
 PACKAGES = ("bert_tf", "data_prep", "run")
 PROJECT = tomllib.loads((scripts.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 

@@ -34,6 +34,7 @@ def sections():
     return (ROOT / "docs/library.md").read_text(encoding="utf-8").split(SECOND_SECTION)
 
 
+@pytest.mark.large
 def test_first_section(sections, tmp_path, reference):
     metadata = TaskMetadata("classifier", 128, True, ("0", "1"), pairs=True)
     toy_runs.write(tmp_path, reference, {"mrpc": (metadata, lambda config: models.BertClassifier(config, 2)),
@@ -41,6 +42,7 @@ def test_first_section(sections, tmp_path, reference):
     run_blocks(sections[0], tmp_path)
 
 
+@pytest.mark.extra_large
 @pytest.mark.timeout(180)
 def test_other_sections(sections, tmp_path):
     run_blocks(sections[1], tmp_path)

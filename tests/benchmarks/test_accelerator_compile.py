@@ -30,6 +30,8 @@ from bert_tf.fast import PackedDropout
 from bert_tf.fast.layout import UnpaddedLayout
 from tests import scripts
 
+pytestmark = pytest.mark.large
+
 GPU_SIZES = {"batch_size": 12, "max_seq_length": 4}  # Without autotuning, some matmuls of odd sizes cannot be compiled.
 PLUGINS = {"v5e": "libtpu", "h100": "jax_cuda12_plugin"}
 
@@ -285,6 +287,7 @@ def test_roofline():
     assert roofline.Kernel("", 1, 150, 50, {"bf16": 10**6, "f32": 10**5}).seconds(chip) == 1 + 10
 
 
+@pytest.mark.extra_large
 def test_step_of_the_peer_is_traced_with_the_same_features():
     settings = CompileSettings(workload="peer", batch_size=B, max_seq_length=S, max_predictions_per_seq=P)
     step, features = steps.traced_step(settings, TOY, "gather")

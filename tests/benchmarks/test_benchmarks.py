@@ -33,6 +33,8 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from tests import scripts
 
+pytestmark = pytest.mark.extra_large
+
 TOY = BertConfig(70, hidden_size=8, num_hidden_layers=1, num_attention_heads=4, intermediate_size=12,
                  max_position_embeddings=24, type_vocab_size=2)
 NUMBER = r"[\d,]*\.?\d+"

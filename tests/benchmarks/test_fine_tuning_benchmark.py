@@ -8,6 +8,8 @@ import pytest
 from benchmarks import fine_tuning
 from bert_tf.errors import InputError
 
+pytestmark = pytest.mark.large
+
 ROWS = {"train": "good\t1\nbad\t0\nawful\t0\n", "dev": "fine\t1\nugly\t0\ngreat\t1\nnice\t1\n"}
 
 

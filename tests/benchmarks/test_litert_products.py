@@ -1,10 +1,13 @@
 """The matmuls with which benchmarks.litert compares an encoder."""
 
 import numpy as np
+import pytest
 
 from benchmarks import litert
 from bert_tf.config import BertConfig
 from bert_tf.litert.compiled_graphs import CompiledGraphs
+
+pytestmark = pytest.mark.large
 
 TOY = BertConfig(70, hidden_size=8, num_hidden_layers=1, num_attention_heads=4, intermediate_size=12)
 

@@ -7,6 +7,8 @@ import pytest
 
 from benchmarks import measurements, model_cache, peer_process
 
+pytestmark = pytest.mark.large
+
 MODULE = "tests.benchmarks.fake_peer"
 
 

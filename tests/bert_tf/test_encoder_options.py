@@ -45,6 +45,7 @@ def plain(pretrainer, batch):
     return pretrainer().encoder(batch, training=True), compute_gradients(pretrainer(), batch, losses.pretraining_loss)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_outputs_loss_and_gradients_are_unchanged(pretrainer, batch, plain, options):
     expected, expected_gradients = plain
@@ -70,6 +71,7 @@ def test_a_padded_vocabulary_changes_nothing(reference_config, pretrainer, batch
         np.testing.assert_allclose(found[name], value, rtol=0, atol=relative * np.abs(value).max(), err_msg=name)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("options", "baseline", "activation"), [
     ({"recompute": True}, {"layers": "padded"}, "gelu"),
     ({"last_where_read": True}, {"layers": "padded"}, "gelu"),
@@ -150,6 +152,7 @@ def list_operations(function):
     return tf.function(function).get_concrete_function().graph.get_operations()
 
 
+@pytest.mark.large
 def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
     """Forward and backward of two blocks: four functions, which all layers of all models call, only in training."""
     def find_blocks(num_layers, function):
@@ -168,6 +171,7 @@ def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
     assert find_blocks(2, lambda model: model(batch)) == set()
 
 
+@pytest.mark.large
 def test_last_where_read_computes_fewer_rows(reference_config, batch):
     """With 6 predictions and [CLS], three of the last layer's products have 4 * 7 rows instead of 4 * 32."""
     def count_rows(**options):

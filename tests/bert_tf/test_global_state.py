@@ -10,6 +10,8 @@ import pytest
 from tests import scripts
 from tests.toy_servables import LOAD_OPTIONS, REQUESTS
 
+pytestmark = pytest.mark.large
+
 # Prints a line for each step that changes the state of the process. What TensorFlow and the other libraries change when
 # they are imported and first used is not this project's: that is the first step, which is not compared.
 PROCESS = """

@@ -8,6 +8,8 @@ import pytest
 
 from tests import scripts
 
+pytestmark = pytest.mark.extra_large
+
 FREE_OF_TENSORFLOW = ("bert_tf.cli.flags", "bert_tf.cli.paths", "bert_tf.cli.script", "data_prep.records",
                       "data_prep.processes", "data_prep.pretraining.job", "data_prep.create_pretraining_data",
                       "data_prep.vocabulary.job", "data_prep.learn_vocab", "bert_tf.serving",

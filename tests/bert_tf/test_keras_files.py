@@ -16,6 +16,8 @@ from bert_tf.optimization import create_optimizer
 from tests.bert_tf import keras_cases
 from tests.bert_tf.test_keras_harness import randomize
 
+pytestmark = pytest.mark.extra_large
+
 ROOT = pathlib.Path(__file__).parent.parent.parent
 TEXT = ("input_ids", "input_mask", "segment_ids")
 

@@ -80,6 +80,7 @@ def assert_config_restores(model, case, features):
     assert_equal(case.call(again, features, False), case.call(model, features, False))
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", CASES)
 def test_layers_from_configs_and_a_training_step(name, features):
     case = CASES[name]
@@ -102,6 +103,7 @@ def test_layers_from_configs_and_a_training_step(name, features):
         assert np.any(variable != old) == is_used, variable.name
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 @pytest.mark.parametrize("name", CASES)
 def test_layers_in_graphs_and_files(name, dtype, features, tmp_path, caplog):

@@ -13,6 +13,8 @@ from bert_tf.config import BertConfig
 from bert_tf.optimization import create_optimizer
 from bert_tf.tokenization import BertTokenizer
 
+pytestmark = pytest.mark.large
+
 WORDS = ("good", "bad", "very", "film", "a", "the", "not", "it", "was", "so")
 VOCABULARY = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS)
 CONFIG = BertConfig(vocab_size=len(VOCABULARY), hidden_size=12, num_hidden_layers=1, num_attention_heads=3,
@@ -70,6 +72,7 @@ def enter_scope(strategy):
     return strategy.scope() if strategy else contextlib.nullcontext()
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize(("is_distributed", "dtype", "make"), [
     (False, None, make_subclassed),
     (True, "mixed_float16", make_functional),

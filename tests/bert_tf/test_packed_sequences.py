@@ -59,6 +59,7 @@ def pack(sequences, packs):
     return features
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("label", ["next_sentence", None])
 @pytest.mark.parametrize("options", [
     {}, {"layers": "unpadded"}, {"layers": "unpadded", "last_where_read": True},

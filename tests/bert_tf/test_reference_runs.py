@@ -58,6 +58,7 @@ def test_classifier_forward(reference, reference_config, batches, reference_numb
                                atol=ACTIVATIONS)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("options", [{}, CPU_OPTIONS], ids=["plain", "cpu"])
 @pytest.mark.parametrize("kind", MAKE)
 def test_training(kind, options, reference, reference_config, batches, reference_schedule, reference_numbers):

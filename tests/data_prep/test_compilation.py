@@ -4,8 +4,12 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from data_prep.compilation import compile_function
 from tests import scripts
+
+pytestmark = pytest.mark.extra_large
 
 MODULE = """
 from data_prep.compilation import compile_function

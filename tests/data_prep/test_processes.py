@@ -10,6 +10,8 @@ import pytest
 
 from data_prep.processes import WAITING, map_in_processes
 
+pytestmark = pytest.mark.large
+
 
 def power(number, exponent=2):
     time.sleep(0.01 * (number % 3))

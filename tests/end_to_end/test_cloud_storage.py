@@ -22,7 +22,8 @@ STEPS, SAVE_STEPS = 30, 10
 LENGTHS = {"max_seq_length": S, "max_predictions_per_seq": P}
 CLOUD = "gs://bucket/a b#c%20%dgü&=+"  # Characters that are special in URLs and shells.
 
-pytestmark = pytest.mark.timeout(300)  # The first test of a fixture waits for some ten scripts.
+# The first test of a fixture waits for some ten scripts.
+pytestmark = [pytest.mark.extra_large, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

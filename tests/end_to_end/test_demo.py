@@ -6,6 +6,7 @@ from run.demo import steps, topics
 from tests import scripts
 
 
+@pytest.mark.extra_large
 @pytest.mark.timeout(300)  # It runs nine scripts.
 def test_demo_replaces_an_earlier_one_and_reports_results_next_to_baselines(tmp_path):
     folder = tmp_path / "demo_output"

@@ -9,6 +9,8 @@ import pytest
 from tests import scripts
 from tests.end_to_end.toy_files import ANSWERS, VOCABULARY, read_results
 
+pytestmark = pytest.mark.large
+
 
 @pytest.fixture(scope="module")
 def two_runs(words_folder):

@@ -17,6 +17,8 @@ import pytest
 from tests import scripts
 from tests.end_to_end.toy_files import VOCABULARY, assert_same_tensors, read_results
 
+pytestmark = pytest.mark.extra_large
+
 STEPS = 24  # Of 8 records.
 PRETRAINING = {
     "bert_config_file": "bert_config.json", "input_file": "train.tfrecord", "do_train": True, "max_seq_length": 24,

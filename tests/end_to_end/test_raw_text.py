@@ -10,6 +10,8 @@ import pytest
 from bert_tf.config import BertConfig
 from tests import scripts
 
+pytestmark = pytest.mark.large
+
 VOCAB_SIZES = {"en": 150, "ko": 100, "zh": 40}
 LENGTHS = {"max_seq_length": 24, "max_predictions_per_seq": 4}
 PLACES = {

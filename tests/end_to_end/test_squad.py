@@ -11,6 +11,8 @@ from tests import scripts
 from tests.end_to_end import toy_files
 from tests.end_to_end.toy_files import ANSWERS, read_results
 
+pytestmark = pytest.mark.large
+
 LENGTHS = {"max_seq_length": 24, "doc_stride": 7, "max_query_length": 5}
 MODEL = {"bert_config_file": "bert_config.json", "vocab_file": toy_files.VOCABULARY, "version_2_with_negative": True,
          "do_predict": True, **LENGTHS}

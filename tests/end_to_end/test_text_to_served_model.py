@@ -19,6 +19,8 @@ from data_prep import records
 from tests import scripts
 from tests.end_to_end.toy_files import read_results
 
+pytestmark = pytest.mark.large
+
 MAX_SEQ_LENGTH, MAX_PREDICTIONS = 24, 4
 PRETRAINING = {"bert_config_file": "bert_config.json", "input_file": "train.tfrecord", "do_train": True,
                "max_seq_length": MAX_SEQ_LENGTH, "max_predictions_per_seq": MAX_PREDICTIONS, "do_eval": True,

@@ -26,6 +26,7 @@ def test_object_graph_of_a_model(name):
     assert reference.digest(model_graphs.list_variables(name)) == reference.read("object_graphs")[name]
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("name", reference.TRAINED)
 def test_three_steps(folder, name):
     cases.run(name, folder)
@@ -35,18 +36,21 @@ def test_three_steps(folder, name):
         assert reference.find_difference(reference.read("summaries")[name], found) == ""
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("name", operations.TRAINED)
 def test_operations_of_a_step(folder, name):
     found = operations.count_training(name, folder)
     assert reference.describe_increase(reference.read("operations")[f"training/{name}"], found) == ""
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("name", operations.EXPORTS)
 def test_operations_of_an_export(folder, name):
     found = operations.count_export(name, folder)
     assert reference.describe_increase(reference.read("operations")[f"export/{name}"], found) == ""
 
 
+@pytest.mark.extra_large
 def test_record_and_compare(tmp_path, capsys):
     before, after = tmp_path / "before", tmp_path / "after"
     for path in (before, after):

@@ -11,6 +11,8 @@ import pytest
 from tests import scripts
 from tests.robustness.commands import COMMANDS, TRAINING, get_error, get_flag_types
 
+pytestmark = pytest.mark.large
+
 ANY_INTEGER = {"random_seed", "num_tpu_cores", "token_column", "label_column"}  # Flags for any 64-bit integer.
 OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another flag replaces. All others are required.
     "create_pretraining_data": {"max_seq_length"},

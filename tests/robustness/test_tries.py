@@ -15,6 +15,8 @@ from tests import scripts
 from tests.robustness import tries, world
 from tests.robustness.commands import COMMANDS, LONGEST_MESSAGE
 
+pytestmark = pytest.mark.extra_large
+
 TRIES = list(tries.make())
 
 

@@ -16,6 +16,8 @@ from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import squad
 from tests.encoders import make_encoder
 
+pytestmark = pytest.mark.large
+
 MAX_SEQ_LENGTH, DOC_STRIDE, MAX_QUERY_LENGTH, MAX_ANSWER_LENGTH = 40, 7, 9, 11
 CONTEXTS = (
     "Numbers are created by numeric literals, or as the result of built-in functions.",

@@ -17,6 +17,8 @@ from run.serving.settings import PredictionSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
 
+pytestmark = pytest.mark.large
+
 CUSTOM = {  # Directory -> metadata, function that creates its model, and run.json.
     "stars": (TaskMetadata("classifier", 20, True), lambda config: models.BertClassifier(config, 1),
               {"regression": True, "label_column": "stars", "data_dir": {"files": 1}}),

@@ -19,6 +19,8 @@ from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll
 from tests import remote_folders, scripts, toy_runs
 
+pytestmark = pytest.mark.large
+
 EXPORT = "run.export_saved_model"
 CONTEXT = "The debugger stops at the first line. " * 9
 TERMINAL = {  # Directory -> task, script, and its flags.
@@ -76,6 +78,7 @@ def test_bfloat16(folder):
     assert tf.bfloat16 in variables.get_variable_to_dtype_map().values()
 
 
+@pytest.mark.extra_large
 def test_litert_in_a_remote_directory(capsys):
     directory = remote_folders.new_folder()
     scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir=directory, format="tflite", weights="int8",
@@ -89,6 +92,7 @@ def test_litert_in_a_remote_directory(capsys):
         assert LiteRTModel(path).metadata.labels == ("O", "B-PER", "I-PER")
 
 
+@pytest.mark.extra_large
 def test_litert_next_to_a_saved_model(folder, capsys):
     scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir="both", with_litert="float32", max_seq_length=17,
                      lengths=17, batch_sizes=1)

@@ -19,6 +19,8 @@ from run.serving.settings import ExtractionSettings
 from tests import remote_folders, scripts
 from tests.encoders import make_encoder
 
+pytestmark = pytest.mark.large
+
 EXTRACT = "run.extract_features"
 LENGTH = 11
 LINES = [b"the cat sat", b"", b"a dog ||| the cat ran", b"  cat ||| dog ||| ran  ", b"caf\xe9 the " + b"dog " * 12,

@@ -26,6 +26,8 @@ from run.settings.served_models import resolve_checkpoint
 from tests import scripts
 from tests.gradients import compute_gradients
 
+pytestmark = pytest.mark.large
+
 CLASSIFY, EXPORT = "run.run_classifier", "run.export_saved_model"
 LENGTH = {"max_seq_length": 32}
 TEXTS = ["the quick brown fox", "a lazy dog jumps over the film", "what a good film", "mary shelley wrote in genoa",

@@ -16,6 +16,8 @@ from run.serving.settings import PredictionSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
 
+pytestmark = pytest.mark.large
+
 TEXTS = ["the debugger stops", "", "caf\u00e9 and na\u00efve \u4e2d\u6587", "line " * 40, "it prints\ta tab"]
 MODELS = {  # Directory -> metadata and function that creates its model.
     "reviews": (TaskMetadata("classifier", 26, True, ("bad", "good")), lambda config: models.BertClassifier(config, 2)),

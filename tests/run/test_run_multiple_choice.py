@@ -11,6 +11,8 @@ from bert_tf.config import BertConfig
 from run.evaluation.results import read_results
 from tests import scripts
 
+pytestmark = pytest.mark.large
+
 SCRIPT = "run.run_multiple_choice"
 WORDS = ["he", "she", "eats", "drinks", "bread", "water", "stone", "cloud", "a", "and"]
 FLAGS = {"bert_config_file": "bert_config.json", "vocab_file": "vocab.txt", "max_seq_length": 13, "random_seed": 5,

@@ -12,6 +12,8 @@ from data_prep.tasks import conll
 from run.evaluation.results import read_results
 from tests import scripts
 
+pytestmark = pytest.mark.large
+
 SCRIPT = "run.run_tagger"
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "anna", "berg", "##s", "##en", "rome", "new", "york", "meets",
           "in", "and", "."]

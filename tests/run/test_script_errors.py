@@ -15,6 +15,8 @@ import data_prep
 import run
 from tests import scripts
 
+pytestmark = pytest.mark.large
+
 ERRORS = {  # Module -> part of the error message without flags, or with those of FLAGS.
     "data_prep.create_pretraining_data": "--input_file is required",
     "data_prep.inspect_records": "--input_file is required",
@@ -58,6 +60,7 @@ def test_an_error_is_one_line(module, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("module", ERRORS)
 def test_help_lists_the_flags_of_the_script(module, tmp_path):
     """The script is run by its path, outside of the repository."""

@@ -6,6 +6,8 @@ import pytest
 from bert_tf.analysis import probes
 from bert_tf.analysis.probes import Examples
 
+pytestmark = pytest.mark.large
+
 CLASSES, WIDTH, LAYERS = 3, 8, 4
 INFORMATIVE = 2  # The layer that determines the class.
 

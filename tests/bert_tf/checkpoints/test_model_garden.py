@@ -15,7 +15,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 
 # From the encoder of tf-models-official, about the positions that its pretrainer passes to it.
-pytestmark = pytest.mark.filterwarnings("ignore:Input dict contained keys")
+pytestmark = [pytest.mark.large, pytest.mark.filterwarnings("ignore:Input dict contained keys")]
 
 CONFIG = BertConfig(vocab_size=19, hidden_size=6, num_hidden_layers=4, num_attention_heads=3, intermediate_size=7,
                     max_position_embeddings=13, type_vocab_size=5)
@@ -77,6 +77,7 @@ ENCODER_OUTPUTS = {"sequence_output": "sequence_output", "pooled_output": "poole
 PRETRAINER_OUTPUTS = {"masked_lm_logits": "mlm_logits", "next_sentence_logits": "next_sentence"}
 
 
+@pytest.mark.extra_large
 @BOTH_ENCODERS
 @pytest.mark.parametrize("item", ["encoder", "model"])
 def test_their_encoder_is_read(encoder_class, item, features, tmp_path):

@@ -48,6 +48,7 @@ def exported(request, tmp_path_factory, vocab_file):
     return folder, with_mlm
 
 
+@pytest.mark.large
 def test_outputs_equal_those_of_the_saved_model(exported):
     folder, with_mlm = exported
     config = read_config(find_config(folder))
@@ -74,6 +75,7 @@ def test_outputs_equal_those_of_the_saved_model(exported):
         np.testing.assert_allclose(model(features)["masked_lm_logits"], logits, rtol=0, atol=2e-5)
 
 
+@pytest.mark.extra_large
 def test_files_of_the_directory(exported):
     folder, with_mlm = exported
     prefix = find_checkpoint(folder)
@@ -85,6 +87,7 @@ def test_files_of_the_directory(exported):
     assert not is_export(folder)
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("exported", [False], ids=["encoder"], indirect=True)
 def test_fine_tuning_from_the_directory(exported, tmp_path, capsys):
     folder, with_mlm = exported
@@ -98,6 +101,7 @@ def test_fine_tuning_from_the_directory(exported, tmp_path, capsys):
     assert f'"do_lower_case": {str(not with_mlm).lower()}' in (tmp_path / "out" / "task.json").read_text()
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("exported", [False], ids=["encoder"], indirect=True)
 @pytest.mark.parametrize("name", ["variables/variables.index", "variables/variables.data-00000-of-00001"])
 def test_a_damaged_file(exported, tmp_path, name):
@@ -109,6 +113,7 @@ def test_a_damaged_file(exported, tmp_path, name):
         load_pretrained(models.BertEncoder(BertConfig(**SIZES)), folder)
 
 
+@pytest.mark.extra_large
 def test_albert_is_rejected(tmp_path, vocab_file):
     """ALBERT's SavedModel has one set of weights for all layers, and a SentencePiece model instead of a vocabulary."""
     config = encoders.EncoderConfig(type="albert", albert=encoders.AlbertEncoderConfig(

@@ -55,6 +55,7 @@ def call(*arguments, folder=None):
                           check=False, env={**os.environ, "PYTHONPATH": str(scripts.ROOT)})
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("arguments", "status", "output"), [
     (["learn_vocab", "--vocab_size=x"], 1, "learn_vocab.py: flag --vocab_size=x: invalid literal for int()"),
     (["run_classifier"], 1, "run_classifier.py: --data_dir is required without --data_file\n")])
@@ -64,6 +65,7 @@ def test_a_script_runs_with_its_flags(arguments, status, output):
     assert done.stderr.startswith(output)
 
 
+@pytest.mark.large
 def test_a_package_of_another_project_with_the_same_name(tmp_path: pathlib.Path):
     """As `run` 0.3 from PyPI."""
     (tmp_path / "run").mkdir()

@@ -10,6 +10,8 @@ import pytest
 
 from tests import scripts
 
+pytestmark = pytest.mark.large
+
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(scripts.ROOT), "PYTHONUNBUFFERED": ""}
 TOY = ("from bert_tf.cli import script\n"
        "def main(argv):\n    print('output')\n    open('result', 'w').close()\n"

@@ -88,6 +88,7 @@ def measure_slopes(encoder, compute, kind, layer, number, size, step=1e-2):
     return (values[0] - values[1]) / (2 * step)
 
 
+@pytest.mark.large
 def test_importance_is_the_mean_absolute_derivative_over_examples(model, features):
     """The second batch is the first example again."""
     batch = features | {"label_ids": LABELS}

@@ -121,6 +121,7 @@ def test_formats_that_cannot_store_a_model(output_format, options, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.extra_large
 def test_a_litert_file_with_shared_layers(tmp_path):
     tokenizer = toy_servables.make_tokenizer(tmp_path)
     config = dataclasses.replace(toy_servables.CONFIG, num_hidden_layers=2, num_hidden_groups=1, embedding_size=6)

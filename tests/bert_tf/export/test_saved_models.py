@@ -23,7 +23,8 @@ from tests.encoders import make_encoder
 from tests.remote_folders import new_folder
 from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, make_servable
 
-pytestmark = pytest.mark.timeout(180)  # the first test exports seven models, and another process loads them
+# The first test exports seven models, and another process loads them.
+pytestmark = [pytest.mark.large, pytest.mark.timeout(180)]
 
 # Without the site module, editable installations are not found: site-packages is only a directory of modules.
 ISOLATED = """
@@ -169,6 +170,7 @@ def test_contents(toy_saved_models):
         "multi_label": False}
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize(("weights", "ratio", "tolerance"), [("bfloat16", 0.55, 0.02), ("int8", 0.35, 0.05)])
 def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, tolerance):
     """Half and a quarter of the bytes of the matrices; both of TensorFlow's loaders; the model itself is unchanged."""
@@ -184,6 +186,7 @@ def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, to
     assert get_weights_size(tmp_path) < ratio * 4 * wide_model.count_params()
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize(("weights", "ratio"), [("float32", 1.05), ("bfloat16", 0.55), ("int8", 0.35)])
 def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio):
     """For all storage types, kernels are in bfloat16 and not cast at each request; scores are float32."""

@@ -36,6 +36,7 @@ def test_this_process_locks_an_output_once(tmp_path, name):
     assert os.listdir(tmp_path / "directory") == []
 
 
+@pytest.mark.large
 def test_a_lock_ends_with_a_killed_process(tmp_path):
     for path, left in ((tmp_path, []), (tmp_path / "a.tfrecord", [".a.tfrecord.lock"])):
         with subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

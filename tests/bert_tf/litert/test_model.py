@@ -20,7 +20,7 @@ from tests import toy_servables
 from tests.encoders import make_encoder
 from tests.toy_servables import LONG, MAX_SEQ_LENGTH, METADATA, PIECES, REQUESTS, TEXTS, make_model, make_servable
 
-pytestmark = pytest.mark.timeout(180)  # the first test converts seven models
+pytestmark = [pytest.mark.large, pytest.mark.timeout(180)]  # the first test converts seven models
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +132,7 @@ def test_threads_share_a_model(loaded):
             np.testing.assert_array_equal(actual, scores)
 
 
+@pytest.mark.extra_large
 def test_smaller_weights(toy_tokenizer, tmp_path):
     """All matrices, including embeddings, are smaller, and both graphs share them."""
     config = BertConfig(3001, 96, 1, 4, 384, max_position_embeddings=31, type_vocab_size=2)

@@ -35,7 +35,7 @@ from tests.toy_servables import (
     make_servable,
 )
 
-pytestmark = pytest.mark.timeout(180)  # the first test writes seven models in three formats
+pytestmark = [pytest.mark.extra_large, pytest.mark.timeout(180)]  # the first test writes seven models in three formats
 
 FORMATS = ("checkpoint", "SavedModel", "LiteRT")
 PAIR = {"text_a": ["a dog"], "text_b": ["of"]}

@@ -44,6 +44,7 @@ def features(tokenizer):
         toy_servables.TEXTS, ["a dog", "of", "it is " * 20, ""], max_seq_length=24).items()}
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("config", [CONFIG, PRUNED], ids=["full", "pruned"])
 def test_the_int8_file_and_the_model_agree(config, tokenizer, tmp_path):
     """To 1e-5; without fake quantization, they differ by more than 2e-3."""
@@ -57,6 +58,7 @@ def test_the_int8_file_and_the_model_agree(config, tokenizer, tmp_path):
     assert max(litert.largest_differences(servable, str(path)).values()) < 1e-5
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("options", [{"layers": "unpadded_compiled"}, {"recompute": True},
                                      {"last_where_read": True}])
 def test_gradients_ignore_rounding(features, options, monkeypatch):
@@ -78,6 +80,7 @@ def test_a_projection_after_the_embeddings_is_rejected():
         quantize(model, FakeQuantization())
 
 
+@pytest.mark.extra_large
 def test_turning_it_on_in_a_traced_function(features):
     model, step = make_model(CONFIG), tf.Variable(0)
     expected = tf.function(model)(features)["logits"]

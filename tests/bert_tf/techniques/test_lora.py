@@ -13,6 +13,8 @@ from bert_tf.errors import InputError
 from bert_tf.techniques import lora
 from tests.encoders import make_encoder
 
+pytestmark = pytest.mark.large
+
 RANK, ALPHA = 3, 6.0
 
 

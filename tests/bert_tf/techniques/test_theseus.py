@@ -79,6 +79,7 @@ def test_replaced_layers_are_not_trained():
         assert (size == 0) == ("/layer_" in variable.name), variable.name
 
 
+@pytest.mark.extra_large
 def test_layers_with_compiled_blocks_have_the_same_gradients():
     """In a graph, the gradient of a branch keeps what the blocks need; scripts compile larger models than this one."""
     def compute_gradients(layers):

@@ -11,6 +11,8 @@ import tensorflow_text as tf_text
 from bert_tf.tokenization import darts_trie, normalizer_model, unicode_rules
 from tests.reference_tokenizer import is_punctuation, spaced_and_cleaned
 
+pytestmark = pytest.mark.large
+
 CHARACTERS = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
 
 
@@ -52,6 +54,7 @@ def normalize(character, lower_case, strip_accents):
     return result
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("strip_accents", [True, False])
 @pytest.mark.parametrize("lower_case", [True, False])
 def test_every_character(lower_case, strip_accents):

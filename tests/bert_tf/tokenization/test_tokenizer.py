@@ -180,6 +180,7 @@ def test_graphs_check_the_rank_of_texts(tokenizer, method, shape):
             graph(tf.constant(texts))
 
 
+@pytest.mark.large
 def test_datasets_and_traced_functions(uncased):
     expected = uncased.tokenize_with_offsets(LINES)
     batches = tf.data.Dataset.from_tensor_slices(LINES).batch(101).map(uncased.tokenize)

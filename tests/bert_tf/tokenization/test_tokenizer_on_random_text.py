@@ -11,6 +11,8 @@ from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 from bert_tf.tokenization.unicode_rules import LATER_CHARACTERS, category
 from tests.reference_tokenizer import ReferenceTokenizer
 
+pytestmark = pytest.mark.large
+
 LINES = 1000
 
 LATER = sorted(LATER_CHARACTERS)

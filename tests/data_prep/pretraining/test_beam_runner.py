@@ -12,6 +12,8 @@ from data_prep.pretraining import InstanceSettings, JobSettings, beam_runner, jo
 from tests import scripts
 from tests.data_prep.pretraining.pretraining_records import VOCAB_FILE, contents
 
+pytestmark = pytest.mark.extra_large
+
 SEED, NUM_SHARDS = 5, 7
 SETTINGS = {"max_seq_length": 48, "max_predictions_per_seq": 6, "dupe_factor": 2}
 IN_THIS_PROCESS = {"runner": "direct", "num_workers": 1, "beam_options": "--direct_running_mode=in_memory"}

@@ -13,6 +13,8 @@ from tests import scripts
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE, contents
 from tests.data_prep.test_processes import wait_until_dead
 
+pytestmark = pytest.mark.large
+
 SCRIPT = "data_prep.create_pretraining_data"
 
 
@@ -46,6 +48,7 @@ def find_children(process):
         return []
 
 
+@pytest.mark.extra_large
 def test_a_run_that_is_killed_resumes_and_creates_the_same_bytes(tmp_path):
     random_state = random.Random(11)
     text, folder = tmp_path / "text.txt", tmp_path / "killed"

@@ -103,6 +103,7 @@ def test_files_of_a_run_with_another_number_of_files(tmp_path, texts):
         split(tmp_path, texts)
 
 
+@pytest.mark.extra_large
 def test_a_killed_run_leaves_no_output_and_can_be_repeated(tmp_path, write):
     write("text.txt", TEXT * 400_000)
     flags = {"input_file": "text.txt", "output_dir": "out", "num_output_shards": 4}

@@ -40,6 +40,7 @@ def test_counts_do_not_depend_on_blocks_or_compression(write, monkeypatch):
     assert count(write("b.txt.gz", gzip.compress(text.encode()))) == expected
 
 
+@pytest.mark.large
 def test_counts_do_not_depend_on_workers(write, monkeypatch):
     path = write("a.txt", " ".join(f"w{number % 97}" for number in range(1000)))
     expected = count(path)

@@ -6,6 +6,8 @@ import tensorflow as tf
 
 from tests.robustness.soak import comparison, variants
 
+pytestmark = pytest.mark.extra_large
+
 
 def write(folder, steps=(10, 15), latest=None, loss=0.5, more=()):
     """Writes files like a training run with checkpoints at these steps; returns their contents.

@@ -16,6 +16,8 @@ from run.analysis.settings import AttentionReportSettings
 from tests import remote_folders, scripts
 from tests.settings import resolved
 
+pytestmark = pytest.mark.large
+
 WORDS = ["the", "cat", "dog", "sat", "unaffable", "on", "mat"]
 OUTPUTS = {"analysis.npz", "heads.tsv", "measures.png", "relations.png", "relations.tsv"}
 
@@ -109,6 +111,7 @@ def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, 
     np.testing.assert_allclose(np.load(analysis / "analysis.npz")["measures"][:, 0], expected, rtol=1e-4)
 
 
+@pytest.mark.extra_large
 @pytest.mark.usefixtures("without_largest_plot")
 def test_importance(toys, texts, tmp_path, monkeypatch):
     """All orders start and end with the same score."""

@@ -16,9 +16,9 @@ from run.analysis.settings import AttentionReportSettings
 from tests.settings import resolved
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
+pytestmark = [pytest.mark.large, pytest.mark.skipif(
     not (CHROMIUM and DRIVER),
-    reason="chromium or chromedriver is missing: on Debian, run `apt-get install chromium chromium-driver`")
+    reason="chromium or chromedriver is missing: on Debian, run `apt-get install chromium chromium-driver`")]
 EVIL = "<script>document.title='run'</script> the cat"
 
 

@@ -14,6 +14,8 @@ from run.analysis.settings import AttentionReportSettings, EvaluationDataSetting
 from tests import scripts
 from tests.settings import resolved
 
+pytestmark = pytest.mark.large
+
 PAIR = {"text": ("The cat, unaffable ||| a DOG ran",)}
 
 

@@ -11,6 +11,8 @@ from bert_tf.errors import InputError
 from run.analysis import probes
 from tests import scripts, toy_runs
 
+pytestmark = pytest.mark.large
+
 SENTENCES = [("the DET 2 det", "debugger NOUN 3 nsubj", "stops VERB 0 root"),
              ("a DET 2 det", "line NOUN 3 nsubj", "stops VERB 0 root", "here ADV 3 advmod")] * 6
 
@@ -76,6 +78,7 @@ def test_spans_of_several_words(tmp_path, monkeypatch):
     assert report["labels"]["mix"] == 1
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("name", ["words.txt", "words.conllu"])
 def test_bytes_that_are_not_utf8_are_dropped_with_a_note(folder, tmp_path, capsys, name):
     content = (folder / name).read_bytes()

@@ -7,6 +7,8 @@ import tensorflow as tf
 from bert_tf import models
 from run.arrays.prediction import Predictor
 
+pytestmark = pytest.mark.large
+
 NUM_EXAMPLES, LENGTH, BATCH = 11, 9, 4
 
 

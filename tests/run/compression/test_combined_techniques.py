@@ -9,6 +9,8 @@ from bert_tf.checkpoints import open_checkpoint
 from tests import scripts, toy_runs
 from tests.run.compression.students import ALL_LOSSES, assert_losses_add_up, read_log
 
+pytestmark = pytest.mark.extra_large
+
 # Some matrices have the 1,024 elements from which int8 rounds them.
 SIZES = {"num_hidden_layers": 3, "hidden_size": 12, "intermediate_size": 96, "initializer_range": 0.3}
 TRAINING = {"data_dir": "sst-2", "train_batch_size": 4, "learning_rate": 1e-2}

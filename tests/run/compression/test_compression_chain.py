@@ -12,6 +12,8 @@ from bert_tf.serving import checkpoint
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 
+pytestmark = pytest.mark.large
+
 # Wide enough that its matrices have the 1,024 elements from which LiteRT keeps them in int8.
 SIZES = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96,
          "initializer_range": 0.2}

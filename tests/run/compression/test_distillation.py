@@ -15,6 +15,8 @@ from bert_tf.errors import InputError
 from tests import scripts, state_files, toy_runs
 from tests.run.compression.students import ALL_LOSSES, assert_losses_add_up, read_log
 
+pytestmark = pytest.mark.large
+
 QUICK = {"train_batch_size": 4, "num_train_epochs": 2.0, "learning_rate": 1e-2}
 LONGER = {**ALL_LOSSES, "num_train_epochs": 4.0, "save_checkpoints_steps": 3, "keep_checkpoint_max": 9}
 
@@ -77,6 +79,7 @@ def assert_same_checkpoints(first, second):
         np.testing.assert_array_equal(first.get_tensor(name), second.get_tensor(name), err_msg=name)
 
 
+@pytest.mark.extra_large
 @pytest.mark.usefixtures("in_teachers")
 def test_a_resumed_run_ends_like_an_uninterrupted_one(narrow_student, tmp_path, capsys):
     flags = get_narrow_flags(narrow_student)
@@ -91,6 +94,7 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one(narrow_student, tmp_path, 
         distill("sst", tmp_path / "resumed", **{**flags, "hidden_weight": 3})
 
 
+@pytest.mark.extra_large
 @pytest.mark.timeout(240)  # It trains twice.
 def test_a_killed_run_ends_like_an_uninterrupted_one(teachers, narrow_student, tmp_path):
     flags = get_flags("sst", tmp_path / "killed", **get_narrow_flags(narrow_student))
@@ -109,6 +113,7 @@ def test_the_projection_is_not_part_of_the_student(in_teachers, narrow_student):
     assert results.read_text() == before
 
 
+@pytest.mark.extra_large
 def test_texts_without_labels_and_layers_replaced_by_the_teachers(in_teachers, tmp_path):
     """With a learning rate of 0, the student ends with the weights that it was initialized with."""
     student_dir = tmp_path / "student"

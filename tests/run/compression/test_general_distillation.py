@@ -14,6 +14,8 @@ from data_prep import records
 from tests import scripts
 from tests.run.compression.students import ALL_LOSSES, assert_losses_add_up, read_log
 
+pytestmark = pytest.mark.large
+
 S, P, COUNT = 16, 3, 24
 
 

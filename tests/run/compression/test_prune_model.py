@@ -15,7 +15,7 @@ from run.settings.served_models import resolve_checkpoint
 from run.training import model_files
 from tests import scripts, state_files, toy_runs
 
-pytestmark = pytest.mark.usefixtures("in_flat")
+pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_flat")]
 
 
 def prune(name, output_dir, **flags):
@@ -56,6 +56,7 @@ def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
     assert servable.tokenizer.vocab_size == len(tokens)
 
 
+@pytest.mark.extra_large
 def test_the_last_round_that_reaches_the_minimum_score_is_the_result(tmp_path, monkeypatch):
     scores = {12: 0.9, 6: 0.7, 3: 0.6, 1: 0.5}  # By the number of neurons.
     monkeypatch.setattr(FineTunedModel, "score", lambda model: {
@@ -88,6 +89,7 @@ def undisturbed(flat, tmp_path_factory):
     return folder
 
 
+@pytest.mark.extra_large
 def test_each_round_learns_from_the_original_model(undisturbed):
     assert not (undisturbed / "answers").exists()
     log = np.genfromtxt(undisturbed / "round_2" / "tuned" / "training_log.csv", delimiter=",", names=True)
@@ -100,6 +102,7 @@ def assert_same_results(first, second):
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
 
+@pytest.mark.extra_large
 def test_an_interrupted_pruning_ends_like_an_undisturbed_one(flat, undisturbed, tmp_path, monkeypatch):
     """It is interrupted before the training of its second round."""
     def interrupt(path, *others):
@@ -129,6 +132,7 @@ def test_an_interrupted_pruning_ends_like_an_undisturbed_one(flat, undisturbed, 
     state_files.assert_holds(tmp_path / "run.json", {"task_name": "sst-2"})
 
 
+@pytest.mark.extra_large
 def test_a_killed_pruning_ends_like_an_undisturbed_one(flat, undisturbed, tmp_path):
     """It is killed in the training of its second round, after it had been killed at its very start."""
     flags = {"init_checkpoint": "sst", "output_dir": tmp_path, **toy_runs.DATA["sst"], **STEPS,

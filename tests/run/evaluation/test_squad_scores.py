@@ -114,6 +114,7 @@ def test_batches_have_similar_lengths_and_are_truncated(record_file):
                for batch in batches(record_file, 6, group_by_length=False))
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("group_by_length", [True, False])
 def test_resumed_runs_and_hosts_have_the_same_batches(record_file, group_by_length):
     expected = batches(record_file, 20, group_by_length=group_by_length)

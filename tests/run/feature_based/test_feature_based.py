@@ -55,6 +55,7 @@ def scores(folder):
     return run(folder, "out", do_predict=True, test_file=folder / "dev.txt")
 
 
+@pytest.mark.large
 def test_it_learns_and_writes_the_files_of_a_tagger(folder, scores):
     assert scores["eval_f1"] > 0.7
     assert scores["global_step"] == STEPS
@@ -66,6 +67,7 @@ def test_it_learns_and_writes_the_files_of_a_tagger(folder, scores):
     assert right == pytest.approx(scores["eval_accuracy"])
 
 
+@pytest.mark.extra_large
 @pytest.mark.usefixtures("scores")
 def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
     """They are in the order of the file, although batches are sorted by length."""
@@ -82,6 +84,7 @@ def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
     np.testing.assert_allclose(np.load(folders[len(expected)] / "layer_4.npy"), expected, atol=5e-3)
 
 
+@pytest.mark.extra_large
 def test_an_interrupted_run_ends_bit_identical(folder, scores, monkeypatch, capsys):
     """The run is interrupted after about step 70, and resumes at the checkpoint of step 50."""
     original, taken = batches.take_rows, []
@@ -108,6 +111,7 @@ def test_an_interrupted_run_ends_bit_identical(folder, scores, monkeypatch, caps
         np.testing.assert_array_equal(value, resumed[name], err_msg=name)
 
 
+@pytest.mark.extra_large
 @pytest.mark.usefixtures("scores")
 def test_runs_with_other_settings_and_inputs(folder, reference):
     """The files of the other encoder have the same names and sizes."""
@@ -134,6 +138,7 @@ def test_runs_with_other_settings_and_inputs(folder, reference):
             before = count()
 
 
+@pytest.mark.extra_large
 def test_a_regression_of_pairs(folder):
     """Pairs with the number of "stops" in the second text. The development data are part of the training data."""
     rng, rows = random.Random(3), []
@@ -158,6 +163,7 @@ def test_a_regression_of_pairs(folder):
     np.testing.assert_allclose(np.load(folders[len(expected)] / "layer_3.npy"), expected, atol=5e-3)
 
 
+@pytest.mark.extra_large
 def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
     flags = {**TAGGER, "features": "all", "num_runs": 2, "num_train_epochs": 20, "iterations_per_loop": 1,
              "save_checkpoints_steps": 4, "eval_batch_size": 1, "init_checkpoint": folder / "model",
@@ -184,6 +190,7 @@ def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
     assert (alone / "run_2" / "eval_results.txt").read_bytes() == finished
 
 
+@pytest.mark.extra_large
 def test_two_devices_learn_the_same_as_one(folder, monkeypatch, two_replicas):
     monkeypatch.setattr(job, "DROPOUT", 0.0)
     flags = {"features": "last", "num_train_epochs": 4}
@@ -199,6 +206,7 @@ def test_two_devices_learn_the_same_as_one(folder, monkeypatch, two_replicas):
         np.testing.assert_allclose(two.get_tensor(name), one.get_tensor(name), rtol=0, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize(("flags", "message"), [
     ({"init_checkpoint": None}, "`init_checkpoint` is required"),
     ({"task_name": "custom", "data_dir": "."}, "`train_file`=.*: cannot be combined with `task_name`"),
@@ -213,6 +221,7 @@ def test_settings_that_do_not_go_together(folder, flags, message):
     assert not (folder / "rejected").exists()
 
 
+@pytest.mark.extra_large
 def test_a_model_with_too_few_layers(folder, reference):
     (folder / "small").mkdir(exist_ok=True)
     toy_runs.write(folder / "small", reference, {"flat": (None, models.BertEncoder)}, num_hidden_layers=3)

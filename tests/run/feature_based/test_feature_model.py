@@ -11,6 +11,8 @@ from run.feature_based.model import FrozenFeatureModel
 from run.feature_based.settings import COMBINATIONS, CONCATENATION, MIX, SUM, select_layers
 from tests.numpy_lstm import bidirectional
 
+pytestmark = pytest.mark.large
+
 LAYERS, HIDDEN, LABELS, WIDTH = 4, 3, 5, 2
 
 

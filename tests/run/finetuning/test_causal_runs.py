@@ -45,6 +45,7 @@ def tune(task, output_dir, **flags):
             {"do_eval": False, "do_predict": True} if task == "squad" else {}))
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("task", REQUESTS)
 def test_the_model_keeps_its_attention_and_its_bilstm(here, task):
     """A run's checkpoint, its copy in the original's format, and its SavedModel give the same responses."""
@@ -64,6 +65,7 @@ def test_the_model_keeps_its_attention_and_its_bilstm(here, task):
                 np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
+@pytest.mark.extra_large
 def test_a_resumed_run_and_an_evaluation(here):
     tune("sst", "run", num_train_epochs=1.0)
     finished, results = tf.train.load_checkpoint("run"), (here / "run" / "eval_results.txt").read_text()
@@ -81,6 +83,7 @@ def test_a_resumed_run_and_an_evaluation(here):
         np.testing.assert_array_equal(resumed.get_tensor(name), finished.get_tensor(name), err_msg=name)
 
 
+@pytest.mark.large
 def test_jobs_that_read_masks_or_the_first_token(here):
     assert bert_tf.load("bert", max_seq_length=20).kind == "encoder"
     with pytest.raises(InputError, match="is not a masked LM; attention is causal in its config, so it predicts the"):

@@ -11,6 +11,8 @@ from run.finetuning.settings import DataSettings, FineTunedSettings
 from tests import toy_runs
 from tests.settings import resolved
 
+pytestmark = pytest.mark.large
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, reference):

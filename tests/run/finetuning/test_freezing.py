@@ -12,6 +12,7 @@ from bert_tf.techniques.freezing import freeze
 from run.techniques.settings import TrainedWeightsSettings
 
 
+@pytest.mark.large
 def test_frozen_layers_have_no_backward_pass(reference_config, reference_batches):
     """Freezing removes matmuls from the backward pass, and does not change the gradients of the trained weights."""
     batch = {name: tf.constant(values[0]) for name, values in reference_batches.items()}

@@ -21,6 +21,8 @@ from data_prep.tasks import glue, text_features
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 
+pytestmark = pytest.mark.large
+
 LENGTH = 9  # A window has 7 words of a text, or 6 of a pair.
 TEXTS = ["class " * number + "line " * (23 - 2 * number) for number in range(12)]
 WINDOWS = {"long_texts": "windows", "window_stride": 5, "max_windows": 3, "window_pooling": "max"}

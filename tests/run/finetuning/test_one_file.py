@@ -10,6 +10,8 @@ from bert_tf import models
 from bert_tf.errors import InputError
 from tests import scripts, toy_runs
 
+pytestmark = pytest.mark.large
+
 SCRIPT = "run.run_classifier"
 FLAGS = {"init_checkpoint": "model", "max_seq_length": 16, "train_batch_size": 8, "learning_rate": 5e-3}
 

@@ -70,6 +70,7 @@ def resume_at_step_4(folder, **options):
     return stored(folder)
 
 
+@pytest.mark.extra_large
 def test_frozen_layers_have_no_optimizer_state_and_resume_bit_identically(here, capsys):
     tune("frozen", **FROZEN)
     found = changed("frozen")
@@ -100,6 +101,7 @@ def test_frozen_layers_have_no_optimizer_state_and_resume_bit_identically(here, 
             tune("frozen", **FROZEN | {name: value})
 
 
+@pytest.mark.extra_large
 def test_devices_do_not_change_the_result(here, two_replicas, monkeypatch):
     """Two replicas, gradient accumulation, and activation checkpointing; without dropout, which replicas sample.
 
@@ -120,6 +122,7 @@ def test_devices_do_not_change_the_result(here, two_replicas, monkeypatch):
         np.testing.assert_allclose(value, expected[name], atol=2e-5, err_msg=name)
 
 
+@pytest.mark.large
 def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_path):
     tune("lora", **LORA)
     said = capsys.readouterr().out

@@ -9,6 +9,8 @@ from data_prep.pretraining.instances import masking, sampling
 from run.pretraining import dynamic_masking
 from run.pretraining.settings import RecordSettings
 
+pytestmark = pytest.mark.large
+
 S, P, V = 64, 12, 31
 CLS, SEP, MASK, CONTINUATIONS = 1, 2, 3, range(24, V)
 VOCABULARY = masking.Vocabulary(np.arange(V), CLS, SEP, MASK, np.arange(V) >= 24)

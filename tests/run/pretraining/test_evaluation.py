@@ -8,6 +8,8 @@ from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from run.pretraining import evaluation
 
+pytestmark = pytest.mark.large
+
 CONFIG = BertConfig(vocab_size=41, hidden_size=6, num_hidden_layers=1, num_attention_heads=3, intermediate_size=7,
                     max_position_embeddings=13, type_vocab_size=2)
 S, P, EXAMPLES = 9, 2, 11
@@ -50,6 +52,7 @@ def test_means_are_over_predictions_and_examples(examples):
     assert results["loss"] == pytest.approx(np.mean(batches), rel=1e-5)
 
 
+@pytest.mark.extra_large
 def test_two_replicas_give_the_same_results(examples, two_replicas):
     """The last batch has no examples for one of them."""
     _, expected = evaluate(tf.distribute.OneDeviceStrategy("CPU:0"), examples)

@@ -11,6 +11,8 @@ from run.pretraining import epochs, inputs
 from run.training.host_batches import HostShare
 from tests.run.pretraining.toy_records import FEATURES, P, S, write_numbered
 
+pytestmark = pytest.mark.large
+
 
 def read_first_ids(dataset, batches):
     return [batch["input_ids"][:, 0].numpy().tolist() for batch in dataset.take(batches)]

@@ -22,6 +22,8 @@ from run.settings import TrainingSettings
 from tests import state_files
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 
+pytestmark = pytest.mark.large
+
 S, P, STEPS = 64, 10, 4
 KINDS = {
     "segment_pairs": {"pack_sequences": True},
@@ -104,11 +106,13 @@ def test_results_of_the_evaluation(trained, objective):
         results[f"{tokens}_loss"] + results.get("sentence_order_loss", 0), rel=0.2)
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("objective", ["sentence_order", "full_sentences", "left_to_right"])
 def test_a_resumed_run_ends_like_an_uninterrupted_one(trained, config, tmp_path, objective):
     assert_resumes(make_settings(trained, objective), choose_config(config, objective), 2, tmp_path / "resumed")
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("step", [2, 3])
 def test_a_run_resumes_in_any_phase(phases, config, tmp_path, step):
     assert_resumes(phases, config, step, tmp_path / "resumed")

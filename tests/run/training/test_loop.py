@@ -147,6 +147,7 @@ def test_a_damaged_best_file(tmp_path, content):
         checkpoints.BestWeights(str(tmp_path), OneWeight())
 
 
+@pytest.mark.large
 def test_a_resumed_run_keeps_the_best_weights_and_evaluates_again_after_its_checkpoint(tmp_path):
     settings = {"best_metric": "accuracy", "save_checkpoints_steps": 5, "keep_checkpoint_max": 1}
     first, second = {}, {}
@@ -169,6 +170,7 @@ def test_a_resumed_run_keeps_the_best_weights_and_evaluates_again_after_its_chec
     assert float(model.weight) == second[12]
 
 
+@pytest.mark.large
 def test_training_without_evaluations_makes_the_best_weights_obsolete(tmp_path, capsys):
     settings, seen = {"best_metric": "accuracy", "save_checkpoints_steps": 5}, {}
     run, model = start(tmp_path, steps=6, eval_steps=2, **settings)
@@ -187,6 +189,7 @@ def test_training_without_evaluations_makes_the_best_weights_obsolete(tmp_path, 
     assert run.restore_best() == 4
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("settings", "steps"), [
     ({}, [100, 200, 213]),
     ({"log_steps": 60, "save_checkpoints_steps": 100, "eval_steps": 80}, [60, 80, 100, 120, 160, 180, 200, 213]),
@@ -199,6 +202,7 @@ def test_steps_of_the_log_do_not_depend_on_the_clock(tmp_path, monkeypatch, sett
     assert [row["step"] for row in read_rows(tmp_path / "training_log.csv")] == steps
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("how", ["killed", "preempted"])
 def test_a_resumed_log_is_that_of_an_uninterrupted_run(tmp_path, monkeypatch, how):
     settings = {"steps": 40, "log_steps": 7, "save_checkpoints_steps": 10, "keep_checkpoint_max": 9}

@@ -10,6 +10,8 @@ from tests import remote_folders
 from tests.remote_folders import put
 from tests.run.training.test_loop import batches, evaluate_by_step, start, train
 
+pytestmark = pytest.mark.large
+
 
 @pytest.fixture
 def folder():

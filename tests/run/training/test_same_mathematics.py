@@ -25,6 +25,7 @@ def assert_reference(numbers, found):
         np.testing.assert_allclose(values, numbers[name], rtol=RELATIVE, err_msg=name)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("kind", "on_replicas", "options"), [
     ("pretrain", True, {}),
     ("classify", True, {"accumulate_steps": 2}),
@@ -36,6 +37,7 @@ def test_losses_and_weights_are_the_originals(kind, on_replicas, options, one_de
     assert_reference(reference_numbers(kind), reference_training.train(kind, strategy, **options))
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize("jit_compile", [False, True], ids=["plain", "compiled by XLA"])
 def test_float16_with_a_loss_scale(jit_compile, one_device, two_replicas, reference_numbers):
     """float16 carries 11 bits: the losses are the original's to 2^-11."""
@@ -44,6 +46,7 @@ def test_float16_with_a_loss_scale(jit_compile, one_device, two_replicas, refere
     np.testing.assert_allclose(found, reference_numbers("pretrain")["loss"], rtol=2**-11)
 
 
+@pytest.mark.extra_large
 @pytest.mark.timeout(WORKER_SECONDS)
 def test_two_processes(reference_numbers):
     with contextlib.ExitStack() as stack:
@@ -62,6 +65,7 @@ def test_two_processes(reference_numbers):
             assert_reference(reference_numbers(kind), (found[kind]["losses"], found[kind]["norms"]))
 
 
+@pytest.mark.extra_large
 def test_a_mean_of_means_would_be_seen(two_replicas, reference_batches, reference_numbers):
     """With each replica's masked LM loss over its own predictions, the losses leave the reference."""
     predictions = reference_batches["masked_lm_weights"].sum(axis=2).reshape(25, 2, 2).sum(axis=2)  # of each replica

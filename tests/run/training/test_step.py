@@ -94,6 +94,7 @@ def test_gradients_that_overflow_under_a_loss_scale_lower_it(one_device):
     assert int(optimizer.iterations) == 4
 
 
+@pytest.mark.large
 def test_gradient_accumulation_on_replicas_with_batches_from_a_generator(two_replicas):
     """TensorFlow does not know that it has no end, and considers the batch size unknown if another dimension is."""
     numbers = np.arange(1, 5, dtype=np.float32)
@@ -138,6 +139,7 @@ def make_texts(share, are_alike=False):
     return data.repeat().batch(4 // share.count, drop_remainder=True)
 
 
+@pytest.mark.extra_large
 @pytest.mark.parametrize(("dropout", "jit_compile"), [(0.0, False), (0.5, False), (0.5, True)],
                          ids=["without", "with", "with, under XLA"])
 def test_micro_batches_have_their_own_dropout(dropout, jit_compile, one_device):
@@ -148,6 +150,7 @@ def test_micro_batches_have_their_own_dropout(dropout, jit_compile, one_device):
     assert spread > 1e-3 if dropout else abs(spread) < 1e-5
 
 
+@pytest.mark.extra_large
 def test_a_resumed_run_ends_bit_identical(two_replicas, tmp_path):
     """Two micro-batches on each of two replicas, with dropout and a loss scale."""
     trainer, checkpoint, model = make_classifier(two_replicas, 0.2, accumulate_steps=2)
