@@ -19,21 +19,18 @@ class Chip:
       title: str. Name for tables.
       memory, reserved: float. Bytes in total, and bytes that libtpu or TensorFlow reserves for other purposes than
         the program.
-      peak: float. FLOP/s of dense matmuls in 16 bits.
       topology: str. For a TPU, kind and layout of its chips, such as "v5e:2x2"; empty for a GPU.
       clock: float. For a TPU, Hz, derived from the peak: a v5e has 4 matrix units of 128 x 128 multiply-adds, a v6e has
         2 of 256 x 256.
-      float32_peak, bandwidth: float. For a GPU, FLOP/s in float32 without TensorFloat-32, and bytes per second.
+      bandwidth: float. For a GPU, bytes per second.
       device_info: Dict of field to value. For a GPU, its own fields of XLA's GpuDeviceInfoProto.
     """
 
     title: str
     memory: float
     reserved: float
-    peak: float
     topology: str = ""
     clock: float = 0.0
-    float32_peak: float = 0.0
     bandwidth: float = 0.0
     device_info: dict = dataclasses.field(default_factory=dict)
 
@@ -59,13 +56,13 @@ class Chip:
 
 
 CHIPS = {
-    "v5e": Chip("TPU v5e", 16 * GIB, 0.25 * GIB, 197e12, topology="v5e:2x2", clock=1.5e9),
-    "v6e": Chip("TPU v6e", 32 * GIB, 0.25 * GIB, 918e12, topology="v6e:2x2", clock=1.75e9),
-    "h100": Chip("NVIDIA H100 80GB HBM3", 84978434048, 1800 * MIB, 989.4e12, float32_peak=66.9e12, bandwidth=3.352e12,
+    "v5e": Chip("TPU v5e", 16 * GIB, 0.25 * GIB, topology="v5e:2x2", clock=1.5e9),
+    "v6e": Chip("TPU v6e", 32 * GIB, 0.25 * GIB, topology="v6e:2x2", clock=1.75e9),
+    "h100": Chip("NVIDIA H100 80GB HBM3", 84978434048, 1800 * MIB, bandwidth=3.352e12,
                  device_info={"major": 9, "core_count": 132, "fpus_per_core": 128, "clock_rate_ghz": 1.98,
                               "l2_cache_size": 50 * MIB, "shared_memory_per_core": 228 * 1024,
                               "shared_memory_per_block_optin": 227 * 1024}),
-    "a100": Chip("NVIDIA A100-SXM4-40GB", 42505273344, 1536 * MIB, 312e12, float32_peak=19.5e12, bandwidth=1.555e12,
+    "a100": Chip("NVIDIA A100-SXM4-40GB", 42505273344, 1536 * MIB, bandwidth=1.555e12,
                  device_info={"major": 8, "core_count": 108, "fpus_per_core": 64, "clock_rate_ghz": 1.41,
                               "l2_cache_size": 40 * MIB, "shared_memory_per_core": 164 * 1024,
                               "shared_memory_per_block_optin": 163 * 1024}),

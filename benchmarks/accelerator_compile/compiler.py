@@ -1,6 +1,5 @@
 """Compilation of a tf.function for a chip that is not attached."""
 
-import importlib.metadata
 import importlib.util
 import os
 import re
@@ -42,12 +41,6 @@ def check_installed(chip):
     for package in ("jax", plugin):
         if importlib.util.find_spec(package) is None:
             raise InputError(f"`chip`={chip}: {package} is not installed; run pip install -e '.[{extra}]'")
-
-
-def version(chip):
-    """Returns the name and version of the compiler for a chip."""
-    package = "libtpu" if CHIPS[chip].is_tpu else "jax-cuda12-plugin"
-    return f"{package} {importlib.metadata.version(package)}"
 
 
 def find_device(chip):
