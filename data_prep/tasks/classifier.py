@@ -256,8 +256,7 @@ def _find_dataset(task, metadata):
         has_names = metadata and not metadata.has_generic_labels
         dataset = glue.create_custom_task(
             task.data_dir or "", task.text_a_column, task.text_b_column, task.label_column,
-            dict.fromkeys(("train", "dev", "test"), task.data_file) if task.data_file else {},
-            labels=metadata.labels if has_names else (), regression=task.regression,
+            task.data_file, labels=metadata.labels if has_names else (), regression=task.regression,
             label_separator=task.label_separator)
         if metadata and len(metadata.labels) != len(dataset.labels):
             name, path = ("data_file", task.data_file) if task.data_file else ("data_dir", task.data_dir)
