@@ -168,8 +168,11 @@ class ClassifierData(TaskData):
         if self.window_settings:
             features, notes = self._read_windows(examples, tokenizer)
         else:
-            features, lengths = text_features.convert_examples_to_features(examples, tokenizer, self.max_seq_length)
+            features, lengths = text_features.convert_texts_to_features(
+                examples.text_a, examples.text_b, tokenizer, self.max_seq_length)
             notes = text_features.describe_truncated("rows", lengths, examples.text_b is not None, self.max_seq_length)
+        if examples.labels is not None:
+            features["label_ids"] = examples.labels
         if examples.num_broken:
             notes.append(f"{examples.num_broken:,} rows have too few columns and are skipped")
         if examples.num_empty:
@@ -186,8 +189,9 @@ class ClassifierData(TaskData):
     def _read_windows(self, examples, tokenizer):
         """Returns the features of examples that are read in windows, and notes about them, a list of str."""
         max_windows, notes = self.window_settings["max_windows"], []
-        features, counts, was_cut = text_features.convert_examples_to_windows(
-            examples, tokenizer, self.max_seq_length, self.window_settings["window_stride"], max_windows)
+        features, counts, was_cut = text_features.convert_texts_to_windows(
+            examples.text_a, examples.text_b, tokenizer, self.max_seq_length, self.window_settings["window_stride"],
+            max_windows)
         if counts.max() > 1:
             notes.append(f"{np.count_nonzero(counts > 1):,} rows are longer than --max_seq_length="
                          f"{self.max_seq_length} and are read in {counts[counts > 1].mean():.1f} windows on average, "
@@ -206,8 +210,8 @@ class ClassifierData(TaskData):
                 raise InputError(f"`unlabeled_file`={path}: text {number} has {len(row)} columns, but the teacher "
                                  f"requires {'two texts, separated by a tab,' if is_pair else 'one text'} per line")
         texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
-        examples = glue.Examples(list(range(len(rows))), texts[0], texts[1] if is_pair else None, None)
-        return text_features.convert_examples_to_features(examples, tokenizer, self.max_seq_length)[0]
+        return text_features.convert_texts_to_features(
+            texts[0], texts[1] if is_pair else None, tokenizer, self.max_seq_length)[0]
 
     def questions(self):
         examples = self.examples("dev")

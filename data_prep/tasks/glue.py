@@ -84,11 +84,12 @@ class Examples:
     Attributes:
       guids: List of str: split, "-", and the row's index.
       text_a: List of str.
-      text_b: List of str, or None for single-text tasks.
+      text_b: List of str, or None for single-text tasks. For multiple choice, a list of str for each row.
       labels: None if the split has no labels. Otherwise IDs, int32 [n]; for regression, numbers, float32 [n]; if a row
         can have several labels, 0 or 1 for each label, int32 [n, num_labels]. The ID of a label that the task does not
         have, if allowed, is UNKNOWN_LABEL; if a row can have several labels, it is an additional last column.
-      num_empty: int. Rows with an empty text. They are kept, as in the original BERT: published files have some.
+      num_empty: int. Rows with an empty text. They are kept, as in the original BERT: published files have some. For
+        multiple choice, the number of empty texts.
       num_broken: int. Rows skipped because they have too few columns.
       num_unknown: int. Rows with a label that the task does not have.
       num_garbled: int. Lines with invalid UTF-8 bytes, which were dropped.
