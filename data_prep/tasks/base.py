@@ -164,9 +164,9 @@ class TaskData(abc.ABC):
         """
 
     @property
-    @abc.abstractmethod
     def training_files(self):
         """Dict of the name of the training data setting to the list of its files."""
+        return {"train_file": [self.settings.train_file]}
 
     @property
     def metadata_fields(self):

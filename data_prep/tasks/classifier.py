@@ -89,11 +89,6 @@ class Settings(TaskSettings):
         "mean", "With --long_texts=windows: mean or maximum of the windows' logits, per label.",
         choices=("mean", "max"), needs="long_texts=windows", rare=True)
 
-    @property
-    def xnli_languages(self):
-        """Languages of evaluation and of training."""
-        return self.xnli_language, self.xnli_train_language or self.xnli_language
-
     @classmethod
     def from_model(cls, model_settings, data, model_name="model"):
         """See TaskSettings. Columns of a custom task are ignored for another `task_name`."""
@@ -242,13 +237,13 @@ class ClassifierData(TaskData):
 
     @property
     def resolved_settings(self):
-        settings = dataclasses.replace(self.settings, task_name=self.dataset.name)
+        settings = dataclasses.replace(self.settings, task_name=self.dataset.name, **self.window_settings)
         if self.dataset.name == glue.CUSTOM:
             layout = self.dataset.first_split
             settings = dataclasses.replace(settings, text_a_column=layout.text_a, label_column=layout.label)
-        if settings.task_name == "xnli":
-            settings = dataclasses.replace(settings, xnli_train_language=settings.xnli_languages[1])
-        return dataclasses.replace(settings, **self.window_settings)
+        if settings.task_name == "xnli" and settings.xnli_train_language is None:
+            settings = dataclasses.replace(settings, xnli_train_language=settings.xnli_language)
+        return settings
 
 
 def _find_dataset(task, metadata):
@@ -272,7 +267,7 @@ def _find_dataset(task, metadata):
     except InputError as error:
         raise InputError(f"`task_name`: {error}, or {glue.CUSTOM}") from error
     if dataset.name == "xnli":
-        dataset = glue.create_xnli_task(*task.xnli_languages)
+        dataset = glue.create_xnli_task(task.xnli_language, task.xnli_train_language)
     elif dataset.name.startswith("sick_"):
         dataset = glue.create_sick_task(dataset.name, task.data_dir)
     if metadata is None or metadata.labels == dataset.labels:

@@ -5,8 +5,6 @@ import logging
 import random
 from typing import ClassVar
 
-import numpy as np
-
 from bert_tf.cli import roles
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
@@ -86,7 +84,8 @@ class SpanLabelerData(TaskData):
     def read(self, split, tokenizer):
         """See TaskData. Also stores the windows."""
         self.windows = list(self.convert(split, tokenizer))
-        return _id_features(self.windows)
+        arrays = squad.create_arrays(self.windows)
+        return {name: arrays[name] for name in ID_FEATURES}
 
     def write_records(self, path, tokenizer):
         """Writes the windows of the training examples, shuffled, to a TFRecord file; returns their number."""
@@ -122,7 +121,7 @@ class SpanLabelerData(TaskData):
         windows = list(self._create_windows(examples, tokenizer, is_training=False))
         if not windows:
             raise InputError(f"`unlabeled_file`={path}: contains no context with words")
-        return {name: values.astype(np.int32) for name, values in _id_features(windows).items()}
+        return squad.create_arrays(windows)
 
     def questions(self):
         path = self.settings.predict_file
@@ -134,14 +133,5 @@ class SpanLabelerData(TaskData):
                            source=example.qas_id, right=example.answers)
 
     @property
-    def training_files(self):
-        return {"train_file": [self.settings.train_file]}
-
-    @property
     def metadata_fields(self):
         return {"doc_stride": self.settings.doc_stride, "max_query_length": self.settings.max_query_length}
-
-
-def _id_features(windows):
-    arrays = squad.create_arrays(windows)
-    return {name: arrays[name] for name in ID_FEATURES}

@@ -122,10 +122,6 @@ class TokenClassifierData(TaskData):
             yield Question(" ".join(words), expected=" ".join(labels), source=f"line {lines[0]}", right=labels)
 
     @property
-    def training_files(self):
-        return {"train_file": [self.settings.train_file]}
-
-    @property
     def metadata_fields(self):
         return {"labels": self.labels}
 
