@@ -15,7 +15,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
 from bert_tf.tasks.metadata import GENERIC_LABEL
 from data_prep.tasks import data_file, glue, tables, text_features
-from data_prep.tasks.base import Question, TaskData, TaskSettings
+from data_prep.tasks.base import TaskData, TaskSettings
 
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 CUSTOM, XNLI = f"task_name={glue.CUSTOM} or data_file", "task_name=xnli"
@@ -207,22 +207,6 @@ class ClassifierData(TaskData):
         texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
         return text_features.convert_texts_to_features(
             texts[0], texts[1] if is_pair else None, tokenizer, self.max_seq_length)[0]
-
-    def questions(self):
-        examples = self.examples("dev")
-        for place, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
-            text_b = examples.text_b[place] if examples.text_b else None
-            names, right = self._find_answer(examples.labels[place])
-            yield Question(text_a, text_b, expected=", ".join(names), source=guid, right=right)
-
-    def _find_answer(self, label):
-        """Returns a row's label, labels, or number: list of names in the data, and the model's prediction for it."""
-        if self.dataset.regression:
-            return [f"{label:g}"], float(label)
-        is_several = bool(self.dataset.label_separator)
-        names, right = ([labels[id_] for id_ in (np.flatnonzero(label) if is_several else [label])]
-                        for labels in ((*self.dataset.labels, "unknown label"), (*self.metadata.labels, None)))
-        return names, right if is_several else right[0]
 
     @property
     def training_files(self):

@@ -22,7 +22,7 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_json, replace_surrogates
 from data_prep.tasks import tables
-from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
+from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 from data_prep.tasks.glue import Examples
 from data_prep.tasks.text_features import convert_texts_to_features, describe_truncated
 
@@ -89,12 +89,6 @@ class MultipleChoiceData(TaskData):
             [text for text in questions.text_a for _ in range(num_choices)], list(itertools.chain(*questions.text_b)),
             tokenizer, self.max_seq_length)
         return {name: values.reshape(-1, num_choices, self.max_seq_length) for name, values in flat.items()}, lengths
-
-    def questions(self):
-        examples = self.examples("dev")
-        for guid, text_a, choices, label in zip(examples.guids, examples.text_a, examples.text_b, examples.labels,
-                                                strict=True):
-            yield Question(text_a, choices=tuple(choices), expected=f"choice {label}", source=guid, right=int(label))
 
     @property
     def training_files(self):

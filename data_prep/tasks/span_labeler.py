@@ -11,7 +11,7 @@ from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from data_prep.tasks import squad
-from data_prep.tasks.base import ID_FEATURES, TRAINS, Question, TaskData, TaskSettings
+from data_prep.tasks.base import ID_FEATURES, TRAINS, TaskData, TaskSettings
 
 SHUFFLE_SEED = 12345  # Shuffles questions in the order of the original BERT's records.
 
@@ -121,14 +121,6 @@ class SpanLabelerData(TaskData):
         if not windows:
             raise InputError(f"`unlabeled_file`={path}: contains no context with words")
         return squad.create_arrays(windows)
-
-    def questions(self):
-        path = self.settings.predict_file
-        for example in self.examples("dev"):
-            if example.answers is None:
-                raise InputError(f"`predict_file`={path}: contains no answers to compare with")
-            yield Question(example.question_text, example.context, expected=" / ".join(dict.fromkeys(example.answers)),
-                           source=example.qas_id, right=example.answers)
 
     @property
     def metadata_fields(self):

@@ -11,7 +11,7 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
 from data_prep.tasks import conll, word_features
-from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
+from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 
 # Labels in a format that is not read as entities: B, B_PER, PER-B, b-per, B-.
 _OTHER_ENTITY_LABEL = re.compile(r"[BIELSU]([-_.:/].*)?|.+[-_.:/][BIELSU]", re.IGNORECASE)
@@ -115,11 +115,6 @@ class TokenClassifierData(TaskData):
         sentences = self._read_sentences(path, has_labels=False)
         return word_features.convert_sentences_to_features(
             sentences, self.metadata.labels, tokenizer, self.max_seq_length)[0]
-
-    def questions(self):
-        sentences = self.examples("dev")
-        for words, labels, lines in zip(sentences.words, sentences.labels, sentences.lines, strict=True):
-            yield Question(" ".join(words), expected=" ".join(labels), source=f"line {lines[0]}", right=labels)
 
     @property
     def metadata_fields(self):
