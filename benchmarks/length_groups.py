@@ -86,9 +86,9 @@ def read_mrpc(settings):
     """Returns the features of MRPC's training pairs."""
     paths.check_file("vocab_file", settings.vocab_file)
     examples = glue.read_examples(glue.TASKS["mrpc"], settings.data_dir, "train")
-    features, _ = text_features.convert_examples_to_features(
-        examples, BertTokenizer(settings.vocab_file), settings.max_seq_length)
-    return features
+    features, _ = text_features.convert_texts_to_features(
+        examples.text_a, examples.text_b, BertTokenizer(settings.vocab_file), settings.max_seq_length)
+    return {**features, "label_ids": examples.labels}
 
 
 def draw_examples(vocab_size, settings):

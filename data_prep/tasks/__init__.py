@@ -3,7 +3,7 @@
 Does not import TensorFlow.
 """
 
-from data_prep.tasks.base import Question, TaskData, TaskSettings
+from data_prep.tasks.base import TaskData, TaskSettings
 from data_prep.tasks.classifier import ClassifierData
 from data_prep.tasks.multiple_choice import MultipleChoiceData
 from data_prep.tasks.span_labeler import SpanLabelerData
@@ -16,4 +16,4 @@ DATA = {data.Settings.kind: data for data in (
     MultipleChoiceData,
 )}
 
-__all__ = ["DATA", "Question", "TaskData", "TaskSettings"]
+__all__ = ["DATA", "TaskData", "TaskSettings"]

@@ -50,34 +50,8 @@ class TaskSettings(Settings):
         return cls(**{field.name: values[field.name] for field in dataclasses.fields(cls) if field.name in values})
 
 
-@dataclasses.dataclass(frozen=True)
-class Question:
-    """A text, a pair, or a text with choices, and the correct answer if it is known.
-
-    Attributes:
-      text_a: str. For span labelers, the question.
-      text_b: str or None. For span labelers, the context.
-      choices: Tuple of str. Only for multiple choice.
-      expected: str or None. The correct answer as text.
-      source: str. Origin of the question, "" if it is not from a file.
-      right: The correct answer in the form for `Kind.is_right`, or None if it is not known.
-    """
-
-    text_a: str
-    text_b: str | None = None
-    choices: tuple = ()
-    expected: str | None = None
-    source: str = ""
-    right: object = None
-
-    @property
-    def texts(self):
-        """All texts of the question, a list of str."""
-        return [self.text_a, *([self.text_b] if self.text_b is not None else []), *self.choices]
-
-
 class TaskData(abc.ABC):
-    """The data of a task: files to examples, features, and questions. The module of each kind has a subclass.
+    """The data of a task: files to examples and features. The module of each kind has a subclass.
 
     Args:
       settings: TaskSettings of the kind.
@@ -155,18 +129,10 @@ class TaskData(abc.ABC):
     def _read_unlabeled(self, path, tokenizer):
         """Reads the features of texts without labels. See `read_unlabeled`."""
 
-    @abc.abstractmethod
-    def questions(self):
-        """Yields the Questions of the development data, with their correct answers.
-
-        Raises:
-          InputError: If the data are unreadable or have no answers.
-        """
-
     @property
-    @abc.abstractmethod
     def training_files(self):
         """Dict of the name of the training data setting to the list of its files."""
+        return {"train_file": [self.settings.train_file]}
 
     @property
     def metadata_fields(self):

@@ -15,7 +15,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
 from bert_tf.tasks.metadata import GENERIC_LABEL
 from data_prep.tasks import data_file, glue, tables, text_features
-from data_prep.tasks.base import Question, TaskData, TaskSettings
+from data_prep.tasks.base import TaskData, TaskSettings
 
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 CUSTOM, XNLI = f"task_name={glue.CUSTOM} or data_file", "task_name=xnli"
@@ -88,11 +88,6 @@ class Settings(TaskSettings):
     window_pooling: str = setting(
         "mean", "With --long_texts=windows: mean or maximum of the windows' logits, per label.",
         choices=("mean", "max"), needs="long_texts=windows", rare=True)
-
-    @property
-    def xnli_languages(self):
-        """Languages of evaluation and of training."""
-        return self.xnli_language, self.xnli_train_language or self.xnli_language
 
     @classmethod
     def from_model(cls, model_settings, data, model_name="model"):
@@ -168,8 +163,11 @@ class ClassifierData(TaskData):
         if self.window_settings:
             features, notes = self._read_windows(examples, tokenizer)
         else:
-            features, lengths = text_features.convert_examples_to_features(examples, tokenizer, self.max_seq_length)
+            features, lengths = text_features.convert_texts_to_features(
+                examples.text_a, examples.text_b, tokenizer, self.max_seq_length)
             notes = text_features.describe_truncated("rows", lengths, examples.text_b is not None, self.max_seq_length)
+        if examples.labels is not None:
+            features["label_ids"] = examples.labels
         if examples.num_broken:
             notes.append(f"{examples.num_broken:,} rows have too few columns and are skipped")
         if examples.num_empty:
@@ -186,8 +184,9 @@ class ClassifierData(TaskData):
     def _read_windows(self, examples, tokenizer):
         """Returns the features of examples that are read in windows, and notes about them, a list of str."""
         max_windows, notes = self.window_settings["max_windows"], []
-        features, counts, was_cut = text_features.convert_examples_to_windows(
-            examples, tokenizer, self.max_seq_length, self.window_settings["window_stride"], max_windows)
+        features, counts, was_cut = text_features.convert_texts_to_windows(
+            examples.text_a, examples.text_b, tokenizer, self.max_seq_length, self.window_settings["window_stride"],
+            max_windows)
         if counts.max() > 1:
             notes.append(f"{np.count_nonzero(counts > 1):,} rows are longer than --max_seq_length="
                          f"{self.max_seq_length} and are read in {counts[counts > 1].mean():.1f} windows on average, "
@@ -206,24 +205,8 @@ class ClassifierData(TaskData):
                 raise InputError(f"`unlabeled_file`={path}: text {number} has {len(row)} columns, but the teacher "
                                  f"requires {'two texts, separated by a tab,' if is_pair else 'one text'} per line")
         texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
-        examples = glue.Examples(list(range(len(rows))), texts[0], texts[1] if is_pair else None, None)
-        return text_features.convert_examples_to_features(examples, tokenizer, self.max_seq_length)[0]
-
-    def questions(self):
-        examples = self.examples("dev")
-        for place, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
-            text_b = examples.text_b[place] if examples.text_b else None
-            names, right = self._find_answer(examples.labels[place])
-            yield Question(text_a, text_b, expected=", ".join(names), source=guid, right=right)
-
-    def _find_answer(self, label):
-        """Returns a row's label, labels, or number: list of names in the data, and the model's prediction for it."""
-        if self.dataset.regression:
-            return [f"{label:g}"], float(label)
-        is_several = bool(self.dataset.label_separator)
-        names, right = ([labels[id_] for id_ in (np.flatnonzero(label) if is_several else [label])]
-                        for labels in ((*self.dataset.labels, "unknown label"), (*self.metadata.labels, None)))
-        return names, right if is_several else right[0]
+        return text_features.convert_texts_to_features(
+            texts[0], texts[1] if is_pair else None, tokenizer, self.max_seq_length)[0]
 
     @property
     def training_files(self):
@@ -238,13 +221,13 @@ class ClassifierData(TaskData):
 
     @property
     def resolved_settings(self):
-        settings = dataclasses.replace(self.settings, task_name=self.dataset.name)
+        settings = dataclasses.replace(self.settings, task_name=self.dataset.name, **self.window_settings)
         if self.dataset.name == glue.CUSTOM:
             layout = self.dataset.first_split
             settings = dataclasses.replace(settings, text_a_column=layout.text_a, label_column=layout.label)
-        if settings.task_name == "xnli":
-            settings = dataclasses.replace(settings, xnli_train_language=settings.xnli_languages[1])
-        return dataclasses.replace(settings, **self.window_settings)
+        if settings.task_name == "xnli" and settings.xnli_train_language is None:
+            settings = dataclasses.replace(settings, xnli_train_language=settings.xnli_language)
+        return settings
 
 
 def _find_dataset(task, metadata):
@@ -256,8 +239,7 @@ def _find_dataset(task, metadata):
         has_names = metadata and not metadata.has_generic_labels
         dataset = glue.create_custom_task(
             task.data_dir or "", task.text_a_column, task.text_b_column, task.label_column,
-            dict.fromkeys(("train", "dev", "test"), task.data_file) if task.data_file else {},
-            labels=metadata.labels if has_names else (), regression=task.regression,
+            task.data_file, labels=metadata.labels if has_names else (), regression=task.regression,
             label_separator=task.label_separator)
         if metadata and len(metadata.labels) != len(dataset.labels):
             name, path = ("data_file", task.data_file) if task.data_file else ("data_dir", task.data_dir)
@@ -269,7 +251,7 @@ def _find_dataset(task, metadata):
     except InputError as error:
         raise InputError(f"`task_name`: {error}, or {glue.CUSTOM}") from error
     if dataset.name == "xnli":
-        dataset = glue.create_xnli_task(*task.xnli_languages)
+        dataset = glue.create_xnli_task(task.xnli_language, task.xnli_train_language)
     elif dataset.name.startswith("sick_"):
         dataset = glue.create_sick_task(dataset.name, task.data_dir)
     if metadata is None or metadata.labels == dataset.labels:

@@ -1,9 +1,15 @@
-"""Sentences with a label per word, in columns like CoNLL-2003, and predictions in such files.
+"""Sentences with a label per word, from columns like CoNLL-2003 or from treebanks; predictions to files.
 
-A file has one word per row. Columns are separated by tabs or, in rows without tabs, by spaces. An empty line ends a
-sentence. Rows that begin with -DOCSTART-, which begin a document, are skipped. Entity labels can be IOB1, IOB2, or
-IOBES (BIOES). All are converted to IOB2 (B- begins an entity, I- continues it, O is outside). Predictions are written
-in the scheme of the file. Labels without such prefixes, such as parts of speech, are unchanged.
+A file has one word per row. An empty line ends a sentence.
+
+Columns are separated by tabs or, in rows without tabs, by spaces. Rows that begin with -DOCSTART-, which begin a
+document, are skipped. Entity labels can be IOB1, IOB2, or IOBES (BIOES). All are converted to IOB2 (B- begins an
+entity, I- continues it, O is outside). Predictions are written in the scheme of the file. Labels without such prefixes,
+such as parts of speech, are unchanged.
+
+Treebanks are CoNLL-U files as published by Universal Dependencies. They have ten tab-separated columns: ID, FORM,
+LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC. Lines that begin with # are comments. Lines of multiword tokens
+(ID 3-4) and of empty nodes (ID 5.1) are skipped: only words have integer IDs.
 """
 
 import dataclasses
@@ -12,13 +18,19 @@ import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import new_file
+from data_prep.tasks import tables
 
 DOCUMENT_START = "-DOCSTART-"
 OUTSIDE = "O"
 
 IOB1, IOB2, IOBES = "IOB1", "IOB2", "IOBES"
 ENTITY_LABEL = re.compile(r"([BIES])-(.+)")
+
+TREEBANK_SUFFIX = ".conllu"  # End of the names of treebanks.
+NUM_TREEBANK_COLUMNS = 10
+FORM = 1  # Column of the word in a treebank.
+TREEBANK_LABELS = {"upos": 3, "xpos": 4, "feats": 5}  # Columns with a label for each word.
+NO_LABEL = "_"  # Unspecified value of a column of a treebank.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +45,6 @@ class Sentences:
       labels: str. IOB2 labels for entities. None if labels were not read.
       num_garbled: int, not a list. Number of lines with invalid UTF-8 bytes, which were dropped.
       documents: int per sentence. Number of -DOCSTART- rows before it. None if not known.
-      label_column: int or None, not a list. Column in which predictions replace the labels.
     """
 
     path: str
@@ -43,7 +54,6 @@ class Sentences:
     labels: list | None
     num_garbled: int = 0
     documents: list | None = None
-    label_column: int | None = None
 
     def __len__(self):
         return len(self.words)
@@ -54,38 +64,117 @@ class Sentences:
 
 
 def read_sentences(path, token_column=0, label_column=None):
-    """Reads a file.
+    """Reads a file with columns, or a treebank. The tree can be unspecified.
 
     Args:
       path: Path of the file.
-      token_column: int. 0-based column of the word; -1 for the last.
-      label_column: int. Column of the label. If None, reads no labels.
+      token_column: int. 0-based column of the word; -1 for the last. Has no effect on treebanks.
+      label_column: int, the column of the label, or, for a treebank, one of TREEBANK_LABELS. If None, reads no labels.
 
     Returns:
       Sentences.
 
     Raises:
       InputError: If the file is missing or has no words; if a row has a different number of columns than the first, or
-        lacks a required column; if a word or label is empty; or if only some labels have entity prefixes. The message
+        lacks a required column; if a word or label is empty; or if only some labels have entity prefixes. For
+        treebanks, see `select_words`; and if a label is empty, or the column is unspecified for all words. The message
         names the file, and the line if applicable.
     """
-    lines, words, labels, documents = [], [], [], []
-    columns, decoder = (token_column,) if label_column is None else (token_column, label_column), files.LineDecoder()
-    rows = [row if "\t" in row else row.strip(" ") for row in read_rows(path, decoder)]
-    for document, sentence in _group_rows(path, rows, columns):
-        documents.append(document)
-        lines.append([line for line, _ in sentence])
-        words.append([fields[token_column] for _, fields in sentence])
-        if label_column is not None:
-            labels.append([fields[label_column].strip() for _, fields in sentence])
-    if not words:
-        raise InputError(f"{path}: contains no words")
-    if label_column is None:
+    decoder = files.LineDecoder()
+    rows = list(read_rows(path, decoder))
+    if is_treebank(path):
+        sentences = [words for block in group_rows(rows) if (words := select_words(path, block))]
+        documents, token_column, column = None, FORM, TREEBANK_LABELS.get(label_column)
+    else:
+        sentences, documents = _select_rows(path, rows, token_column, label_column)
+        column = label_column
+    if not sentences:
+        raise InputError(f"{path}: contains no {'sentences' if is_treebank(path) else 'words'}")
+    lines = [[line for line, _ in sentence] for sentence in sentences]
+    words = [[fields[token_column] for _, fields in sentence] for sentence in sentences]
+    if column is None:
         return Sentences(path, rows, lines, words, None, decoder.num_garbled, documents)
-    if any(map(ENTITY_LABEL.fullmatch, itertools.chain(*labels))):
+    labels = [[fields[column].strip() for _, fields in sentence] for sentence in sentences]
+    if is_treebank(path):
+        _check_treebank_labels(path, lines, labels, label_column)
+    elif any(map(ENTITY_LABEL.fullmatch, itertools.chain(*labels))):
         _check_entity_labels(path, lines, labels)
         labels = [to_iob2(sentence) for sentence in labels]
     return Sentences(path, rows, lines, words, labels, decoder.num_garbled, documents)
+
+
+def is_treebank(path):
+    """Returns whether the name of a file is the name of a treebank."""
+    return path.endswith(TREEBANK_SUFFIX)
+
+
+def read_rows(path, decoder):
+    """Yields `tables.read_lines` without line ends, and without spaces around rows of columns separated by spaces."""
+    for line in tables.read_lines(path, decoder):
+        row = line.rstrip("\r\n")
+        yield row if "\t" in row or is_treebank(path) else row.strip(" ")
+
+
+def group_rows(rows):
+    """Yields the (line number, row) of the rows between empty rows, a list per sentence."""
+    for is_empty, group in itertools.groupby(enumerate(rows, start=1), lambda row: not row[1].strip(" \t")):
+        if not is_empty:
+            yield list(group)
+
+
+def select_words(path, block):
+    """Selects the words of a sentence of a treebank.
+
+    Args:
+      path: Path of the file.
+      block: List of (line number, row). All rows of the sentence, with comments.
+
+    Returns:
+      List of (line number, list of NUM_TREEBANK_COLUMNS str), one per word.
+
+    Raises:
+      InputError: If a row has another number of columns, or if the words are not numbered from 1. The message names the
+        file and line.
+    """
+    words = []
+    for line, row in block:
+        if row.startswith("#"):
+            continue
+        columns = row.split("\t")
+        if len(columns) != NUM_TREEBANK_COLUMNS:
+            raise InputError(f"{path}:{line}: has {len(columns)} columns separated by tabs, but CoNLL-U requires "
+                             f"{NUM_TREEBANK_COLUMNS}")
+        if not columns[0].isdecimal():
+            if not columns[0].replace("-", "").replace(".", "").isdecimal():
+                raise InputError(f"{path}:{line}: ID {columns[0]!r}: must be an integer, a range, or a decimal")
+            continue
+        words.append((line, columns))
+        if columns[0] != str(len(words)):
+            raise InputError(f"{path}:{line}: ID {columns[0]}: must be {len(words)}")
+    return words
+
+
+def _select_rows(path, rows, token_column, label_column):
+    """Selects the words of a file with columns, and checks them.
+
+    Returns:
+      Tuple `(sentences, documents)`: list of (line number, fields) of the words of each sentence; number of the
+      document of each sentence.
+    """
+    columns = (token_column,) if label_column is None else (token_column, label_column)
+    sentences, documents, document, first = [], [], 0, None
+    for block in group_rows(rows):
+        for is_start, group in itertools.groupby(block, lambda row: row[1].startswith(DOCUMENT_START)):
+            if is_start:
+                document += len(list(group))
+                continue
+            sentence = [(line, _split_fields(row)) for line, row in group]
+            first = first or (sentence[0][0], len(sentence[0][1]))
+            for line, fields in sentence:
+                _check_row(path, line, fields, columns, *first)
+            sentences.append(sentence)
+            documents.append(document)
+    return sentences, documents
 
 
 def to_iob2(labels):
@@ -162,58 +251,29 @@ def find_label_names(sentences, setting="label_column"):
     return OUTSIDE, *(f"{prefix}-{type_}" for type_ in types for prefix in "BI")
 
 
-def write_predictions(path, sentences, labels):
-    """Writes all rows of a file with the predicted labels, in their column or, if there is none, in an additional one.
-
-    An additional column has the separator of the row. Rows that begin documents have the label O in it.
+def write_predictions(path, sentences, labels, column=None):
+    """Writes all rows of a file with the predicted labels.
 
     Args:
       path: Path of the output file.
       sentences: Sentences.
       labels: List of str per sentence. Predicted labels.
+      column: One of TREEBANK_LABELS, in which labels replace the values of a treebank. If None, labels are an
+        additional column, with the separator of the row, and rows that begin documents have the label O.
     """
     by_line = dict(zip(itertools.chain(*sentences.lines), itertools.chain(*labels), strict=True))
-    with new_file(path) as file:
+    with files.new_file(path) as file:
         for line, row in enumerate(sentences.rows, start=1):
-            if label := by_line.get(line, OUTSIDE if row.startswith(DOCUMENT_START) else None):
-                if sentences.label_column is None:
-                    row += ("\t" if "\t" in row else " ") + label
-                else:
-                    fields = row.split("\t")
-                    fields[sentences.label_column] = label
-                    row = "\t".join(fields)
+            label = by_line.get(line)
+            if column is None and row.startswith(DOCUMENT_START):
+                label = OUTSIDE
+            if label and column is None:
+                row += ("\t" if "\t" in row else " ") + label
+            elif label:
+                fields = row.split("\t")
+                fields[TREEBANK_LABELS[column]] = label
+                row = "\t".join(fields)
             file.write(f"{row}\n")
-
-
-def read_rows(path, decoder):
-    """Yields lines without their ends; raises InputError if the file does not exist."""
-    place = files.at(path)
-    if not place.is_file():
-        raise InputError(f"{path}: does not exist or is not a file")
-    with place.open() as file:
-        for line in decoder.lines(file, path):
-            yield line.rstrip("\r\n")
-
-
-def _group_rows(path, rows, columns):
-    """Yields the sentences of a file: the number of the document, and a list of (line number, fields).
-
-    Checks `columns`.
-    """
-    sentence, first, document = [], None, 0
-    for line, row in enumerate(rows, start=1):
-        is_word = row.strip(" \t") and not row.startswith(DOCUMENT_START)
-        if is_word:
-            fields = _split_fields(row)
-            first = first or (line, len(fields))
-            _check_row(path, line, fields, columns, *first)
-            sentence.append((line, fields))
-        elif sentence:
-            yield document, sentence
-            sentence = []
-        document += row.startswith(DOCUMENT_START)
-    if sentence:
-        yield document, sentence
 
 
 def _split_fields(row):
@@ -240,3 +300,14 @@ def _check_entity_labels(path, lines, labels):
         if label != OUTSIDE and not ENTITY_LABEL.fullmatch(label):
             raise InputError(f"{path}:{line}: label {label!r}: must be O, or an entity type with the prefix B-, I-, "
                              "E-, or S-, as in other rows")
+
+
+def _check_treebank_labels(path, lines, labels, name):
+    """Raises InputError if a label of a column of a treebank is empty, or if all are unspecified."""
+    for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
+        if not label:
+            raise InputError(f"{path}:{line}: {name.upper()} is empty; CoNLL-U marks an unspecified value with "
+                             f"{NO_LABEL}")
+    if set(itertools.chain(*labels)) == {NO_LABEL}:
+        raise InputError(f"{path}: {name.upper()} is unspecified ({NO_LABEL}) for all words; set `treebank_column` "
+                         "to another column")

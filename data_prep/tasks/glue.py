@@ -9,16 +9,12 @@ import dataclasses
 import itertools
 import os
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import LineDecoder
 from data_prep.tasks import data_file, tables
-from data_prep.tasks.table_splits import Split, describe_selection, select_rows
 
 CUSTOM = "custom"  # Name of a task of one's own files.
 UNKNOWN_LABEL = -1  # Instead of the ID of a label that the task does not have.
@@ -27,12 +23,37 @@ _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 
 
 @dataclasses.dataclass(frozen=True)
+class Split:
+    """The file of one split and the columns to read.
+
+    A column is a 0-based position (-1 for the last), or a name in the header.
+
+    Attributes:
+      file: str. File name in the data directory, in a format that `tables.read_rows` supports.
+      text_a: Column of the first text.
+      text_b: Column of the second text, or None for single-text tasks.
+      label: Column of the label or number, or None if there is none, as in the published test files.
+      index: Column of the row's published index, or None for the row's number in the file.
+      header: bool. Whether the first row has the column names.
+      only: Tuple `(column, value)` to select the rows with that value, or None for all rows.
+    """
+
+    file: str
+    text_a: int | str
+    text_b: int | str | None = None
+    label: int | str | None = None
+    index: int | str | None = None
+    header: bool = True
+    only: tuple | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Dataset:
     """A dataset and its evaluation.
 
     Attributes:
       name: str. Name in `TASKS`.
-      splits: Mapping of "train", "dev", and "test" to Split, without unpublished splits.
+      splits: Dict of "train", "dev", and "test" to Split, without unpublished splits.
       labels: Tuple of str. Label names in the order of their IDs; empty for regression.
       regression: bool. Whether the label is a number.
       metrics: Tuple of str. Official metrics, beginning with the metric for model selection.
@@ -42,7 +63,7 @@ class Dataset:
     """
 
     name: str
-    splits: Mapping
+    splits: dict
     labels: tuple = ()
     regression: bool = False
     metrics: tuple = ("accuracy",)
@@ -50,22 +71,10 @@ class Dataset:
     renamed_labels: tuple = ()
     skip_broken_rows: bool = False
 
-    def __post_init__(self):
-        if self.regression == bool(self.labels):
-            raise InputError(f"task {self.name}: requires either labels or regression=True")
-        if len(set(self.labels)) != len(self.labels):
-            raise InputError(f"task {self.name}: contains a duplicate label: {', '.join(self.labels)}")
-        object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
-
     @property
     def first_split(self):
         """Split of the training data, or of the only data of a task without training data."""
         return next(iter(self.splits.values()))
-
-    @property
-    def num_outputs(self):
-        """Width of the model's last layer: one per label, 1 for regression."""
-        return len(self.labels) or 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,11 +84,12 @@ class Examples:
     Attributes:
       guids: List of str: split, "-", and the row's index.
       text_a: List of str.
-      text_b: List of str, or None for single-text tasks.
+      text_b: List of str, or None for single-text tasks. For multiple choice, a list of str for each row.
       labels: None if the split has no labels. Otherwise IDs, int32 [n]; for regression, numbers, float32 [n]; if a row
         can have several labels, 0 or 1 for each label, int32 [n, num_labels]. The ID of a label that the task does not
         have, if allowed, is UNKNOWN_LABEL; if a row can have several labels, it is an additional last column.
-      num_empty: int. Rows with an empty text. They are kept, as in the original BERT: published files have some.
+      num_empty: int. Rows with an empty text. They are kept, as in the original BERT: published files have some. For
+        multiple choice, the number of empty texts.
       num_broken: int. Rows skipped because they have too few columns.
       num_unknown: int. Rows with a label that the task does not have.
       num_garbled: int. Lines with invalid UTF-8 bytes, which were dropped.
@@ -117,8 +127,8 @@ def find_task(name):
     raise InputError(f"unknown task {name!r}; must be one of {', '.join(TASKS)}")
 
 
-def create_custom_task(data_dir, text_a=None, text_b=None, label=None, files=MappingProxyType({}), labels=(),
-                       regression=False, label_separator=None, metrics=()):
+def create_custom_task(data_dir, text_a=None, text_b=None, label=None, file=None, labels=(), regression=False,
+                       label_separator=None):
     """Creates a custom task for files with a header.
 
     Args:
@@ -126,31 +136,31 @@ def create_custom_task(data_dir, text_a=None, text_b=None, label=None, files=Map
       text_a, label: str. Column names of the first text, and of the label or number, which is not read in the file of
         the split "test". By default, see `data_file.find_columns`.
       text_b: str or None. Column name of the second text.
-      files: Dict of split to file name. Defaults to train.tsv, dev.tsv, and test.tsv, or .csv or .jsonl if there is no
-        .tsv.
+      file: str. Name of the file of all splits. Defaults to train.tsv, dev.tsv, and test.tsv, or .csv or .jsonl if
+        there is no .tsv.
       labels: Label names in the order of their IDs. Defaults to the labels of the training file, sorted by value if all
         are integers, otherwise by code point.
       regression: bool. Whether the label is a number.
       label_separator: str. Separator of labels if a row can have several.
-      metrics: Metric names. Defaults to common metrics for the kind of label.
 
     Raises:
       InputError: If a column or file is missing, or if the training file has no labels.
     """
-    files = {**{split: _find_custom_file(data_dir, split) for split in ("train", "dev", "test")}, **files}
+    names = {split: file or _find_custom_file(data_dir, split) for split in ("train", "dev", "test")}
     if text_a is None or label is None:
-        paths = [os.path.join(data_dir, files[split]) for split in ("train", "dev")]
+        paths = [os.path.join(data_dir, names[split]) for split in ("train", "dev")]
         path = next(filter(_exists, paths), paths[0])
         _check_exists(path, data_dir, "train.tsv, train.csv, or train.jsonl")
         text_a, label = data_file.find_columns(path, text_a, text_b, label)
-    splits = {split: Split(file, text_a, text_b, None if split == "test" else label) for split, file in files.items()}
-    if not labels and not regression:
-        _check_exists(os.path.join(data_dir, files["train"]), data_dir, "train.tsv, train.csv, or train.jsonl")
-        labels = _read_labels(os.path.join(data_dir, files["train"]), splits["train"], label_separator)
-    if not metrics:
-        metrics = (("pearson", "spearman") if regression else
-                   ("micro_f1", "macro_f1") if label_separator else ("accuracy", "macro_f1"))
-    return Dataset(CUSTOM, splits, tuple(labels), regression, tuple(metrics), label_separator)
+    splits = {split: Split(name, text_a, text_b, None if split == "test" else label) for split, name in names.items()}
+    if regression:
+        return Dataset(CUSTOM, splits, regression=True, metrics=("pearson", "spearman"))
+    if not labels:
+        path = os.path.join(data_dir, names["train"])
+        _check_exists(path, data_dir, "train.tsv, train.csv, or train.jsonl")
+        labels = _read_labels(path, splits["train"], label_separator)
+    metrics = ("micro_f1", "macro_f1") if label_separator else ("accuracy", "macro_f1")
+    return Dataset(CUSTOM, splits, tuple(labels), metrics=metrics, label_separator=label_separator)
 
 
 def read_examples(task, data_dir, split, allow_unknown=False):
@@ -174,25 +184,27 @@ def read_examples(task, data_dir, split, allow_unknown=False):
     layout = task.splits[split]
     path = os.path.join(data_dir, layout.file)
     _check_exists(path, data_dir, layout.file)
-    parse_label = _create_label_parser(task, allow_unknown)
+    ids = {label: number for number, label in enumerate(task.labels)}
+    ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
     guids, text_a, text_b, labels = [], [], [], []
     num_empty = num_broken = num_unknown = 0
-    decoder, has_labels = LineDecoder(), layout.label is not None and split != "test"
-    for line, number, row in select_rows(path, layout, task.skip_broken_rows, decoder):
+    decoder, has_labels = files.LineDecoder(), layout.label is not None and split != "test"
+    for line, number, row in _select_rows(path, layout, task.skip_broken_rows, decoder):
         if row is None:
             num_broken += 1
             continue
-        guids.append(f"{split}-{number if row.index is None else row.index}")
-        text_a.append(row.text_a)
-        text_b.append(row.text_b)
-        num_empty += not row.text_a.strip() or (row.text_b is not None and not row.text_b.strip())
+        first, second, label, index = row
+        guids.append(f"{split}-{number if index is None else index}")
+        text_a.append(first)
+        text_b.append(second)
+        num_empty += not first.strip() or (second is not None and not second.strip())
         if has_labels:
             try:
-                labels.append(parse_label(row.label))
+                labels.append(_parse_label(label, task, ids, allow_unknown))
             except InputError as error:
                 raise InputError(f"{path}:{line}: {error}") from error
     if not guids:
-        raise InputError(f"{path}: contains no rows{describe_selection(path, layout)}")
+        raise InputError(f"{path}: contains no rows{_describe_selection(path, layout)}")
     labels = np.array(labels, np.float32 if task.regression else np.int32) if has_labels else None
     if has_labels and task.labels:
         unknown, known = ((labels[:, -1], labels[:, :-1]) if task.label_separator else
@@ -207,15 +219,54 @@ def read_examples(task, data_dir, split, allow_unknown=False):
                     num_unknown, decoder.num_garbled)
 
 
-def _create_label_parser(task, allow_unknown):
-    """Returns a function from the text of a label to its value in `Examples.labels`; it raises InputError.
+def _select_rows(path, layout, skip_broken, decoder=None):
+    """Yields the rows that the `only` of a Split selects.
+
+    The header is row 0. Without a header, the first row is row 0, as in the original BERT's guids.
+
+    Yields:
+      Tuple `(line, number, row)`. Row: tuple of first text, second text, label, and index, str each, or None for
+      absent columns. The tuple is None for a broken row.
+    """
+    columns = [layout.text_a, layout.text_b, layout.label, layout.index, layout.only and layout.only[0]]
+    rows = tables.read_rows(path, decoder)
+    first_number, width = 0, None
+    if layout.header:
+        first_number, header = 1, next(rows, (1, []))[1]
+        if any(isinstance(column, str) for column in columns):
+            columns = [tables.find_position(column, header, path) if isinstance(column, str) else column
+                       for column in columns]
+            width = len(header)  # A tab within a text would shift the named columns after it.
+    num_required = max(column for column in columns if column is not None) + 1
+    for number, (line, fields) in enumerate(rows, start=first_number):
+        if width:
+            tables.check_width(path, line, fields, width)
+        elif len(fields) < num_required:
+            if not skip_broken:
+                raise InputError(f"{path}:{line}: must have at least {num_required} columns, but has {len(fields)}")
+            yield line, number, None
+            continue
+        *row, key = (None if column is None else fields[column] for column in columns)
+        if layout.only is None or key == layout.only[1]:
+            yield line, number, row
+
+
+def _describe_selection(path, layout):
+    """Describes the values in the column of `only` for a file without a matching row; "" without `only`."""
+    if layout.only is None:
+        return ""
+    column, value = layout.only
+    others = sorted({fields[column] for _, fields in itertools.islice(tables.read_rows(path), layout.header, None)
+                     if len(fields) > column})
+    return f" with {value!r} in column {column + 1}, which contains {tables.list_names(others) or 'no values'}"
+
+
+def _parse_label(text, task, ids, allow_unknown):
+    """Converts the text of a label to its value in `Examples.labels`; `ids`: dict of label name to ID.
 
     If a row can have several labels, the value ends with the column of unknown ones.
     """
-    ids = {label: number for number, label in enumerate(task.labels)}
-    ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
-
-    def parse_number(text):
+    if task.regression:
         try:
             value = float(text)
         except ValueError:
@@ -223,20 +274,14 @@ def _create_label_parser(task, allow_unknown):
         if not abs(value) <= float(np.finfo(np.float32).max):
             raise InputError(f"label {text!r}: must be a number")
         return value
-
-    def parse_label_name(text):
-        text = text.strip()
-        if text not in ids and not (allow_unknown and text):
-            raise InputError(f"unknown label {text!r}; must be one of {tables.list_names(task.labels)}")
-        return ids.get(text, UNKNOWN_LABEL)
-
-    def parse_label_names(text):
-        present = {parse_label_name(label) for label in _split_labels(text, task.label_separator)}
-        return [int(label in present) for label in (*range(len(task.labels)), UNKNOWN_LABEL)]
-
-    if task.regression:
-        return parse_number
-    return parse_label_names if task.label_separator else parse_label_name
+    names = _split_labels(text, task.label_separator) if task.label_separator else [text.strip()]
+    for name in names:
+        if name not in ids and not (allow_unknown and name):
+            raise InputError(f"unknown label {name!r}; must be one of {tables.list_names(task.labels)}")
+    found = [ids.get(name, UNKNOWN_LABEL) for name in names]
+    if not task.label_separator:
+        return found[0]
+    return [int(label in found) for label in (*range(len(task.labels)), UNKNOWN_LABEL)]
 
 
 def _find_custom_file(data_dir, split):
@@ -260,10 +305,10 @@ def _split_labels(text, separator):
 
 def _read_labels(path, layout, separator):
     labels = set()
-    for line, _, row in select_rows(path, layout, skip_broken=False):
-        if not separator and not row.label.strip():
+    for line, _, (_, _, label, _) in _select_rows(path, layout, skip_broken=False):
+        if not separator and not label.strip():
             raise InputError(f"{path}:{line}: the label is empty")
-        labels.update(_split_labels(row.label, separator) if separator else [row.label.strip()])
+        labels.update(_split_labels(label, separator) if separator else [label.strip()])
     if not labels:
         raise InputError(f"{path}: contains no labels")
     if len(labels) < 2 and not separator:
@@ -306,14 +351,14 @@ def create_sick_task(name, data_dir=None):
       data_dir: Directory of the files, which determines the format. None for SICK.txt.
     """
     def exists(file):
-        return files.at(os.path.join(data_dir, file)).is_file()
+        return _exists(os.path.join(data_dir, file))
 
     labels = NLI_LABELS if name == "sick_e" else ()
     is_one_file = data_dir is None or exists(SICK_FILE) or not any(map(exists, SICK_PARTS.values()))
     label = ("entailment_label" if is_one_file else "entailment_judgment") if labels else "relatedness_score"
     splits = [Split(SICK_FILE, 1, 2, label, 0, only=(11, part)) if is_one_file else Split(file, 1, 2, label, 0)
               for part, file in SICK_PARTS.items()]
-    return Dataset(name, zip(("train", "dev", "test"), splits, strict=True), labels, regression=not labels,
+    return Dataset(name, dict(zip(("train", "dev", "test"), splits, strict=True)), labels, regression=not labels,
                    metrics=("accuracy",) if labels else ("pearson", "spearman"),  # The order of SemEval's ranking.
                    renamed_labels=tuple((label.upper(), label) for label in labels))
 
@@ -327,7 +372,7 @@ _LABELED_PAIR = {**_PAIR, "label": 3}
 _MRPC_PAIR = {"text_a": 3, "text_b": 4}
 _STSB_PAIR = {"text_a": 7, "text_b": 8, "index": 0}
 
-TASKS = MappingProxyType({task.name: task for task in (
+TASKS = {task.name: task for task in (
     _create_glue_task("cola", ("0", "1"), {"text_a": 3, "label": 1, "header": False}, {"text_a": 1, "index": 0},
                metrics=("matthews_corrcoef", "accuracy")),
     _create_glue_task("sst-2", ("0", "1"), {"text_a": 0, "label": 1}, {"text_a": 1, "index": 0}),
@@ -347,4 +392,4 @@ TASKS = MappingProxyType({task.name: task for task in (
     create_xnli_task(),
     create_sick_task("sick_e"),
     create_sick_task("sick_r"),
-)})
+)}

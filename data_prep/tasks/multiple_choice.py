@@ -1,18 +1,32 @@
-"""Data for multiple choice (section 4.4 of the paper: SWAG; also RACE)."""
+"""Data for multiple choice (section 4.4 of the paper: SWAG; also RACE), from SWAG's CSV files and RACE's JSON files.
+
+Questions are Examples whose `text_b` is a list of choices, equally many for each question. Their guids are the row
+index in SWAG, and the article ID and question number in RACE. Their labels are 0-based numbers of the correct choices.
+
+Each choice becomes a pair of texts. In SWAG, A is the sentence, and B is the beginning of its continuation and an
+ending. In RACE, A is the article, and B is the question with an option, which replaces any "_".
+"""
 
 import dataclasses
 import itertools
+import os
+import re
 import sys
 from typing import ClassVar
+
+import numpy as np
 
 from bert_tf import files
 from bert_tf.cli import paths, roles
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
-from data_prep.tasks import swag
-from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
-from data_prep.tasks.text_features import describe_truncated
+from bert_tf.files import read_json, replace_surrogates
+from data_prep.tasks import tables
+from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
+from data_prep.tasks.glue import Examples
+from data_prep.tasks.text_features import convert_texts_to_features, describe_truncated
 
+ENDING = re.compile(r"ending(\d{1,9})")
 QUESTIONS_FILE = "SWAG's CSV file; or with --data_format=race, a JSON file or a directory of JSON files"
 
 
@@ -35,13 +49,13 @@ class Settings(TaskSettings):
 
 
 class MultipleChoiceData(TaskData):
-    """See TaskData. Examples are data_prep.tasks.swag.ChoiceExamples."""
+    """See TaskData. Examples are data_prep.tasks.glue.Examples, whose `text_b` is a list of choices."""
 
     Settings = Settings
 
     def _read_examples(self, split):
         path = getattr(self.settings, f"{split}_file")
-        questions = swag.READERS[self.settings.data_format](path, has_labels=split != "test")
+        questions = READERS[self.settings.data_format](path, has_labels=split != "test")
         if questions.labels is None and split != "test":
             raise InputError(f"`{split}_file`={path}: contains no answers")
         return questions
@@ -49,11 +63,12 @@ class MultipleChoiceData(TaskData):
     def read(self, split, tokenizer):
         """See TaskData."""
         questions = self.examples(split)
-        features, lengths = swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length)
-        notes = [f"{split}: {len(questions):,} questions with {questions.num_choices} choices each"]
-        num_empty = sum(not text.strip() for text in itertools.chain(questions.text_a, *questions.text_b))
-        if num_empty:
-            notes.append(f"{num_empty:,} texts are empty")
+        features, lengths = self._convert(questions, tokenizer)
+        if questions.labels is not None:
+            features["label_ids"] = questions.labels
+        notes = [f"{split}: {len(questions):,} questions with {len(questions.text_b[0])} choices each"]
+        if questions.num_empty:
+            notes.append(f"{questions.num_empty:,} texts are empty")
         notes += describe_truncated("choices", lengths, is_pair=True, max_seq_length=self.max_seq_length)
         if questions.num_garbled:
             notes.append(files.describe_dropped_bytes(questions.num_garbled))
@@ -61,18 +76,158 @@ class MultipleChoiceData(TaskData):
         return features
 
     def _read_unlabeled(self, path, tokenizer):
-        questions = swag.READERS[self.settings.data_format](path, has_labels=False)
-        return swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length)[0]
+        questions = READERS[self.settings.data_format](path, has_labels=False)
+        return self._convert(questions, tokenizer)[0]
 
-    def questions(self):
-        questions = swag.READERS[self.settings.data_format](self.settings.dev_file)
-        if questions.labels is None:
-            raise InputError(f"`dev_file`={self.settings.dev_file}: contains no answers to compare with")
-        for guid, text_a, choices, label in zip(questions.guids, questions.text_a, questions.text_b, questions.labels,
-                                                strict=True):
-            yield Question(text_a, choices=tuple(choices), expected=f"choice {label}", source=guid, right=int(label))
+    def _convert(self, questions, tokenizer):
+        """Returns the features of questions, int32 [n, choices, S], and the length of each choice, int64 [n * choices].
+
+        Each choice is a pair with the question, as in `convert_texts_to_features`.
+        """
+        num_choices = len(questions.text_b[0])
+        flat, lengths = convert_texts_to_features(
+            [text for text in questions.text_a for _ in range(num_choices)], list(itertools.chain(*questions.text_b)),
+            tokenizer, self.max_seq_length)
+        return {name: values.reshape(-1, num_choices, self.max_seq_length) for name, values in flat.items()}, lengths
 
     @property
     def training_files(self):
         path = self.settings.train_file
         return {"train_file": paths.files_below(path) if files.at(path).is_dir() else [path]}
+
+
+def read_swag(path, has_labels=True):
+    """Reads a file with columns named sent1, sent2, ending0, ending1, ..., and label if it has answers.
+
+    Args:
+      path: Path of the file.
+      has_labels: bool. Whether to read the answers, if there are any.
+
+    Returns:
+      Examples. Labels are None without answers, as in SWAG's test file.
+
+    Raises:
+      InputError: If the file or a column is missing, if there are no rows, if a row has another number of columns, or
+        if a label is not the number of an ending. The message names the file, and the line if applicable.
+    """
+    decoder = files.LineDecoder()
+    rows = tables.read_rows(path, decoder)
+    header = next(rows, (1, []))[1]
+    first, second = (tables.find_position(name, header, path) for name in ("sent1", "sent2"))
+    names = sorted(filter(ENDING.fullmatch, header), key=_parse_number)
+    missing = next((f"ending{number}" for number, name in enumerate(names) if _parse_number(name) != number), None)
+    if len(names) < 2 or missing:
+        required = f"column {missing} is" if missing else "columns ending0, ending1, ... are"
+        raise InputError(f"{path}:1: {required} required; the columns are {tables.list_names(header)}")
+    endings = list(map(header.index, names))
+    answers = header.index("label") if has_labels and "label" in header else None
+    guids, text_a, text_b, labels = [], [], [], []
+    for number, (line, fields) in enumerate(rows):
+        tables.check_width(path, line, fields, len(header))
+        guids.append(fields[0] if not header[0] else str(number))  # Written by pandas: its index has no name.
+        text_a.append(fields[first])
+        text_b.append([f"{fields[second]} {fields[ending]}".strip() for ending in endings])
+        if answers is not None:
+            labels.append(_parse_swag_label(fields[answers], len(endings), f"{path}:{line}"))
+    return _create_examples(path, guids, text_a, text_b, labels, decoder.num_garbled)
+
+
+def read_race(path, has_labels=True):
+    """Reads JSON files of one article each, with the keys article, questions, options, and answers ("A", "B", ...).
+
+    Args:
+      path: Path of a file, or of a directory to search recursively for .json and .txt files, in order of name.
+      has_labels: See `read_swag`.
+
+    Returns:
+      Examples. See `read_swag`.
+
+    Raises:
+      InputError: If there is no file, if a file is not JSON with these keys, if a question has a different number of
+        options, or if its answer is not an option. The message names the file, and the question if applicable.
+    """
+    guids, text_a, text_b, labels = [], [], [], []
+    for file in _find_race_files(path):
+        article = _read_article(file)
+        answers = article.get("answers") if has_labels else None
+        if guids and (answers is not None) != bool(labels):
+            raise InputError(f"{file}: contains {'no ' if answers is None else ''}answers, unlike the previous files")
+        for number, (question, options) in enumerate(zip(article["questions"], article["options"], strict=True)):
+            place = f"{file}, question {number + 1}"
+            if not isinstance(question, str) or not _are_texts(options):
+                raise InputError(f"{place}: the question must be a string, and its options a list of strings")
+            expected = len(text_b[0]) if text_b else len(options)
+            if len(options) != expected or expected < 2:
+                raise InputError(f"{place}: must have {max(2, expected)} options, but has {len(options)}")
+            guids.append(replace_surrogates(f"{article.get('id', os.path.basename(file))}-{number}"))
+            text_a.append(replace_surrogates(article["article"]))
+            text_b.append([replace_surrogates(_complete_question(question, option)) for option in options])
+            if answers is not None:
+                labels.append(_parse_race_label(answers[number], len(options), place))
+    return _create_examples(path, guids, text_a, text_b, labels)
+
+
+READERS = {"swag": read_swag, "race": read_race}
+
+
+def _parse_number(ending):
+    return int(ENDING.fullmatch(ending)[1])
+
+
+def _parse_swag_label(text, num_choices, place):
+    if text.strip() not in map(str, range(num_choices)):
+        raise InputError(f"{place}: label {text!r}: must be the number of an ending, 0 to {num_choices - 1}")
+    return int(text)
+
+
+def _find_race_files(path):
+    place = files.at(path)
+    if place.is_file():
+        return [path]
+    if not place.is_dir():
+        raise InputError(f"{path}: does not exist")
+    json_files = [file for file in place.files_below() if file.endswith((".json", ".txt"))]
+    if not json_files:
+        raise InputError(f"{path}: contains no .json or .txt files")
+    return json_files
+
+
+def _read_article(path):
+    """Reads the object in a RACE file, and checks it up to the lengths of its lists."""
+    article = read_json(path)
+    kinds = {"article": str, "questions": list, "options": list}
+    if not isinstance(article, dict) or not all(isinstance(article.get(key), kind) for key, kind in kinds.items()):
+        raise InputError(f"{path}: must be an object with the keys article (a string), questions, and options (lists)")
+    num_questions = len(article["questions"])
+    if not isinstance(article.get("answers", []), list):
+        raise InputError(f"{path}: answers must be a list")
+    for key in ("options", "answers"):
+        if key in article and len(article[key]) != num_questions:
+            raise InputError(f"{path}: must have {num_questions} {key}, one per question, but has {len(article[key])}")
+    return article
+
+
+def _are_texts(options):
+    return isinstance(options, list) and all(isinstance(option, str) for option in options)
+
+
+def _complete_question(question, option):
+    """Returns a question with an option inserted in its gap, marked by "_", or appended."""
+    if "_" in question:
+        return re.sub("_+", lambda _: option, question, count=1)
+    return f"{question} {option}"
+
+
+def _parse_race_label(answer, num_choices, place):
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:num_choices]
+    if not (isinstance(answer, str) and len(answer) == 1 and answer in letters):
+        raise InputError(f"{place}: answer {answer!r}: must be one of {', '.join(letters)}")
+    return letters.index(answer)
+
+
+def _create_examples(path, guids, text_a, text_b, labels, num_garbled=0):
+    if not guids:
+        raise InputError(f"{path}: contains no questions")
+    num_empty = sum(not text.strip() for text in itertools.chain(text_a, *text_b))
+    return Examples(guids, text_a, text_b, np.array(labels, np.int32) if labels else None, num_empty,
+                    num_garbled=num_garbled)

@@ -1,18 +1,17 @@
 """Data for question answering with spans of a context (sections 4.2 and 4.3 of the paper: SQuAD; also KorQuAD)."""
 
+import collections
 import dataclasses
 import logging
 import random
 from typing import ClassVar
-
-import numpy as np
 
 from bert_tf.cli import roles
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from data_prep.tasks import squad
-from data_prep.tasks.base import ID_FEATURES, TRAINS, Question, TaskData, TaskSettings
+from data_prep.tasks.base import ID_FEATURES, TRAINS, TaskData, TaskSettings
 
 SHUFFLE_SEED = 12345  # Shuffles questions in the order of the original BERT's records.
 
@@ -56,7 +55,7 @@ class SpanLabelerData(TaskData):
     """See TaskData. Examples are lists of data_prep.tasks.squad.Example. Evaluation and prediction use the same file.
 
     Attributes:
-      windows: List of data_prep.tasks.squad.Window of the last split read.
+      windows: List of data_prep.tasks.squad.InputFeatures of the last split read.
     """
 
     Settings = Settings
@@ -73,20 +72,20 @@ class SpanLabelerData(TaskData):
 
     def _read_examples(self, split):
         """Reads the examples of a split, and prints notes about them to standard error."""
-        _, path = self._file(split)
-        examples, num_not_found, num_empty = squad.read_examples(
-            path, split == "train", self.settings.version_2_with_negative)
-        if num_not_found:
-            warn(f"{path}: {num_not_found:,} questions are skipped, because their answer is not at its "
+        (_, path), counts = self._file(split), collections.Counter()
+        examples = squad.read_examples(path, split == "train", self.settings.version_2_with_negative, counts)
+        if counts["not_found"]:
+            warn(f"{path}: {counts['not_found']:,} questions are skipped, because their answer is not at its "
                  "answer_start in the context")
-        if num_empty:
-            warn(f"{path}: {num_empty:,} questions are empty or have an empty context")
+        if counts["empty"]:
+            warn(f"{path}: {counts['empty']:,} questions are empty or have an empty context")
         return examples
 
     def read(self, split, tokenizer):
         """See TaskData. Also stores the windows."""
         self.windows = list(self.convert(split, tokenizer))
-        return _id_features(self.windows)
+        arrays = squad.create_arrays(self.windows)
+        return {name: arrays[name] for name in ID_FEATURES}
 
     def write_records(self, path, tokenizer):
         """Writes the windows of the training examples, shuffled, to a TFRecord file; returns their number."""
@@ -95,22 +94,21 @@ class SpanLabelerData(TaskData):
 
     def convert(self, split, tokenizer):
         """Yields the windows of a split and prints their number at the end; raises InputError if there are none."""
-        name, path = self._file(split)
-        examples, settings = self.examples(split), self.settings
-        windows = self._create_windows(examples, tokenizer, is_training=split == "train")
-        yield from windows
-        if not windows.num_windows:
+        (name, path), counts = self._file(split), collections.Counter()
+        examples = self.examples(split)
+        yield from self._create_windows(examples, tokenizer, split == "train", counts)
+        if not counts["windows"]:
             raise InputError(f"`{name}`={path}: contains no context with words")
         note = ""
-        if windows.num_long_questions:
-            note = (f"; {windows.num_long_questions:,} questions are truncated to --max_query_length="
-                    f"{settings.max_query_length} tokens")
-        warn(f"{path}: {len(examples):,} questions, {windows.num_windows:,} windows{note}")
+        if counts["long_questions"]:
+            note = (f"; {counts['long_questions']:,} questions are truncated to --max_query_length="
+                    f"{self.settings.max_query_length} tokens")
+        warn(f"{path}: {len(examples):,} questions, {counts['windows']:,} windows{note}")
 
-    def _create_windows(self, examples, tokenizer, is_training):
-        return squad.WindowStream(
+    def _create_windows(self, examples, tokenizer, is_training, counts=None):
+        return squad.convert_examples_to_features(
             examples, tokenizer, self.max_seq_length, self.settings.doc_stride, self.settings.max_query_length,
-            is_training)
+            is_training, counts)
 
     def _file(self, split):
         """Returns the name of the setting for the file of a split, and its value."""
@@ -118,30 +116,12 @@ class SpanLabelerData(TaskData):
         return name, getattr(self.settings, name)
 
     def _read_unlabeled(self, path, tokenizer):
-        examples, *_ = squad.read_examples(path, False, self.settings.version_2_with_negative)
-        windows = list(self._create_windows(examples, tokenizer, is_training=False))
+        examples = squad.read_examples(path, False, self.settings.version_2_with_negative)
+        windows = list(self._create_windows(examples, tokenizer, False))
         if not windows:
             raise InputError(f"`unlabeled_file`={path}: contains no context with words")
-        return {name: values.astype(np.int32) for name, values in _id_features(windows).items()}
-
-    def questions(self):
-        path = self.settings.predict_file
-        examples, *_ = squad.read_examples(path, False, self.settings.version_2_with_negative)
-        for example in examples:
-            if example.answers is None:
-                raise InputError(f"`predict_file`={path}: contains no answers to compare with")
-            yield Question(example.question_text, example.context, expected=" / ".join(dict.fromkeys(example.answers)),
-                           source=example.qas_id, right=example.answers)
-
-    @property
-    def training_files(self):
-        return {"train_file": [self.settings.train_file]}
+        return squad.create_arrays(windows)
 
     @property
     def metadata_fields(self):
         return {"doc_stride": self.settings.doc_stride, "max_query_length": self.settings.max_query_length}
-
-
-def _id_features(windows):
-    arrays = squad.create_arrays(windows)
-    return {name: arrays[name] for name in ID_FEATURES}

@@ -31,22 +31,32 @@ def read_rows(path, decoder=None):
       InputError: If the file is missing or is not text, if quotes are not closed, or if a line is not a JSON object
         with the keys of the first one. The message names the file, and the line if applicable.
     """
-    decoder = decoder or files.LineDecoder()
+    lines, width = read_lines(path, decoder or files.LineDecoder()), None
+    if path.lower().endswith(JSON_LINES):
+        rows = _read_json_rows(lines, path)
+    else:
+        rows = _read_csv_rows(lines, path) if is_csv(path) else _read_tsv_rows(lines)
+    for number, fields in rows:
+        if fields or width == 1:
+            yield number, fields or [""]
+        width = width or len(fields)
+
+
+def read_lines(path, decoder):
+    """Yields the lines of a file with their ends, which are only at \\n: texts may contain other line ends of Python.
+
+    Args:
+      path: Path of the file.
+      decoder: bert_tf.files.LineDecoder, which drops invalid UTF-8 bytes and counts their lines.
+
+    Raises:
+      InputError: If the file is missing or is not text. The message names the file.
+    """
     place = files.at(path)
     if not place.is_file():
         raise InputError(f"{path}: does not exist or is not a file")
     with place.open() as file:
-        # Lines end only at \n: texts may contain any other character that Python treats as a line end.
-        lines = decoder.lines(file, path)
-        width = None
-        if path.lower().endswith(JSON_LINES):
-            rows = _read_json_rows(lines, path)
-        else:
-            rows = _read_csv_rows(lines, path) if is_csv(path) else _read_tsv_rows(lines)
-        for number, fields in rows:
-            if fields or width == 1:
-                yield number, fields or [""]
-            width = width or len(fields)
+        yield from decoder.lines(file, path)
 
 
 def is_csv(path):

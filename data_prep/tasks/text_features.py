@@ -1,4 +1,4 @@
-"""Features of texts and pairs of texts: one row for each, or several overlapping windows of a longer text."""
+"""Features of texts and pairs of texts for classifiers and multiple choice: truncated, or in overlapping windows."""
 
 import numpy as np
 from tqdm import tqdm
@@ -9,77 +9,79 @@ from bert_tf.errors import InputError
 ROWS_AT_A_TIME = 1024
 
 
-def convert_examples_to_features(examples, tokenizer, max_seq_length):
-    """Converts examples to features, equal to those of the original BERT's `convert_single_example`.
+def convert_texts_to_features(text_a, text_b, tokenizer, max_seq_length):
+    """Converts texts to features, equal to those of the original BERT's `convert_single_example`.
+
+    Draws a progress bar on standard error.
 
     Args:
-      examples: data_prep.tasks.glue.Examples.
+      text_a: List of n str.
+      text_b: List of n str, the second texts of pairs, or None for single texts.
       tokenizer: BertTokenizer.
       max_seq_length: int. Length to which each row is truncated or padded, S.
 
     Returns:
       Tuple `(features, lengths)`. Features: dict of "input_ids", "input_mask" (1 for tokens, 0 for padding), and
-      "segment_ids" (1 for the second text and its [SEP]), int32 [n, S], and "label_ids", the examples' `labels`, if
-      they exist. Lengths: int64 [n], tokens of the texts before truncation, without [CLS] and [SEP].
+      "segment_ids" (1 for the second text and its [SEP]), int32 [n, S]. Lengths: int64 [n], number of tokens of each
+      row before truncation, without special tokens.
 
     Raises:
-      InputError: If `max_seq_length` has no space for a token of each text.
+      InputError: See `check_length`.
     """
-    check_length(examples, max_seq_length)
-    features = {name: np.zeros([len(examples), max_seq_length], np.int32)
+    check_length(text_b is not None, max_seq_length)
+    features = {name: np.zeros([len(text_a), max_seq_length], np.int32)
                 for name in ("input_ids", "input_mask", "segment_ids")}
-    lengths = np.zeros(len(examples), np.int64)
-    for rows, *texts in _batches(examples):
-        token_ids = [tokenizer.tokenize(column) for column in texts]
-        encoded, _ = tokenization.pack(tokenizer, *token_ids, max_seq_length=max_seq_length, static_length=True)
+    lengths = np.zeros(len(text_a), np.int64)
+    for rows in _iterate_batches(len(text_a)):
+        first = tokenizer.tokenize(text_a[rows])
+        second = None if text_b is None else tokenizer.tokenize(text_b[rows])
+        packed, _ = tokenization.pack(tokenizer, first, second, max_seq_length=max_seq_length, static_length=True)
         for name, values in features.items():
-            values[rows] = encoded[name]
-        lengths[rows] = sum(ids.row_lengths().numpy() for ids in token_ids)
-    if examples.labels is not None:
-        features["label_ids"] = examples.labels
+            values[rows] = packed[name]
+        lengths[rows] = first.row_lengths()
+        if second is not None:
+            lengths[rows] += second.row_lengths()
     return features, lengths
 
 
-def convert_examples_to_windows(examples, tokenizer, max_seq_length, stride, max_windows):
-    """Converts examples to features, each in as many windows as it needs.
+def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, max_windows):
+    """Converts texts to features, each row in as many windows as it needs.
 
     Args:
-      examples: data_prep.tasks.glue.Examples. For pairs, the second text is divided into windows.
-      tokenizer: BertTokenizer.
+      text_a, text_b, tokenizer: See `convert_texts_to_features`. Of pairs, the second text is divided into windows.
       max_seq_length: int. Length of a window, S.
       stride: int. Tokens between the starts of two windows of a text.
       max_windows: int. Maximum number of windows of a text.
 
     Returns:
-      Tuple `(features, counts, was_cut)`. Features: as in `convert_examples_to_features`, but int32 [n, W, S]. W is
-      the maximum number of windows of an example; absent windows are 0. Counts: int64 [n], number of windows of each
-      example. `was_cut`: bool [n], whether a part of the example is in no window.
+      Tuple `(features, counts, was_cut)`. Features: dict of "input_ids", "input_mask", and "segment_ids" as in
+      `convert_texts_to_features`, int32 [n, W, S]. W is the maximum number of windows of a row; absent windows are 0.
+      Counts: int64 [n], number of windows of each row. `was_cut`: bool [n], whether a part of the row is in no window.
 
     Raises:
-      InputError: If `max_seq_length` has no space for a token of each text.
+      InputError: See `check_length`.
     """
-    check_length(examples, max_seq_length)
-    parts, rows, was_cut = [], [], []
-    for batch, *texts in _batches(examples):
+    check_length(text_b is not None, max_seq_length)
+    parts, rows, was_cut = [], [np.zeros([0], np.int64)], []
+    for batch in _iterate_batches(len(text_a)):
         encoded, row, cut = tokenizer.encode_windows(
-            *texts, max_seq_length=max_seq_length, stride=stride, max_windows=max_windows)
+            text_a[batch], None if text_b is None else text_b[batch], max_seq_length=max_seq_length, stride=stride,
+            max_windows=max_windows)
         parts.append({name: value.numpy() for name, value in encoded.items()})
         rows.append(batch.start + row.numpy())
         was_cut.append(cut.numpy())
     rows = np.concatenate(rows)
-    counts = np.bincount(rows, minlength=len(examples))
+    counts = np.bincount(rows, minlength=len(text_a))
     numbers = np.arange(len(rows)) - np.searchsorted(rows, rows)  # Number of each window in its text.
-    features = {name: np.zeros([len(examples), counts.max(), max_seq_length], np.int32) for name in parts[0]}
+    features = {name: np.zeros([len(text_a), counts.max(), max_seq_length], np.int32) for name in parts[0]}
     for name, values in features.items():
         values[rows, numbers] = np.concatenate([part[name] for part in parts])
-    if examples.labels is not None:
-        features["label_ids"] = examples.labels
     return features, counts, np.concatenate(was_cut)
 
 
-def check_length(examples, max_seq_length):
-    """Raises InputError if `max_seq_length` has no space for a token of each text of Examples."""
-    shortest = 3 if examples.text_b is None else 5
+def check_length(is_pair, max_seq_length):
+    """Raises InputError if `max_seq_length` has no space for a token of a text, or of both texts of a pair."""
+    shortest = 5 if is_pair else 3
     if max_seq_length < shortest:
         raise InputError(f"`max_seq_length`={max_seq_length}: must be at least {shortest}, for [CLS], [SEP], and a "
                          "token of each text")
@@ -90,7 +92,7 @@ def describe_truncated(rows, lengths, is_pair, max_seq_length):
 
     Args:
       rows: str. What a row is, in plural.
-      lengths: int [n], from `convert_examples_to_features`.
+      lengths: int [n], from `convert_texts_to_features`.
       is_pair: bool. Whether a row has two texts.
       max_seq_length: int. Maximum length of a row, S.
     """
@@ -101,12 +103,9 @@ def describe_truncated(rows, lengths, is_pair, max_seq_length):
             f"{excess.sum():,} of all {lengths.sum():,} tokens are dropped"]
 
 
-def _batches(examples):
-    """Yields a slice of the rows of Examples, and its texts: one or two lists. Draws a progress bar."""
-    columns = [column for column in (examples.text_a, examples.text_b) if column is not None]
-    with tqdm(total=len(examples), desc="tokenizing", unit="row") as progress:
-        for start in range(0, len(examples), ROWS_AT_A_TIME):
-            rows = slice(start, start + ROWS_AT_A_TIME)
-            texts = [column[rows] for column in columns]
-            yield rows, *texts
-            progress.update(len(texts[0]))
+def _iterate_batches(num_rows):
+    """Yields the slices of the rows of batches, and draws a progress bar."""
+    with tqdm(total=num_rows, desc="tokenizing", unit="row") as progress:
+        for start in range(0, num_rows, ROWS_AT_A_TIME):
+            yield slice(start, start + ROWS_AT_A_TIME)
+            progress.update(min(ROWS_AT_A_TIME, num_rows - start))

@@ -10,8 +10,8 @@ from bert_tf.cli import roles
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
-from data_prep.tasks import conll, treebank, word_features
-from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
+from data_prep.tasks import conll, word_features
+from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 
 # Labels in a format that is not read as entities: B, B_PER, PER-B, b-per, B-.
 _OTHER_ENTITY_LABEL = re.compile(r"[BIELSU]([-_.:/].*)?|.+[-_.:/][BIELSU]", re.IGNORECASE)
@@ -39,7 +39,7 @@ class Settings(TaskSettings):
     treebank_column: str | None = setting(
         None, "For treebanks (.conllu): column of the label. upos: universal part of speech. xpos: part of speech in "
               "the tag set of the language. feats: all morphological features of a word as one label. Required for "
-              "treebanks.", choices=tuple(treebank.LABEL_COLUMNS))
+              "treebanks.", choices=tuple(conll.TREEBANK_LABELS))
     document_context: bool = setting(
         False, "Use windows of --max_seq_length over documents, which begin at -DOCSTART- rows, instead of sentences. "
                "Each word is trained and predicted in the window with the most context around it.")
@@ -47,18 +47,18 @@ class Settings(TaskSettings):
     def check(self):
         """See Settings. Raises InputError if files have different formats, or settings that do not apply to these."""
         paths = {name: path for name in self.data if (path := getattr(self, name))}
-        treebanks = {name: path for name, path in paths.items() if treebank.is_treebank(path)}
+        treebanks = {name: path for name, path in paths.items() if conll.is_treebank(path)}
         if not treebanks:
             if paths and self.treebank_column is not None:
                 name, path = next(iter(paths.items()))
-                raise InputError(f"requires treebanks, but `{name}`={path} does not end in {treebank.SUFFIX}",
+                raise InputError(f"requires treebanks, but `{name}`={path} does not end in {conll.TREEBANK_SUFFIX}",
                                  "treebank_column", self.treebank_column)
             return
         first, bank = next(iter(treebanks.items()))
         for name, path in paths.items():
             if name not in treebanks:
-                raise InputError(f"has another format than `{first}`={bank}; all files must end in {treebank.SUFFIX}, "
-                                 "or none", name, path)
+                raise InputError(f"has another format than `{first}`={bank}; all files must end in "
+                                 f"{conll.TREEBANK_SUFFIX}, or none", name, path)
         if self.treebank_column is None:
             raise InputError(f"`treebank_column` is required for the treebank `{first}`={bank}; set upos, xpos, or "
                              "feats")
@@ -84,10 +84,8 @@ class TokenClassifierData(TaskData):
         return self._read_sentences(getattr(self.settings, f"{split}_file"), has_labels=split != "test")
 
     def _read_sentences(self, path, has_labels):
-        if treebank.is_treebank(path):
-            return treebank.read_labels(path, self.settings.treebank_column, has_labels)
-        return conll.read_sentences(path, self.settings.token_column,
-                                    self.settings.label_column if has_labels else None)
+        column = self.settings.label_column if self.settings.treebank_column is None else self.settings.treebank_column
+        return conll.read_sentences(path, self.settings.token_column, column if has_labels else None)
 
     def read(self, split, tokenizer):
         """See TaskData."""
@@ -117,15 +115,6 @@ class TokenClassifierData(TaskData):
         sentences = self._read_sentences(path, has_labels=False)
         return word_features.convert_sentences_to_features(
             sentences, self.metadata.labels, tokenizer, self.max_seq_length)[0]
-
-    def questions(self):
-        sentences = self.examples("dev")
-        for words, labels, lines in zip(sentences.words, sentences.labels, sentences.lines, strict=True):
-            yield Question(" ".join(words), expected=" ".join(labels), source=f"line {lines[0]}", right=labels)
-
-    @property
-    def training_files(self):
-        return {"train_file": [self.settings.train_file]}
 
     @property
     def metadata_fields(self):

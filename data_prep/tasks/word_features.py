@@ -1,44 +1,35 @@
-"""Features of words with one label each: rows of sentences, or overlapping windows over documents.
+"""Features of words with labels for token classification: rows of sentences, or overlapping windows over documents.
 
-A word in several windows counts in the one with the most context around it, as in the original BERT for SQuAD contexts.
+With windows, the input for a word has text on both of its sides. As in the original BERT for SQuAD contexts, each word
+counts in the window with the most context around it.
 """
 
 import bisect
-import dataclasses
 import itertools
 
 import numpy as np
 
 from bert_tf.errors import InputError
-from data_prep.tasks import conll, tables
+from data_prep.tasks import tables
+from data_prep.tasks.conll import DOCUMENT_START
 
 IGNORED = -1  # Label ID of tokens that are excluded from loss and metrics.
 UNKNOWN_WORD = -2  # Label ID of words with a label that training lacks: no loss, but misclassified.
 WORDS_AT_A_TIME = 1 << 14
 
 
-@dataclasses.dataclass(frozen=True)
-class WordRange:
-    """The words `start` to `stop` - 1 of a document, in a window. The words `first` to `last` - 1 count in it."""
-
-    start: int
-    stop: int
-    first: int
-    last: int
-
-
 def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, allow_unknown=False,
                                   document_context=False):
     """Converts sentences to features. Splits longer sentences between words into rows that are as full as possible.
 
-    With `document_context`, rows are overlapping windows over documents, whose sentences are
-    concatenated without separators. A word has its label in only one of them.
+    With `document_context`, rows are windows over documents, whose sentences are concatenated without separators. A
+    word has its label in only one of them.
 
     The first token of a word has its label. A word without tokens, for example one of control characters, becomes
     [UNK]. A word longer than a row is truncated. So each word has its label and its prediction in exactly one place.
 
     Args:
-      sentences: Sentences.
+      sentences: data_prep.tasks.conll.Sentences.
       names: Label names in the order of their IDs.
       tokenizer: BertTokenizer.
       max_seq_length: int. Padded length of each row, S.
@@ -55,64 +46,25 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, a
       InputError: If a label is not in `names`, or if `document_context` is set and no row begins a document. The
         message names the file, and the line if applicable.
     """
-    ids = {name: number for number, name in enumerate(names)}
+    label_ids = {name: number for number, name in enumerate(names)}
     if sentences.labels is not None:
-        _check_known(sentences, ids, allow_unknown)
+        _check_known(sentences, label_ids, allow_unknown)
     max_tokens = max_seq_length - 2
     word_ids = list(_tokenize_words(itertools.chain(*sentences.words), tokenizer))
     num_truncated = sum(len(token_ids) > max_tokens for token_ids in word_ids)
+    word_ids = [token_ids[:max_tokens] for token_ids in word_ids]
     labels = itertools.chain(*sentences.labels) if sentences.labels is not None else [names[0]] * len(word_ids)
-    words = [(token_ids[:max_tokens], ids.get(label, UNKNOWN_WORD))
-             for token_ids, label in zip(word_ids, labels, strict=True)]
-    if document_context:
-        rows = itertools.chain.from_iterable(
-            _split_document(words[start:stop], max_tokens) for start, stop in _find_documents(sentences))
-    else:
-        starts = itertools.accumulate(map(len, sentences.words), initial=0)
-        rows = itertools.chain.from_iterable(
-            _split_sentence(words[start:stop], max_tokens) for start, stop in itertools.pairwise(starts))
-    return _create_features(list(rows), tokenizer, max_seq_length), num_truncated
-
-
-def _split_sentence(words, max_tokens):
-    """Yields the rows of a sentence, (IDs, label IDs) of their tokens each; words: list of (IDs, label ID)."""
-    row = []
-    for word in words:
-        if sum(len(ids) for ids, _ in row) + len(word[0]) > max_tokens:
-            yield _join_words(row)
-            row = []
-        row.append(word)
-    yield _join_words(row)
-
-
-def _split_document(words, max_tokens):
-    """Yields the rows of a document, like `_split_sentence`. Words whose label is in another row have none."""
-    for window in compute_windows([len(ids) for ids, _ in words], max_tokens):
-        yield _join_words([
-            (ids, label if window.first <= number < window.last else IGNORED)
-            for number, (ids, label) in enumerate(words[window.start : window.stop], start=window.start)])
-
-
-def _join_words(words):
-    """Returns (IDs, label IDs) of the tokens of words, lists of int."""
-    row_ids = list(itertools.chain(*(ids for ids, _ in words)))
-    return row_ids, list(itertools.chain(*([label, *[IGNORED] * (len(ids) - 1)] for ids, label in words)))
-
-
-def _find_documents(sentences):
-    """Yields start and stop of each document in Sentences among their words."""
-    if not any(sentences.documents or ()):
-        raise InputError(f"`document_context`=True: requires rows that begin with {conll.DOCUMENT_START}, one per "
-                         f"document, but {sentences.path} contains none")
-    start = 0
-    for _, group in itertools.groupby(zip(sentences.documents, sentences.words, strict=True), lambda pair: pair[0]):
-        stop = start + sum(len(words) for _, words in group)
-        yield start, stop
-        start = stop
-
-
-def _create_features(rows, tokenizer, max_seq_length):
-    """Returns the features of convert_sentences_to_features for rows of (IDs, label IDs) of their tokens."""
+    labels = [label_ids.get(label, UNKNOWN_WORD) for label in labels]
+    find_bounds, split = (_find_documents, compute_windows) if document_context else (_find_sentences, _split_sentence)
+    rows = []  # IDs and label IDs of the tokens of each row.
+    for begin, end in find_bounds(sentences):
+        for start, stop, first, last in split(list(map(len, word_ids[begin:end])), max_tokens):
+            row_ids, row_labels = [], []
+            for word in range(begin + start, begin + stop):
+                is_counted = begin + first <= word < begin + last
+                row_labels += [labels[word] if is_counted else IGNORED, *[IGNORED] * (len(word_ids[word]) - 1)]
+                row_ids += word_ids[word]
+            rows.append((row_ids, row_labels))
     features = {name: np.zeros([len(rows), max_seq_length], np.int32)
                 for name in ("input_ids", "input_mask", "segment_ids", "label_ids")}
     features["label_ids"][:] = IGNORED
@@ -121,7 +73,34 @@ def _create_features(rows, tokenizer, max_seq_length):
         features["input_ids"][row, :end] = [tokenizer.cls_id, *row_ids, tokenizer.sep_id]
         features["input_mask"][row, :end] = 1
         features["label_ids"][row, 1 : end - 1] = row_labels
-    return features
+    return features, num_truncated
+
+
+def _find_sentences(sentences):
+    """Yields start and stop of each sentence of Sentences among their words."""
+    return itertools.pairwise(itertools.accumulate(map(len, sentences.words), initial=0))
+
+
+def _find_documents(sentences):
+    """Yields start and stop of each document of Sentences among their words."""
+    if not any(sentences.documents or ()):
+        raise InputError(f"`document_context`=True: requires rows that begin with {DOCUMENT_START}, one per document, "
+                         f"but {sentences.path} contains none")
+    bounds = zip(sentences.documents, _find_sentences(sentences), strict=True)
+    for _, group in itertools.groupby(bounds, lambda document: document[0]):
+        group = [bound for _, bound in group]
+        yield group[0][0], group[-1][1]
+
+
+def _split_sentence(lengths, max_tokens):
+    """Splits a sentence into parts that are as full as possible. See `compute_windows`; all words of a part count."""
+    starts, room = [0], max_tokens
+    for word, length in enumerate(lengths):
+        if length > room:
+            starts.append(word)
+            room = max_tokens
+        room -= length
+    return [(start, stop, start, stop) for start, stop in itertools.pairwise([*starts, len(lengths)])]
 
 
 def compute_windows(lengths, max_tokens):
@@ -134,7 +113,8 @@ def compute_windows(lengths, max_tokens):
       max_tokens: int. Maximum number of tokens in a window.
 
     Returns:
-      List of WordRange. Each word counts once, in the order of the windows.
+      List of tuples `(start, stop, first, last)`, four int: the words `start` to `stop` - 1 are in the window, and the
+      words `first` to `last` - 1 count in it. Each word counts once, in the order of the windows.
     """
     offsets = [0, *itertools.accumulate(lengths)]  # Start of each word, and end of the last one.
     num_words, bounds = len(lengths), []
@@ -154,9 +134,8 @@ def compute_windows(lengths, max_tokens):
                 _count_context(offsets, word, *bounds[number + 1]) > _count_context(offsets, word, *bounds[number])):
             number += 1
         best.append(number)
-    windows = [WordRange(*bound, bisect.bisect_left(best, number), bisect.bisect_right(best, number))
-             for number, bound in enumerate(bounds)]
-    return [window for window in windows if window.first < window.last]
+    counted = [(bisect.bisect_left(best, number), bisect.bisect_right(best, number)) for number in range(len(bounds))]
+    return [(*bound, first, last) for bound, (first, last) in zip(bounds, counted, strict=True) if first < last]
 
 
 def _count_context(offsets, word, start, stop):

@@ -37,9 +37,8 @@ class WordCounts:
     num_garbled: int = 0
 
 
-def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_000, show_progress=False,
-                strip_accents=None):
-    """Counts the words and characters of text files.
+def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_000, strip_accents=None):
+    """Counts the words and characters of text files, and draws a progress bar on standard error.
 
     Memory is bounded by `max_distinct_words` (about 150 bytes each) and by the blocks in flight, not by the size of
     the text. If the distinct words exceed the limit, the rarest are dropped until half the limit remains, which keeps
@@ -51,7 +50,6 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
       lower_case: bool. Whether to lowercase the text, as for an uncased model.
       num_workers: int. Number of processes. Defaults to one per core.
       max_distinct_words: int. Maximum number of distinct words in memory.
-      show_progress: bool. Whether to draw a progress bar on standard error.
       strip_accents: bool. Whether to remove accents. Defaults to `lower_case`.
 
     Returns:
@@ -62,7 +60,7 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
     """
     words, characters, num_dropped, num_garbled = collections.Counter(), collections.Counter(), 0, 0
     progress = tqdm(total=sum(files.at(path).size() for path in paths), desc="counting words", unit="B",
-                    unit_scale=True, disable=not show_progress)
+                    unit_scale=True)
     with progress:
         for block_words, compressed_size, garbled in _count_blocks(paths, lower_case, strip_accents, num_workers):
             for word, count in block_words.items():

@@ -31,9 +31,12 @@ def run(settings):
                          settings.vocab_file)
     initial = None
     if settings.initial_vocab is not None:
-        initial = read_initial_vocabulary(settings.initial_vocab, settings.vocab_size)
+        initial = read_vocabulary(settings.initial_vocab)
+        if settings.vocab_size not in (None, len(initial)):
+            raise InputError(f"`vocab_size`={settings.vocab_size}: must be {len(initial)}, the size of "
+                             "`initial_vocab`; unset `vocab_size`")
     counts = count_words(input_files, settings.do_lower_case, settings.num_workers, settings.max_distinct_words,
-                         show_progress=True, strip_accents=settings.strip_accents)
+                         settings.strip_accents)
     if not counts.words:
         raise InputError(f"`input_file`={settings.input_file}: contains no words")
     if counts.num_garbled:
@@ -49,14 +52,6 @@ def run(settings):
             counts, settings.vocab_size or DEFAULT_VOCAB_SIZE, settings.min_count, settings.min_character_count,
             DEFAULT_NUM_UNUSED if settings.num_unused is None else settings.num_unused,
             show_progress=sys.stderr.isatty())
-    learner.write_vocabulary(settings.vocab_file, entries)
+    with files.new_file(settings.vocab_file, newline="\n") as file:
+        file.writelines(f"{entry}\n" for entry in entries)
     announce(f"{settings.vocab_file}: {learner.describe(entries, counts.words)}; {time.monotonic() - started:.1f} s")
-
-
-def read_initial_vocabulary(path, vocab_size):
-    """Reads the entries of `initial_vocab`; raises InputError if `vocab_size` is set to a different number."""
-    entries = read_vocabulary(path)
-    if vocab_size not in (None, len(entries)):
-        raise InputError(f"`vocab_size`={vocab_size}: must be {len(entries)}, the size of `initial_vocab`; unset "
-                         "`vocab_size`")
-    return entries

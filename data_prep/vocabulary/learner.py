@@ -6,7 +6,6 @@ import sys
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from bert_tf.errors import InputError
-from bert_tf.files import new_file
 from bert_tf.tokenization.unicode_rules import is_cjk, is_punctuation
 
 BEFORE_UNUSED, AFTER_UNUSED = ["[PAD]"], ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -109,12 +108,6 @@ def count_tokens(word, vocabulary):
             return 0
         start, num_tokens = end, num_tokens + 1
     return num_tokens
-
-
-def write_vocabulary(path, vocabulary):
-    """Writes one entry per line."""
-    with new_file(path, newline="\n") as file:
-        file.writelines(f"{entry}\n" for entry in vocabulary)
 
 
 def describe(vocabulary, words):

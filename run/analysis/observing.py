@@ -34,7 +34,7 @@ class Observation:
     """A sequence and the model's attention to it. Legend: S tokens, W words, K heads of all layers, M measures.
 
     Attributes:
-      request: data_prep.tasks.Question.
+      request: run.analysis.questions.Question.
       part: str. Name of this sequence if the request has several, otherwise "".
       was_cut: bool. Whether the text was truncated.
       pieces: List of S str. Tokens.

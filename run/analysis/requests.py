@@ -5,7 +5,8 @@ from bert_tf.cli import roles
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.tasks import KINDS
-from data_prep.tasks import DATA, Question
+from data_prep.tasks import DATA
+from run.analysis.questions import READERS, Question
 from run.finetuning.settings import TuningSettings
 from run.serving.formats.request_files import SEPARATOR, split_pair
 
@@ -68,12 +69,12 @@ def find_wrong_predictions(settings, metadata, answer):
       InputError: If the model was not fine-tuned, if the data are invalid or unlabeled, or if all rows are correct.
     """
     kind, checkpoint = metadata.kind, settings.model.init_checkpoint
-    if kind not in DATA:
+    if kind not in READERS:
         raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
     task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data)
     roles.check(task, TuningSettings(do_eval=True))
     errors, num_rows, most = [], 0, settings.wrong_examples
-    rows = DATA[kind](task, metadata.max_seq_length, metadata).questions()
+    rows = READERS[kind](DATA[kind](task, metadata.max_seq_length, metadata))
     is_number = KINDS[kind].gives_number(metadata)
     while batch := [each for _, each in zip(range(ROWS_AT_A_TIME), rows, strict=False)]:
         for question, answered in zip(batch, answer(batch), strict=True):

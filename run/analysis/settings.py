@@ -8,7 +8,7 @@ from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
-from data_prep.tasks import treebank
+from data_prep.tasks import conll
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
 from run.settings import DeviceSettings
 from run.settings.served_models import KIND_NAMES, ServingSettings
@@ -121,7 +121,7 @@ class ProbeLayersSettings(Settings):
         """See Settings. Also raises InputError if files are incompatible, or if an output would overwrite them."""
         if self.label == "relations" and not self.reads_treebanks:
             raise InputError(f"requires treebanks, but `train_file`={self.train_file} does not end in "
-                             f"{treebank.SUFFIX}", "label", self.label)
+                             f"{conll.TREEBANK_SUFFIX}", "label", self.label)
         if self.label == "spans" and self.reads_treebanks:
             raise InputError(f"requires files with a label for each word, but `train_file`={self.train_file} is a "
                              "treebank", "label", self.label)
@@ -129,13 +129,13 @@ class ProbeLayersSettings(Settings):
             value = getattr(self, name)
             if self.reads_treebanks and value != getattr(type(self), name):
                 raise InputError(f"does not apply to the treebank `train_file`={self.train_file}", name, value)
-        if self.reads_treebanks != treebank.is_treebank(self.dev_file):
+        if self.reads_treebanks != conll.is_treebank(self.dev_file):
             raise InputError(f"has another format than `train_file`={self.train_file}; both must end in "
-                             f"{treebank.SUFFIX}, or neither", "dev_file", self.dev_file)
+                             f"{conll.TREEBANK_SUFFIX}, or neither", "dev_file", self.dev_file)
         paths.check_files_not_overwritten("output_dir", self.output_dir, PROBE_OUTPUTS, {
             name: self.values()[name] for name in ("train_file", "dev_file", "vocab_file", "bert_config_file")})
 
     @property
     def reads_treebanks(self):
         """True if the files are in CoNLL-U format."""
-        return treebank.is_treebank(self.train_file)
+        return conll.is_treebank(self.train_file)

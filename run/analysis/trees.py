@@ -1,12 +1,14 @@
-"""Sentences with their syntax, from CoNLL-U treebanks."""
+"""Sentences with their syntax, from treebanks."""
 
 import dataclasses
+import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from data_prep.tasks import conll, treebank
+from data_prep.tasks import conll
 
 ROOT = -1  # Head of the word without a head.
+TEXT = re.compile(r"#\s*text\s*=\s*(.*)")  # Comment with the original text of a sentence.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,20 +49,27 @@ class Sentence:
 
 
 def read_sentences(path, decoder=None):
-    """Yields the Sentences of a file.
+    """Yields the Sentences of a treebank.
 
     Args:
       path: Path of the file.
       decoder: bert_tf.files.LineDecoder that drops invalid UTF-8 bytes and counts their lines, or None.
 
     Raises:
-      InputError: If a row has another number of columns, if the words are not numbered from 1, if a head is not a word
-        of the sentence, or if there are no sentences. The message names the file, and the line if applicable.
+      InputError: See `conll.select_words`; and if a head is not a word of the sentence, or if there are no sentences.
+        The message names the file, and the line if applicable.
     """
-    for words, text in treebank.group_words(path, conll.read_rows(path, decoder or files.LineDecoder())):
+    is_empty = True
+    for block in conll.group_rows(conll.read_rows(path, decoder or files.LineDecoder())):
+        if not (words := conll.select_words(path, block)):
+            continue
+        is_empty = False
+        texts = [match[1] for _, row in block if (match := TEXT.fullmatch(row))]
         heads = [_parse_head(path, line, columns[6], len(words)) for line, columns in words]
         yield Sentence([columns[1] for _, columns in words], [columns[3] for _, columns in words], heads,
-                       [columns[7] for _, columns in words], text)
+                       [columns[7] for _, columns in words], texts[-1] if texts else None)
+    if is_empty:
+        raise InputError(f"{path}: contains no sentences")
 
 
 def _parse_head(path, line, text, num_words):

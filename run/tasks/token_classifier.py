@@ -6,7 +6,7 @@ import os
 from bert_tf import losses
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
-from data_prep.tasks import conll, treebank, word_features
+from data_prep.tasks import conll, word_features
 from data_prep.tasks.token_classifier import TokenClassifierData
 from run.evaluation import plots
 from run.tasks.base import Task
@@ -77,13 +77,13 @@ class TokenClassifierTask(Task):
         outputs = predictor(self.features["test"], self.settings.tuning.predict_batch_size)
         path, sentences = os.path.join(folder, "test_predictions.txt"), self.data.examples("test")
         labels, column = self._predict_labels("test", outputs), "the last column"
-        if treebank.is_treebank(sentences.path):
+        if conll.is_treebank(sentences.path):
             path = os.path.join(folder, "test_predictions.conllu")
             column = f"the column {self.data.settings.treebank_column.upper()}"
         elif self._has_entities:
             scheme = conll.find_scheme(sentences, self.data.settings.label_column)
             labels = [conll.from_iob2(each, scheme) for each in labels]
-        conll.write_predictions(path, sentences, labels)
+        conll.write_predictions(path, sentences, labels, self.data.settings.treebank_column)
         print(f"{path}: {sentences.num_words:,} words, with the predicted labels in {column}")
 
     def _predict_labels(self, split, outputs):

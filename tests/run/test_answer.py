@@ -41,7 +41,7 @@ def test_answers_equal_those_of_run_squad(reference, tmp_path, allow_no_answer):
     signatures = ServedSpanLabeler(model, tokenizer, metadata).signatures()
     examples = [squad.Example(str(number), f"What is number {number}?", context)
                 for number, context in enumerate(CONTEXTS)]
-    features = list(squad.WindowStream(
+    features = list(squad.convert_examples_to_features(
         examples, tokenizer, MAX_SEQ_LENGTH, DOC_STRIDE, MAX_QUERY_LENGTH, is_training=False))
     arrays = squad.create_arrays(features)
     del arrays["unique_ids"]

@@ -55,6 +55,21 @@ class Answers:
                 for qas_id, text in self.get_best_texts().items()}
 
 
+def write_predictions(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
+                      output_dir, version_2_with_negative, null_score_diff_threshold):
+    """Finds the answers and writes the prediction files of the original BERT.
+
+    For arguments, see `predict_answers` and `write_answers`.
+
+    Returns:
+      Answers.
+    """
+    answers = predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length,
+                              do_lower_case, version_2_with_negative)
+    write_answers(answers, output_dir, null_score_diff_threshold)
+    return answers
+
+
 def write_answers(answers, output_dir, null_score_diff_threshold):
     """Writes predictions.json, nbest_predictions.json, and, for SQuAD 2.0, null_odds.json.
 
@@ -73,14 +88,14 @@ def write_answers(answers, output_dir, null_score_diff_threshold):
         _write_json(os.path.join(output_dir, NULL_ODDS_FILE), answers.null_odds)
 
 
-def predict_answers(examples, windows, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
+def predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
                     version_2_with_negative, strip_accents=None):
     """Finds the best answers to each question, like the original BERT's `write_predictions`.
 
     Args:
       examples: List of Example.
-      windows: List of the Windows of these examples. An example can have none.
-      start_logits, end_logits: float [windows, S]. Scores for each window.
+      features: List of the InputFeatures of these examples. An example can have none.
+      start_logits, end_logits: float [windows, S]. Scores for each feature.
       n_best_size: int. Number of starts and ends to try in each window, and of answers to keep.
       max_answer_length: int. Maximum number of tokens in an answer.
       do_lower_case: bool. As in the tokenizer.
@@ -88,83 +103,32 @@ def predict_answers(examples, windows, start_logits, end_logits, n_best_size, ma
       strip_accents: bool. As in the tokenizer. Defaults to `do_lower_case`.
 
     Returns:
-      Answers. If none of the n best is an answer, for which the original BERT fails, or if the example has no windows,
+      Answers. If none of the n best is an answer, for which the original BERT fails, or if the example has no features,
       the null odds for SQuAD 2.0 are CERTAINLY_NULL, and the answer for 1.1 is the original BERT's "empty".
 
     Raises:
-      InputError: If the number of rows of scores differs from the number of windows.
+      InputError: If the number of rows of scores differs from the number of features.
     """
-    if not len(start_logits) == len(end_logits) == len(windows):
+    if not len(start_logits) == len(end_logits) == len(features):
         raise InputError(f"{len(start_logits)} rows of start logits and {len(end_logits)} of end logits do not match "
-                         f"{len(windows)} windows")
-    by_example = defaultdict(list)
-    for window, starts, ends in zip(windows, start_logits, end_logits, strict=True):
-        by_example[window.example_index].append((window, ScoredWindow(  # Python adds in this precision
-            window.context_start, window.is_max_context, *(np.asarray(each, np.float64) for each in (starts, ends)))))
+                         f"{len(features)} features")
+    windows_of_example = defaultdict(list)
+    for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
+        windows_of_example[feature.example_index].append((feature, ScoredWindow(  # Python adds in this precision
+            feature.context_start, feature.is_max_context, *(np.asarray(each, np.float64) for each in (starts, ends)))))
     nbest, null_odds = {}, {}
     for index, example in enumerate(examples):
-        scored = [scores for _, scores in by_example[index]]
-        null = _find_null(scored) if version_2_with_negative else None
-        spans = _rank_spans(scored, null, n_best_size, max_answer_length)
-        candidates = _select_distinct(spans, [window for window, _ in by_example[index]], example.doc_tokens,
-                                      n_best_size, (do_lower_case, strip_accents))
+        windows = [window for _, window in windows_of_example[index]]
+        features_of_example = [feature for feature, _ in windows_of_example[index]]
+        null = _find_null(windows) if version_2_with_negative else None
+        candidates = _find_candidates(windows, features_of_example, null, example.doc_tokens, n_best_size,
+                                      max_answer_length, (do_lower_case, strip_accents))
         if version_2_with_negative:
             if null not in candidates:
                 candidates.append(null)
             null_odds[example.qas_id] = _compute_null_odds(null, candidates)
         nbest[example.qas_id] = candidates or [Candidate("empty", 0.0, 0.0)]
     return Answers(nbest, null_odds if version_2_with_negative else None)
-
-
-class _Span(NamedTuple):
-    """A possible answer: the window's number, and the first and last position in it; 0 and 0, [CLS], for no answer."""
-
-    window: int
-    start: int
-    end: int
-    start_logit: float
-    end_logit: float
-
-
-def _find_null(windows):
-    """Returns the Candidate of no answer, from the window with its lowest score."""
-    scores = [(float(window.start_scores[0]), float(window.end_scores[0])) for window in windows]
-    return Candidate("", *min(scores, key=sum, default=(0.0, 0.0)))
-
-
-def _compute_null_odds(null, candidates):
-    best = next((candidate for candidate in candidates if candidate.text), None)
-    if best is None:
-        return CERTAINLY_NULL
-    return null.start_logit + null.end_logit - best.start_logit - best.end_logit
-
-
-def _rank_spans(windows, null, n_best_size, max_answer_length):
-    """Yields the _Spans that can be answers, best first, with ties in the original BERT's order."""
-    spans = find_spans(windows, n_best_size, max_answer_length)
-    if null:
-        spans = Spans(*map(np.append, spans, (0, 0, 0, null.start_logit, null.end_logit)))
-    for row in rank(spans.start_scores + spans.end_scores):
-        yield _Span(*(column[row].item() for column in spans))
-
-
-def _select_distinct(spans, windows, doc_tokens, n_best_size, casing):
-    """Returns Candidates for the first `n_best_size` spans with distinct texts; `casing`: See `get_final_text`."""
-    candidates, seen = [], set()
-    for span in spans:
-        if len(candidates) >= n_best_size:
-            break
-        text = _extract_text(span, windows[span.window], doc_tokens, casing) if span.start else ""
-        if text not in seen:
-            seen.add(text)
-            candidates.append(Candidate(text, span.start_logit, span.end_logit))
-    return candidates
-
-
-def _extract_text(span, window, doc_tokens, casing):
-    first_word, last_word = (window.words[position - window.context_start] for position in (span.start, span.end))
-    tokens = window.tokens[span.start : span.end + 1]
-    return get_final_text(tokens, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
 
 
 def get_final_text(tokens, original, do_lower_case, strip_accents=None):
@@ -194,6 +158,48 @@ def get_final_text(tokens, original, do_lower_case, strip_accents=None):
     first = start - spaced.count(" ", 0, start)
     last = first + len(answer) - answer.count(" ") - 1
     return original[places[first] : places[last] + 1]
+
+
+def _find_null(windows):
+    """Returns the Candidate of no answer, from the window with its lowest score."""
+    scores = [(float(window.start_scores[0]), float(window.end_scores[0])) for window in windows]
+    return Candidate("", *min(scores, key=sum, default=(0.0, 0.0)))
+
+
+def _compute_null_odds(null, candidates):
+    best = next((candidate for candidate in candidates if candidate.text), None)
+    if best is None:
+        return CERTAINLY_NULL
+    return null.start_logit + null.end_logit - best.start_logit - best.end_logit
+
+
+def _find_candidates(windows, features, null, doc_tokens, n_best_size, max_answer_length, casing):
+    """Finds the answers to a question: Candidates with distinct texts, best first, with ties in the original's order.
+
+    Args:
+      windows, features: Lists of ScoredWindow and InputFeatures, the windows of the question's context.
+      null: Candidate of no answer, or None.
+      doc_tokens: List of str. Words of the context.
+      n_best_size, max_answer_length: See `predict_answers`.
+      casing: See `get_final_text`.
+    """
+    spans = find_spans(windows, n_best_size, max_answer_length)
+    if null:  # At [CLS], position 0.
+        spans = Spans(*map(np.append, spans, (0, 0, 0, null.start_logit, null.end_logit)))
+    order = rank(spans.start_scores + spans.end_scores)
+    candidates = {}
+    for window, start, end, *logits in zip(*(column[order].tolist() for column in spans), strict=True):
+        if len(candidates) >= n_best_size:
+            break
+        text = _extract_text(features[window], start, end, doc_tokens, casing) if start else ""
+        candidates.setdefault(text, Candidate(text, *logits))
+    return list(candidates.values())
+
+
+def _extract_text(feature, start, end, doc_tokens, casing):
+    first_word, last_word = (feature.words[position - feature.context_start] for position in (start, end))
+    tokens = [feature.vocabulary[token_id] for token_id in feature.token_ids[start : end + 1]]
+    return get_final_text(tokens, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
 
 
 def _compute_probabilities(candidates):

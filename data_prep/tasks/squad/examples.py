@@ -1,6 +1,7 @@
 """The questions of a SQuAD file, and the positions of their answers in the words of the context."""
 
 import bisect
+import collections
 import dataclasses
 import re
 
@@ -48,7 +49,7 @@ def split_words(context):
     return _WORD.findall(context)
 
 
-def read_examples(path, is_training, version_2_with_negative):
+def read_examples(path, is_training, version_2_with_negative, counts=None):
     """Reads a SQuAD file, like the original BERT's `read_squad_examples`.
 
     Args:
@@ -56,17 +57,19 @@ def read_examples(path, is_training, version_2_with_negative):
       is_training: bool. Whether answers are required. A question whose answer is not at its stated position is skipped
         and counted, as in the original BERT.
       version_2_with_negative: bool. Whether questions can have no answer (SQuAD 2.0).
+      counts: Counter, or None. Its "not_found" increases by the questions skipped because their answer is not at its
+        stated position, and its "empty" by the questions without a word, or about a context without one, which are
+        kept.
 
     Returns:
-      Tuple `(examples, num_not_found, num_empty)`: list of Example; number of skipped questions; number of questions
-      without a word, or about a context without one, which are kept.
+      List of Example, in the order of the file.
 
     Raises:
       InputError: If the file is not JSON in SQuAD format, if a training question does not have exactly one answer, if
         two prediction questions have the same ID, or if there are no questions. The message names the place.
       OSError: If the file cannot be read.
     """
-    examples, num_not_found, num_empty = [], 0, 0
+    examples, counts = [], collections.Counter() if counts is None else counts
     for place, context, question in _read_questions(path):
         answers = question.get("answers")
         if answers is not None:
@@ -77,16 +80,16 @@ def read_examples(path, is_training, version_2_with_negative):
         if is_training:
             example = _add_answer(example, question, place, version_2_with_negative)
             if example is None:
-                num_not_found += 1
+                counts["not_found"] += 1
                 continue
-        num_empty += not (example.question_text.strip() and _WORD.search(context))
+        counts["empty"] += not (example.question_text.strip() and _WORD.search(context))
         examples.append(example)
     if not examples:
-        raise InputError(f"{path}: contains no questions" if not num_not_found else
-                         f"{path}: none of its {num_not_found} answers is at its answer_start in the context")
+        raise InputError(f"{path}: contains no questions" if not counts["not_found"] else
+                         f"{path}: none of its {counts['not_found']} answers is at its answer_start in the context")
     if not is_training:
         _check_ids(path, examples)
-    return examples, num_not_found, num_empty
+    return examples
 
 
 def _read_questions(path):

@@ -1,5 +1,6 @@
 """Conversion of questions and contexts to windows of IDs, with the features of the original BERT's run_squad.py."""
 
+import collections
 import dataclasses
 import itertools
 
@@ -17,10 +18,10 @@ RECORDS_AT_A_TIME = 256
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Window:
-    """A window of a context after its question, in tokens: [CLS] question [SEP] window [SEP].
+class InputFeatures:
+    """A window of a context after its question. Attributes have the names of the original BERT's class.
 
-    Attributes have the names of the original BERT's `InputFeatures` if it has them.
+    In tokens: [CLS] question [SEP] window [SEP]. Arrays of full length are computed on access.
 
     Attributes:
       unique_id: int. Number of the window, starting at FIRST_UNIQUE_ID.
@@ -55,90 +56,81 @@ class Window:
         """The tokens without padding, a list of str."""
         return [self.vocabulary[token_id] for token_id in self.token_ids]
 
+    @property
+    def token_to_orig_map(self):
+        """Dict of the position of each token in the window to the number of its word in `Example.doc_tokens`."""
+        return dict(enumerate(self.words.tolist(), self.context_start))
 
-class WindowStream:
-    """Iterates once over the Windows of examples, which are created on demand, like the original BERT's
-    `convert_examples_to_features`.
+    @property
+    def token_is_max_context(self):
+        """Dict of the position of each token in the window to bool."""
+        return dict(enumerate(self.is_max_context.tolist(), self.context_start))
 
-    Tokenizes the words of a context separately, as in the original BERT, but each distinct word only once. A context
-    without words has no Window.
+    @property
+    def input_ids(self):
+        """int32 [S]."""
+        return _pad([self])["input_ids"][0]
+
+    @property
+    def input_mask(self):
+        """int32 [S], 1 for tokens and 0 for padding."""
+        return _pad([self])["input_mask"][0]
+
+    @property
+    def segment_ids(self):
+        """int32 [S], 1 for the window and the [SEP] after it."""
+        return _pad([self])["segment_ids"][0]
+
+
+def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training,
+                                 counts=None):
+    """Divides contexts into overlapping windows, each after its question, like the original BERT's function.
+
+    Tokenizes the words of a context separately, as in the original BERT, but each distinct word only once.
 
     Args:
       examples: List of Example.
       tokenizer: BertTokenizer.
-      max_seq_length: int. Length of a padded window, S.
+      max_seq_length: int. Length of padded features, S.
       doc_stride: int. Tokens between the starts of two windows, or the length of a window that is shorter.
       max_query_length: int. Length in tokens to which questions are truncated.
-      is_training: bool. Whether windows have the positions of the answer.
+      is_training: bool. Whether features have the positions of the answer.
+      counts: Counter, or None. Its "windows" and "long_questions" increase by the windows and truncated questions.
 
-    Attributes:
-      num_long_questions: int. Questions truncated to max_query_length to date.
-      num_windows: int. Windows created to date.
+    Yields:
+      InputFeatures, which are created on demand. A context without words has none.
 
     Raises:
       InputError: See `check_lengths`.
     """
-
-    def __init__(self, examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training):
-        check_lengths(max_seq_length, doc_stride, max_query_length)
-        self.num_long_questions = self.num_windows = 0
-        self._examples = examples
-        self._tokenizer, self._vocabulary = tokenizer, tokenizer.vocabulary
-        self._max_seq_length, self._doc_stride = max_seq_length, doc_stride
-        self._max_query_length, self._is_training = max_query_length, is_training
-        self._token_ids_by_word = {}
-
-    def __iter__(self):
-        examples = self._examples
-        for start in range(0, len(examples), EXAMPLES_AT_A_TIME):
-            batch = examples[start : start + EXAMPLES_AT_A_TIME]
-            questions = self._tokenize([example.question_text for example in batch])
-            answers = self._tokenize([example.orig_answer_text or "" for example in batch]) if self._is_training else (
-                [None] * len(batch))
-            documents = self._create_documents(dict.fromkeys(example.context for example in batch))
-            for index, (example, question, answer) in enumerate(zip(batch, questions, answers, strict=True), start):
-                self.num_long_questions += len(question) > self._max_query_length
-                yield from self._create_windows(index, example, question[: self._max_query_length],
-                                         documents[example.context], answer)
-
-    def _tokenize(self, texts):
-        """Maps a list of str to a list of int32 arrays, the tokens of each."""
-        token_ids = self._tokenizer.tokenize([replace_surrogates(text).encode() for text in texts])
-        values, splits = token_ids.values.numpy(), token_ids.row_splits.numpy().tolist()
-        return [values[start:stop] for start, stop in itertools.pairwise(splits)]
-
-    def _create_documents(self, contexts):
-        """Returns dict of each of `contexts` to its _Document."""
-        words = {context: split_words(context) for context in contexts}
-        new = [word for word in dict.fromkeys(itertools.chain.from_iterable(words.values()))
-               if word not in self._token_ids_by_word]
-        self._token_ids_by_word.update(
-            (word, token_ids.tolist()) for word, token_ids in zip(new, self._tokenize(new), strict=True))
-        return {context: _Document.from_words([self._token_ids_by_word[word] for word in words[context]])
-                for context in contexts}
-
-    def _create_windows(self, example_index, example, question, document, answer):
-        """Yields the Windows of one example; `question`, `answer`: int32 arrays of their tokens."""
-        begin = np.concatenate([[self._tokenizer.cls_id], question, [self._tokenizer.sep_id]])
-        # 3 as in the original BERT: [CLS] and two [SEP].
-        windows, _ = split_into_windows(
-            len(document.token_ids), self._max_seq_length - len(question) - 3, self._doc_stride)
-        fullest = find_fullest_windows(windows)
-        has_answer = self._is_training and not example.is_impossible
-        first, last = document.find_answer_span(example, answer) if has_answer else (-1, -1)
-        for span_index, (start, length) in enumerate(windows if len(document.token_ids) else ()):
-            stop = start + length
-            positions = (None, None)
-            if self._is_training:
-                positions = (0, 0)
-                if has_answer and start <= first and last < stop:
-                    positions = (first - start + len(begin), last - start + len(begin))
-            self.num_windows += 1
-            yield Window(
-                FIRST_UNIQUE_ID + self.num_windows - 1, example_index, span_index,
-                np.concatenate([begin, document.token_ids[start:stop], begin[-1:]]).astype(np.int32), len(begin),
-                document.words[start:stop], fullest[start:stop] == span_index, self._max_seq_length,
-                self._vocabulary, *positions, example.is_impossible)
+    check_lengths(max_seq_length, doc_stride, max_query_length)
+    counts = collections.Counter() if counts is None else counts
+    vocabulary, token_ids_by_word, unique_ids = tokenizer.vocabulary, {}, itertools.count(FIRST_UNIQUE_ID)
+    for start in range(0, len(examples), EXAMPLES_AT_A_TIME):
+        batch = examples[start : start + EXAMPLES_AT_A_TIME]
+        questions = _tokenize(tokenizer, [example.question_text for example in batch])
+        answers = [None] * len(batch)
+        if is_training:
+            answers = _tokenize(tokenizer, [example.orig_answer_text or "" for example in batch])
+        documents = _tokenize_contexts(tokenizer, {example.context for example in batch}, token_ids_by_word)
+        for index, (example, question, answer) in enumerate(zip(batch, questions, answers, strict=True), start):
+            counts["long_questions"] += len(question) > max_query_length
+            token_ids, words = documents[example.context]
+            begin = np.concatenate([[tokenizer.cls_id], question[:max_query_length], [tokenizer.sep_id]])
+            # With the [SEP] after the window, three special tokens, as in the original BERT.
+            windows, _ = split_into_windows(len(token_ids), max_seq_length - len(begin) - 1, doc_stride)
+            fullest = find_fullest_windows(windows)
+            span = _find_answer_span(token_ids, words, example, answer) if is_training else None
+            for number, (first, length) in enumerate(windows if len(token_ids) else ()):
+                tokens = slice(first, first + length)
+                positions = (0, 0) if is_training else (None, None)
+                if span and first <= span[0] and span[1] < first + length:
+                    positions = [position - first + len(begin) for position in span]
+                yield InputFeatures(
+                    next(unique_ids), index, number,
+                    np.concatenate([begin, token_ids[tokens], begin[-1:]]).astype(np.int32), len(begin), words[tokens],
+                    fullest[tokens] == number, max_seq_length, vocabulary, *positions, example.is_impossible)
+                counts["windows"] += 1
 
 
 def check_lengths(max_seq_length, doc_stride, max_query_length):
@@ -159,65 +151,70 @@ def record_features(max_seq_length, is_training):
     return tuple(records.Feature(name, length) for name, length in lengths.items())
 
 
-def write_records(path, windows, max_seq_length, is_training):
-    """Writes an iterable of Windows in batches to a TFRecord file; returns their number."""
-    windows = iter(windows)
+def write_records(path, features, max_seq_length, is_training):
+    """Writes an iterable of InputFeatures in batches to a TFRecord file; returns their number."""
+    features = iter(features)
     with records.RecordWriter(path, record_features(max_seq_length, is_training)) as writer:
-        while batch := list(itertools.islice(windows, RECORDS_AT_A_TIME)):
+        while batch := list(itertools.islice(features, RECORDS_AT_A_TIME)):
             writer.write(create_arrays(batch))
         return writer.num_records
 
 
-def create_arrays(windows):
-    """Converts a list of Windows to the arrays of their records: dict of name to int [B, length]."""
+def create_arrays(features):
+    """Converts a list of InputFeatures to the arrays of their records: dict of name to int [B, length]."""
     def numbers(attribute):
-        return np.array([[getattr(window, attribute)] for window in windows], np.int64)
+        return np.array([[getattr(feature, attribute)] for feature in features], np.int64)
 
-    inputs = {name: np.zeros([len(windows), windows[0].max_seq_length], np.int32)
-              for name in ("input_ids", "input_mask", "segment_ids")}
-    for row, window in enumerate(windows):
-        count = len(window.token_ids)
-        inputs["input_ids"][row, :count] = window.token_ids
-        inputs["input_mask"][row, :count] = 1
-        inputs["segment_ids"][row, window.context_start : count] = 1
-    arrays = {"unique_ids": numbers("unique_id"), **inputs}
-    if windows[0].start_position is not None:
+    arrays = {"unique_ids": numbers("unique_id"), **_pad(features)}
+    if features[0].start_position is not None:
         arrays |= {"start_positions": numbers("start_position"), "end_positions": numbers("end_position"),
                    "is_impossible": numbers("is_impossible")}
     return arrays
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class _Document:
-    """A context in tokens.
+def _pad(features):
+    """Returns dict of the model's three inputs, int32 [B, S]."""
+    arrays = {name: np.zeros([len(features), features[0].max_seq_length], np.int32)
+              for name in ("input_ids", "input_mask", "segment_ids")}
+    for row, feature in enumerate(features):
+        count = len(feature.token_ids)
+        arrays["input_ids"][row, :count] = feature.token_ids
+        arrays["input_mask"][row, :count] = 1
+        arrays["segment_ids"][row, feature.context_start : count] = 1
+    return arrays
 
-    Attributes:
-      token_ids: int32 [N]. IDs of the tokens.
-      words: int32 [N]. Number of the word of each token.
-      word_starts: int64 [words + 1]. Number of tokens before each word, and N.
+
+def _tokenize(tokenizer, texts):
+    """Maps a list of str to a list of int32 arrays, the tokens of each."""
+    token_ids = tokenizer.tokenize([replace_surrogates(text).encode() for text in texts])
+    values, splits = token_ids.values.numpy(), token_ids.row_splits.numpy().tolist()
+    return [values[start:stop] for start, stop in itertools.pairwise(splits)]
+
+
+def _tokenize_contexts(tokenizer, contexts, token_ids_by_word):
+    """Returns dict of context to its tokens, (IDs, number of each token's word), int32 [N]; adds to a dict of words."""
+    words = {context: split_words(context) for context in contexts}
+    new = list(dict.fromkeys(word for word in itertools.chain(*words.values()) if word not in token_ids_by_word))
+    token_ids_by_word.update(zip(new, map(np.ndarray.tolist, _tokenize(tokenizer, new)), strict=True))
+    documents = {}
+    for context in contexts:
+        word_ids = [token_ids_by_word[word] for word in words[context]]
+        documents[context] = (np.fromiter(itertools.chain.from_iterable(word_ids), np.int32),
+                              np.repeat(np.arange(len(word_ids), dtype=np.int32), list(map(len, word_ids))))
+    return documents
+
+
+def _find_answer_span(token_ids, words, example, answer):
+    """Returns (first, last) token of an example's answer, whose own tokens are `answer`; None if there is no answer.
+
+    These are the tokens of all words that it overlaps. If they contain the answer's tokens, only those: 1895 in
+    "(1895-1943)." (the original BERT's `_improve_answer_span`).
     """
-
-    token_ids: np.ndarray
-    words: np.ndarray
-    word_starts: np.ndarray
-
-    @classmethod
-    def from_words(cls, word_ids):
-        """Creates a _Document. `word_ids`: for each word, the list of its token IDs."""
-        counts = [len(ids) for ids in word_ids]
-        return cls(np.fromiter(itertools.chain.from_iterable(word_ids), np.int32),
-                   np.repeat(np.arange(len(counts), dtype=np.int32), counts), np.cumsum([0, *counts]))
-
-    def find_answer_span(self, example, answer):
-        """Returns (first, last) token of an example's answer, whose own tokens are `answer`.
-
-        These are the tokens of all words that it overlaps. If they contain the answer's tokens, only those: 1895 in
-        "(1895-1943)." (the original BERT's `_improve_answer_span`).
-        """
-        first = int(self.word_starts[:-1][example.start_position])
-        last = int(self.word_starts[example.end_position + 1]) - 1
-        token_ids, answer = self.token_ids[first : last + 1].tolist(), answer.tolist()
-        for start in range(len(token_ids) - len(answer) + 1 if answer else 0):
-            if token_ids[start : start + len(answer)] == answer:
-                return first + start, first + start + len(answer) - 1
-        return first, last
+    if example.is_impossible:
+        return None
+    first, stop = np.searchsorted(words, [example.start_position, example.end_position + 1]).tolist()
+    token_ids, answer = token_ids[first:stop].tolist(), answer.tolist()
+    for start in range(len(token_ids) - len(answer) + 1 if answer else 0):
+        if token_ids[start : start + len(answer)] == answer:
+            return first + start, first + start + len(answer) - 1
+    return first, stop - 1

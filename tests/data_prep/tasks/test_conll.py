@@ -1,29 +1,13 @@
-"""Files with a label per word, their entity schemes, and features by hand."""
+"""Files with a label per word, columns and treebanks: sentences, entity schemes, and predictions."""
 
-import itertools
-
-import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks import conll, word_features
-
-CLS, SEP, UNK, ANNA, LIVES, IN, ROME, S, T, STOP = 2, 3, 1, *range(5, 12)
-NO = word_features.IGNORED
+from data_prep.tasks import conll
 
 IOB2 = ["B-PER", "I-PER", "B-PER", "O", "B-LOC", "I-LOC", "I-LOC", "O", "B-ORG", "B-LOC"]
 IOB1 = ["I-PER", "I-PER", "B-PER", "O", "I-LOC", "I-LOC", "I-LOC", "O", "I-ORG", "I-LOC"]
 IOBES = ["B-PER", "E-PER", "S-PER", "O", "B-LOC", "I-LOC", "E-LOC", "O", "S-ORG", "S-LOC"]
-
-
-@pytest.fixture(scope="module")
-def tokenizer(make_tokenizer):
-    return make_tokenizer("anna", "lives", "in", "rome", "##s", "##t", ".")
-
-
-def make_sentences(*sentences, labels=None):
-    lines = [[10 * number + place for place in range(len(words))] for number, words in enumerate(sentences)]
-    return conll.Sentences("file", [], lines, list(sentences), labels)
 
 
 def test_conll_2003(write):
@@ -42,31 +26,6 @@ def test_conll_2003(write):
     assert conll.find_label_names(parts_of_speech) == (".", "NNP", "VBZ")
     assert not conll.are_entity_labels(("NNP", "O"))
     assert conll.read_sentences(path).labels is None
-
-
-def test_each_word_of_a_document_has_its_label_in_one_window(write, tokenizer):
-    """Ten tokens in windows of six: 0 to 5, 3 to 7, since the last word has two, and 4 to 9; then a short document.
-
-    Sentences follow each other without a mark. The second "in" has one token to its right in the second window, and
-    two to its left in the third.
-    """
-    path = write("words.txt", "-DOCSTART- O\n\nanna B-PER\nromes B-LOC\n\nin O\nrome B-LOC\n. O\n\nin O\nlives O\n"
-                 "annas B-PER\n\n-DOCSTART- O\n. O\n\nin O\n")
-    sentences = conll.read_sentences(path, label_column=1)
-    assert sentences.documents == [1, 1, 1, 2, 2]
-    names = conll.find_label_names(sentences)  # O, B-LOC, I-LOC, B-PER, I-PER
-    features, num_cut = word_features.convert_sentences_to_features(
-        sentences, names, tokenizer, 8, document_context=True)
-    assert features["input_ids"].tolist() == [
-        [CLS, ANNA, ROME, S, IN, ROME, STOP, SEP], [CLS, IN, ROME, STOP, IN, LIVES, SEP, 0],
-        [CLS, ROME, STOP, IN, LIVES, ANNA, S, SEP], [CLS, STOP, IN, SEP, 0, 0, 0, 0]]
-    assert features["label_ids"].tolist() == [
-        [NO, 3, 1, NO, 0, 1, NO, NO], [NO, NO, NO, 0, NO, NO, NO, NO],
-        [NO, NO, NO, 0, 0, 3, NO, NO], [NO, 0, 0, NO, NO, NO, NO, NO]]
-    assert num_cut == 0
-    without_documents = conll.read_sentences(write("words.txt", "anna B-PER\nin O"), label_column=1)
-    with pytest.raises(InputError, match=r"^`document_context`=True: .* -DOCSTART-.*words\.txt contains none"):
-        word_features.convert_sentences_to_features(without_documents, names, tokenizer, 8, document_context=True)
 
 
 def test_tabs_and_invalid_bytes(write):
@@ -110,55 +69,6 @@ def test_invalid_files(write, tmp_path, text, columns, message):
         conll.find_label_names(conll.read_sentences(str(tmp_path / "words.txt"), *columns))
 
 
-def test_features_by_hand(tokenizer):
-    """The first token of a word has its label. A control character is [UNK]. Sentences are divided between words."""
-    sentences = make_sentences(["Anna", "\x01", "Romes"], ["in", "Romest", "lives", "romes", "."],
-                               labels=[["O", "O", "B-LOC"], ["O", "B-LOC", "I-LOC", "B-LOC", "O"]])
-    features, num_cut = word_features.convert_sentences_to_features(
-        sentences, ("O", "B-LOC", "I-LOC"), tokenizer, max_seq_length=7)
-    assert num_cut == 0
-    assert features["input_ids"].tolist() == [
-        [CLS, ANNA, UNK, ROME, S, SEP, 0], [CLS, IN, ROME, S, T, LIVES, SEP], [CLS, ROME, S, STOP, SEP, 0, 0]]
-    assert features["input_mask"].tolist() == [[1] * 6 + [0], [1] * 7, [1] * 5 + [0] * 2]
-    assert features["label_ids"].tolist() == [
-        [NO, 0, 0, 1, NO, NO, NO], [NO, 0, 1, NO, NO, 2, NO], [NO, 1, NO, 0, NO, NO, NO]]
-    assert not features["segment_ids"].any()
-    assert {values.dtype for values in features.values()} == {np.dtype(np.int32)}
-
-
-def test_a_word_that_is_longer_than_a_row_loses_its_last_tokens(tokenizer):
-    features, num_cut = word_features.convert_sentences_to_features(
-        make_sentences(["Anna", "romestst", "romest"]), ("O", "B-X"), tokenizer, max_seq_length=5)
-    assert num_cut == 1
-    assert features["input_ids"].tolist() == [[CLS, ANNA, SEP, 0, 0], [CLS, ROME, S, T, SEP], [CLS, ROME, S, T, SEP]]
-    assert features["label_ids"].tolist() == [[NO, 0, NO, NO, NO]] * 3
-
-
-def test_every_word_has_one_prediction_in_its_order(tokenizer, monkeypatch):
-    monkeypatch.setattr(word_features, "WORDS_AT_A_TIME", 3)
-    rng = np.random.default_rng(3)
-    choice = ["anna", "romest", "\x02", "romeststst", ".", "unknown"]
-    words = [[choice[number] for number in rng.integers(len(choice), size=size)] for size in (1, 17, 4, 30)]
-    labels = [[f"{number}-{place}" for place in range(len(sentence))] for number, sentence in enumerate(words)]
-    names = tuple(sorted(itertools.chain(*labels)))
-    sentences = make_sentences(*words, labels=labels)
-    features, _ = word_features.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
-    found = features["label_ids"][features["label_ids"] != NO]
-    assert [names[id_] for id_ in found] == list(itertools.chain(*labels))
-
-
-def test_unknown_labels(tokenizer):
-    """They count as misclassified if that is allowed and other words have known labels."""
-    sentences, names = make_sentences(["anna"], ["in", "rome"], labels=[["O"], ["O", "B-PER"]]), ("O", "B-LOC", "I-LOC")
-    with pytest.raises(InputError, match=r"file:11: unknown label 'B-PER'; the training data has the labels O, B-L"):
-        word_features.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
-    features, _ = word_features.convert_sentences_to_features(sentences, names, tokenizer, 6, allow_unknown=True)
-    assert features["label_ids"].tolist() == [[NO, 0, NO, NO, NO, NO], [NO, 0, word_features.UNKNOWN_WORD, NO, NO, NO]]
-    with pytest.raises(InputError, match="file:0: unknown label 'X'"):
-        word_features.convert_sentences_to_features(make_sentences(["anna"], labels=[["X"]]), names, tokenizer, 6,
-                                            allow_unknown=True)
-
-
 def test_predictions_are_an_additional_column(write, tmp_path):
     text = "-DOCSTART- -X- O\n\nAnna  NNP I-PER\n\n\nin\tIN\tO\nRome\tNNP\tI-LOC"
     sentences = conll.read_sentences(write("words.txt", text), label_column=-1)
@@ -179,3 +89,41 @@ def test_predictions_have_the_scheme_of_the_file(write, scheme, labels):
     ("word O\nword I-PER\nword O\nword B-PER\n", -1)])
 def test_predictions_are_iob2_if_the_file_has_no_consistent_labels(write, text, label_column):
     assert conll.find_scheme(conll.read_sentences(write("words.txt", text)), label_column) == conll.IOB2
+
+
+def word(number, tag):
+    """The row of a word of a treebank."""
+    return f"{number}\ta\t_\t{tag}" + 6 * "\t_" + "\n"
+
+
+LABELED = ("# text = Don't stop\n1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tA=1\n1\tDo\tdo\tAUX\tVB\tMood=Imp\t_\t_\t_\t_\n"
+           "2\tn't\tnot\tPART\tRB\t_\t_\t_\t_\t_\n2.1\tyou\t_\t_\t_\t_\t_\t_\t3:nsubj\t_\n"
+           "3\tstop\tstop\tVERB\tVB\tMood=Imp|VerbForm=Fin\t_\t_\t_\t_\n\n\n1\tJa\tja\tINTJ\tUH\t_\t_\t_\t_\t_\n")
+
+
+@pytest.mark.parametrize(("column", "labels"), [
+    ("upos", [["AUX", "PART", "VERB"], ["INTJ"]]), ("xpos", [["VB", "RB", "VB"], ["UH"]]),
+    ("feats", [["Mood=Imp", "_", "Mood=Imp|VerbForm=Fin"], ["_"]]), (None, None)])
+def test_labels_of_words(write, column, labels):
+    """Multiword tokens and empty nodes have no labels, and heads can be unspecified."""
+    sentences = conll.read_sentences(write("a.conllu", LABELED), label_column=column)
+    assert (sentences.words, sentences.labels) == ([["Do", "n't", "stop"], ["Ja"]], labels)
+    assert (sentences.lines, sentences.rows) == ([[3, 4, 6], [9]], LABELED.splitlines())
+
+
+def test_predictions_replace_a_column(write, tmp_path):
+    sentences = conll.read_sentences(write("a.conllu", LABELED.replace("VERB", "_")))
+    conll.write_predictions(tmp_path / "b.conllu", sentences, [["AUX", "PART", "VERB"], ["INTJ"]], "upos")
+    assert (tmp_path / "b.conllu").read_text() == LABELED
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    (word(1, ""), r"a\.conllu:1: UPOS is empty; CoNLL-U marks an unspecified value with _$"),
+    (word(1, "_"), r"a\.conllu: UPOS is unspecified \(_\) for all words; set `treebank_column` to another"),
+    ("1\ta\n", "a.conllu:1: has 2 columns separated by tabs, but CoNLL-U requires 10"),
+    (word(2, "X"), "a.conllu:1: ID 2: must be 1"), (word("1" * 5000, "X"), "a.conllu:1: ID 1+: must be 1"),
+    (word("x", "X"), "a.conllu:1: ID 'x': must be an integer"),
+    ("", "a.conllu: contains no sentences")])
+def test_invalid_labels(write, text, message):
+    with pytest.raises(InputError, match=message):
+        conll.read_sentences(write("a.conllu", text), label_column="upos")

@@ -38,3 +38,23 @@ def test_one_label_names_the_setting_that_selects_labels(write, make_tokenizer):
                                     ("train.conllu", {"treebank_column": "feats"}, "treebank_column")):
         with pytest.raises(InputError, match=rf"/{name}: all words have the label 'A=1'; check `{setting}`$"):
             read(write, make_tokenizer, ["A=1", "A=1 "] if setting == "label_column" else ["A=1"] * 2, name, **settings)
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"train_file": "a.conllu"},
+     "`treebank_column` is required for the treebank `train_file`=a.conllu; set upos, xpos, or feats"),
+    ({"train_file": "a.txt", "treebank_column": "upos"},
+     "`treebank_column`=upos: requires treebanks, but `train_file`=a.txt does not end in .conllu"),
+    ({"train_file": "a.txt", "test_file": "b.conllu", "treebank_column": "xpos"},
+     "`train_file`=a.txt: has another format than `test_file`=b.conllu; all files must end in .conllu, or none"),
+    ({"dev_file": "a.conllu", "treebank_column": "feats", "label_column": 3},
+     "`label_column`=3: does not apply to the treebank `dev_file`=a.conllu"),
+    ({"dev_file": "a.conllu", "treebank_column": "feats", "token_column": 1},
+     "`token_column`=1: does not apply to the treebank `dev_file`=a.conllu"),
+    ({"dev_file": "a.conllu", "treebank_column": "upos", "document_context": True},
+     "`document_context`=True: does not apply to the treebank `dev_file`=a.conllu"),
+    ({"treebank_column": "deprel"}, "`treebank_column`=deprel: must be one of upos, xpos, feats")])
+def test_settings_of_treebanks(settings, message):
+    with pytest.raises(InputError) as error:
+        Settings(**settings)
+    assert str(error.value) == message

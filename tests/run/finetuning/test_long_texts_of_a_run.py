@@ -3,7 +3,6 @@
 test_trained_weights trains on windows with several replicas.
 """
 
-import dataclasses
 import json
 import re
 import shutil
@@ -16,8 +15,6 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
-from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import glue, text_features
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 
@@ -89,26 +86,3 @@ def test_a_run_and_its_export(here, capsys):
         tune("run", do_eval=True, **dict.fromkeys(WINDOWS))
     with pytest.raises(InputError, match=r"^`output_dir`=run: contains a run with `window_stride` 5, not 4; choose an"):
         tune("run", window_stride=4, do_train=True)
-
-
-def test_features_of_windows(reference):
-    """Short texts have the usual features. Each token of a long text is in a window."""
-    tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
-    examples = glue.Examples(["0", "1", "2"], ["the class", "the line stops " * 4, ""], None,
-                                       np.array([1, 0, 1], np.int32))
-    features, counts, was_cut = text_features.convert_examples_to_windows(examples, tokenizer, LENGTH, 3, 8)
-    whole = tokenizer.tokenize(examples.text_a[1:2])[0].numpy()
-    many = 1 + -(-(len(whole) - 7) // 3)
-    assert counts.tolist() == [1, many, 1]
-    assert not was_cut.any()
-    assert {name: values.shape for name, values in features.items()} == {
-        **dict.fromkeys(("input_ids", "input_mask", "segment_ids"), (3, many, LENGTH)), "label_ids": (3,)}
-    plain, _ = text_features.convert_examples_to_features(examples, tokenizer, LENGTH)
-    for name in ("input_ids", "input_mask", "segment_ids"):
-        np.testing.assert_array_equal(features[name][:, 0], plain[name])
-    assert features["input_mask"][[0, 2], 1:].sum() == 0
-    for start, window in zip(range(0, 3 * many, 3), features["input_ids"][1], strict=True):
-        np.testing.assert_array_equal(window[1:-1][: len(whole) - start], whole[start : start + 7])
-    pairs = dataclasses.replace(examples, text_b=["a line"] * 3)
-    with pytest.raises(InputError, match=r"^`max_seq_length`=4: must be at least 5, for \[CLS\], \[SEP\], and a"):
-        text_features.convert_examples_to_windows(pairs, tokenizer, 4, 3, 8)

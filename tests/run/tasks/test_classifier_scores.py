@@ -6,7 +6,6 @@ import pytest
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import classifier
-from data_prep.tasks.classifier import ClassifierData
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.tasks import ClassifierTask
 
@@ -35,13 +34,3 @@ def test_several_labels_of_which_the_training_data_lacks_some_count_as_wrong(mak
     assert scores["eval_micro_f1"] == pytest.approx(2 * 2 / (2 + 3))
     assert scores["eval_macro_f1"] == pytest.approx(2 / 3)
     assert scores["eval_loss"] == pytest.approx(np.log1p(np.exp(-9.0)), rel=1e-3)
-
-
-@pytest.mark.parametrize(("separator", "dev", "expected", "right"), [
-    (None, ["a", "c"], ["a", "unknown label"], ["a", None]),
-    (",", ["a", "a, c"], ["a", "a, unknown label"], [["a"], ["a", None]])])
-def test_questions_have_labels_that_the_training_data_lacks(make_settings, separator, dev, expected, right):
-    settings = make_settings(["a", "b"], dev, label_separator=separator)
-    questions = list(ClassifierData(settings, 9, TaskMetadata("classifier", 9, True, ("a", "b"))).questions())
-    assert [each.expected for each in questions] == expected
-    assert [each.right for each in questions] == right

@@ -23,18 +23,17 @@ def tokenizer(make_tokenizer):
 def questions(request, reference_tokenizer):
     """(version, examples, features) of a reference file."""
     version = request.param
-    examples, *_ = squad.read_examples(REFERENCE / version / "input.json", False, version == "squad_v2")
+    examples = squad.read_examples(REFERENCE / version / "input.json", False, version == "squad_v2")
     return version, examples, list(
-        squad.WindowStream(examples, reference_tokenizer, *LENGTHS[version], False))
+        squad.convert_examples_to_features(examples, reference_tokenizer, *LENGTHS[version], False))
 
 
 def test_prediction_files_match_the_original_bert(questions, tmp_path):
     version, examples, features = questions
     folder = REFERENCE / version
     with np.load(folder / "logits.npz") as logits:
-        answers = squad.predict_answers(examples, features, logits["start_logits"], logits["end_logits"], 20, 30, True,
-                                        version == "squad_v2")
-    squad.write_answers(answers, tmp_path, 0.0)
+        squad.write_predictions(examples, features, logits["start_logits"], logits["end_logits"], 20, 30, True,
+                                tmp_path, version == "squad_v2", 0.0)
     for name in ("predictions.json", "null_odds.json"):
         assert (tmp_path / name).exists() == (folder / name).exists()
         if (folder / name).exists():
@@ -84,7 +83,7 @@ def test_all_scores_give_answers(questions, kind, tmp_path):
 def predict_answers(tokenizer, context, starts, ends, n_best_size=20, max_answer_length=30, is_v2=False):
     """Answers to the question b about a context of one window. Scores are per token, 0 for [CLS], otherwise -9."""
     example = squad.Example("id", "b", context)
-    feature, = squad.WindowStream([example], tokenizer, 12, 5, 3, False)
+    feature, = squad.convert_examples_to_features([example], tokenizer, 12, 5, 3, False)
     scores = np.full([2, 1, 12], -9.0)
     scores[:, :, 0] = 0
     for kind, values in enumerate((starts, ends)):
@@ -123,7 +122,7 @@ def test_no_answer_by_hand(tokenizer):
 
 def test_null_score_is_the_lowest_of_all_windows(tokenizer):
     example = squad.Example("id", "b", "a b c d e a b")
-    features = list(squad.WindowStream([example], tokenizer, 8, 4, 3, False))
+    features = list(squad.convert_examples_to_features([example], tokenizer, 8, 4, 3, False))
     assert len(features) == 2
     scores = np.full([2, 2, 8], -9.0)
     scores[:, :, 0] = [[3, 1], [2, 3]]  # starts and ends of the two windows: sums 5 and 4
@@ -140,7 +139,7 @@ def test_questions_without_windows():
 
 
 def test_scores_for_another_number_of_windows():
-    with pytest.raises(InputError, match="3 rows of start logits and 2 of end logits do not match 0 windows"):
+    with pytest.raises(InputError, match="3 rows of start logits and 2 of end logits do not match 0 features"):
         squad.predict_answers([], [], np.zeros([3, 4]), np.zeros([2, 4]), 20, 30, True, False)
 
 

@@ -1,5 +1,7 @@
 """SQuAD files, and the division of contexts into windows; features match the original BERT."""
 
+import collections
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -36,7 +38,7 @@ def example(context, text="b", **fields):
 
 
 def make_features(examples, tokenizer, max_seq_length=11, doc_stride=2, max_query_length=3, is_training=False):
-    return list(squad.WindowStream(examples, tokenizer, max_seq_length, doc_stride, max_query_length,
+    return list(squad.convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride, max_query_length,
                                                    is_training))
 
 
@@ -44,7 +46,7 @@ def make_features(examples, tokenizer, max_seq_length=11, doc_stride=2, max_quer
 @pytest.mark.parametrize("version", LENGTHS)
 def test_features_match_the_original_bert(version, split, tmp_path, reference_tokenizer):
     is_training = split == "train"
-    examples, *_ = squad.read_examples(REFERENCE / version / "input.json", is_training, version == "squad_v2")
+    examples = squad.read_examples(REFERENCE / version / "input.json", is_training, version == "squad_v2")
     features = make_features(examples, reference_tokenizer, *LENGTHS[version], is_training)
     with np.load(REFERENCE / version / f"features_{split}.npz") as expected:
         arrays = squad.create_arrays(features)
@@ -70,13 +72,14 @@ def test_windows_by_hand(tokenizer):
     assert [(feature.example_index, feature.doc_span_index) for feature in (first, second)] == [(0, 0), (0, 1)]
     assert first.tokens == ["[CLS]", "b", "[SEP]", "a", "b", "##e", "c", "[UNK]", "[SEP]"]
     assert second.tokens == ["[CLS]", "b", "[SEP]", "c", "[UNK]", "d", "a", "[SEP]"]
-    assert (first.words.tolist(), second.words.tolist()) == ([0, 1, 1, 2, 3], [2, 3, 4, 5])
+    assert first.token_to_orig_map == {3: 0, 4: 1, 5: 1, 6: 2, 7: 3}
+    assert second.token_to_orig_map == {3: 2, 4: 3, 5: 4, 6: 5}
     # c: 1 left in the first window, 0 in the second; [UNK]: 0 right in the first, 1 in the second.
-    assert first.is_max_context.tolist() == [True, True, True, True, False]
-    assert second.is_max_context.tolist() == [False, True, True, True]
-    assert {name: values.tolist() for name, values in squad.create_arrays([second]).items()} == {
-        "unique_ids": [[1000000001]], "input_ids": [[2, 6, 3, 7, 1, 8, 5, 3, 0]],
-        "input_mask": [[1, 1, 1, 1, 1, 1, 1, 1, 0]], "segment_ids": [[0, 0, 0, 1, 1, 1, 1, 1, 0]]}
+    assert first.token_is_max_context == {3: True, 4: True, 5: True, 6: True, 7: False}
+    assert second.token_is_max_context == {3: False, 4: True, 5: True, 6: True}
+    np.testing.assert_array_equal(second.input_ids, [2, 6, 3, 7, 1, 8, 5, 3, 0])
+    np.testing.assert_array_equal(second.input_mask, [1, 1, 1, 1, 1, 1, 1, 1, 0])
+    np.testing.assert_array_equal(second.segment_ids, [0, 0, 0, 1, 1, 1, 1, 1, 0])
     assert (first.start_position, first.end_position) == (None, None)
 
 
@@ -94,8 +97,9 @@ def test_windows_by_hand(tokenizer):
 def test_answers_in_training(tokenizer, write, context, text, start, expected):
     context += " d"
     path = write("squad.json", paragraph(context, answered("1", text, start), answered("1", "d", len(context) - 1)))
-    examples, num_not_found, _ = squad.read_examples(path, True, False)
-    assert num_not_found == (expected is None)
+    counts = collections.Counter()
+    examples = squad.read_examples(path, True, False, counts)
+    assert counts["not_found"] == (expected is None)
     if expected:
         feature, _ = make_features(examples, tokenizer, max_seq_length=40, is_training=True)
         assert feature.tokens[feature.start_position : feature.end_position + 1] == expected
@@ -104,7 +108,7 @@ def test_answers_in_training(tokenizer, write, context, text, start, expected):
 def test_positions_of_missing_answers(tokenizer, write):
     path = write("squad.json", paragraph("a b c d a b c", answered("1", "d a", 6, is_impossible=False),
                                          question("2", answers=[], is_impossible=True)))
-    examples, *_ = squad.read_examples(path, True, True)
+    examples = squad.read_examples(path, True, True)
     features = make_features(examples, tokenizer, max_seq_length=10, doc_stride=3, is_training=True)
     # [CLS] a b [UNK] [SEP], then windows of four tokens: a b c d, and d a b c.
     assert [(feature.example_index, feature.start_position, feature.end_position) for feature in features] == [
@@ -113,21 +117,22 @@ def test_positions_of_missing_answers(tokenizer, write):
 
 
 def test_counts(tokenizer, write):
-    examples, *counts = squad.read_examples(
-        write("squad.json", paragraph(" \n", question(1), question("2", "a b c d"))), False, False)
-    assert (len(examples), counts) == (2, [0, 2])
+    counts = collections.Counter()
+    examples = squad.read_examples(write("squad.json", paragraph(" \n", question(1), question("2", "a b c d"))),
+                                   False, False, counts)
+    assert (len(examples), counts["empty"], counts["not_found"]) == (2, 2, 0)
     assert (examples[0].qas_id, examples[0].answers) == ("1", None)
-    stream = squad.WindowStream(
-        [*examples, example("a b", ""), example("a b", "a b c d")], tokenizer, 11, 2, 3, False)
-    assert [feature.tokens for feature in stream] == [
+    features = squad.convert_examples_to_features(
+        [*examples, example("a b", ""), example("a b", "a b c d")], tokenizer, 11, 2, 3, False, counts)
+    assert [feature.tokens for feature in features] == [
         ["[CLS]", "[SEP]", "a", "b", "[SEP]"], ["[CLS]", "a", "b", "c", "[SEP]", "a", "b", "[SEP]"]]
-    assert (stream.num_windows, stream.num_long_questions) == (2, 2)
+    assert (counts["windows"], counts["long_questions"]) == (2, 2)
 
 
 def test_features_are_created_on_demand(tokenizer):
     """The second batch, whose only example is invalid, is not read with the first one."""
     examples = [example("a b c")] * squad_features.EXAMPLES_AT_A_TIME + [None]
-    stream = iter(squad.WindowStream(examples, tokenizer, 11, 2, 3, False))
+    stream = squad.convert_examples_to_features(examples, tokenizer, 11, 2, 3, False)
     assert [next(stream).example_index for _ in examples[:-1]] == list(range(len(examples) - 1))
     with pytest.raises(AttributeError):
         next(stream)
@@ -135,7 +140,7 @@ def test_features_are_created_on_demand(tokenizer):
 
 def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
     path = write("squad.json", paragraph("a b\ud800 c", question("1", "\udfff")))
-    feature, = make_features(squad.read_examples(path, False, False)[0], tokenizer)
+    feature, = make_features(squad.read_examples(path, False, False), tokenizer)
     assert feature.tokens == ["[CLS]", "[UNK]", "[SEP]", "a", "[UNK]", "c", "[SEP]"]
 
 

@@ -2,11 +2,10 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks import swag
+from data_prep.tasks import multiple_choice
 from data_prep.tasks.multiple_choice import MultipleChoiceData, Settings
 
 SWAG_HEADER = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3"
@@ -28,14 +27,13 @@ def test_swag(write):
     path = write("train.csv", f'{SWAG_HEADER},label\n'
                  '7,v_1,18,He opens a box. He,He opens a box.,He,gold,"takes a ring, smiling",sings,flies,leaves,2\n'
                  '9,v_2,19,"She ""ran"". She","She ""ran"".",She,gen,a,b,c,,0\n')
-    questions = swag.read_swag(path)
+    questions = multiple_choice.read_swag(path)
     assert questions.guids == ["7", "9"]
     assert questions.text_a == ["He opens a box.", 'She "ran".']
     assert questions.text_b == [["He takes a ring, smiling", "He sings", "He flies", "He leaves"],
                                 ["She a", "She b", "She c", "She"]]
     assert questions.labels.tolist() == [2, 0]
-    assert (len(questions), questions.num_choices) == (2, 4)
-    assert swag.read_swag(write("test.csv", f"{SWAG_HEADER}\n0,v,1,x,a,b,gold,c,d,e,f\n")).labels is None
+    assert multiple_choice.read_swag(write("test.csv", f"{SWAG_HEADER}\n0,v,1,x,a,b,gold,c,d,e,f\n")).labels is None
 
 
 @pytest.mark.parametrize("placeholder", ["-1", "", "?"])
@@ -51,7 +49,7 @@ def test_answers_of_a_test_file_are_not_read(write, placeholder):
 
 def test_endings_are_in_the_order_of_their_numbers(write):
     header = ",".join(["sent2", "sent1", *(f"ending{number}" for number in (10, *range(10)))])
-    questions = swag.read_swag(write("own.csv", header + "\nb,a," + ",".join("kabcdefghij") + "\n"))
+    questions = multiple_choice.read_swag(write("own.csv", header + "\nb,a," + ",".join("kabcdefghij") + "\n"))
     assert questions.text_b == [[f"b {letter}" for letter in "abcdefghijk"]]
     assert questions.guids == ["0"]
 
@@ -60,12 +58,12 @@ def test_race(write, tmp_path):
     write("train/middle/2.txt", article(id="middle2.txt"))
     write("train/high/1.json", article(answers=["B", "B"]))
     write("train/readme.md", "not an article")
-    questions = swag.read_race(str(tmp_path / "train"))
+    questions = multiple_choice.read_race(str(tmp_path / "train"))
     assert questions.guids == ["high1.txt-0", "high1.txt-1", "middle2.txt-0", "middle2.txt-1"]
     assert questions.text_a == ["a b"] * 4
     assert questions.text_b[:2] == [["What? c", "What? d", "What? e"], ["Is f a _ ?", "Is g a _ ?", "Is a a _ ?"]]
     assert questions.labels.tolist() == [1, 1, 2, 0]
-    assert swag.read_race(write("1.json", article(answers=None))).labels is None
+    assert multiple_choice.read_race(write("1.json", article(answers=None))).labels is None
 
 
 @pytest.mark.parametrize(("header", "row", "message"), [
@@ -81,7 +79,7 @@ def test_race(write, tmp_path):
 ])
 def test_invalid_swag(write, header, row, message):
     with pytest.raises(InputError, match=message):
-        swag.read_swag(write("x.csv", f"{header}\n{row}\n"))
+        multiple_choice.read_swag(write("x.csv", f"{header}\n{row}\n"))
 
 
 @pytest.mark.parametrize(("content", "message"), [
@@ -100,37 +98,36 @@ def test_invalid_race(write, tmp_path, content, message):
     write("race/1.txt", article())
     write("race/2.txt", content)
     with pytest.raises(InputError, match=message):
-        swag.read_race(str(tmp_path / "race"))
+        multiple_choice.read_race(str(tmp_path / "race"))
 
 
 def test_race_without_questions(write, tmp_path):
     for path, message in (("nowhere", "nowhere: does not exist"), (str(tmp_path), "contains no .json or .txt")):
         with pytest.raises(InputError, match=message):
-            swag.read_race(path)
+            multiple_choice.read_race(path)
     with pytest.raises(InputError, match="contains no questions"):
-        swag.read_race(write("1.txt", article(questions=[], options=[], answers=[])))
+        multiple_choice.read_race(write("1.txt", article(questions=[], options=[], answers=[])))
 
 
 def test_half_a_surrogate_pair_is_an_unknown_word(write, tokenizer):
     path = write("1.json", json.dumps(article(article="a \ud800", questions=["\udfff _", "b _"], id="\ud83d")))
-    questions = swag.read_race(path)
+    questions = multiple_choice.read_race(path)
     assert "".join([*questions.guids, *questions.text_a]).encode().decode().count("\U0010ffff") == 4
-    features, _ = swag.convert_questions_to_features(questions, tokenizer, max_seq_length=8)
+    features = MultipleChoiceData(Settings(train_file=path, data_format="race"), 8).read("train", tokenizer)
     cls, unk, sep, a, c = map(tokenizer.vocabulary.index, ["[CLS]", "[UNK]", "[SEP]", "a", "c"])
     assert features["input_ids"][0, 0].tolist() == [cls, a, unk, sep, unk, c, sep, 0]
 
 
-def test_features_by_hand(tokenizer):
-    """Two questions of three choices. The longer text loses its last tokens; for equal lengths, the second."""
-    questions = swag.ChoiceExamples(
-        ["0", "1"], ["a", "a b c d"], [["b c", "d", "e"], ["e f", "f g e f", "g"]], np.array([2, 1], np.int32))
-    features, lengths = swag.convert_questions_to_features(questions, tokenizer, max_seq_length=7)
+def test_features_by_hand(write, tokenizer, capsys):
+    """Two questions of three choices. The longer text loses its last tokens."""
+    path = write("train.csv", "sent1,sent2,ending0,ending1,ending2,label\na,,b c,d,e,2\na b c d,,e f,f g e f,g,1\n")
+    features = MultipleChoiceData(Settings(train_file=path), 7).read("train", tokenizer)
     cls, sep, a, b, c, d, e, f, g = map(tokenizer.vocabulary.index, ["[CLS]", "[SEP]", *"abcdefg"])
     assert features["input_ids"].tolist() == [
         [[cls, a, sep, b, c, sep, 0], [cls, a, sep, d, sep, 0, 0], [cls, a, sep, e, sep, 0, 0]],
         [[cls, a, b, sep, e, f, sep], [cls, a, b, sep, f, g, sep], [cls, a, b, c, sep, g, sep]]]
-    assert features["input_mask"][0].sum(axis=1).tolist() == [6, 5, 5]
     assert features["segment_ids"][:, 0].tolist() == [[0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 0, 1, 1, 1]]
     assert features["label_ids"].tolist() == [2, 1]
-    assert lengths.tolist() == [3, 2, 2, 6, 8, 5]
-    assert {values.dtype for values in features.values()} == {np.dtype(np.int32)}
+    assert capsys.readouterr().err.endswith(
+        "train: 2 questions with 3 choices each; 3 choices are longer than --max_seq_length=7 and are truncated: 7 of "
+        "all 26 tokens are dropped\n")
