@@ -20,8 +20,8 @@ class VocabularySettings(Settings):
     """
 
     input_file: str | None = setting(
-        None, "Text files in UTF-8: comma-separated paths or glob patterns; files that end in .gz are decompressed.",
-        required=True, role=roles.INPUT_FILES)
+        None, "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files are all read "
+              "except hidden ones. Files that end in .gz are decompressed.", required=True, role=roles.INPUT_FILES)
     vocab_file: str | None = setting(None, "Vocabulary to write, one entry per line.",
                                      required=True, role=roles.OUTPUT_FILE)
     vocab_size: int | None = setting(

@@ -13,9 +13,9 @@ from tests.settings import resolved
 
 def test_a_vocabulary_is_learned_and_then_extended(tmp_path, write, capsys):
     text = "the quick brown fox jumps over the lazy dog and the quick red fox\n" * 4
-    write("corpus.txt.gz", gzip.compress(text.encode()))
+    write("corpus/a.txt.gz", gzip.compress(text.encode()))
     first, extended = tmp_path / "vocab.txt", tmp_path / "extended.txt"
-    job.run(resolved(VocabularySettings(f"{tmp_path}/*.gz", str(first), vocab_size=162, num_unused=99)))
+    job.run(resolved(VocabularySettings(f"{tmp_path}/corpus", str(first), vocab_size=162, num_unused=99)))
     assert "162 entries; 56 words, 10 distinct; " in capsys.readouterr().out
     entries = first.read_text().splitlines()
     assert (len(entries), entries[100]) == (162, "[UNK]")
