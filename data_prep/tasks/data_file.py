@@ -12,11 +12,11 @@ LABELS = ("label", "labels", "category", "class", "target", "sentiment", "rating
 SEED = 12345  # The development rows are the same in all runs, whatever their seed.
 
 
-def find_columns(path, text_a=None, text_b=None, label=None):
+def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
     """Returns the names of the columns of the first text and of the label in a file with a header.
 
     A column that is not given is the first of TEXTS or LABELS in the header, or, if the file has only two columns of
-    which one is known, the other.
+    which one is known, the other. Without `has_labels`, the label may be None.
 
     Raises:
       InputError: If a column is not found. The message lists the columns.
@@ -37,7 +37,7 @@ def find_columns(path, text_a=None, text_b=None, label=None):
     if len(header) == 2 and len(rest) == 1:
         text_a, label = text_a or rest[0], label or rest[0]
     for setting, what, column in (("text_a_column", "the texts", text_a), ("label_column", "the labels", label)):
-        if column is None:
+        if column is None and (has_labels or setting != "label_column"):
             raise InputError(f"{path}: which column has {what}? Set `{setting}` to one of {tables.list_names(header)}")
     return text_a, label
 

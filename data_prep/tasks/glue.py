@@ -148,10 +148,10 @@ def create_custom_task(data_dir, text_a=None, text_b=None, label=None, file=None
     """
     names = {split: file or _find_custom_file(data_dir, split) for split in ("train", "dev", "test")}
     if text_a is None or label is None:
-        paths = [os.path.join(data_dir, names[split]) for split in ("train", "dev")]
+        paths = [os.path.join(data_dir, names[split]) for split in ("train", "dev", "test")]
         path = next(filter(_exists, paths), paths[0])
         _check_exists(path, data_dir, "train.tsv, train.csv, or train.jsonl")
-        text_a, label = data_file.find_columns(path, text_a, text_b, label)
+        text_a, label = data_file.find_columns(path, text_a, text_b, label, has_labels=path != paths[2])
     splits = {split: Split(name, text_a, text_b, None if split == "test" else label) for split, name in names.items()}
     if regression:
         return Dataset(CUSTOM, splits, regression=True, metrics=("pearson", "spearman"))
