@@ -124,7 +124,8 @@ LATE_IMPORTS = {
     "bert_tf.export.saved_model": {"tensorflow_serving"},  # An optional package.
     "data_prep.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
-    "data_prep.pretraining.job": {"data_prep.pretraining.shards", "data_prep.pretraining.beam_runner"},
+    "data_prep.pretraining.job": {"data_prep.pretraining.beam_runner"},
+    "data_prep.pretraining.shards": {"bert_tf.tokenization"},  # TensorFlow, with the first shard of a process.
     "data_prep.pretraining.beam_runner": {"dask", "distributed",  # Dask is an optional package.
                                           "apache_beam", "data_prep.pretraining.shards"},
     "run.evaluation.metrics": {"scipy"},  # The first step does not wait for it.

@@ -1,7 +1,7 @@
 """The create_pretraining_data job: checks its settings, divides the text, and creates the missing shards.
 
-Imports TensorFlow and Apache Beam, which take seconds, only after checking the settings and paths, so invalid input is
-reported immediately.
+Each process imports TensorFlow, which takes seconds, with its first shard: invalid input is reported immediately, and
+all processes import it at the same time.
 """
 
 import contextlib
@@ -25,7 +25,9 @@ from bert_tf.cli.run_state import CHANGEABLE, RunState, fingerprint, snapshot
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, lock_output
+from bert_tf.tokenization.vocabulary import read_vocabulary
 from data_prep.pretraining import parts
+from data_prep.pretraining import shards as shards_lib
 from data_prep.pretraining.instances import masking
 from data_prep.pretraining.parts import shard_file
 from data_prep.processes import map_in_processes
@@ -56,14 +58,11 @@ def run(settings):
     for path in settings.output_files:
         paths.check_not_overwritten("output_file", path, {"vocab_file": settings.vocab_file})
     create_shards = choose_runner(settings, [settings.vocab_file, *input_files, *settings.output_files])
-    from data_prep.pretraining import shards as shards_lib
-
-    tokenizer, _ = shards_lib.load_tokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
-    if note := masking.describe_chinese(settings.instances, tokenizer):
+    if note := masking.describe_chinese(settings.instances, read_vocabulary(settings.vocab_file)):
         announce(note)
     start = time.perf_counter()
     divided = parts.plan_parts(input_files, settings.num_output_shards, settings.max_shard_bytes)
-    state, digest = open_state(settings, input_files, tokenizer, len(divided))
+    state, digest = open_state(settings, input_files, len(divided))
     shards = [shards_lib.Shard(
         number, len(divided), text, tuple(shard_file(path, number, len(divided)) for path in settings.output_files),
         digest) for number, text in enumerate(divided)]
@@ -133,19 +132,19 @@ def choose_runner(settings, paths_to_open):
     return functools.partial(beam_runner.create_shards, options=options)
 
 
-def open_state(settings, input_files, tokenizer, num_shards):
+def open_state(settings, input_files, num_shards):
     """Compares the run with an earlier one that wrote the same output; writes nothing.
 
     Returns:
       Tuple `(state, digest)`: RunState; str that identifies the settings and the inputs.
     """
-    strips_accents = None if tokenizer.strip_accents == tokenizer.lower_case else tokenizer.strip_accents
+    strips_accents = None if settings.strip_accents == settings.do_lower_case else settings.strip_accents
     values = {**snapshot(settings), "dupe_factor": settings.instances.num_passes, "strip_accents": strips_accents,
               "num_output_shards": num_shards,
               "output_file": ",".join(map(os.path.basename, settings.output_files))}
     inputs = {"input_file": fingerprint(input_files),
-              "vocab_file": {"files": 1, "bytes": files.at(tokenizer.vocab_file).size(),
-                             "contents": compute_digest(tokenizer.vocab_file)}}
+              "vocab_file": {"files": 1, "bytes": files.at(settings.vocab_file).size(),
+                             "contents": compute_digest(settings.vocab_file)}}
     digest = hashlib.sha256(json.dumps([values, inputs], sort_keys=True).encode()).hexdigest()
     path = settings.output_files[0]
     stem, extension = os.path.splitext(path)
@@ -154,25 +153,23 @@ def open_state(settings, input_files, tokenizer, num_shards):
     def has_results():
         return any(map(finished.fullmatch, files.at(f"{glob.escape(stem)}*{FINISHED_SUFFIX}").matching()))
 
-    values[CHANGEABLE] = {"vocab_file": files.at(tokenizer.vocab_file).absolute()}
+    values[CHANGEABLE] = {"vocab_file": files.at(settings.vocab_file).absolute()}
     return RunState(os.path.dirname(path), values, inputs, name=os.path.basename(path) + RUN_SUFFIX,
                     output=("output_file", path), has_results=has_results), digest
 
 
 def create_here(shards, settings):
     """Creates shards on this machine: in this process, or in several if there is enough text."""
-    from data_prep.pretraining.shards import create_shard
-
     if shards[0].of == 1:
-        create_shard(shards[0], settings, _progress_bar)
+        shards_lib.create_shard(shards[0], settings, _progress_bar)
         return
     num_bytes = sum(shard.num_bytes for shard in shards)
     num_workers = settings.num_workers or max(1, min(
         processor.count_cores(), num_bytes * settings.instances.num_passes // BYTES_PER_WORKER))
     if num_workers > 1:
-        created = map_in_processes(create_shard, shards, min(num_workers, len(shards)), settings)
+        created = map_in_processes(shards_lib.create_shard, shards, min(num_workers, len(shards)), settings)
     else:
-        created = (create_shard(shard, settings) for shard in shards)
+        created = (shards_lib.create_shard(shard, settings) for shard in shards)
     with contextlib.closing(created), _progress_bar("creating shards", num_bytes, "B") as advance:
         for counts in created:
             advance(counts.num_bytes)
@@ -250,6 +247,6 @@ class Summary:
         lines = self.counts.to_lines(self.settings.instances)
         if self.num_made:
             suffix = f" for {self.num_made} of {self.num_shards} shards" if self.num_made < self.num_shards else ""
-            lines.insert(2, f"took     {self.seconds:.1f} s{suffix} after startup, "
+            lines.insert(2, f"took     {self.seconds:.1f} s{suffix}, "
                             f"{self.num_bytes_made / 1e6 / self.seconds:.2f} MB of text per second")
         return "\n".join(lines)

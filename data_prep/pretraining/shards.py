@@ -1,7 +1,7 @@
 """Creation of one shard of pre-training records from a part of the text, from reading it to the bytes of the records.
 
 A finished shard has a small JSON file next to its records, written last, with its counts and the sizes and SHA-256 of
-its files. Every process that creates shards imports this module, and with it TensorFlow.
+its files.
 """
 
 import contextlib
@@ -16,7 +16,6 @@ from bert_tf import files
 from bert_tf.cli.paths import FINISHED_SUFFIX
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes, new_file, read_json_object
-from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from data_prep.pretraining import instances as instances_lib
 from data_prep.pretraining import parts
@@ -153,7 +152,9 @@ def create_shard(shard, settings, progress=no_progress):
 
 @functools.lru_cache(maxsize=1)
 def load_tokenizer(vocab_file, lower_case, strip_accents):
-    """Loads a BertTokenizer and its masking.Vocabulary, once per process."""
+    """Loads a BertTokenizer and its masking.Vocabulary, once per process, and with the first one TensorFlow."""
+    from bert_tf.tokenization import BertTokenizer
+
     tokenizer = BertTokenizer(vocab_file, lower_case, strip_accents)
     return tokenizer, masking.Vocabulary.from_tokenizer(tokenizer)
 

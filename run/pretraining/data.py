@@ -87,7 +87,7 @@ def _record_features(settings, config):
         return instances.features, None
     vocab_file = to_vocab_txt(records_settings.vocab_file)
     tokenizer = read_tokenizer(vocab_file, True, None, config)  # Casing is irrelevant here.
-    if note := masking.describe_chinese(instances, tokenizer):
+    if note := masking.describe_chinese(instances, tokenizer.vocabulary):
         warn(note)
     return instances.features, dynamic_masking.make_masker(
         instances, masking.Vocabulary.from_tokenizer(tokenizer), settings.training.random_seed)

@@ -37,16 +37,16 @@ class Vocabulary:
         return cls(np.array(ids), tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id, is_continuation)
 
 
-def describe_chinese(settings, tokenizer):
+def describe_chinese(settings, vocabulary):
     """Returns a note if whole-word masking cannot have an effect on most of a vocabulary, "" otherwise.
 
     The tokenizer splits Chinese text into single characters, as in the original.
 
     Args:
       settings: Settings with `do_whole_word_mask`.
-      tokenizer: BertTokenizer.
+      vocabulary: List of str. Token of each ID.
     """
-    pieces = [token.removeprefix("##") for token in tokenizer.vocabulary] if settings.do_whole_word_mask else []
+    pieces = [token.removeprefix("##") for token in vocabulary] if settings.do_whole_word_mask else []
     share = sum(len(piece) == 1 and is_cjk(piece) for piece in pieces) / max(1, len(pieces))
     return (f"note: {share:.0%} of the vocabulary are Chinese characters, each of which is a word, so "
             "`do_whole_word_mask` has no effect on them") if share > 0.5 else ""

@@ -1,7 +1,6 @@
 """Selection of masked tokens and their replacements."""
 
 import functools
-import types
 
 import numpy as np
 import pytest
@@ -133,11 +132,10 @@ def test_invalid_fractions(settings_class, settings, message):
 @pytest.mark.parametrize(("pieces", "share"), [
     (["猫", "犬", "##猫", "the"], "75%"), (["猫", "the", "##s", "𠀀"], None), (["猫犬", "cat", "##s", "猫"], None)])
 def test_whole_words_of_chinese(pieces, share):
-    tokenizer = types.SimpleNamespace(vocabulary=pieces)
-    note = masking.describe_chinese(InstanceSettings(do_whole_word_mask=True), tokenizer)
+    note = masking.describe_chinese(InstanceSettings(do_whole_word_mask=True), pieces)
     assert note == (f"note: {share} of the vocabulary are Chinese characters, each of which is a word, so "
                     "`do_whole_word_mask` has no effect on them" if share else "")
-    assert masking.describe_chinese(InstanceSettings(), tokenizer) == ""
+    assert masking.describe_chinese(InstanceSettings(), pieces) == ""
 
 
 @pytest.mark.parametrize("end", [0, 2])
