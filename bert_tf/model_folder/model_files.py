@@ -70,8 +70,8 @@ class ModelFiles:
 
     @functools.cached_property
     def task_metadata(self):
-        """Dict of argument -> TaskMetadata of its task.json."""
-        return self._find_each(task_metadata.read)
+        """Dict of argument -> TaskMetadata with which it is served."""
+        return self._find_each(task_metadata.read_to_serve)
 
     @property
     def config_file(self):

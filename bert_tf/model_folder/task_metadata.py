@@ -10,6 +10,7 @@ from bert_tf.files import new_file, read_json, read_json_object, read_text
 from bert_tf.huggingface_config import CONFIG_NAME
 from bert_tf.latest_checkpoint import RUN_FILE
 from bert_tf.model_folder.directories import find_file
+from bert_tf.model_folder.sentence_transformers import read_sentence_transformer
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.base import check_unique
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
@@ -39,6 +40,18 @@ def read(checkpoint):
     """
     path = find_file(checkpoint, TASK_FILE)
     return read_file(path) if path else read_hugging_face_task(checkpoint)
+
+
+def read_to_serve(checkpoint):
+    """Like `read`, but without a task.json, the model is a sentence encoder if sentence-transformers trained it.
+
+    Only predictions depend on its pooling, so fine-tuning accepts any.
+
+    Raises:
+      InputError: See `read` and `read_sentence_transformer`.
+    """
+    is_ours = find_file(checkpoint, TASK_FILE)
+    return (None if is_ours else read_sentence_transformer(checkpoint)) or read(checkpoint)
 
 
 def resolve(stored, kind, requested, defaults, checkpoint):

@@ -13,7 +13,7 @@ from bert_tf.served_models import SERVED_MODELS
 from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
-from bert_tf.tasks.encoder import POOLER, average_tokens
+from bert_tf.tasks.encoder import POOLER
 from bert_tf.tokenization import read_tokenizer
 
 SENTENCE_ORDER = "sentence_order"  # The `objective` of a pre-training run with another label than the next sentence.
@@ -36,8 +36,7 @@ def open_checkpoint(path, **options):
         return call_signature(signature, texts, ranks)
 
     def embed(texts):
-        *outputs, was_cut = (value.numpy() for value in encode(tf.constant(texts, tf.string)))
-        return average_tokens(*outputs), was_cut
+        return [value.numpy() for value in encode(tf.constant(texts, tf.string))]
 
     return LoadedModel(servable.metadata, path, answer, embed)
 

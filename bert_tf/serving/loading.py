@@ -44,7 +44,7 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     if not (files.at(path).exists() or files.at(f"{path}.index").exists()):
         raise InputError("does not exist", "path", path)
     check_loadable(path)
-    stored = task_metadata.read(path)
+    stored = task_metadata.read_to_serve(path)
     try:
         tokenizer = find_tokenizer(path)
     except InputError:

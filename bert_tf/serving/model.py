@@ -9,7 +9,7 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.tasks import KINDS, Encoder
 from bert_tf.tasks.base import TEXT
-from bert_tf.tasks.encoder import average_tokens
+from bert_tf.tasks.encoder import pool_tokens
 from bert_tf.tokenization.rows import check_request, to_texts
 
 GENERAL_NAMES = ("text_a", "text_b")  # accepted for the first and the second input of any model
@@ -35,8 +35,8 @@ class LoadedModel:
           path: str. Path of the model.
           answer: Function of a dict of `inputs` -> nested lists of str, all of the same size, that returns the
             outputs of serving_default; see `__call__`.
-          embed: Function of a list of str that returns the embeddings, see `encode`, and was_cut, bool [B]. None for
-            exports, whose kind determines whether they return embeddings.
+          embed: Function of a list of B str that returns the encoder's sequence_output, float32 [B, S, H], input_mask,
+            int [B, S], and was_cut, bool [B]. None for exports, whose kind determines whether they return these.
         """
         self.metadata, self.path = metadata, path
         self.kind, self.limit, self.labels = metadata.kind, metadata.max_seq_length, metadata.labels or None
@@ -87,9 +87,11 @@ class LoadedModel:
         return rows
 
     def encode(self, texts, batch_size=32):
-        """Computes embeddings: the mean of the last layer's outputs over all tokens, including [CLS] and [SEP].
+        """Computes embeddings of texts.
 
-        Longer texts than the model's limit are truncated. The first call with such texts warns about them.
+        A model of sentence-transformers pools and normalizes as its directory says. Otherwise, the embedding is the
+        mean of the last layer's outputs over all tokens, including [CLS] and [SEP]. Longer texts than the model's limit
+        are truncated. The first call with such texts warns about them.
 
         Args:
           texts: List of N str.
@@ -104,15 +106,15 @@ class LoadedModel:
         texts = to_texts("texts", texts)
         embeddings, num_cut = [None] * len(texts), 0
         for batch in _batches(sorted(range(len(texts)), key=lambda number: len(texts[number])), batch_size):
-            batch_embeddings, was_cut = self._embed([texts[number] for number in batch])
+            *outputs, was_cut = self._embed([texts[number] for number in batch])
             num_cut += np.count_nonzero(was_cut)
-            for number, embedding in zip(batch, batch_embeddings, strict=True):
+            for number, embedding in zip(batch, self._pool(*outputs), strict=True):
                 embeddings[number] = embedding
         if num_cut and not self._has_warned:
             self._has_warned = True
             warnings.warn(f"note: {self.path}: truncated {num_cut} of {len(texts)} texts to the model's limit, "
                           f"{self.limit} tokens (`max_seq_length`)", stacklevel=2)
-        return np.array(embeddings, np.float32) if embeddings else self._embed([])[0]
+        return np.array(embeddings, np.float32) if embeddings else self._pool(*self._embed([])[:2])
 
     def _compute(self, texts):
         """Calls the model; raises InputError for a number that is not finite."""
@@ -129,7 +131,11 @@ class LoadedModel:
             raise InputError(f"{self.path}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
                              "text embeddings; load its checkpoint")
         outputs = self._compute({"text": texts})
-        return average_tokens(outputs["sequence_output"], outputs["input_mask"]), outputs["was_cut"]
+        return outputs["sequence_output"], outputs["input_mask"], outputs["was_cut"]
+
+    def _pool(self, sequence_output, input_mask):
+        return pool_tokens(sequence_output, input_mask, self.metadata.sentence_pooling or "mean",
+                           self.metadata.normalize)
 
     def _rename_inputs(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""

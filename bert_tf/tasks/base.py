@@ -151,6 +151,11 @@ def stack(arrays, shape):
     return np.array(arrays, np.float32).reshape([len(arrays), *shape])
 
 
+def add_article(kind):
+    """Returns the name of a kind for messages: "a classifier", "an encoder"."""
+    return f"an {kind}" if kind.startswith("e") else f"a {kind}"
+
+
 def to_json_number(value):
     """Rounds a number to a float with DECIMALS digits after the decimal point."""
     return round(float(value), DECIMALS)

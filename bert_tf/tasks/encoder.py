@@ -15,7 +15,7 @@ class Encoder(Kind):
 
     name = "encoder"
     is_fine_tuned = False
-    fields: ClassVar = {"pairs": False, "has_pooler": True}
+    fields: ClassVar = {"pairs": False, "has_pooler": True, "sentence_pooling": None, "normalize": None}
     unused_variables = (POOLER,)
     per_position: ClassVar = {"sequence_output": -2}
 
@@ -36,17 +36,38 @@ class Encoder(Kind):
         answer = {"sequence_output": sequence, "input_mask": mask, "pieces": pieces, "was_cut": were_cut(rows)}
         if metadata.has_pooler:
             answer["pooled_output"] = stack([output["pooled_output"] for output in outputs], [hidden_size])
+        if metadata.sentence_pooling:
+            answer["sentence_embedding"] = pool_tokens(sequence, mask, metadata.sentence_pooling, metadata.normalize)
         return answer
 
     def json_rows(self, outputs):
-        """{"vector": [...]}, with the pooled output; without a pooler, with the mean of the outputs of all tokens."""
-        vectors = outputs.get("pooled_output")
+        """{"vector": [...]}, with the sentence embedding or else the pooled output.
+
+        Without either, it is the mean of the outputs of all tokens.
+        """
+        vectors = next((outputs[name] for name in ("sentence_embedding", "pooled_output") if name in outputs), None)
         if vectors is None:
-            vectors = average_tokens(outputs["sequence_output"], outputs["input_mask"])
+            vectors = pool_tokens(outputs["sequence_output"], outputs["input_mask"])
         return [{"vector": to_json_numbers(vector)} for vector in vectors]
 
 
-def average_tokens(sequence_output, input_mask):
-    """Averages the outputs of each row's tokens: float32 [B, S, H], int [B, S] -> float32 [B, H]."""
+def pool_tokens(sequence_output, input_mask, pooling="mean", normalize=False):
+    """Pools the outputs of a text's tokens, including [CLS] and [SEP], to its embedding, like sentence-transformers.
+
+    Args:
+      sequence_output: float32 [B, S, H]. Outputs of the last layer.
+      input_mask: int [B, S]. 1 for tokens, 0 for padding.
+      pooling: str. "mean", "max", or "cls", the output of [CLS].
+      normalize: bool. Whether to divide embeddings by their L2 norm.
+
+    Returns:
+      float32 [B, H].
+    """
     mask = np.asarray(input_mask, np.float32)[:, :, np.newaxis]
-    return (sequence_output * mask).sum(axis=1) / mask.sum(axis=1)
+    if pooling == "cls":
+        embeddings = sequence_output[:, 0]
+    elif pooling == "max":
+        embeddings = np.where(mask > 0, sequence_output, -np.inf).max(axis=1)
+    else:
+        embeddings = (sequence_output * mask).sum(axis=1) / mask.sum(axis=1)
+    return embeddings / np.linalg.norm(embeddings, axis=-1, keepdims=True) if normalize else embeddings

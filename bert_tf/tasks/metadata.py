@@ -10,6 +10,7 @@ from bert_tf.errors import InputError
 from bert_tf.tasks.base import check_unique
 
 TASK_FILE = "task.json"
+SENTENCE_POOLINGS = ("mean", "max", "cls")
 GENERIC_LABEL = re.compile(r"LABEL_\d+")  # Name of a label without a name in transformers.
 _TYPE_NAMES = {str: "a name", int: "an integer", float: "a number", bool: "true or false", types.NoneType: "null"}
 
@@ -37,6 +38,9 @@ class TaskMetadata:
       top_k: Candidates per [MASK], or answers per question.
       next_sentence: For masked LMs: whether the model has a trained head for the next sentence.
       has_pooler: For encoders: whether the pooler is trained.
+      sentence_pooling: For encoders that sentence-transformers trained: pooling of the last layer's outputs to a text's
+        embedding, "mean", "max", or "cls"; otherwise None.
+      normalize: For these encoders: whether embeddings are divided by their L2 norm.
       strip_accents: Whether the tokenizer removes accents; None for `do_lower_case`. A value that is equal to
         `do_lower_case` becomes None.
       window_pooling: For classifiers that read long texts in windows: pooling of the logits; otherwise None.
@@ -62,6 +66,8 @@ class TaskMetadata:
     top_k: int | None = None
     next_sentence: bool | None = None
     has_pooler: bool | None = None
+    sentence_pooling: str | None = None
+    normalize: bool | None = None
     strip_accents: bool | None = None
     window_pooling: str | None = None
     window_stride: int | None = None
@@ -79,8 +85,9 @@ class TaskMetadata:
                 expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
             if not is_right:
                 raise InputError(f"{field.name} is {value!r:.80}: must be {expected}")
-        if self.window_pooling not in ("mean", "max", None):
-            raise InputError(f"window_pooling is {self.window_pooling!r:.80}: must be mean, max, or null")
+        for name, choices in (("window_pooling", ("mean", "max")), ("sentence_pooling", SENTENCE_POOLINGS)):
+            if getattr(self, name) not in (*choices, None):
+                raise InputError(f"{name} is {getattr(self, name)!r:.80}: must be {', '.join(choices)}, or null")
         check_unique(self.labels)
         if self.strip_accents == self.do_lower_case:  # the same tokenizer, even if it was set explicitly
             object.__setattr__(self, "strip_accents", None)

@@ -9,6 +9,7 @@ from bert_tf import export, files
 from bert_tf.export import litert
 from bert_tf.files import new_file
 from bert_tf.serving import checkpoint
+from bert_tf.tasks.base import add_article
 from run.settings import DTYPE_POLICIES
 from run.training import strategies
 
@@ -30,7 +31,7 @@ def export_saved_model(servable, settings, litert_content=None):
     path, has_warmup = export.save(servable, settings.export_dir, version=settings.version, weights=settings.weights,
                                    litert=litert_content)
     labels = servable.metadata.labels
-    print(f"{path}: SavedModel of a {servable.kind}, {_megabytes(path):.1f} MB, with the signatures serving_default "
+    print(f"{path}: SavedModel of {add_article(servable.kind)}, {_megabytes(path):.1f} MB, with the signatures serving_default "
           f"({', '.join(servable.text_inputs)}), ids, and tf_example" + f"; labels {', '.join(labels)}" * bool(labels))
     if litert_content:
         print(f"{os.path.join(path, export.LITERT_FILE)}: LiteRT model with {settings.with_litert} weights, "
@@ -51,7 +52,7 @@ def export_litert(settings):
         with open(local, "wb") as file:
             file.write(content)
         differences = litert.largest_differences(servable, local)
-    print(f"{path}: LiteRT model of a {servable.kind} with {settings.weights} weights, {len(content) / 1e6:.1f} MB; "
+    print(f"{path}: LiteRT model of {add_article(servable.kind)} with {settings.weights} weights, {len(content) / 1e6:.1f} MB; "
           f"inputs {', '.join(servable.text_inputs)}, up to {servable.max_seq_length} tokens; largest difference from "
           f"the original model: {', '.join(f'{value:.1e} ({name})' for name, value in differences.items())}")
 

@@ -6,6 +6,7 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.tasks.base import add_article
 from run.serving.formats import prediction_files, request_files
 from run.serving.opening import open_model
 
@@ -38,7 +39,7 @@ def run(settings):
     decoder.tell(settings.input_file)
     if settings.output_file != prediction_files.STANDARD_OUTPUT:
         note = f"; {num_truncated:,} were too long for the model and were truncated" if num_truncated else ""
-        print(f"{settings.output_file}: predictions of a {model.kind} for {num_rows:,} row{'s' * (num_rows > 1)}{note}")
+        print(f"{settings.output_file}: predictions of {add_article(model.kind)} for {num_rows:,} row{'s' * (num_rows > 1)}{note}")
 
 
 def predict_rows(model, requests, batch_size):

@@ -1,0 +1,66 @@
+"""Reads how a directory of sentence-transformers computes the embedding of a text from the outputs of its encoder."""
+
+import os
+
+from bert_tf import files
+from bert_tf.errors import InputError
+from bert_tf.files import read_json, read_json_object
+from bert_tf.model_folder.directories import find_file
+from bert_tf.tasks.metadata import SENTENCE_POOLINGS, TaskMetadata
+
+MODULES_NAME = "modules.json"
+PROMPTS_NAME = "config_sentence_transformers.json"
+TRANSFORMER_NAMES = ("sentence_bert_config.json", "sentence_distilbert_config.json")  # Settings of the encoder.
+MODULES = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])  # The supported models.
+PREFIX = "pooling_mode_"  # Keys of the pooling: one Boolean for each mode, or in later versions, their names.
+POOLINGS = {f"{PREFIX}mean_tokens": "mean", f"{PREFIX}max_tokens": "max", f"{PREFIX}cls_token": "cls"}
+
+
+def read_sentence_transformer(checkpoint):
+    """Reads the TaskMetadata of an encoder from modules.json and the files that it names; None without modules.json.
+
+    Raises:
+      InputError: If a file is corrupted, or if this project does not support a module or the pooling, with the path.
+    """
+    path = find_file(checkpoint, MODULES_NAME)
+    if path is None:
+        return None
+    modules, folder = read_json(path), os.path.dirname(path)
+    if not isinstance(modules, list) or not all(isinstance(module, dict) and isinstance(module.get("path"), str)
+                                                for module in modules):
+        raise InputError(f"{path}: must be a list of modules with a type and a path")
+    kinds = [str(module.get("type")).rpartition(".")[2] for module in modules]
+    if kinds not in MODULES:
+        raise InputError(f"{path}: the modules are {', '.join(kinds) or 'none'}; only Transformer, Pooling, and "
+                         "Normalize, in this order, are supported")
+    if modules[0]["path"].strip("/."):
+        raise InputError(f"{path}: the encoder is in the subdirectory {modules[0]['path']!r}: only a model in the "
+                         "directory itself is supported")
+    _check_prompt(os.path.join(folder, PROMPTS_NAME))
+    settings = find_file(checkpoint, *TRANSFORMER_NAMES)
+    length = read_json_object(settings).get("max_seq_length") if settings else None
+    if length is not None and type(length) is not int:
+        raise InputError(f"{settings}: max_seq_length is {length!r}: must be an integer")
+    return TaskMetadata("encoder", length, None, source=MODULES_NAME, normalize="Normalize" in kinds,
+                        sentence_pooling=_read_pooling(os.path.join(folder, modules[1]["path"], "config.json")))
+
+
+def _read_pooling(path):
+    """Returns the pooling in the config.json of a module, one of SENTENCE_POOLINGS."""
+    values = read_json_object(path)
+    modes = values.get("pooling_mode")
+    if modes is None:
+        modes = [POOLINGS.get(name, name.removeprefix(PREFIX)) for name, value in values.items()
+                 if name.startswith(PREFIX) and value is True]
+    modes = [modes] if isinstance(modes, str) else modes
+    if not isinstance(modes, list) or len(modes) != 1 or modes[0] not in SENTENCE_POOLINGS:
+        raise InputError(f"{path}: the pooling is {modes!r:.80}: must be one of {', '.join(SENTENCE_POOLINGS)}")
+    return modes[0]
+
+
+def _check_prompt(path):
+    """Raises InputError if a text is only a part of the input that the model was trained with."""
+    prompt = read_json_object(path).get("default_prompt_name") if files.at(path).exists() else None
+    if prompt is not None:
+        raise InputError(f"{path}: default_prompt_name is {prompt!r}: only null is supported; remove it, and add the "
+                         "prompt to each text")

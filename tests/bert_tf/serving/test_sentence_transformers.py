@@ -1,0 +1,150 @@
+"""Directories of sentence-transformers: their pooling in `encode`, in predictions, and in both kinds of exports."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
+
+import bert_tf
+from bert_tf import export
+from bert_tf.errors import InputError
+from bert_tf.export import litert
+from bert_tf.model_folder.sentence_transformers import read_sentence_transformer
+from bert_tf.model_folder.task_metadata import read, read_to_serve
+from bert_tf.serving import checkpoint
+from run.settings.served_models import resolve_checkpoint
+from tests import scripts
+
+TEXTS = ["the quick brown fox", "a lazy dog jumps over the film", "what a good film", "bad"]
+MEAN, MAX, CLS = ({f"pooling_mode_{name}": True} for name in ("mean_tokens", "max_tokens", "cls_token"))
+
+
+@pytest.fixture
+def written(tmp_path, reference):
+    """(pooling, modules, settings=, prompts=) -> a new directory in the format of sentence-transformers."""
+    def write(pooling=MEAN, modules=("models.Transformer", "models.Pooling"), settings=None, prompts=None):
+        folder = tmp_path / f"model{len([*tmp_path.iterdir()])}"
+        shutil.copytree(reference / "hf_tasks" / "masked", folder)
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            shutil.copy(reference / "hf_tasks" / "classifier" / name, folder)
+        paths = ["", "1_Pooling", "2_Normalize"]
+        contents = {"modules.json": [{"idx": number, "path": path, "type": f"sentence_transformers.{name}"}
+                                     for number, (name, path) in enumerate(zip(modules, paths, strict=False))],
+                    "1_Pooling/config.json": {"word_embedding_dimension": 12} | pooling,
+                    "sentence_bert_config.json": settings, "config_sentence_transformers.json": prompts}
+        (folder / "1_Pooling").mkdir()
+        for name, content in contents.items():
+            if content is not None:
+                (folder / name).write_text(json.dumps(content))
+        return str(folder)
+    return write
+
+
+def compute_outputs(folder, text, length=40):
+    """Returns the outputs of the last layer for the tokens of one text, float32 [tokens, H]."""
+    tokenizer = bert_tf.BertTokenizer.from_pretrained(folder)
+    features = tokenizer.encode([text], max_seq_length=length)
+    features = {name: value[:, :features["input_mask"].numpy().sum()] for name, value in features.items()}
+    return bert_tf.BertEncoder.from_pretrained(folder, fast=False)(features)["sequence_output"][0].numpy()
+
+
+POOLINGS = {"mean": lambda states: states.mean(axis=0), "max": lambda states: states.max(axis=0),
+            "cls": lambda states: states[0]}
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize(("pooling", "name"), [(MEAN, "mean"), (MAX, "max"), (CLS, "cls"),
+                                               ({"pooling_mode": "max"}, "max"), ({"pooling_mode": ["cls"]}, "cls")])
+@pytest.mark.filterwarnings("ignore:.*lacks bert/pooler")
+def test_embeddings(written, pooling, name, normalize):
+    modules = ["base.modules.transformer.Transformer", "models.Pooling", "models.Normalize"][:2 + normalize]
+    folder = written(pooling, modules)
+    expected = np.array([POOLINGS[name](compute_outputs(folder, text)) for text in TEXTS])
+    if normalize:
+        expected /= np.sqrt((expected ** 2).sum(axis=1, keepdims=True))
+    model = bert_tf.load(folder)
+    assert (model.kind, model.limit) == ("encoder", 40)
+    np.testing.assert_allclose(model.encode(TEXTS), expected, atol=1e-5)
+    assert model.encode([]).shape == (0, 12)
+    answer = model(text=TEXTS)
+    np.testing.assert_allclose(answer["sentence_embedding"], expected, atol=1e-5)
+    np.testing.assert_allclose([row["vector"] for row in model.predict(text=TEXTS)], expected, atol=1e-5)
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("pooling", [MEAN, MAX, CLS])
+def test_exports(written, tmp_path, pooling):
+    folder = written(pooling, ["models.Transformer", "models.Pooling", "models.Normalize"], {"max_seq_length": 6})
+    expected = bert_tf.load(folder).encode(TEXTS[:1] + TEXTS[2:])
+    options = resolve_checkpoint(folder).checkpoint_to_serve
+    path, _ = export.save(checkpoint.load(**options), str(tmp_path / "served"))
+    signature = tf.saved_model.load(path).signatures["serving_default"]
+    np.testing.assert_allclose(signature(text=tf.constant(TEXTS))["sentence_embedding"].numpy()[[0, 2, 3]], expected,
+                               atol=1e-5)
+    lite = tmp_path / "model.tflite"
+    lite.write_bytes(litert.convert(checkpoint.load(**options | {"static_length": True, "layers": "litert"}), lengths=[6],
+                                    batch_sizes=[1]))
+    for exported in (path, str(lite)):
+        model = bert_tf.load(exported)
+        assert model.limit == 6
+        answer = model(text=TEXTS)
+        assert answer["was_cut"].tolist() == [False, True, False, False]
+        np.testing.assert_allclose(answer["sentence_embedding"][[0, 2, 3]], expected, atol=1e-5)
+        np.testing.assert_allclose(model.encode(TEXTS[:1] + TEXTS[2:]), expected, atol=1e-5)
+        assert model(text=[])["sentence_embedding"].shape == (0, 12)
+
+
+@pytest.mark.large
+def test_the_scripts_take_the_pooling_from_the_directory(written, tmp_path):
+    folder = written(CLS, ["models.Transformer", "models.Pooling", "models.Normalize"], {"max_seq_length": 9})
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n")
+    scripts.succeed("run.predict", model=folder, input_file=tmp_path / "texts.txt", output_file=tmp_path / "out.jsonl")
+    rows = list(map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines()))
+    np.testing.assert_allclose([row["vector"] for row in rows], bert_tf.load(folder).encode(TEXTS), atol=1e-5)
+
+
+def test_a_task_file_takes_precedence(written, tmp_path):
+    folder = written()
+    assert read_to_serve(folder).source == "modules.json"
+    assert read(folder).kind == "masked_lm"
+    (tmp_path / "model0" / "task.json").write_text(json.dumps(
+        {"kind": "encoder", "max_seq_length": 8, "do_lower_case": True}))
+    assert read_to_serve(folder).sentence_pooling is None
+
+
+def test_other_tasks_do_not_depend_on_the_pooling(written):
+    folder = written({}, ["models.Transformer", "models.Pooling", "models.Dense"])
+    assert bert_tf.BertClassifier.from_pretrained(folder, num_labels=2).num_labels == 2
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"modules": ["models.Transformer", "models.WordWeights"]},
+     "modules.json: the modules are Transformer, WordWeights; only Transformer, Pooling, and Normalize"),
+    ({"modules": []}, "modules.json: the modules are none; only"),
+    ({"pooling": MEAN | MAX}, r"1_Pooling/config.json: the pooling is \['mean', 'max'\]: must be one of mean, max, cls"),
+    ({"pooling": {"pooling_mode_lasttoken": True}},
+     r"1_Pooling/config.json: the pooling is \['lasttoken'\]: must be one of mean, max, cls"),
+    ({"pooling": {"pooling_mode": 3}}, "1_Pooling/config.json: the pooling is 3: must be"),
+    ({"settings": {"max_seq_length": "128"}}, "sentence_bert_config.json: max_seq_length is '128': must be an integer"),
+    ({"prompts": {"default_prompt_name": "query"}},
+     "config_sentence_transformers.json: default_prompt_name is 'query': only null is supported"),
+])
+def test_unsupported_models(written, arguments, message):
+    folder = written(**arguments)
+    with pytest.raises(InputError, match=f"^{folder}/{message}"):
+        bert_tf.load(folder)
+
+
+@pytest.mark.parametrize(("modules", "message"), [
+    ({"path": ""}, "must be a list of modules with a type and a path"),
+    ([{"type": "Transformer"}], "must be a list of modules with a type and a path"),
+    ([{"type": "models.Transformer", "path": "0_BERT"}, {"type": "models.Pooling", "path": "1_Pooling"}],
+     "the encoder is in the subdirectory '0_BERT': only a model in the directory itself is supported"),
+])
+def test_invalid_modules(tmp_path, modules, message):
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(InputError, match=f"^{tmp_path}/modules.json: {message}"):
+        read_sentence_transformer(str(tmp_path))
