@@ -45,7 +45,7 @@ def make_figure(comparisons, note):
     axes.grid(axis="x", color="#d1d9e0", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    figure.suptitle("Speed of this project relative to its peers", fontsize=13, color=TEXT, fontweight="bold")
+    figure.suptitle("Speed relative to the fastest other implementation", fontsize=13, color=TEXT, fontweight="bold")
     figure.supxlabel(note, fontsize=7, color=SMALL_PRINT)
     return figure
 

@@ -95,11 +95,13 @@ def test_bars_and_labels():
     assert [text.get_text() for text in axes.texts] == [" 0.8 × a peer", " 3 × plain Python"]
 
 
-def test_peers_that_are_not_other_projects_are_not_in_the_plot():
-    own = {"peer": "this project in float32", "ratio": 2.0}
-    other = {"peer": "a peer", "ratio": 3.0}
-    assert page.choose_bars([{"comparisons": [other, own]}]) == [other]
-    assert page.choose_bars([{"comparisons": [own]}]) == [own]
+def test_the_plot_shows_the_fastest_other_project_of_each_comparison():
+    rows = [{"name": name, "peer": peer, "ratio": ratio} for name, peer, ratio in [
+        (page.PLOTTED[0], "a peer", 3.0), (page.PLOTTED[0], "this project in float32", 1.0),
+        (page.PLOTTED[0], "a fast peer", 2.0), (page.PLOTTED[1], "a peer", 1.5), ("Tokens", "a peer", 0.5)]]
+    assert page.choose_bars([{"comparisons": rows[:3]}, {"comparisons": rows[3:]}]) == [rows[3], rows[2]]
+    assert page.choose_bars([{"comparisons": rows[4:]}]) == [rows[4]]
+    assert len(page.PLOTTED) <= 8
 
 
 def test_functions_take_turns(monkeypatch):
