@@ -13,7 +13,7 @@ WEIGHTS_NAME = "model.safetensors"
 SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # Maps tensors to one of several files.
 PICKLE_NAMES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 PICKLE_SUFFIXES = (".bin", ".bin.index.json", ".pt", ".pth")
-KERAS_NAME = "tf_model.h5"  # The name in transformers.
+KERAS_NAME = "tf_model.h5"  # The name in transformers, which converts it in version 4.46, but not 4.51 or 4.57.
 KERAS_SUFFIXES = (".h5", ".keras")
 REJECTED_SUFFIXES = (*PICKLE_SUFFIXES, *KERAS_SUFFIXES)
 WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *REJECTED_SUFFIXES)
@@ -53,12 +53,13 @@ def check_loadable(checkpoint):
         huggingface_config.check_model_type(values)
     except InputError as error:
         raise InputError(f"{config_path}: {error}") from error
+    architectures = values.get("architectures")
+    name = architectures[0] if isinstance(architectures, list) and architectures else "AutoModelForPreTraining"
     if path.endswith(PICKLE_SUFFIXES):
         raise InputError(f"{path}: is a pickle, which can run arbitrary code when it is loaded; convert it to "
-                         f"{WEIGHTS_NAME} with transformers: AutoModelForPreTraining.from_pretrained(OLD_DIR)"
-                         ".save_pretrained(NEW_DIR)")
+                         f"{WEIGHTS_NAME} with transformers: {name}.from_pretrained(OLD_DIR).save_pretrained(NEW_DIR)")
     if path.endswith(KERAS_SUFFIXES):
         raise InputError(f"{path}: is a file of Keras, which is not supported; " + (
-            f"convert it to {WEIGHTS_NAME} with transformers: AutoModelForPreTraining.from_pretrained(OLD_DIR, "
+            f"convert it to {WEIGHTS_NAME} with transformers 4.46 and PyTorch: {name}.from_pretrained(OLD_DIR, "
             "from_tf=True).save_pretrained(NEW_DIR)" if os.path.basename(path) == KERAS_NAME else
             "load it into its model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)"))

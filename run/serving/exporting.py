@@ -31,8 +31,9 @@ def export_saved_model(servable, settings, litert_content=None):
     path, has_warmup = export.save(servable, settings.export_dir, version=settings.version, weights=settings.weights,
                                    litert=litert_content)
     labels = servable.metadata.labels
-    print(f"{path}: SavedModel of {add_article(servable.kind)}, {_megabytes(path):.1f} MB, with the signatures serving_default "
-          f"({', '.join(servable.text_inputs)}), ids, and tf_example" + f"; labels {', '.join(labels)}" * bool(labels))
+    print(f"{path}: SavedModel of {add_article(servable.kind)}, {_megabytes(path):.1f} MB, with the signatures "
+          f"serving_default ({', '.join(servable.text_inputs)}), ids, and tf_example"
+          + f"; labels {', '.join(labels)}" * bool(labels))
     if litert_content:
         print(f"{os.path.join(path, export.LITERT_FILE)}: LiteRT model with {settings.with_litert} weights, "
               f"{len(litert_content) / 1e6:.1f} MB")
@@ -52,9 +53,10 @@ def export_litert(settings):
         with open(local, "wb") as file:
             file.write(content)
         differences = litert.largest_differences(servable, local)
-    print(f"{path}: LiteRT model of {add_article(servable.kind)} with {settings.weights} weights, {len(content) / 1e6:.1f} MB; "
-          f"inputs {', '.join(servable.text_inputs)}, up to {servable.max_seq_length} tokens; largest difference from "
-          f"the original model: {', '.join(f'{value:.1e} ({name})' for name, value in differences.items())}")
+    listed = ", ".join(f"{value:.1e} ({name})" for name, value in differences.items())
+    print(f"{path}: LiteRT model of {add_article(servable.kind)} with {settings.weights} weights, "
+          f"{len(content) / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to {servable.max_seq_length} "
+          f"tokens; largest difference from the original model: {listed}")
 
 
 def convert(settings, weights):

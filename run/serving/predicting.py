@@ -39,7 +39,8 @@ def run(settings):
     decoder.tell(settings.input_file)
     if settings.output_file != prediction_files.STANDARD_OUTPUT:
         note = f"; {num_truncated:,} were too long for the model and were truncated" if num_truncated else ""
-        print(f"{settings.output_file}: predictions of {add_article(model.kind)} for {num_rows:,} row{'s' * (num_rows > 1)}{note}")
+        print(f"{settings.output_file}: predictions of {add_article(model.kind)} for {num_rows:,} "
+              f"row{'s' * (num_rows > 1)}{note}")
 
 
 def predict_rows(model, requests, batch_size):

@@ -73,7 +73,7 @@ def test_a_directory_named_like_weights(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "message"), [
-    ("tf_model.h5", "convert it to model.safetensors with transformers: AutoModelForPreTraining.*, from_tf=True"),
+    ("tf_model.h5", "convert it to .* with transformers 4.46 and PyTorch: AutoModelForPreTraining.*, from_tf=True"),
     ("model.weights.h5", r"load it into its model, and save that with tf\.train\.Checkpoint\(model=model\)\.write"),
     ("model.keras", "load it into its model"),
 ])
@@ -90,5 +90,8 @@ def test_a_pickle_is_rejected_with_instructions_for_conversion(tmp_path, name):
     for path in (str(tmp_path), f"{tmp_path}/{name}"):
         with pytest.raises(InputError, match=rf"{name}: is a pickle, .* with transformers: AutoModelForPreTraining"):
             check_loadable(path)
+    (tmp_path / "config.json").write_text('{"architectures": ["BertForQuestionAnswering"]}')
+    with pytest.raises(InputError, match=r"transformers: BertForQuestionAnswering\.from_pretrained\(OLD_DIR\)"):
+        check_loadable(str(tmp_path))
     (tmp_path / "model.safetensors").touch()
     check_loadable(str(tmp_path))

@@ -1,5 +1,6 @@
-"""The code blocks of docs/library.md run in a new process, without warnings, and print the output in their comments."""
+"""The code blocks of docs/library.md and docs/migration.md run in a new process and print what their comments say."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,14 +9,14 @@ import pytest
 
 from bert_tf import models
 from bert_tf.tasks.metadata import TaskMetadata
-from tests import toy_runs
+from tests import scripts, toy_runs
 from tests.test_documentation import ROOT, code_blocks
 
 SECOND_SECTION = "## Fine-tune with fit\n"
 
 
 def run_blocks(text, folder):
-    """Runs the Python blocks of a part of the page in a directory."""
+    """Runs the Python blocks of a part of a page in a directory; they must not print warnings."""
     lines = [line for language, block in code_blocks(text) if language == "python" for line in block]
     script = folder / "page.py"
     script.write_text("\n".join(lines), encoding="utf-8")
@@ -46,3 +47,24 @@ def test_first_section(sections, tmp_path, reference):
 @pytest.mark.timeout(180)
 def test_other_sections(sections, tmp_path):
     run_blocks(sections[1], tmp_path)
+
+
+@pytest.mark.extra_large
+@pytest.mark.timeout(180)
+def test_migration_page(tmp_path, reference):
+    toy_runs.write(tmp_path, reference, {"bert": (None, models.BertPretrainer)})
+    scripts.succeed("run.convert_checkpoint", tmp_path, input="bert", output="hf", format="huggingface")
+    toy_runs.write(tmp_path, reference, {"original": (None, models.BertPretrainer)}, hidden_size=384,
+                   max_position_embeddings=256)
+    scripts.succeed("run.convert_checkpoint", tmp_path, input="original", output="all-MiniLM-L6-v2",
+                    format="huggingface")
+    for name, content in {
+            "modules.json": [{"type": "sentence_transformers.models.Transformer", "path": ""},
+                             {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
+                             {"type": "sentence_transformers.models.Normalize", "path": "2_Normalize"}],
+            "1_Pooling/config.json": {"pooling_mode_mean_tokens": True}}.items():
+        path = tmp_path / "all-MiniLM-L6-v2" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(content))
+    scripts.succeed("run.export_saved_model", tmp_path, init_checkpoint="all-MiniLM-L6-v2", export_dir="embeddings")
+    run_blocks((ROOT / "docs/migration.md").read_text(encoding="utf-8"), tmp_path)
