@@ -19,6 +19,7 @@ from ai_edge_litert import schema_py_generated as schema
 from bert_tf.errors import InputError
 from bert_tf.litert import metadata
 from bert_tf.litert.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS, Buckets
+from bert_tf.litert.compiled_graphs import quiet
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.rows import to_rows
@@ -64,7 +65,9 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         if weights == "float16":
             converter.target_spec.supported_types = [tf.float16]
-        content = _share_vectors(converter.convert())
+        with quiet():
+            content = converter.convert()
+        content = _share_vectors(content)
     return metadata.append(content, servable.metadata, servable.tokenizer.vocabulary)
 
 

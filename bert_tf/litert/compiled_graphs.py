@@ -33,7 +33,7 @@ class CompiledGraphs:
           RuntimeError: If LiteRT cannot read the file.
         """
         options = Options(cpu_options=CpuOptions(num_threads=num_threads, xnnpack_weight_cache_path=CACHE_IN_MEMORY))
-        with CREATION, _quiet(), _off_first_core():
+        with CREATION, quiet(), _off_first_core():
             self._model = CompiledModel.from_file(path, environment=_environment(), options=options)
         self._signatures = self._model.get_signature_list()
         self._buffers = {}
@@ -54,7 +54,7 @@ class CompiledGraphs:
           Dict of output name to array.
         """
         if name not in self._buffers:
-            with _quiet():
+            with quiet():
                 self._buffers[name] = self._make_buffers(name)
                 _write(self._buffers[name][0], inputs)  # LiteRT prints a message about the first write of a process
         sources, results, details = self._buffers[name]
@@ -103,8 +103,8 @@ def _off_first_core():
 
 
 @contextlib.contextmanager
-def _quiet():
-    """Suppresses standard error within a context: LiteRT prints a dozen lines there, and has no option for that."""
+def quiet():
+    """Suppresses standard error within a context: LiteRT and its converter print a dozen lines, without an option."""
     kept = os.dup(2)
     try:
         _silence()
