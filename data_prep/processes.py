@@ -9,13 +9,13 @@ import signal
 import threading
 
 AHEAD = 2  # Items in progress per other process.
-WAITING = 8  # Results per process that wait for an earlier one.
+WAITING = 8  # Default of results per process that wait for an earlier one.
 
 
-def map_in_processes(function, items, num_workers, *arguments):
+def map_in_processes(function, items, num_workers, *arguments, waiting=WAITING):
     """Yields `function(item, *arguments)` for each of `items`, in their order; a generator, to be closed.
 
-    This process takes an item whenever the others have enough, so it works while they start. At most WAITING *
+    This process takes an item whenever the others have enough, so it works while they start. At most `waiting` *
     num_workers items or results exist at a time. After an error or Ctrl-C, which only this process handles, the others
     are killed.
 
@@ -24,6 +24,7 @@ def map_in_processes(function, items, num_workers, *arguments):
       items: Iterable of picklable objects.
       num_workers: int. Maximum number of processes, including this one; at least 2.
       *arguments: Picklable objects.
+      waiting: int. Maximum number of results per process that wait for an earlier one.
 
     Raises:
       Exception: If `function` or `items` raised it.
@@ -42,7 +43,7 @@ def map_in_processes(function, items, num_workers, *arguments):
             else:
                 pending.append(concurrent.futures.Future())
                 pending[-1].set_result(function(item, *arguments))
-            while pending and (pending[0].done() or len(pending) == WAITING * num_workers):
+            while pending and (pending[0].done() or len(pending) == waiting * num_workers):
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()

@@ -33,7 +33,7 @@ from data_prep.pretraining.parts import shard_file
 from data_prep.processes import map_in_processes
 from data_prep.reading import compute_digest
 
-BYTES_PER_WORKER = 1 << 26  # Bytes of text, counted in each pass, that justify starting processes.
+BYTES_PER_WORKER = 1 << 27  # Bytes of text, counted in each pass, that justify starting processes.
 
 
 def run(settings):
@@ -167,7 +167,8 @@ def create_here(shards, settings):
     num_workers = settings.num_workers or max(1, min(
         processor.count_cores(), num_bytes * settings.instances.num_passes // BYTES_PER_WORKER))
     if num_workers > 1:
-        created = map_in_processes(shards_lib.create_shard, shards, min(num_workers, len(shards)), settings)
+        created = map_in_processes(shards_lib.create_shard, shards, min(num_workers, len(shards)), settings,
+                                   waiting=len(shards))  # Small results: this process need not wait for others.
     else:
         created = (shards_lib.create_shard(shard, settings) for shard in shards)
     with contextlib.closing(created), _progress_bar("creating shards", num_bytes, "B") as advance:

@@ -55,7 +55,8 @@ def run(settings):
         write_scores(settings.training.output_dir, scores, trained.writes)
         report(task, predictor, outputs)
     if settings.do_train and trained.writes:
-        tell_next(settings.training.output_dir)
+        is_last = scores.get("global_step", trained.step) == trained.step
+        tell_next(os.path.join(settings.training.output_dir, "" if is_last else BEST_FOLDER).rstrip("/"))
 
 
 def make_strategy(settings):
@@ -225,7 +226,7 @@ def report(task, predictor, outputs):
 
 
 def tell_next(folder):
-    """Prints the commands that use the model of a finished run in `folder`."""
+    """Prints the commands that use the model in `folder`, whose scores the run reports."""
     print(f"to predict: python -m run.predict --model={folder} --input_file=texts.txt --output_file=predictions.jsonl")
     print(f"to serve:   python -m run.export_saved_model --init_checkpoint={folder} --export_dir=export")
 

@@ -60,6 +60,13 @@ def test_results_and_items_in_advance():
     assert list(map_in_processes(power, [], 2)) == []
 
 
+def test_results_that_may_wait():
+    """This process finishes all items that another one does not have, however long that one takes to start."""
+    first, *others = map_in_processes(get_pid, range(300), 2, waiting=300)
+    assert first != os.getpid()
+    assert others.count(first) < 10
+
+
 def test_errors_of_workers_and_of_items():
     with pytest.raises(ValueError, match="three is invalid"):
         list(map_in_processes(fail_at_three, range(9), 2))

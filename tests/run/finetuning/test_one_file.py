@@ -57,6 +57,17 @@ def test_a_file_is_trained_on_and_evaluated(folder, capsys):
                          **{**FLAGS, "num_train_epochs": 17})
 
 
+def test_the_next_commands_name_the_evaluated_weights(folder, capsys):
+    for learning_rate, output_dir in ((1e-2, "rises"), (0.0, "stays")):
+        scripts.run_here(SCRIPT, data_file="mail.csv", output_dir=output_dir, do_train=True, do_eval=True, eval_steps=3,
+                         num_train_epochs=2, **FLAGS | {"learning_rate": learning_rate})
+        out, _ = capsys.readouterr()
+        is_last = "global_step = 18" in out
+        assert learning_rate or not is_last  # The first of equal scores is the best.
+        model = output_dir if is_last else f"{output_dir}/best"
+        assert out.splitlines()[-2].startswith(f"to predict: python -m run.predict --model={model} --input_file")
+
+
 def test_class_weights_make_rare_labels_count_as_much(folder):
     """The weights of the first step's loss: 36/29 of ham and 36/7 of spam in 72 rows, whose losses begin alike."""
     losses = {}
