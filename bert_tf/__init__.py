@@ -39,8 +39,9 @@ def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_ca
 
     Args:
       path: str or os.PathLike. Local or remote (gs://): the directory or prefix of a checkpoint of this project, the
-        original BERT, Hugging Face, or the Model Garden; a SavedModel that export_saved_model wrote, with or without
-        its version (defaults to the latest); or a .tflite file that it wrote, which does not require TensorFlow.
+        original BERT, Hugging Face, sentence-transformers, or the Model Garden; a SavedModel that export_saved_model
+        wrote, with or without its version (defaults to the latest); or a .tflite file that it wrote, which does not
+        require TensorFlow.
       kind: str, a key of bert_tf.tasks.KINDS. Required kind of task. Defaults to the kind in the model's directory,
         otherwise to "masked_lm" for a checkpoint with the weights of that head, otherwise to "encoder".
       bert_config_file: str or os.PathLike. Config, or name of a published size.

@@ -6,6 +6,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import read_json, read_json_object
 from bert_tf.model_folder.directories import find_file
+from bert_tf.model_folder.tokenizers import find_tokenizer
 from bert_tf.tasks.metadata import SENTENCE_POOLINGS, TaskMetadata
 
 MODULES_NAME = "modules.json"
@@ -38,9 +39,12 @@ def read_sentence_transformer(checkpoint):
                          "directory itself is supported")
     _check_prompt(os.path.join(folder, PROMPTS_NAME))
     settings = find_file(checkpoint, *TRANSFORMER_NAMES)
-    length = read_json_object(settings).get("max_seq_length") if settings else None
+    values = read_json_object(settings) if settings else {}
+    length = values.get("max_seq_length")
     if length is not None and type(length) is not int:
         raise InputError(f"{settings}: max_seq_length is {length!r}: must be an integer")
+    if values.get("do_lower_case") and find_tokenizer(checkpoint).do_lower_case is False:
+        raise InputError(f"{settings}: do_lower_case is true: not supported with a cased tokenizer")
     return TaskMetadata("encoder", length, None, source=MODULES_NAME, normalize="Normalize" in kinds,
                         sentence_pooling=_read_pooling(os.path.join(folder, modules[1]["path"], "config.json")))
 
