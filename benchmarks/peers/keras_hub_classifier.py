@@ -3,8 +3,6 @@
 KerasHub pads all texts to one length. bfloat16 is Keras' policy mixed_bfloat16.
 """
 
-
-
 import math
 import os
 

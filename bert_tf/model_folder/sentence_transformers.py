@@ -51,6 +51,8 @@ def read_sentence_transformer(checkpoint):
 
 def _read_pooling(path):
     """Returns the pooling in the config.json of a module, one of SENTENCE_POOLINGS."""
+    if not files.at(path).exists():
+        raise InputError(f"{path}: does not exist; download the complete directory")
     values = read_json_object(path)
     modes = values.get("pooling_mode")
     if modes is None:

@@ -21,7 +21,7 @@ class TaskMetadata:
 
     It is in the task.json next to a checkpoint, in a LiteRT file, and in assets.extra/ of a SavedModel, always as the
     same JSON. None stands for an unknown or unused value, which the JSON omits. `Kind.fields` lists the fields of a
-    kind and their defaults. A task.json of a training run lacks those that only predictions depend on.
+    kind and their defaults. A task.json of a training run lacks the fields that only predictions use.
 
     Attributes:
       kind: Kind of task, a key of bert_tf.tasks.KINDS.

@@ -55,8 +55,8 @@ def run(settings):
         write_scores(settings.training.output_dir, scores, trained.writes)
         report(task, predictor, outputs)
     if settings.do_train and trained.writes:
-        is_last = scores.get("global_step", trained.step) == trained.step
-        tell_next(os.path.join(settings.training.output_dir, "" if is_last else BEST_FOLDER).rstrip("/"))
+        folder, is_last = settings.training.output_dir, scores.get("global_step", trained.step) == trained.step
+        tell_next(folder if is_last else os.path.join(folder, BEST_FOLDER))
 
 
 def make_strategy(settings):

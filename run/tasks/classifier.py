@@ -50,6 +50,7 @@ class ClassifierTask(Task):
         return {"logits": metrics.average_logits([each["logits"] for each in outputs], *self._label_kind)}
 
     def score(self, outputs):
+        """See Task. Examples whose label the training data lacks count as misclassified."""
         labels = self.features["dev"]["label_ids"]
         known = self._known_rows
         known_outputs = {name: value[known] for name, value in outputs.items()}

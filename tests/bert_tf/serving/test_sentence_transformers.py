@@ -115,6 +115,13 @@ def test_a_task_file_takes_precedence(written, tmp_path):
     assert read_to_serve(folder).sentence_pooling is None
 
 
+def test_an_incomplete_download(written):
+    folder = written()
+    shutil.rmtree(f"{folder}/1_Pooling")
+    with pytest.raises(InputError, match=f"^{folder}/1_Pooling/config.json: does not exist; download the complete dir"):
+        bert_tf.load(folder)
+
+
 def test_lowercasing_before_a_tokenizer(written):
     folder = written(settings={"do_lower_case": True})
     assert read_sentence_transformer(folder).kind == "encoder"  # The tokenizer lowercases, too.
