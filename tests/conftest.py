@@ -10,15 +10,13 @@ import signal
 import numpy as np
 import pytest
 
-from tests import fork_server, scripts
+from tests import scripts
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 
 # A process that a shell starts in the background ignores Ctrl-C, and so do its children. Tests send Ctrl-C to some.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-UNMARKED = "not large and not extra_large"  # The expression of `make test-quick`.
 
 standard_error = None  # File descriptor that pytest does not capture.
 
@@ -39,20 +37,37 @@ def pytest_timeout_cancel_timer():
 
 
 def pytest_configure(config):
-    """Starts the fork server for all workers of pytest-xdist, or configures TensorFlow in a process that runs tests."""
+    """Configures TensorFlow in a process that runs tests."""
     global standard_error
     standard_error = os.dup(2)
     if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
-        if config.getoption("markexpr") != UNMARKED:
-            scripts.server_address()
         return
     import tensorflow as tf
 
-    gc.set_threshold(*fork_server.COLLECTION)
-    fork_server.switch_autotuning_off()
+    gc.set_threshold(*scripts.COLLECTION)
+    switch_autotuning_off()
     # Possible only before the first operation.
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+
+
+def switch_autotuning_off():
+    """Lets this process create all tf.data iterators without autotuning.
+
+    The end of an iterator waits for the thread that tunes its pipeline. TensorFlow 2.20 wakes the thread before it
+    marks the iterator as canceled, so the thread may sleep again: for as long as the iterator has existed, at most a
+    minute. If Python's collector ends the iterator, all threads wait.
+    """
+    import tensorflow as tf
+    from tensorflow.python.data.ops import dataset_ops
+
+    def without_autotuning(dataset):
+        options = tf.data.Options()
+        options.autotune.enabled = False
+        return dataset.with_options(options)
+
+    # All iterators call this method, also the iterators that a strategy creates for each replica without options.
+    dataset_ops.DatasetV2._apply_debug_options = without_autotuning
 
 
 @pytest.fixture(scope="session")

@@ -1,30 +1,37 @@
 """Runs the project's scripts in separate processes, as a user does, or in this process.
 
-A fork server that has imported TensorFlow (`tests.fork_server`) starts the processes. `run_anew` starts Python instead,
+A fork server that has imported TensorFlow (`tests.preloaded`) starts the processes. `run_anew` starts Python instead,
 for tests of the start of a process, and of two processes that must agree although Python hashes strings differently in
 each.
 """
 
 import atexit
 import contextlib
+import gc
 import importlib
+import multiprocessing
 import os
 import pathlib
-import shutil
+import random
+import runpy
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from unittest import mock
 
 import absl.flags
-
-from tests import fork_server
+import numpy as np
 
 ROOT = pathlib.Path(__file__).parent.parent
 SECONDS = 300  # Limit for a script with a toy model.
+# Thresholds of Python's garbage collector. With the defaults it takes a tenth of a script's time, since traced graphs
+# consist of many objects.
+COLLECTION = 100_000, 50, 100
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["tests.preloaded"])
 
 
 def run_script(module, folder=None, **flags):
@@ -143,25 +150,6 @@ def kill_when(command_line, folder, is_time, how=signal.SIGKILL):
         return process.returncode, errors
 
 
-def server_address():
-    """Returns the path of the fork server's socket; starts a server if the environment does not name one.
-
-    The server ends with this process.
-    """
-    if fork_server.ADDRESS not in os.environ:
-        folder = tempfile.mkdtemp()
-        atexit.register(shutil.rmtree, folder)
-        path = os.path.join(folder, "fork_server")
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(path)
-            listener.listen()
-            server = subprocess.Popen([sys.executable, "-m", "tests.fork_server", str(listener.fileno())], cwd=ROOT,
-                                      stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()])
-        atexit.register(server.communicate)  # Closes its standard input, which ends the server.
-        os.environ[fork_server.ADDRESS] = path
-    return os.environ[fork_server.ADDRESS]
-
-
 class Process:
     """A running script, forked by the server. Has the part of subprocess.Popen's interface that tests need.
 
@@ -176,39 +164,35 @@ class Process:
     """
 
     def __init__(self, command_line, folder=None, text="", environment=None):
-        python, *arguments = command_line
-        assert python == sys.executable, command_line
+        assert command_line[:2] == [sys.executable, "-m"], command_line
         self.args, self.returncode = command_line, None
-        self._resources = contextlib.ExitStack()
-        address = server_address()  # Sets a variable of the environment.
-        request = fork_server.make_request(arguments, folder or os.curdir, {**os.environ, **(environment or {})})
-        with tempfile.TemporaryFile() as standard_input:
-            standard_input.write(text if isinstance(text, bytes) else text.encode())
-            standard_input.seek(0)
-            self._output = self._resources.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (see __exit__)
-            self._errors = self._resources.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-            files = [file.fileno() for file in (standard_input, self._output, self._errors)]
-            self._server = self._resources.enter_context(fork_server.send_request(address, request, files))
-        self.pid = self._server.recv()
+        self._streams = tempfile.TemporaryDirectory()
+        streams = [pathlib.Path(self._streams.name, name) for name in ("input", "output", "errors")]
+        for path in streams:
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+            text = ""
+        self._process = SERVER.Process(target=_become, args=(
+            command_line[2:], os.path.abspath(folder or os.curdir), {**os.environ, **(environment or {})}, streams))
+        self._process.start()
+        self.pid = self._process.pid
 
     def poll(self):
         """Returns the exit status, or minus the number of a signal that ended the script; None if it is running."""
-        if self.returncode is None and self._server.poll():
-            self.returncode = self._server.recv()
+        if self.returncode is None:
+            self.returncode = self._process.exitcode
         return self.returncode
 
     def wait(self, timeout=None):
         """Waits for the exit status; raises subprocess.TimeoutExpired after `timeout` seconds."""
-        if self.returncode is None and not self._server.poll(timeout):
+        self._process.join(timeout)
+        if self.poll() is None:
             raise subprocess.TimeoutExpired(self.args, timeout)
-        return self.poll()
+        return self.returncode
 
     def communicate(self, timeout=None):
         """Waits; returns the texts of standard output and standard error."""
         self.wait(timeout)
-        for file in (self._output, self._errors):
-            file.seek(0)
-        return self._output.read().decode(), self._errors.read().decode()
+        return tuple(pathlib.Path(self._streams.name, name).read_text() for name in ("output", "errors"))
 
     def send_signal(self, number):
         """Sends a signal to the script, if it is running."""
@@ -225,4 +209,34 @@ class Process:
     def __exit__(self, *_):
         self.kill()
         self.wait()
-        self._resources.close()
+        self._streams.cleanup()
+
+
+def _become(arguments, folder, environment, streams):
+    """Turns a process of the server into `python -m`, followed by `arguments`."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.environ.clear()
+    os.environ.update(environment)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for target, path in enumerate(streams):
+        file = os.open(path, os.O_RDWR | os.O_APPEND)
+        os.dup2(file, target)
+        os.close(file)
+    os.chdir(folder)
+    sys.path[0] = multiprocessing.process.ORIGINAL_DIR = folder
+    sys.argv[1:] = arguments[1:]
+    tempfile.tempdir = None  # A library may have looked for it.
+    random.seed()
+    np.random.seed()
+    multiprocessing.set_start_method(None, force=True)
+    gc.set_threshold(*COLLECTION)
+    importlib.invalidate_caches()
+    try:
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    finally:
+        atexit._run_exitfuncs()  # multiprocessing omits them.
+
+
+def _end_with_parent():
+    multiprocessing.parent_process().join()
+    os.kill(os.getpid(), signal.SIGKILL)

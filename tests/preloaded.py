@@ -1,0 +1,55 @@
+"""Imports what scripts import: the fork server of `tests.scripts` loads this module once, before it forks a script.
+
+To import TensorFlow, TensorFlow Text, tf-models-official, and this project takes about six seconds of a core. The
+modules run no operation of TensorFlow, so there are no threads, which a fork would lose.
+"""
+
+import gc
+import importlib
+import io
+import pkgutil
+
+MODULES = ("tensorflow", "tensorflow_text", "tf_keras", "official.common.distribute_utils",
+           "official.modeling.optimization", "official.nlp.modeling", "matplotlib.backends.backend_agg",
+           "matplotlib.figure", "sklearn.metrics", "scipy.stats", "seqeval.metrics", "safetensors.numpy",
+           "tensorflow_serving.apis.prediction_log_pb2", "tokenizers", "tqdm", "absl.app", "tensorboard.summary.v1")
+
+
+def find_modules():
+    """Yields the names of this project's modules that are not scripts."""
+    for top in ("bert_tf", "data_prep", "run"):
+        package = importlib.import_module(top)
+        for found in pkgutil.walk_packages(package.__path__, f"{top}."):
+            is_script = top != "bert_tf" and found.name.count(".") == 1 and not found.ispkg
+            if not (is_script or found.name.endswith("__main__")):
+                yield found.name
+
+
+def load_fonts():
+    """Lets matplotlib find and read its fonts."""
+    from matplotlib import figure
+
+    plot = figure.Figure(figsize=(1, 1), layout="constrained")
+    panel = plot.subplots()
+    panel.plot([0, 1], label="loss")
+    panel.legend()
+    plot.savefig(io.BytesIO(), format="png")
+
+
+def build_tokenizer_tables():
+    """Builds the tables that all uncased tokenizers share, which takes half a second."""
+    from bert_tf.tokenization import wordpiece
+
+    wordpiece._character_model(True, True)
+    wordpiece._mark_model()
+    wordpiece._rare_text_pattern(True)
+    wordpiece._disordered_marks_pattern()
+
+
+for name in (*MODULES, *find_modules()):
+    importlib.import_module(name)
+build_tokenizer_tables()
+load_fonts()
+importlib.import_module("data_prep.records.writer").compute_checksum(b"")  # Numba's first function takes half a second.
+gc.collect()
+gc.freeze()  # The collector of a script would touch, and so copy, these objects.
