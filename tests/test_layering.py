@@ -1,7 +1,6 @@
-"""The imports between packages, and rules for all files.
+"""The order of the packages, and rules for all files.
 
-Data goes in one direction, text -> records -> model -> checkpoint -> SavedModel, and so do imports. The table ALLOWED
-lists every permitted import between packages.
+Data goes in one direction, text -> records -> model -> checkpoint -> SavedModel, and so do imports.
 """
 
 import ast
@@ -15,101 +14,34 @@ ROOT = pathlib.Path(__file__).parent.parent
 TOP = ("bert_tf", "data_prep", "run")
 MAX_LINES = 400  # Limit for a file.
 
-# Package, or module at the root of bert_tf -> packages that it may import. Lower layers are first. "x.*" means x and
-# all packages in it. The __init__ of a package may also import the packages in it. "data_prep (scripts)" and
-# "run (scripts)" are the files at the top of these directories.
-ROOT_MODULES = ("bert_tf.errors", "bert_tf.files", "bert_tf.config", "bert_tf.losses", "bert_tf.encoder",
-                "bert_tf.models")
-ALLOWED = {
-    "bert_tf.errors": (),
-    "bert_tf.processor": (),
-    "bert_tf.files": ("bert_tf.errors",),
-    "bert_tf.latest_checkpoint": ("bert_tf.errors", "bert_tf.files"),
-    "bert_tf.huggingface_config": ("bert_tf.errors",),
-    "bert_tf.variables": (),
-    "bert_tf.config": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config", "bert_tf.variables"),
-    "bert_tf.saved_objects": ("bert_tf.errors",),
-    "bert_tf.layers": ("bert_tf.errors", "bert_tf.saved_objects"),
-    "bert_tf.losses": ("bert_tf.errors", "bert_tf.saved_objects", "bert_tf.layers"),
-    "bert_tf.keras_model": ("bert_tf.errors", "bert_tf.losses", "bert_tf.saved_objects"),
-    "bert_tf.features": ("bert_tf.errors", "bert_tf.saved_objects"),
-    "bert_tf.encoder": ("bert_tf.config", "bert_tf.saved_objects", "bert_tf.keras_model", "bert_tf.layers",
-                        "bert_tf.features"),
-    "bert_tf.models": ("bert_tf.errors", "bert_tf.saved_objects", "bert_tf.keras_model", "bert_tf.layers",
-                       "bert_tf.features", "bert_tf.encoder"),
-    "bert_tf.fast": ("bert_tf.saved_objects", "bert_tf.layers", "bert_tf.features", "bert_tf.encoder"),
-    "bert_tf.tokenization": ("bert_tf.errors", "bert_tf.files"),
-    "bert_tf.analysis": ("bert_tf.errors", "bert_tf.layers", "bert_tf.tokenization"),
-    "bert_tf.tasks": ("bert_tf.errors", "bert_tf.tokenization"),
-    "bert_tf.litert": ("bert_tf.processor", "bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks"),
-    "bert_tf.model_folder": ("bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint",
-                             "bert_tf.huggingface_config", "bert_tf.config", "bert_tf.tokenization", "bert_tf.tasks"),
-    "bert_tf.cli": ("bert_tf.processor", "bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint",
-                    "bert_tf.config", "bert_tf.tokenization", "bert_tf.tasks",
-                    "bert_tf.model_folder"),
-    "bert_tf.checkpoints": ("bert_tf.errors", "bert_tf.files", "bert_tf.latest_checkpoint",
-                            "bert_tf.huggingface_config", "bert_tf.variables", "bert_tf.config", "bert_tf.tokenization",
-                            "bert_tf.tasks", "bert_tf.model_folder"),
-    "bert_tf.pretrained": ("bert_tf.errors", "bert_tf.files", "bert_tf.encoder", "bert_tf.fast", "bert_tf.tokenization",
-                           "bert_tf.tasks", "bert_tf.model_folder", "bert_tf.checkpoints"),
-    "bert_tf.techniques": ("bert_tf.errors", "bert_tf.losses", "bert_tf.layers", "bert_tf.fast", "bert_tf.checkpoints"),
-    "bert_tf.compression": ("bert_tf.errors", "bert_tf.variables", "bert_tf.checkpoints", "bert_tf.techniques"),
-    "bert_tf.optimization": ("bert_tf.errors", "bert_tf.variables", "bert_tf.saved_objects"),
-    "bert_tf.export": ("bert_tf.errors", "bert_tf.files", "bert_tf.fast", "bert_tf.tokenization", "bert_tf.tasks",
-                       "bert_tf.litert", "bert_tf.checkpoints"),
-    "bert_tf.served_models": ("bert_tf.errors", "bert_tf.models", "bert_tf.tokenization", "bert_tf.tasks"),
-    "bert_tf.serving": ("bert_tf.errors", "bert_tf.files", "bert_tf.config", "bert_tf.fast", "bert_tf.tokenization",
-                        "bert_tf.tasks", "bert_tf.litert", "bert_tf.model_folder",
-                        "bert_tf.checkpoints", "bert_tf.served_models"),
-    "bert_tf": ("bert_tf.serving",),
-
-    "data_prep": (),
-    "data_prep.compilation": (),
-    "data_prep.processes": (),
-    "data_prep.reading": ("bert_tf.errors", "bert_tf.files"),
-    "data_prep.records": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
-                          "data_prep.compilation"),
-    "data_prep.vocabulary": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
-                             "data_prep.processes", "data_prep.reading"),
-    "data_prep.pretraining.instances": ("bert_tf.errors", "bert_tf.cli", "bert_tf.tokenization",
-                                        "data_prep.compilation", "data_prep.records"),
-    "data_prep.pretraining": ("bert_tf.processor", "bert_tf.errors", "bert_tf.files", "bert_tf.cli",
-                              "bert_tf.tokenization", "data_prep.processes", "data_prep.reading", "data_prep.records",
-                              "data_prep.pretraining.instances"),
-    "data_prep.sentences": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "data_prep.reading",
-                            "data_prep.pretraining"),
-    "data_prep.tasks.squad": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks",
-                              "data_prep.records"),
-    "data_prep.tasks": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks", "bert_tf.cli",
-                        "data_prep.tasks.squad"),
-    "data_prep (scripts)": ("bert_tf.*", "data_prep.*"),
-
-    "run": (),
-    "run.settings": (*ROOT_MODULES, "bert_tf.cli", "bert_tf.tokenization", "bert_tf.tasks", "bert_tf.model_folder",
-                     "bert_tf.serving"),
-    "run.evaluation": (*ROOT_MODULES, "data_prep.tasks", "data_prep.tasks.squad"),
-    "run.training": ("bert_tf.*", "run.settings", "run.evaluation"),
-    "run.arrays": ("bert_tf.*", "run.training"),
-    "run.tasks": ("bert_tf.*", "data_prep.tasks", "data_prep.tasks.squad", "data_prep.records", "run.evaluation",
-                  "run.training", "run.arrays"),
-    "run.techniques": ("bert_tf.*", "data_prep.tasks", "run.training", "run.arrays"),
-    "run.pretraining": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training",
-                        "run.techniques"),
-    "run.finetuning": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.arrays",
-                       "run.tasks", "run.techniques"),
-    "run.feature_based": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.evaluation", "run.training",
-                          "run.arrays", "run.tasks", "run.finetuning"),
-    "run.serving.formats": ("bert_tf.errors", "bert_tf.files", "data_prep.tasks"),
-    "run.serving": ("bert_tf.*", "data_prep.tasks", "data_prep.records", "run.settings", "run.training",
-                      "run.arrays", "run.tasks", "run.finetuning", "run.serving.formats"),
-    "run.compression": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.evaluation", "run.training", "run.arrays",
-                        "run.tasks", "run.techniques", "run.pretraining", "run.finetuning", "run.serving"),
-    "run.analysis": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.training", "run.arrays", "run.finetuning",
-                   "run.serving", "run.serving.formats"),
-    "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
-    "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
-                      "run.finetuning", "run.feature_based", "run.serving.*", "run.compression", "run.analysis"),
-}
+# Packages, and modules at the root of bert_tf. Each may import those of the lines above it, and itself. "data_prep/" and
+# "run/" are the scripts in these directories. No line of the library follows bert_tf.cli, so that it imports no flags.
+ORDER = """
+bert_tf.errors bert_tf.processor bert_tf.variables
+bert_tf.files bert_tf.huggingface_config bert_tf.saved_objects
+bert_tf.latest_checkpoint bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization bert_tf.optimization
+bert_tf.losses bert_tf.analysis bert_tf.tasks
+bert_tf.keras_model bert_tf.litert bert_tf.model_folder
+bert_tf.encoder bert_tf.checkpoints
+bert_tf.models bert_tf.fast
+bert_tf.pretrained bert_tf.techniques bert_tf.export bert_tf.served_models
+bert_tf.compression bert_tf.serving
+bert_tf bert_tf.cli
+data_prep data_prep.compilation data_prep.processes data_prep.reading
+data_prep.records data_prep.vocabulary
+data_prep.pretraining.instances data_prep.tasks.squad
+data_prep.pretraining data_prep.tasks
+data_prep.sentences
+data_prep/
+run run.settings run.evaluation run.demo run.serving.formats
+run.training
+run.arrays run.pretraining
+run.tasks run.techniques run.serving
+run.finetuning
+run.feature_based run.compression run.analysis
+run/
+"""
+LEVELS = {package: number for number, line in enumerate(ORDER.split("\n")) for package in line.split()}
 
 # Modules of classes with `from_pretrained` or `save_pretrained`. These methods import the module above them that
 # constructs the classes, late; no other import may go up or close a cycle.
@@ -160,12 +92,11 @@ def is_script(path):
     return path.name != "__init__.py" and path.parent.relative_to(ROOT).as_posix() in ("data_prep", "run", "run/demo")
 
 
-def find_place(name, path):
-    """Returns the key of ALLOWED for a module, even if the table does not contain it."""
-    if name in ALLOWED or path.name == "__init__.py":
+def find_package(name, path):
+    """Returns the entry of ORDER for a module."""
+    if name in LEVELS or path.name == "__init__.py":
         return name
-    package = name.rpartition(".")[0]
-    return f"{package} (scripts)" if package in ("data_prep", "run") else package
+    return f"{name.split('.')[0]}/" if is_script(path) else name.rpartition(".")[0]
 
 
 def find_imports(tree, known):
@@ -187,47 +118,25 @@ def find_late_imports(tree, known):
     return {(function.name, name) for function in functions for name in find_imports(function, known)}
 
 
-def find_allowed(place):
-    """Returns the keys of ALLOWED that a key may import, including itself."""
-    allowed = {place}
-    for entry in ALLOWED[place]:
-        base = entry.removesuffix(".*")
-        allowed |= {other for other in ALLOWED if other == base or (base != entry and other.startswith(f"{base}."))}
-    return allowed
+def goes_down(name, target):
+    """Returns whether ORDER permits that the first module imports the second one."""
+    packages = [find_package(module, get_modules().get(module, ROOT / "tests")) for module in (name, target)]
+    return (packages[0] == packages[1]
+            or target.startswith(f"{packages[0]}.")  # The __init__ of a package imports its subpackages.
+            or LEVELS.get(packages[1], len(LEVELS)) < LEVELS[packages[0]])
 
 
-def find_violations(name, path, tree, known):
-    """Returns messages about the imports of a module that the table does not list."""
-    place = find_place(name, path)
-    if place not in ALLOWED:
-        return [f"{name}: {place} is not in the table"]
-    allowed = find_allowed(place) | ({PRETRAINED} if name in PRETRAINED_CLASSES else set())
-    return [f"{name} ({place}) imports {target}" for target in sorted(find_imports(tree, known))
-            if target.split(".")[0] in (*TOP, "tests")
-            and not (path.name == "__init__.py" and name.split(".")[1:] and target.startswith(f"{name}."))
-            and (target not in known or find_place(target, known[target]) not in allowed)]
-
-
-def test_table_lists_the_packages_in_order():
-    assert {find_place(name, path) for name, path in get_modules().items()} == set(ALLOWED)
-    order = list(ALLOWED)
-    for place, entries in ALLOWED.items():
-        assert {entry.removesuffix(".*") for entry in entries} <= set(ALLOWED)
-        assert [other for other in find_allowed(place) if order.index(other) > order.index(place)] == []
+def test_every_package_is_in_the_order():
+    assert {find_package(name, path) for name, path in get_modules().items()} == set(LEVELS)
 
 
 @pytest.mark.parametrize("top", TOP)
-def test_imports_are_in_the_table(top):
+def test_imports_go_down(top):
     known = get_modules()
-    assert [line for name, path in known.items() if name.split(".")[0] == top
-            for line in find_violations(name, path, parse(path), known)] == []
-
-
-def test_the_library_does_not_import_command_lines():
-    known = get_modules()
-    assert {name for name, path in known.items() if name.split(".")[:2] != ["bert_tf", "cli"] and any(
-        target.startswith("bert_tf.cli") for target in find_imports(parse(path), known))
-        and name.split(".")[0] == "bert_tf"} == set()
+    found = {(name, target) for name, path in known.items() if name.split(".")[0] == top
+             for target in find_imports(parse(path), known)
+             if target.split(".")[0] in (*TOP, "tests") and not goes_down(name, target)}
+    assert found == {(name, PRETRAINED) for name in PRETRAINED_CLASSES if name.split(".")[0] == top}
 
 
 def test_no_import_cycles():
@@ -264,21 +173,3 @@ def test_late_imports():
 def test_files_are_short():
     lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in get_modules().items()}
     assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
-
-
-KNOWN = {name: pathlib.Path(name.replace(".", "/"), "__init__.py") for name in (
-    "bert_tf", "bert_tf.files", "data_prep.records", "data_prep.tasks", "data_prep.tasks.squad", "data_prep.secrets")}
-
-
-@pytest.mark.parametrize(("name", "code", "expected"), [
-    ("data_prep.records", "from bert_tf.files import new_file\nfrom data_prep.records import b\nimport json", []),
-    ("data_prep.tasks", "from data_prep.tasks import squad", []),
-    ("data_prep.tasks.squad", "def f():\n    from data_prep import tasks", ["imports data_prep.tasks"]),
-    ("bert_tf.files", "import data_prep.tasks.squad as s", ["imports data_prep.tasks.squad"]),
-    ("bert_tf.files", "from tests import scripts", ["imports tests"]),
-    ("data_prep.secrets", "", ["data_prep.secrets is not in the table"]),
-])
-def test_violations_are_found(name, code, expected):
-    found = find_violations(name, KNOWN[name], ast.parse(code), KNOWN)
-    assert len(found) == len(expected)
-    assert all(map(str.endswith, found, expected))

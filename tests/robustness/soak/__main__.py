@@ -1,11 +1,11 @@
-"""Kills jobs hundreds of times, sends hostile requests to a served model, and prints a table of the results.
+"""Kills jobs hundreds of times, and prints a table of the results.
 
     python -m tests.robustness.soak                              full size, about an hour
     python -m tests.robustness.soak --share=0.05 > survived.md   a twentieth, with the table in a file
 
 Jobs are killed at random times, half of them while they save, and restarted until they finish. Their files are compared
 with those of undisturbed jobs, also at the time of each kill: see comparison.py. Standard error shows the progress.
-`make test-all` does not include it.
+`make test-all` kills each job once: see test_soak.py.
 """
 
 import argparse
@@ -13,16 +13,12 @@ import collections
 import functools
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 
-from tests import scripts
 from tests.robustness.soak import variants
 from tests.robustness.soak.disturbing import COUNTED, FAILURES, Disturber
 
-SECONDS = 600  # Duration of the requests.
-SERVED = "served model"
 SEED = 1  # Of the times at which jobs are killed.
 
 
@@ -37,9 +33,8 @@ def add_row(name, cells):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="Fraction of the full size.")
-    parser.add_argument("--only", choices=[*variants.KINDS, SERVED], action="append", help="Kind of jobs to include.")
+    parser.add_argument("--only", choices=variants.KINDS, action="append", help="Kind of jobs to include.")
     settings = parser.parse_args()
-    kinds = settings.only or [*variants.KINDS, SERVED]
     total = collections.Counter()
     add_row("", COUNTED)
     add_row("---", ["---"] * len(COUNTED))
@@ -48,7 +43,7 @@ def main():
         folder.mkdir()
         temporary.mkdir()
         variants.prepare(folder)
-        for kind in (each for each in kinds if each != SERVED):
+        for kind in settings.only or variants.KINDS:
             for name, num_kills in variants.plan_kills(kind, settings.share).items():
                 row = f"{kind}, {name}"
                 counts = Disturber(folder, temporary, random.Random(f"{SEED} {row}"), functools.partial(say, row),
@@ -56,12 +51,7 @@ def main():
                 total += counts
                 add_row(row, (counts[each] for each in COUNTED))
         add_row("all", (total[each] for each in COUNTED))
-        status = 0
-        if SERVED in kinds:
-            status = subprocess.run(
-                [sys.executable, "-m", "tests.robustness.soak.served", folder / "served" / "1",
-                 str(max(5, SECONDS * settings.share))], cwd=scripts.ROOT, check=False).returncode
-    sys.exit(bool(status or any(total[each] for each in FAILURES)))
+    sys.exit(any(total[each] for each in FAILURES))
 
 
 if __name__ == "__main__":

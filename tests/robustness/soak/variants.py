@@ -15,7 +15,7 @@ TUNED = {**LOOPS, "do_eval": True, "do_predict": True, "eval_steps": 6, "num_tra
 FEATURES = {**LOOPS, "num_train_epochs": 12, "save_checkpoints_steps": 4, "lstm_width": 6}
 MADE = {"input_file": "large.txt", "dupe_factor": 10}
 SHORTENED = {**LOOPS, "num_train_epochs": 12, "save_checkpoints_steps": 4}
-PRUNED = {**SHORTENED, "keep_heads": 1, "keep_neurons": 0.4, "rounds": 2, "num_train_epochs": 4}
+PRUNED = {"keep_heads": 1, "keep_neurons": 0.4, "rounds": 2, "num_train_epochs": 4}
 KINDS = {  # kind -> number of kills, {variant: (command, flags)}
     "data creation": (100, {
         "one shard": ("create_pretraining_data", MADE),
