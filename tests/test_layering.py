@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 TOP = ("bert_tf", "data_prep", "run")
 MAX_LINES = 400  # Limit for a file.
 
-# Packages, and modules at the root of bert_tf. Each may import those of the lines above it, and itself. "data_prep/" and
+# Packages, and modules at the root of bert_tf. Each may import itself and those of the lines above it. "data_prep/" and
 # "run/" are the scripts in these directories. No line of the library follows bert_tf.cli, so that it imports no flags.
 ORDER = """
 bert_tf.errors bert_tf.processor bert_tf.variables

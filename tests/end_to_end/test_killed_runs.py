@@ -28,6 +28,7 @@ SEARCH = {**FINE_TUNING, "search": True, "search_batch_sizes": 8, "search_learni
 FIRST, SECOND = (pathlib.Path(f"searched/search/batch8_lr{rate}_epochs3") for rate in ("1e-06", "0.003"))
 
 
+@pytest.mark.timeout(240)  # It trains twice.
 def test_preempted_pretraining(prepared):
     command = scripts.command("run.run_pretraining", output_dir="broken", iterations_per_loop=1, **PRETRAINING)
     status, errors = scripts.kill_when(command, prepared, (prepared / "broken" / "ckpt-4.index").exists, signal.SIGTERM)

@@ -50,8 +50,6 @@ COMMANDS = {  # name -> package, flags
     "evaluate_models": ("run", {"models": "tuned,served", "data_dir": "own"}),
     "convert_checkpoint": ("run", {"input": "model", "output": "new", "format": "huggingface"}),
 }
-TRAINING = ("run_pretraining", "run_classifier", "run_squad", "run_tagger", "run_multiple_choice",
-            "run_feature_based", "run_distillation", "run_general_distillation")
 
 
 def get_error(command, changes, call=scripts.resolve):

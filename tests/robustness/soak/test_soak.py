@@ -1,4 +1,4 @@
-"""Each job, killed once at a random time and restarted, leaves the files of an undisturbed job. `make soak` kills more."""
+"""Each job, killed once and restarted, leaves the files of an undisturbed job. `make soak` kills at more moments."""
 
 import random
 
