@@ -43,7 +43,7 @@ class Disturber:
         self._undisturbed = self._run_undisturbed()
         self._seconds = time.monotonic() - start
         self._all_saved = self._run_undisturbed(
-            **{"keep_checkpoint_max": 99} if self._output == "output_dir" else {})
+            **{"keep_checkpoint_max": 99} if "iterations_per_loop" in self._flags else {})
         self._say(f"undisturbed: {self._seconds:.1f} s, {len(self._undisturbed)} files to compare")
         while self.counts["kills"] < num_kills:
             self._disturb(min(self._rng.randint(1, MOST_KILLS), num_kills - self.counts["kills"]))
