@@ -26,6 +26,16 @@ it from the settings of the scripts. "Required" means that a command without the
 flag is not set by default. Every script also accepts `--help`, and `--traceback`, which shows the Python traceback of
 invalid input.
 """
+TABLES = {  # Titles of the tables of shared flags -> classes of settings. Other shared classes have their own tables.
+    "Model and texts": ("ModelSettings", "TokenizerSettings"),
+    "Data of a fine-tuned model": ("EvaluationDataSettings", "DataSettings"),
+    "Questions and classifiers": ("QuestionSettings", "LabelSettings"),
+    "Devices": ("DeviceSettings", "OriginalDeviceSettings"),
+    "Training": ("TrainingSettings", "StepSettings"),
+    "Fine-tuning": ("FineTuningSettings", "TuningSettings", "TrainedWeightsSettings"),
+    "Distillation": ("StudentSettings", "LossSettings"),
+    "Pre-training": ("RecordSettings", "ScheduleSettings", "OptimizerSettings"),
+}
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
@@ -36,7 +46,7 @@ def write_page():
     shared = find_shared(groups)
     contents = ", ".join(f"[{name}](#{name.replace('.', '')})" for name in scripts)
     sections = [write_script(name, module, groups[name], shared) for name, module in scripts.items()]
-    tables = [f"\n### {title}\n\n{write_table(fields)}" for title, fields in shared.values()]
+    tables = [f"\n### {title}\n\n{write_table(fields)}" for title, fields in shared.items()]
     return "\n".join([HEAD, f"Contents: {contents}, [shared flags](#shared-flags).", *sections, "", "## Shared flags",
                       *tables, ""])
 
@@ -54,15 +64,18 @@ def group_flags(command):
 
 
 def find_shared(groups):
-    """Returns the groups of flags of several scripts: dict of class -> (title, list of (Field, default))."""
-    shared, titles = {}, set()
+    """Returns the tables of the flags of several scripts: dict of title -> list of (Field, default)."""
+    shared = {}
     for owner in dict.fromkeys(itertools.chain(*groups.values())):
         lists = [each[owner] for each in groups.values() if owner in each]
         if len(lists) > 1:
-            title = get_title(owner)
-            shared[owner] = f"{title} ({owner.__name__})" if title in titles else title, max(lists, key=len)
-            titles.add(title)
+            shared.setdefault(get_table_title(owner), []).extend(max(lists, key=len))
     return shared
+
+
+def get_table_title(owner):
+    """Returns the title of the table of the flags of a class of settings."""
+    return next((title for title, names in TABLES.items() if owner.__name__ in names), get_title(owner))
 
 
 def find_scripts():
@@ -75,30 +88,43 @@ def find_scripts():
 
 
 def write_script(name, module, groups, shared):
-    """Returns the section of a script: what it does, a table of its own flags, and links to shared ones."""
-    own = [each for owner, fields in groups.items() for each in fields if owner not in shared]
-    lines = ["", f"## {name}", "", read_docstring(module).partition("\n\n")[0]]
-    if own:
-        lines += ["", write_table(own)]
-    used = []
+    """Returns the section of a script: what it does, links to tables of shared flags, and a table of its own flags."""
+    own, used = [], {}
     for owner, fields in groups.items():
-        if owner in shared:
-            title, all_fields = shared[owner]
-            text = f"[{title}](#{re.sub(r'[^a-z0-9 -]', '', title.lower()).replace(' ', '-')})"
-            if len(fields) < len(all_fields):
-                text += f", only {', '.join(f'`--{field.name}`' for field, _ in fields)}"
-            defaults = {field.name: default for field, default in all_fields}
-            changed = [f"`--{field.name}` {default}" for field, default in fields if default != defaults[field.name]]
-            used.append(text + (f", with {', '.join(changed)}" if changed else ""))
+        title = get_table_title(owner)
+        if title in shared:
+            used.setdefault(title, []).extend(fields)
+        else:
+            own += fields
+    purpose = read_docstring(module).partition("\n\n")[0]
     if used:
-        lines += ["", f"Shared flags: {'; '.join(used)}."]
-    return "\n".join(lines)
+        links = "; ".join(write_link(title, fields, shared[title]) for title, fields in used.items())
+        purpose += f" Shared flags: {links}."
+    return "\n".join(["", f"## {name}", "", purpose, *(["", write_table(own)] if own else [])])
+
+
+def write_link(title, fields, all_fields):
+    """Returns a link to a table of shared flags, with the flags and the defaults of a script if they differ."""
+    text = f"[{title.lower()}](#{re.sub(r'[^a-z0-9 -]', '', title.lower()).replace(' ', '-')})"
+    names, all_names = ([f"`--{field.name}`" for field, _ in each] for each in (fields, all_fields))
+    missing = [name for name in all_names if name not in names]
+    if len(missing) > len(names):
+        text += f", only {', '.join(names)}"
+    elif missing:
+        text += f", without {', '.join(missing)}"
+    defaults = {field.name: default for field, default in all_fields}
+    changed = [f"`--{field.name}` {default}" for field, default in fields if default != defaults[field.name]]
+    return text + (f", with {', '.join(changed)}" if changed else "")
 
 
 def write_table(fields):
-    """Returns a table of flags; fields: list of (Field, default)."""
+    """Returns a table of flags; fields: list of (Field, default). Flags that differ only in their name share a row."""
+    rows = {}
+    for field, default in fields:
+        name, columns = write_flag(field, default).removeprefix("| ").split(" | ", 1)
+        rows.setdefault(columns, []).append(name)
     return "\n".join(["| flag | type | default | help |", "| --- | --- | --- | --- |",
-                      *(write_flag(field, default) for field, default in fields)])
+                      *(f"| {', '.join(names)} | {columns}" for columns, names in rows.items())])
 
 
 def read_docstring(module):
