@@ -4,7 +4,6 @@ import io
 import json
 import re
 
-import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
@@ -90,17 +89,6 @@ def test_litert_in_a_remote_directory(capsys):
     assert list(files.at(directory).names()) == ["model_int8.tflite"]
     with files.at(f"{directory}/model_int8.tflite").local_copy() as path:
         assert LiteRTModel(path).metadata.labels == ("O", "B-PER", "I-PER")
-
-
-@pytest.mark.extra_large
-def test_litert_next_to_a_saved_model(folder, capsys):
-    scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir="both", with_litert="float32", max_seq_length=17,
-                     lengths=17, batch_sizes=1)
-    assert "both/1/model.tflite: LiteRT model with float32 weights, 0." in capsys.readouterr().out
-    text = ["The debugger stops"]
-    expected = tf.saved_model.load(str(folder / "both" / "1")).signatures["serving_default"](text=tf.constant(text))
-    answer = LiteRTModel(str(folder / "both" / "1" / "model.tflite"))(text=text)
-    np.testing.assert_array_equal(answer["tags"], expected["tags"])
 
 
 @pytest.fixture(scope="module")

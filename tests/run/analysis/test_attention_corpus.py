@@ -7,7 +7,6 @@ import pytest
 
 from bert_tf import files
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
-from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from run.analysis import corpus, corpus_reading, corpus_results, importance, requests, trees
 from run.analysis.corpus_sums import Sums, compute_relations
@@ -141,18 +140,6 @@ def test_a_head_chosen_on_one_half_is_scored_on_the_other():
     assert first.held_out == pytest.approx(1 / 4)  # Head 1 on the even ones: 1 of 2. Head 0 on the odd ones: 0 of 2.
     assert (first.offset, first.baseline.value) == (1, 1.0)
     assert first.baseline.low == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)  # Wilson's interval for 4 of 4.
-
-
-@pytest.mark.parametrize(("flags", "message"), [
-    ({}, "`input_file` is required without `treebank`"),
-    ({"input_file": "nothing.txt"}, "`input_file`=nothing.txt: does not exist"),
-    ({"treebank": "bank.conllu"}, r"bank\.conllu:1: has 2 columns separated by tabs")])
-def test_inputs_that_are_rejected_before_anything_is_written(shifting, tmp_path, monkeypatch, flags, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "bank.conllu").write_text("1\ta\n")
-    with pytest.raises(InputError, match=message):
-        analyze(shifting, "out", **flags)
-    assert not (tmp_path / "out").exists()
 
 
 def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):

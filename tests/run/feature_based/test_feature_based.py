@@ -15,7 +15,6 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll, word_features
-from run.arrays import batches
 from run.feature_based import job
 from run.feature_based import model as feature_model
 from run.training import strategies
@@ -42,12 +41,6 @@ def run(folder, output_dir, **flags):
         **files, **TAGGER, **flags})
     path = folder / output_dir / "eval_results.txt"
     return {name: float(value) for name, value in (line.split(" = ") for line in path.read_text().splitlines())}
-
-
-def weights(folder):
-    reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(folder)))
-    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map() if name != "_CHECKPOINTABLE"
-            "_OBJECT_GRAPH"}
 
 
 @pytest.fixture(scope="module")
@@ -82,33 +75,6 @@ def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
     folders = {json.loads(path.read_text())["positions"]: path.parent
                for path in folder.glob("embeddings/*/vectors.json")}
     np.testing.assert_allclose(np.load(folders[len(expected)] / "layer_4.npy"), expected, atol=5e-3)
-
-
-@pytest.mark.extra_large
-def test_an_interrupted_run_ends_bit_identical(folder, scores, monkeypatch, capsys):
-    """The run is interrupted after about step 70, and resumes at the checkpoint of step 50."""
-    original, taken = batches.take_rows, []
-
-    def failing(*args, **options):
-        taken.append(1)
-        if len(taken) > 75:
-            raise KeyboardInterrupt
-        return original(*args, **options)
-
-    monkeypatch.setattr(batches, "take_rows", failing)
-    with pytest.raises(tf.errors.UnknownError, match="KeyboardInterrupt"):
-        run(folder, "killed")
-    assert tf.train.latest_checkpoint(str(folder / "killed")).endswith("ckpt-50")
-    monkeypatch.setattr(batches, "take_rows", original)
-    capsys.readouterr()
-    assert run(folder, "killed") == scores
-    output = capsys.readouterr().out
-    assert f"resuming at step 50 of {STEPS}" in output
-    assert "reusing the embeddings of the train data" in output
-    whole, resumed = weights(folder / "out"), weights(folder / "killed")
-    assert whole.keys() == resumed.keys()
-    for name, value in whole.items():
-        np.testing.assert_array_equal(value, resumed[name], err_msg=name)
 
 
 @pytest.mark.extra_large
@@ -219,12 +185,3 @@ def test_settings_that_do_not_go_together(folder, flags, message):
     with pytest.raises(InputError, match=message):
         run(folder, "rejected", **flags)
     assert not (folder / "rejected").exists()
-
-
-@pytest.mark.extra_large
-def test_a_model_with_too_few_layers(folder, reference):
-    (folder / "small").mkdir(exist_ok=True)
-    toy_runs.write(folder / "small", reference, {"flat": (None, models.BertEncoder)}, num_hidden_layers=3)
-    with pytest.raises(InputError, match=r"`features`=.*requires at least 4 layers, but the model has 3"):
-        run(folder, "flat_out", init_checkpoint=folder / "small" / "flat")
-    assert not (folder / "flat_out").exists()

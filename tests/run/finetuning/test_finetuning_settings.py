@@ -4,16 +4,11 @@
 import pytest
 
 from bert_tf.errors import InputError
-from run.finetuning.settings import FineTuningSettings, TuningSettings, format_number
+from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import TrainingSettings
 
 BOTH = {"do_train": True, "tuning": TuningSettings(do_eval=True)}
 TRAINING = TrainingSettings(output_dir="out", random_seed=5)
-
-
-def test_a_single_run_has_the_settings_themselves():
-    settings = FineTuningSettings(training=TRAINING)
-    assert settings.runs == [settings]
 
 
 def test_runs_over_seeds():
@@ -50,12 +45,6 @@ def test_few_examples_make_a_smaller_batch(num_examples, epochs, multiple, batch
     settings = FineTuningSettings(training=TrainingSettings(train_batch_size=8),
                                   do_train=True, tuning=TuningSettings(num_train_epochs=epochs))
     assert settings.fit_batch_size(num_examples, multiple).training.train_batch_size == batch_size
-
-
-@pytest.mark.parametrize(("number", "text"), [
-    (2.0, "2"), (10.0, "10"), (16, "16"), (2.5, "2.5"), (5e-5, "5e-05"), (0.001, "0.001")])
-def test_numbers_in_names(number, text):
-    assert format_number(number) == text
 
 
 @pytest.mark.parametrize(("epochs", "message"), [

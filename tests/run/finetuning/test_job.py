@@ -80,12 +80,3 @@ def test_the_optimizer_of_the_settings(one_device, tmp_path):
     assert optimizer.loss_scale is not None
     plain = dataclasses.replace(settings, step=StepSettings())
     assert open_run(plain, one_device, tf_keras.Sequential, None).optimizer.loss_scale is None
-
-
-def test_training_steps():
-    settings = FineTuningSettings(training=TrainingSettings(train_batch_size=32))
-    assert settings.num_train_steps(64) == 6
-    with pytest.raises(ValueError, match=r"`train_batch_size`=32: 3\.0 epochs of 10 examples do not fill one batch"):
-        settings.num_train_steps(10)
-    half = dataclasses.replace(settings, tuning=TuningSettings(num_train_epochs=0.5))
-    assert half.num_train_steps(64) == 1

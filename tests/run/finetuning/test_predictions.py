@@ -70,18 +70,6 @@ def test_a_model_of_mnli_predicts_the_diagnostic_data(tmp_path):
 
 
 @pytest.mark.usefixtures("folder")
-def test_an_ensemble_without_labels(tmp_path):
-    """Labels of the majority of the probability; the members' directories are unchanged."""
-    members = [predict(tmp_path / name, init_checkpoint=name) for name in ("one", "two")]
-    found = predict(tmp_path / "both", ensemble="one,two", glue_submission=True)
-    np.testing.assert_allclose(found, np.mean(members, axis=0), rtol=1e-5)
-    assert np.abs(members[0] - members[1]).max() > 0.05
-    lines = (tmp_path / "both" / "AX.tsv").read_text().splitlines()[1:]
-    assert [line.split("\t")[1] for line in lines] == [NLI_LABELS[label] for label in found.argmax(axis=1)]
-    assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["AX.tsv", "test_results.tsv"]
-
-
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("flags", "message"), [
     *(({"ensemble": ensemble}, "`ensemble`=nowhere: does not exist") for ensemble in ("one,nowhere", "nowhere,one")),
     ({"ensemble": "one,,two,"}, "`ensemble`=one,,two,: contains an empty name; remove the extra comma"),

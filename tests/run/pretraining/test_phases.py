@@ -36,11 +36,6 @@ def test_the_original_recipe_has_two_lengths():
     assert RECIPES["original_128"] == {name: value for name, value in recipe.items() if name != "phases"}
 
 
-def test_a_run_without_phases_is_one():
-    settings = settings_of(None)
-    assert [(first_step, part) for first_step, part in get_phases(settings)] == [(0, settings)]
-
-
 @pytest.mark.parametrize(("phases", "message"), [
     ("128:0.9,512:0.2", "`phases`=128:0.9,512:0.2: the fractions must add up to 1, but add up to 1.1"),
     ("128:0.5", "the fractions must add up to 1, but add up to 0.5"),
@@ -62,8 +57,3 @@ def test_phases_that_are_none(phases, message):
 def test_records_of_several_phases_are_told_apart_by_their_names():
     with pytest.raises(ValueError, match=r"`input_file` must contain \{length\}"):
         settings_of("128:0.9,512:0.1", input_file="a.tfrecord")
-
-
-def test_a_setting_without_effect():
-    with pytest.raises(ValueError, match="`max_sequences_per_pack`=3: requires `pack_sequences`"):
-        RecordSettings(max_sequences_per_pack=3)

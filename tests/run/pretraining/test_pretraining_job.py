@@ -9,7 +9,7 @@ from bert_tf import models
 from bert_tf.cli.model_settings import ModelSettings
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, ScheduleSettings
-from run.settings import StepSettings, TrainingSettings
+from run.settings import TrainingSettings
 from run.training import strategies
 
 EVEN, ODD = {"train_batch_size": 8, "eval_batch_size": 10}, {"train_batch_size": 7, "eval_batch_size": 9}
@@ -39,11 +39,3 @@ def test_a_checkpoint_without_heads_is_not_evaluated(tmp_path, reference_config)
         job.start(settings, strategy)
     with pytest.raises(ValueError, match="contains no checkpoint to evaluate; train first, or set `init_checkpoint`"):
         job.start(dataclasses.replace(settings, model=ModelSettings(config=reference_config)), strategy)
-
-
-@pytest.mark.parametrize(("device", "mixed_precision", "multiple"), [
-    ("/gpu:0", "bfloat16", 8), ("/gpu:0", "float16", 8), ("/gpu:0", "float32", 1), ("/cpu:0", "bfloat16", 1)])
-def test_the_vocabulary_is_filled_up_on_gpus_in_16_bits(device, mixed_precision, multiple, reference_config):
-    strategy = tf.distribute.OneDeviceStrategy(device)
-    settings = PretrainingSettings(step=StepSettings(mixed_precision=mixed_precision))
-    assert job.choose_fast(settings, strategy, reference_config).vocabulary_multiple == multiple

@@ -67,9 +67,3 @@ def test_a_note_gives_the_order_of_unnamed_labels(custom, capsys):
     for task, order in ((custom, "a, b"), (classifier.Settings(task_name="rte"), "entailment, not_entailment")):
         ClassifierTask(FineTuningSettings(task=task), UNNAMED)
         assert capsys.readouterr().err == f"note: config.json has no label names; assuming {order}, in this order\n"
-
-
-def test_labels_with_names_have_no_note(custom, capsys):
-    for kept in (TaskMetadata("classifier", None, None, ("a", "b")), None):
-        ClassifierTask(FineTuningSettings(task=custom), kept)
-    assert capsys.readouterr().err == ""
