@@ -9,12 +9,9 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf import files, models
-from bert_tf.checkpoints import load_pretrained
-from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
 from bert_tf.tasks.metadata import TaskMetadata
-from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll
 from tests import remote_folders, scripts, toy_runs
 
@@ -139,57 +136,27 @@ def test_pairs(exported, monkeypatch, capsys):
     assert "serving_default (text_a, text_b)" in capsys.readouterr().out
     scripts.run_here(EXPORT, export_dir="lite/two", format="litert", lengths=29, batch_sizes=1, **options)
     assert "(next_sentence_logits)" in capsys.readouterr().out
-    is_next, masks = _predict_directly(BertTokenizer("pretrained/vocab.txt"), *pairs[0])
-    (exported / "pairs.txt").write_text("".join(" ||| ".join(pair) + "\n" for pair in pairs))
-    printed, written = [], []
+    first, second = " ||| ".join(pairs[0]), pairs[1][0]
+    (exported / "pairs.txt").write_text(f"{first}\n{second} ||| \n")
+    printed = []
     for flags in ({"model": "lite/two/model_float32.tflite"}, {"model": "whole/two"},
                   {"init_checkpoint": "pretrained", "max_seq_length": 29}):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" ||| ".join(
-            text.encode() for text in pairs[0]) + b"\n" + pairs[1][0].encode())))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{first}\n{second}".encode())))
         scripts.run_here("run.fill_mask", **flags)
         printed.append(capsys.readouterr().out)
-        scripts.run_here("run.fill_mask", text=" ||| ".join(pairs[0]), **flags)
-        assert capsys.readouterr().out == printed[-1][: printed[-1].index(pairs[1][0])]
-        predicted = {"model": flags.get("model", "pretrained")}
-        if "model" not in flags:
-            predicted |= {"task": "masked_lm", "pairs": True, "max_seq_length": 29}
+        scripts.run_here("run.fill_mask", text=first, **flags)
+        assert capsys.readouterr().out == printed[-1][: printed[-1].index(second)]
+        predicted = {**options, "model": "pretrained", "init_checkpoint": None} if "model" not in flags else flags
         scripts.run_here("run.predict", input_file="pairs.txt", output_file="answers.jsonl", **predicted)
-        written.append([json.loads(line) for line in (exported / "answers.jsonl").read_text().splitlines()])
+        rows = [json.loads(line) for line in (exported / "answers.jsonl").read_text().splitlines()]
         capsys.readouterr()
+        lines = printed[-1].splitlines()
+        assert lines[:1] + lines[4:5] == [first, second]
+        assert lines[1:3] == ["  " + "   ".join(f"{each['piece']} {each['probability']:.3f}" for each in mask)
+                              for mask in rows[0]["masks"]]
+        assert lines[3] == f"  IsNext {rows[0]['is_next']:.3f}"
+        assert len(rows[1]["masks"]) == len(lines) - 5 == 1
     assert printed[0] == printed[1] == printed[2]
-    lines = printed[0].splitlines()
-    assert lines[0] == " ||| ".join(pairs[0])
-    assert lines[1:3] == ["  " + "   ".join(f"{piece} {probability:.3f}" for piece, probability in mask)
-                          for mask in masks]
-    assert lines[3:5] == [f"  IsNext {is_next:.3f}", pairs[1][0]]
-    assert len(lines) == 6
-    for rows in written:
-        assert [(list(row), len(row["masks"])) for row in rows] == [
-            (["masks", "is_next", "was_cut"], number) for number in (2, 1)]
-        assert rows[0]["is_next"] == pytest.approx(is_next, abs=1e-5)
-        for found, expected in zip(rows[0]["masks"], masks, strict=True):
-            assert [each["piece"] for each in found] == [piece for piece, _ in expected]
-            assert [each["probability"] for each in found] == pytest.approx([each[1] for each in expected], abs=1e-5)
-
-
-def _predict_directly(tokenizer, *texts):
-    """Returns (is_next, masks), as in a row of run.predict, of the BertPretrainer in "pretrained" for a pair."""
-    model = models.BertPretrainer(BertConfig.from_json_file("pretrained/bert_config.json"))
-    load_pretrained(model, "pretrained")
-    pieces = ["[CLS]"]
-    for text in texts:
-        for part in text.partition("[MASK]"):
-            ids = tokenizer.tokenize([part])[0].numpy()
-            pieces += ["[MASK]"] if part == "[MASK]" else [tokenizer.vocabulary[id_] for id_ in ids]
-        pieces.append("[SEP]")
-    ids, end = [tokenizer.vocabulary.index(piece) for piece in pieces], pieces.index("[SEP]") + 1
-    outputs = model({"input_ids": tf.constant([ids]), "input_mask": tf.ones([1, len(ids)], tf.int32),
-                     "segment_ids": tf.constant([[0] * end + [1] * (len(ids) - end)]),
-                     "masked_lm_positions": tf.where(tf.equal([pieces], "[MASK]"))[tf.newaxis, :, 1]})
-    best, best_ids = tf.math.top_k(tf.nn.softmax(outputs["masked_lm_logits"])[0], 5)
-    masks = [[(tokenizer.vocabulary[id_], probability) for id_, probability in zip(*row, strict=True)]
-             for row in zip(best_ids.numpy(), best.numpy(), strict=True)]
-    return float(tf.nn.softmax(outputs["next_sentence_logits"])[0, 0]), masks
 
 
 @pytest.mark.usefixtures("exported")
@@ -208,7 +175,6 @@ def test_a_second_text_for_an_export_of_single_texts(model, monkeypatch, capsys)
 @pytest.mark.parametrize(("flags", "message"), [
     ({"model": "lite/pretrained/model_float32.tflite"}, ": must be of kind span_labeler, but is of kind masked_lm"),
     ({"model": "whole/pretrained"}, "`model`=whole/pretrained: must be of kind span_labeler"),
-    ({"model": "lite/squad/model_float32.tflite", "top_k": 9}, "`top_k`=9: must be at most 4, the `top_k` of"),
     ({"model": "whole/squad", "top_k": 9}, "`top_k`=9: must be at most 4, the `top_k` of the export whole"),
 ])
 def test_exports_that_cannot_answer(flags, message):

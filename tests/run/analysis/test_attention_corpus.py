@@ -118,11 +118,11 @@ def test_importance(toys, texts, tmp_path, monkeypatch):
     flags = {"input_file": texts / "texts.txt", "importance_examples": 8, "data_dir": toys / "sst-2"}
     analyze(toys / "sst", tmp_path, **flags)
     curve = read_rows(tmp_path / "curve.tsv")
-    assert [row["heads_out"] for row in curve] == ["0", "2", "4"]
+    assert [row["heads_out"] for row in curve] == ["0", "3", "6"]
     assert curve[0]["importance"] == curve[0]["random_0"]
     assert curve[-1]["importance"] == curve[-1]["random_0"]
     values = {(row["layer"], row["head"]): float(row["importance"]) for row in read_rows(tmp_path / "importance.tsv")}
-    for layer in "01":
+    for layer in "012":
         assert np.hypot(values[layer, "0"], values[layer, "1"]) == pytest.approx(1, abs=1e-4)
     assert (tmp_path / "curve.png").exists()
 

@@ -50,11 +50,11 @@ def test_students_that_cannot_be_compared_with_the_teacher(losses, student, mess
 
 
 @pytest.fixture(scope="module")
-def variants(teachers, tmp_path_factory):
+def variants(toys, tmp_path_factory):
     """Directory with damaged or unusual copies of the teacher `sst`, and configs of students."""
     folder = tmp_path_factory.mktemp("variants")
     for name in ("no_task", "other_words", "frozen", "sharing"):
-        shutil.copytree(teachers / "sst", folder / name)
+        shutil.copytree(toys / "sst", folder / name)
     (folder / "no_task" / "task.json").unlink()
     metadata = json.loads((folder / "frozen" / "task.json").read_text())
     (folder / "frozen" / "task.json").write_text(json.dumps({**metadata, "kind": "foreign_classifier"}))
@@ -64,8 +64,8 @@ def variants(teachers, tmp_path_factory):
     (folder / "sharing" / "bert_config.json").write_text(json.dumps({**config, "num_hidden_groups": 1}))
     (folder / "few.json").write_text(json.dumps({**config, "vocab_size": 100}))
     (folder / "causal.json").write_text(json.dumps({**config, "attention": "causal"}))
-    shutil.copytree(teachers / "headless", folder / "headless")
-    shutil.copy(teachers / "sst" / "task.json", folder / "headless")
+    shutil.copytree(toys / "headless", folder / "headless")
+    shutil.copy(toys / "sst" / "task.json", folder / "headless")
     return folder
 
 
@@ -81,7 +81,7 @@ def variants(teachers, tmp_path_factory):
     ({"teacher": "{variants}/headless", "task_name": "sst-2"}, "headless: is not a fine-tuned classifier; it lacks "
      "output_bias, output_weights"),
 ])
-@pytest.mark.usefixtures("in_teachers")
+@pytest.mark.usefixtures("in_toys")
 def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, message):
     flags = {"teacher": "sst", "student_layers": "0", "output_dir": tmp_path / "out", **toy_runs.DATA["sst"], **flags}
     assert_rejected("run.run_distillation", variants, flags, message)
@@ -94,14 +94,14 @@ def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, mess
      "`teacher`=pretrained: has bidirectional attention, but the student has causal attention; both must"),
     ({"teacher": "headless", "student_layers": "0"}, "`teacher`=headless: has no masked LM head"),
 ])
-@pytest.mark.usefixtures("in_teachers")
+@pytest.mark.usefixtures("in_toys")
 def test_general_students_and_teachers_that_are_rejected(variants, tmp_path, flags, message):
     flags = {"teacher": "pretrained", "input_file": "texts.txt", "max_seq_length": 16, "output_dir": tmp_path / "out",
              **flags}
     assert_rejected("run.run_general_distillation", variants, flags, message)
 
 
-@pytest.mark.usefixtures("in_teachers")
+@pytest.mark.usefixtures("in_toys")
 def test_labels_of_another_task(tmp_path):
     (tmp_path / "places.txt").write_text("Rome B-LOC\n\n" * 4)
     assert_rejected("run.run_distillation", "", {
@@ -117,14 +117,14 @@ def test_labels_of_another_task(tmp_path):
     ({"distill": True, "num_train_epochs": 1, "train_batch_size": 4, "keep_heads": 0.5, "attention_weight": 1},
      "`attention_weight`=1.0: pruned heads cannot be compared"),
 ])
-@pytest.mark.usefixtures("in_teachers")
+@pytest.mark.usefixtures("in_toys")
 def test_models_that_cannot_be_pruned(tmp_path, flags, message):
     flags = {"init_checkpoint": "sst", "output_dir": tmp_path / "out", **toy_runs.DATA["sst"], "keep_heads": 0.5,
              **flags}
     assert_rejected("run.prune_model", "", flags, message)
 
 
-@pytest.mark.usefixtures("in_teachers")
+@pytest.mark.usefixtures("in_toys")
 def test_models_of_two_tasks_are_not_compared():
     with pytest.raises(InputError, match="`models`=tagger: is a token_classifier, but sst is a classifier"):
         scripts.run_here("run.evaluate_models", models="sst,tagger", data_dir="sst-2")
