@@ -133,17 +133,11 @@ def test_a_directory_is_enough_from_training_to_export(folder, tmp_path, monkeyp
     assert "out: starting a new run of 2 steps" in capsys.readouterr().out
     metadata = json.loads((tmp_path / "out" / "task.json").read_text())
     assert (metadata["do_lower_case"], metadata["strip_accents"], metadata["labels"]) == (True, False, ["a", "b"])
-    results = (tmp_path / "out" / "eval_results.txt").read_text()
-    scripts.run_here(CLASSIFY, **run)
-    assert (tmp_path / "out" / "eval_results.txt").read_text() == results
-
     (tmp_path / "input.txt").write_text("Größe GROẞE\n", encoding="utf-8")
     scripts.run_here("run.extract_features", init_checkpoint="out/best", input_file="input.txt",
                      output_file="vectors.jsonl", layers="-1", **LENGTH)
     features = json.loads((tmp_path / "vectors.jsonl").read_text())["features"]
     assert [feature["token"] for feature in features] == ["[CLS]", "größe", "g", "##r", "##o", "##ße", "[SEP]"]
-    scripts.run_here(EXPORT, init_checkpoint="out/best", export_dir="served")
-    assert "labels a, b" in capsys.readouterr().out
     scripts.run_here("run.convert_checkpoint", input="out/best", output="hf", format="huggingface")
     assert task_metadata.read("hf") == TaskMetadata("classifier", None, None, ("a", "b"))
     assert model_folder.find_tokenizer("hf").strip_accents is False

@@ -184,9 +184,6 @@ def test_lines_of_a_file(tmp_path):
 @pytest.mark.parametrize(("settings", "message"), [
     ({}, "exactly one of `text`, `input_file`, and `wrong_examples` is required"),
     ({"text": ("a",), "wrong_examples": 2}, "but `text`, `wrong_examples` are set"),
-    ({"data": EvaluationDataSettings(data_dir="x"), "text": ("a",)},
-     "`data_dir`=x: requires `wrong_examples`"),
-    ({"text": ("a",), "output_file": "nowhere/x.html"}, "directory nowhere does not exist"),
 ])
 def test_settings_that_are_rejected(shifting, settings, message):
     with pytest.raises(InputError, match=message):

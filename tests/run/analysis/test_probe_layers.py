@@ -89,8 +89,6 @@ def test_labels_of_the_control_task_depend_only_on_forms():
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"init_checkpoint": None, "bert_config_file": "model/bert_config.json"}, "`init_checkpoint` is required"),
-    ({"train_file": None}, "`train_file` is required"),
     ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: requires treebanks, but `train_file`="),
     ({"dev_file": "words.txt"}, "`dev_file`=words.txt: has another format than `train_file`=words.conllu; both"),
     ({"label": "spans"}, "`label`=spans: requires files with a label for each word, but `train_file`=words.conllu"),

@@ -63,9 +63,8 @@ def test_a_model_of_mnli_predicts_the_diagnostic_data(tmp_path):
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("flags", "message"), [
-    *(({"ensemble": ensemble}, "`ensemble`=nowhere: does not exist") for ensemble in ("one,nowhere", "nowhere,one")),
+    ({"ensemble": "one,nowhere"}, "`ensemble`=nowhere: does not exist"),
     ({"ensemble": "one,,two,"}, "`ensemble`=one,,two,: contains an empty name; remove the extra comma"),
-    ({"ensemble": "ax,one"}, "`ensemble`=ax: contains no finished run; name directories such as mrpc/run_1"),
     ({"ensemble": "one,ax"}, "`ensemble`=ax: contains no finished run; name directories such as mrpc/run_1"),
     ({"ensemble": "one,wide"}, "`ensemble`=wide: its config differs from the config of the first run"),
     ({"ensemble": "one,others"}, "`ensemble`=others: contains the run of another task, with labels ('a', 'b', 'c') "

@@ -170,19 +170,6 @@ def test_frequencies_of_replacements(mask_fraction, random_fraction, whole_words
         assert abs(is_found.mean() - share) <= 5 * np.sqrt(max(share * (1 - share), 0) / is_found.size) + 1e-12
 
 
-def test_the_default_draws_of_replacements(pairs):
-    """80% [MASK] and 10% random are the thresholds of earlier versions."""
-    choices = tf.constant([0, 3435973836, 3435973837, 3865470565, 3865470566, 2**32 - 1], tf.int64)
-
-    class Numbers:
-        def bits(self, indices, num_bits):
-            return tf.concat([choices, tf.zeros(6, tf.int64)], axis=0)[tf.newaxis]
-
-    replaced = dynamic_masking._sample_replacements(
-        tf.fill([1, 6], 9), VOCABULARY, InstanceSettings(max_seq_length=S), Numbers())
-    assert replaced.numpy().tolist() == [[MASK, MASK, 9, 9, 0, 0]]
-
-
 def test_a_note_says_if_a_record_has_room_for_fewer_masks():
     assert list(RecordSettings(masking="dynamic", masked_lm_prob=0.3).notes()) == [
         "note: --max_predictions_per_seq=20 limits the masks of a full record; --masked_lm_prob=0.3 requires 38"]
