@@ -12,12 +12,10 @@ from bert_tf import files, models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from run.arrays import prediction
 from run.serving import extraction, terminal
 from run.serving.formats import vector_files
 from run.serving.settings import ExtractionSettings
 from tests import remote_folders, scripts
-from tests.encoders import make_encoder
 
 pytestmark = pytest.mark.large
 
@@ -99,17 +97,6 @@ def test_a_byte_order_mark_is_not_text(tmp_path, monkeypatch):
     assert list(extraction.read_texts(str(tmp_path / "lines.txt"))) == [("one", ""), ("", ""), ("\ufefftwo", "")]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfone\n\ntwo\xff\n")))
     assert list(terminal.lines()) == ["one", "", "two"]
-
-
-def test_embeddings_equal_those_of_the_original_bert(reference, reference_config, reference_batches, reference_numbers):
-    encoder = make_encoder(reference_config, layers="unpadded")
-    load_pretrained(encoder, str(reference / "pretrain_init.ckpt"))
-    batch = {name: reference_batches[name][0] for name in ("input_ids", "input_mask", "segment_ids")}
-    model = extraction.make_layer_model(encoder, [0, -1])
-    vectors = prediction.Predictor(tf.distribute.get_strategy(), model, per_position=True)(batch, 3)["vectors"]
-    mask, numbers = batch["input_mask"] == 1, reference_numbers("pretrain")
-    for layer in (0, 1):
-        np.testing.assert_allclose(vectors[mask][:, layer], numbers[f"forward/layer_{layer}"][mask], rtol=0, atol=2e-5)
 
 
 def test_records_in_a_remote_directory():

@@ -4,7 +4,6 @@ import types
 
 import pytest
 
-from bert_tf import models
 from bert_tf.cli import resolution, roles
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -21,7 +20,7 @@ from run.serving.settings import (
 from run.settings import OriginalDeviceSettings
 from run.settings.served_models import LabelSettings
 from run.techniques.int8 import Int8
-from tests import remote_folders, scripts, toy_runs
+from tests import remote_folders, scripts
 
 TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
 
@@ -59,15 +58,7 @@ def test_int8_after_the_last_step():
         Int8(4).build(types.SimpleNamespace(num_steps=3))
 
 
-@pytest.fixture
-def folder(tmp_path, reference, monkeypatch):
-    """The current directory, with a pre-trained and a fine-tuned model."""
-    toy_runs.write(tmp_path, reference, {"bert": (None, models.BertEncoder), "squad": toy_runs.TASKS["squad"]})
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-SERVED = {"init_checkpoint": "bert", "max_seq_length": 32}
+SERVED = {"init_checkpoint": "pretrained", "max_seq_length": 32}
 TRAINING = {**SERVED, "output_dir": "out"}
 
 
@@ -76,25 +67,24 @@ TRAINING = {**SERVED, "output_dir": "out"}
      "nothing to do; set `do_train`, `do_eval`, or `do_predict`"),
     ("run.run_pretraining", {"input_file": "*", **TRAINING}, "nothing to do; set `do_train`, `do_eval`, or both"),
     ("run.export_saved_model", {"export_dir": "b", **SERVED},
-     "`init_checkpoint`=bert: has no task.json that specifies the task; set `task` to one of encoder, masked_lm, "),
+     "`init_checkpoint`=pretrained: has no task.json that specifies the task; set `task` to one of encoder, masked_"),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "task": "classifier"},
      "`task`=classifier: conflicts with task.json of `init_checkpoint`=squad (span_labeler)"),
     ("run.answer", SERVED, "either `context` or `context_file` is required"),
     ("run.answer", {"context": "a", "model": "squad", **SERVED},
-     "`init_checkpoint`=bert: cannot be combined with `model`; set only one of them"),
+     "`init_checkpoint`=pretrained: cannot be combined with `model`; set only one of them"),
 ])
-def test_flags_of_a_script(folder, module, flags, message):
+def test_flags_of_a_script(in_toys, module, flags, message):
     with pytest.raises(InputError) as caught:
         scripts.resolve(module, **flags)
     assert message in str(caught.value)
-    assert not (folder / "out").exists()
+    assert not (in_toys / "out").exists()
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("in_toys")
 def test_a_model_without_the_weights_of_the_task():
-    with pytest.raises(InputError, match="`init_checkpoint`=bert: is not a fine-tuned multiple_choice; it lacks"):
-        scripts.run_here("run.export_saved_model", init_checkpoint="bert", task="multiple_choice", max_seq_length=32,
-                         export_dir="never")
+    with pytest.raises(InputError, match="`init_checkpoint`=pretrained: is not a fine-tuned multiple_choice; it lacks"):
+        scripts.run_here("run.export_saved_model", task="multiple_choice", export_dir="never", **SERVED)
 
 
 def test_files_and_directories_may_be_remote():

@@ -8,7 +8,7 @@ import pytest
 from bert_tf import files
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.tokenization import BertTokenizer
-from run.analysis import corpus, corpus_reading, corpus_results, importance, requests, trees
+from run.analysis import corpus, corpus_reading, importance, requests, trees
 from run.analysis.corpus_sums import Sums, compute_relations
 from run.analysis.observing import Observer
 from run.analysis.settings import AttentionReportSettings
@@ -60,11 +60,6 @@ def analysis(shifting, flags, tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def without_largest_plot(monkeypatch):
-    monkeypatch.setattr(corpus_results, "draw_measures", lambda *_: None)
-
-
 def read_rows(path):
     with path.open() as file:
         return list(csv.DictReader(file, delimiter="\t"))
@@ -90,11 +85,10 @@ def test_heads_that_attend_to_neighboring_tokens_are_found(shifting, flags, anal
         assert float(row["offset_accuracy"]) >= 0.5
 
 
-@pytest.mark.usefixtures("without_largest_plot")
 def test_a_remote_directory(shifting, flags, analysis):
     folder = f"{remote_folders.new_folder()}/out"
     analyze(shifting, folder, **flags)
-    assert set(files.at(folder).names()) == OUTPUTS - {"measures.png"}
+    assert set(files.at(folder).names()) == OUTPUTS
     for name in ("heads.tsv", "relations.tsv"):
         assert files.read_bytes(f"{folder}/{name}") == (analysis / name).read_bytes(), name
 
@@ -111,7 +105,6 @@ def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, 
 
 
 @pytest.mark.extra_large
-@pytest.mark.usefixtures("without_largest_plot")
 def test_importance(toys, texts, tmp_path, monkeypatch):
     """All orders start and end with the same score."""
     monkeypatch.setattr(importance, "CURVE_POINTS", 2)

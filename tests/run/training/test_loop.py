@@ -45,13 +45,12 @@ def batches(skip_steps, share):
     return tf.data.Dataset.from_tensors({"input_mask": tf.ones([3, 5], tf.int32)}).repeat()
 
 
-def start(folder, steps=13, weight=0.0, learning_rate=0.1, **settings):
+def start(folder, steps=13, learning_rate=0.1, **settings):
     """Returns a run and its model, whose weight decreases by more than 0.01 per step."""
     evaluations = {name: settings.pop(name) for name in EVALUATIONS if name in settings}
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
         model = OneWeight()
-        model.weight.assign(weight)
         optimizer = create_optimizer(learning_rate, 100, 0)
         run = loop.Run(TrainingSettings(output_dir=str(folder), train_batch_size=3, **settings), StepSettings(),
                        strategy, model, optimizer, LOSS, steps)
