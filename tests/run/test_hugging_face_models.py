@@ -115,19 +115,21 @@ def test_labels_in_the_order_of_the_model(tmp_path, capsys):
     assert "eval_accuracy = 1.0" in (tmp_path / "out" / "eval_results.txt").read_text()
 
 
-def test_a_directory_is_enough_from_training_to_export(folder, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("name", ["masked", "distilbert_masked", "electra_discriminator"])
+def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypatch, capsys):
     """The encoder of one directory, with the tokenizer of another, which is lowercase and keeps accents."""
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(folder / "masked", "bert")
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(folder / "tagger" / name, "bert")
+    shutil.copytree(folder / name, "bert")
+    for path in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(folder / "tagger" / path, "bert")
     for split in ("train", "dev"):
         (tmp_path / f"{split}.tsv").write_text(
             "text\tlabel\n" + "".join(f"{text}\t{'ab'[number % 2]}\n" for number, text in enumerate(TEXTS)))
-    run = {"task_name": "custom", "data_dir": ".", "output_dir": "out", "do_eval": True, **LENGTH}
-    scripts.run_here(CLASSIFY, init_checkpoint="bert", do_train=True, num_train_epochs=1, train_batch_size=4,
-                     eval_steps=1, **run)
-    assert "out: starting a new run of 2 steps" in capsys.readouterr().out
+    scripts.run_here(CLASSIFY, init_checkpoint="bert", task_name="custom", data_dir=".", output_dir="out",
+                     do_train=True, do_eval=True, num_train_epochs=1, train_batch_size=4, eval_steps=1, **LENGTH)
+    output, errors = capsys.readouterr()
+    assert "out: starting a new run of 2 steps" in output
+    assert "not in the checkpoint, initial values kept: bert/pooler/dense/kernel, " in errors
     metadata = json.loads((tmp_path / "out" / "task.json").read_text())
     assert (metadata["do_lower_case"], metadata["strip_accents"], metadata["labels"]) == (True, False, ["a", "b"])
     (tmp_path / "input.txt").write_text("Größe GROẞE\n", encoding="utf-8")

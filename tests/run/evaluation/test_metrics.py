@@ -86,13 +86,6 @@ def test_labels_by_name_beside_the_published_index(tmp_path):
         assert file.read() == "index\tprediction\n0\tnot_entailment\n1\tentailment\n7\tnot_entailment\n"
 
 
-def test_diagnostic_data_have_the_labels_of_mnli(tmp_path):
-    path = glue_submission.write(tmp_path, TASKS["ax"], ["test-0", "test-1", "test-2"], np.array([2, 0, 1]))
-    assert path.endswith("/AX.tsv")
-    with open(path, encoding="utf-8") as file:
-        assert file.read() == "index\tprediction\n0\tneutral\n1\tcontradiction\n2\tentailment\n"
-
-
 def test_similarities_stay_in_their_range(tmp_path):
     path = glue_submission.write(tmp_path, TASKS["sts-b"], ["test-0", "test-1", "test-2"],
                                  np.array([5.25, -0.5, 2.34567], np.float32))

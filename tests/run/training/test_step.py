@@ -21,7 +21,10 @@ from bert_tf.optimization import BertAdamW, DynamicLossScale, create_optimizer
 from run.training.step import Trainer
 from tests import reference_training
 
+RELATIVE = 1e-4
+WORKER_SECONDS = 240
 RATE = 0.125
+CONFIG = BertConfig(31, 8, 1, 2, 12, max_position_embeddings=6, type_vocab_size=2, initializer_range=1.0)
 
 
 class Line(tf_keras.Model):
@@ -115,9 +118,6 @@ def test_gradient_accumulation_on_replicas_with_batches_from_a_generator(two_rep
     assert train(trainer, model, 1) == pytest.approx(expected)
 
 
-CONFIG = BertConfig(31, 8, 1, 2, 12, max_position_embeddings=6, type_vocab_size=2, initializer_range=1.0)
-
-
 def make_classifier(strategy, dropout, **options):
     """Returns a Trainer of a classifier, its checkpoint, and the model.
 
@@ -174,10 +174,6 @@ def test_a_resumed_run_ends_bit_identical(two_replicas, tmp_path):
     other.train(tf.constant(2))
     for first, second in zip(model.trainable_variables, resumed.trainable_variables, strict=True):
         np.testing.assert_array_equal(first.numpy(), second.numpy(), err_msg=first.name)
-
-
-RELATIVE = 1e-4
-WORKER_SECONDS = 240
 
 
 def assert_reference(numbers, found):

@@ -18,6 +18,12 @@ from run.settings import DeviceSettings, OriginalDeviceSettings
 from run.training import clusters, strategies
 from run.training.step import Trainer
 
+A, B = "127.0.0.1:24001", "127.0.0.1:24002"
+START = "the environment variable TF_CONFIG "
+ABORTED = "Collective ops is aborted by: Socket closed"
+REMOTE = f"{ABORTED}\nAdditional GRPC error information from remote target /job:worker/replica:0/task:1 while calling"
+UNHEALTHY = "The following tasks are unhealthy (stopped sending heartbeats):\n/job:worker/replica:0/task:1"
+
 
 def test_batches_must_divide(two_replicas):
     strategies.check_batch_size("train_batch_size", 12, two_replicas, micro_batches=3)
@@ -145,10 +151,6 @@ def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
             [1] if strategy is not two_replicas else [0, 1])
 
 
-A, B = "127.0.0.1:24001", "127.0.0.1:24002"
-START = "the environment variable TF_CONFIG "
-
-
 def configure(monkeypatch, cluster, task_type="worker", index=0):
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": task_type, "index": index}}))
 
@@ -209,11 +211,6 @@ def test_signals_end_a_process_while_tensorflow_holds_the_interpreter():
     with clusters.end_on_signals():
         assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == [signal.SIG_DFL] * 2
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-ABORTED = "Collective ops is aborted by: Socket closed"
-REMOTE = f"{ABORTED}\nAdditional GRPC error information from remote target /job:worker/replica:0/task:1 while calling"
-UNHEALTHY = "The following tasks are unhealthy (stopped sending heartbeats):\n/job:worker/replica:0/task:1"
 
 
 @pytest.mark.parametrize(("message", "worker"), [

@@ -1,11 +1,21 @@
-"""All kinds of tasks: the order in which they read data."""
+"""All kinds of tasks: their registries, and the order in which they read data."""
 
 import pytest
 
 from bert_tf.errors import InputError
+from bert_tf.served_models import SERVED_MODELS
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from data_prep.tasks import DATA
 from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.settings import served_models as serving_settings
 from run.tasks import TASKS
+
+
+def test_registries_have_the_same_kinds():
+    assert list(DATA) == list(TASKS) == [name for name, kind in KINDS.items() if kind.is_fine_tuned]
+    assert set(serving_settings.KINDS) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS) == set(SERVED_MODELS)
+    for name, data in DATA.items():
+        assert (data.Settings.kind, TASKS[name].kind, TASKS[name].data_class) == (name, name, data)
 
 
 @pytest.mark.parametrize(("name", "settings"), [
