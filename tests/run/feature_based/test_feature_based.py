@@ -14,6 +14,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll, word_features
+from run.evaluation.results import read_results
 from run.feature_based import model as feature_model
 from tests import scripts, short_features, toy_runs
 
@@ -36,8 +37,7 @@ def run(folder, output_dir, **flags):
     scripts.run_here("run.run_feature_based", **{
         "init_checkpoint": folder / "model", "output_dir": folder / output_dir, "embeddings_dir": folder / "embeddings",
         **files, **TAGGER, **flags})
-    path = folder / output_dir / "eval_results.txt"
-    return {name: float(value) for name, value in (line.split(" = ") for line in path.read_text().splitlines())}
+    return read_results(str(folder / output_dir / "eval_results.txt"))
 
 
 @pytest.fixture(scope="module")
