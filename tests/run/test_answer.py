@@ -30,14 +30,13 @@ CONTEXTS = (
 CONTEXTS_OF_OTHER_TOKENS = (2, 3)
 
 
-@pytest.mark.parametrize("allow_no_answer", [False, True])
-def test_answers_equal_those_of_run_squad(reference, tmp_path, allow_no_answer):
+def test_answers_equal_those_of_run_squad(reference):
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     config = BertConfig(tokenizer.vocab_size, 8, 1, 2, 12, max_position_embeddings=48, initializer_range=0.7)
     model = models.BertSpanLabeler(make_encoder(config, seed=3, layers="unpadded"))
     metadata = TaskMetadata(
         "span_labeler", MAX_SEQ_LENGTH, True, doc_stride=DOC_STRIDE, max_query_length=MAX_QUERY_LENGTH,
-        max_answer_length=MAX_ANSWER_LENGTH, version_2_with_negative=allow_no_answer)
+        max_answer_length=MAX_ANSWER_LENGTH, version_2_with_negative=True)
     signatures = ServedSpanLabeler(model, tokenizer, metadata).signatures()
     examples = [squad.Example(str(number), f"What is number {number}?", context)
                 for number, context in enumerate(CONTEXTS)]
@@ -48,7 +47,7 @@ def test_answers_equal_those_of_run_squad(reference, tmp_path, allow_no_answer):
     logits = {name: np.where(arrays["input_mask"] > 0, value, -1e9) for name, value in
               signatures["ids"](**{name: tf.constant(value, tf.int32) for name, value in arrays.items()}).items()}
     expected = squad.predict_answers(
-        examples, features, logits["start_logits"], logits["end_logits"], 20, MAX_ANSWER_LENGTH, True, allow_no_answer)
+        examples, features, logits["start_logits"], logits["end_logits"], 20, MAX_ANSWER_LENGTH, True, True)
     answer = signatures["serving_default"](question=tf.constant([each.question_text for each in examples]),
                                            context=tf.constant(CONTEXTS))
     for number, (context, best) in enumerate(zip(CONTEXTS, expected.choose(0.0).values(), strict=True)):
@@ -65,6 +64,5 @@ def test_answers_equal_those_of_run_squad(reference, tmp_path, allow_no_answer):
             [candidate.start_logit + candidate.end_logit for candidate in nbest], rtol=0, atol=1e-5)
         span = context[int(answer["start"][number]) : int(answer["end"][number])]
         assert span.split() == answer["answer"][number].numpy().decode().split()
-        if allow_no_answer:
-            assert float(answer["null_score_diff"][number]) == pytest.approx(expected.null_odds[str(number)], abs=1e-5)
+        assert float(answer["null_score_diff"][number]) == pytest.approx(expected.null_odds[str(number)], abs=1e-5)
     assert len(features) > len(examples) + 5

@@ -21,7 +21,6 @@ from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving import checkpoint
 from bert_tf.serving.exports import is_export
-from bert_tf.tasks.metadata import TaskMetadata
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts
 from tests.gradients import compute_gradients
@@ -101,11 +100,8 @@ def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels
 @pytest.mark.usefixtures("current_directory")
 def test_labels_in_the_order_of_the_model(tmp_path, capsys):
     """On files of MNLI with the labels that the model predicts, the accuracy is 1, although its order differs."""
-    scripts.run_here(EXPORT, init_checkpoint="classifier", pairs=True, export_dir=tmp_path / "served", **LENGTH)
-    assert capsys.readouterr().out.endswith("; labels ENTAILMENT, NEUTRAL, CONTRADICTION\n")
-    answer = tf.saved_model.load(str(tmp_path / "served" / "1")).signatures["serving_default"](
-        text_a=tf.constant(TEXTS), text_b=tf.constant(TEXTS[::-1]))
-    labels = [label.decode().lower() for label in answer["label"].numpy()]
+    predicted = bert_tf.load("classifier", pairs=True, **LENGTH).predict(text_a=TEXTS, text_b=TEXTS[::-1])
+    labels = [row["label"].lower() for row in predicted]
     assert len(set(labels)) > 1
     header = [f"column{number}" for number in range(12)]
     rows = [header, *([str(number), *"1234567", text_a, text_b, "x", label] for number, (text_a, text_b, label) in
@@ -118,45 +114,31 @@ def test_labels_in_the_order_of_the_model(tmp_path, capsys):
     assert "eval_accuracy = 1.0" in (tmp_path / "out" / "eval_results.txt").read_text()
 
 
-@pytest.mark.usefixtures("current_directory")
-def test_a_tagger_without_a_pooler(tmp_path):
-    (tmp_path / "test.txt").write_text("Mary\nShelley\nwrote\n\nGröße\n", encoding="utf-8")
-    scripts.run_here("run.run_tagger", init_checkpoint="tagger", test_file=tmp_path / "test.txt",
-                     output_dir=tmp_path / "out", do_predict=True, **LENGTH)
-    words = [line.split() for line in (tmp_path / "out" / "test_predictions.txt").read_text().splitlines() if line]
-    assert [word for word, _ in words] == ["Mary", "Shelley", "wrote", "Größe"]
-    assert {tag for _, tag in words} <= {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"}
-
-
-def test_a_directory_is_enough_from_training_to_export(folder, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("name", ["masked", "distilbert_masked", "electra_discriminator"])
+def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypatch, capsys):
     """The encoder of one directory, with the tokenizer of another, which is lowercase and keeps accents."""
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(folder / "masked", "bert")
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(folder / "tagger" / name, "bert")
+    shutil.copytree(folder / name, "bert")
+    for path in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(folder / "tagger" / path, "bert")
     for split in ("train", "dev"):
         (tmp_path / f"{split}.tsv").write_text(
             "text\tlabel\n" + "".join(f"{text}\t{'ab'[number % 2]}\n" for number, text in enumerate(TEXTS)))
-    run = {"task_name": "custom", "data_dir": ".", "output_dir": "out", "do_eval": True, **LENGTH}
-    scripts.run_here(CLASSIFY, init_checkpoint="bert", do_train=True, num_train_epochs=1, train_batch_size=4,
-                     eval_steps=1, **run)
-    assert "out: starting a new run of 2 steps" in capsys.readouterr().out
+    scripts.run_here(CLASSIFY, init_checkpoint="bert", task_name="custom", data_dir=".", output_dir="out",
+                     do_train=True, do_eval=True, num_train_epochs=1, train_batch_size=4, eval_steps=1, **LENGTH)
+    output, errors = capsys.readouterr()
+    assert "out: starting a new run of 2 steps" in output
+    assert "not in the checkpoint, initial values kept: bert/pooler/dense/kernel, " in errors
     metadata = json.loads((tmp_path / "out" / "task.json").read_text())
     assert (metadata["do_lower_case"], metadata["strip_accents"], metadata["labels"]) == (True, False, ["a", "b"])
-    results = (tmp_path / "out" / "eval_results.txt").read_text()
-    scripts.run_here(CLASSIFY, **run)
-    assert (tmp_path / "out" / "eval_results.txt").read_text() == results
-
     (tmp_path / "input.txt").write_text("Größe GROẞE\n", encoding="utf-8")
     scripts.run_here("run.extract_features", init_checkpoint="out/best", input_file="input.txt",
                      output_file="vectors.jsonl", layers="-1", **LENGTH)
     features = json.loads((tmp_path / "vectors.jsonl").read_text())["features"]
     assert [feature["token"] for feature in features] == ["[CLS]", "größe", "g", "##r", "##o", "##ße", "[SEP]"]
-    scripts.run_here(EXPORT, init_checkpoint="out/best", export_dir="served")
-    assert "labels a, b" in capsys.readouterr().out
-    scripts.run_here("run.convert_checkpoint", input="out/best", output="hf", format="huggingface")
-    assert task_metadata.read("hf") == TaskMetadata("classifier", None, None, ("a", "b"))
-    assert model_folder.find_tokenizer("hf").strip_accents is False
+    scripts.run_here("run.convert_checkpoint", input="out/best", output="tf1", format="tf1")
+    assert task_metadata.read("tf1") == task_metadata.read("out")
+    assert model_folder.find_tokenizer("tf1").strip_accents is False
 
 
 @pytest.mark.parametrize("name", ["distilbert_classifier", "electra_classifier"])
@@ -217,31 +199,3 @@ def test_encoders_without_a_pooler(name, tmp_path):
             assert {*exported(text=texts)} == {"sequence_output", "input_mask", "pieces", "was_cut"}
         np.testing.assert_allclose(exported.encode(TEXTS), wanted, rtol=0, atol=5e-5)
         np.testing.assert_allclose([row["vector"] for row in exported.predict(text=TEXTS)], wanted, rtol=0, atol=5e-5)
-
-
-@pytest.mark.parametrize(("name", "loaded"), [("distilbert_masked", 28), ("electra_discriminator", 31)])
-def test_relatives_from_fine_tuning_to_both_exports(folder, name, loaded, tmp_path, monkeypatch, capsys):
-    """With the vocabulary in vocab.txt, as KoELECTRA has it. The pooler is new, and it is trained."""
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(folder / name, "model")
-    pieces = json.loads((tmp_path / "model" / "tokenizer.json").read_text())["model"]["vocab"]
-    (tmp_path / "model" / "vocab.txt").write_text("".join(f"{piece}\n" for piece in sorted(pieces, key=pieces.get)))
-    (tmp_path / "model" / "tokenizer.json").unlink()
-    (tmp_path / "model" / "tokenizer_config.json").write_text('{"do_lower_case": false, "model_max_length": 40}')
-    for split in ("train", "dev"):
-        (tmp_path / f"{split}.tsv").write_text(
-            "text_a\ttext_b\tlabel\n" + "".join(f"{text}\t{text}\t{'ab'[number % 2]}\n"
-                                                for number, text in enumerate(TEXTS)))
-    scripts.run_here(CLASSIFY, init_checkpoint="model", task_name="custom", data_dir=".", output_dir="out",
-                     do_train=True, do_eval=True, num_train_epochs=1, train_batch_size=4, text_a_column="text_a",
-                     text_b_column="text_b", **LENGTH)
-    assert (f"model/model.safetensors: {loaded} variables loaded; not in the checkpoint, initial values kept: "
-            "bert/pooler/dense/kernel, bert/pooler/dense/bias, output_weights, output_bias") in capsys.readouterr().err
-    assert json.loads((tmp_path / "out" / "task.json").read_text())["do_lower_case"] is False
-    scripts.run_here(EXPORT, init_checkpoint="out", export_dir="served", with_litert="float32", lengths=32,
-                     batch_sizes=8, **LENGTH)
-    texts = {"text_a": TEXTS, "text_b": TEXTS[::-1]}
-    served = tf.saved_model.load("served/1").signatures["serving_default"](
-        **{key: tf.constant(value) for key, value in texts.items()})["probabilities"]
-    litert = LiteRTModel(next(str(path) for path in (tmp_path / "served").rglob("*.tflite")))(**texts)
-    np.testing.assert_allclose(litert["probabilities"], served, rtol=0, atol=5e-5)

@@ -1,74 +1,52 @@
 """run.predict: a prediction for each row of a file, in order, for every task and format of files."""
 
-import io
 import json
+import shutil
 
 import numpy as np
 import pytest
 
-from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.tasks.metadata import TaskMetadata
 from run.serving import predicting
 from run.serving.formats import prediction_files, request_files
 from run.serving.opening import open_model
 from run.serving.settings import PredictionSettings
-from tests import scripts, toy_runs
+from tests import scripts
 from tests.settings import resolved
 
 pytestmark = pytest.mark.large
 
 TEXTS = ["the debugger stops", "", "caf\u00e9 and na\u00efve \u4e2d\u6587", "line " * 40, "it prints\ta tab"]
-MODELS = {  # Directory -> metadata and function that creates its model.
-    "reviews": (TaskMetadata("classifier", 26, True, ("bad", "good")), lambda config: models.BertClassifier(config, 2)),
-    "pairs": (TaskMetadata("classifier", 26, True, ("no", "yes"), pairs=True),
-              lambda config: models.BertClassifier(config, 2)),
-    "topics": (TaskMetadata("classifier", 26, True, ("a", "b", "c"), multi_label=True),
-               lambda config: models.BertClassifier(config, 3)),
-    "stars": (TaskMetadata("classifier", 26, True), lambda config: models.BertClassifier(config, 1)),
-    "tagger": (TaskMetadata("token_classifier", 23, True, ("O", "B-PER", "I-PER")),
-               lambda config: models.BertTokenClassifier(config, 3)),
-    "squad": (TaskMetadata("span_labeler", 29, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),
-    "endings": (TaskMetadata("multiple_choice", 26, True), models.BertMultipleChoice),
-}
+
+def predict(path, requests, batch_size=2):
+    """Returns the rows of a model."""
+    settings = PredictionSettings(model=str(path), input_file="-", input_format="jsonl", output_file="-")
+    return list(predicting.predict_rows(open_model(resolved(settings)), requests, batch_size))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, reference):
-    folder = tmp_path_factory.mktemp("predict")
-    toy_runs.write(folder, reference, MODELS)
-    return folder
-
-
-def predict(folder, model, requests, batch_size=2, **flags):
-    """Returns the rows of a model of MODELS."""
-    settings = PredictionSettings(model=str(folder / model), input_file="-", input_format="jsonl", output_file="-")
-    return list(predicting.predict_rows(open_model(resolved(settings.replace_values(flags))), requests, batch_size))
-
-
-def test_the_script_writes_a_row_for_each_line(folder, tmp_path, capsys):
+def test_the_script_writes_a_row_for_each_line(toys, tmp_path, capsys):
     """A row does not depend on the other rows of its batch."""
     (tmp_path / "reviews.txt").write_text("".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
     output = tmp_path / "answers.jsonl"
-    scripts.run_here("run.predict", model=folder / "reviews", input_file=tmp_path / "reviews.txt", output_file=output,
+    scripts.run_here("run.predict", model=toys / "sst", input_file=tmp_path / "reviews.txt", output_file=output,
                      batch_size=2)
     assert capsys.readouterr().out == (
         f"{output}: predictions of a classifier for 5 rows; 1 were too long for the model and were truncated\n")
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     assert [row["was_cut"] for row in rows] == [False, False, False, True, False]
-    alone = predict(folder, "reviews", [{"text": text} for text in TEXTS], batch_size=1)
+    alone = predict(toys / "sst", [{"text": text} for text in TEXTS], batch_size=1)
     for row, expected in zip(rows, alone, strict=True):
         assert row["label"] == expected["label"] == max(row["probabilities"], key=row["probabilities"].get)
         assert row["probabilities"] == pytest.approx(expected["probabilities"], abs=2e-6)
 
 
-def test_tables(folder, tmp_path):
+def test_tables(toys, tmp_path):
     (tmp_path / "rows.tsv").write_text("id\tsentence2\tsentence1\n1\tit stops\tit prints\n2\ta\tb\n", encoding="utf-8")
-    scripts.run_here("run.predict", model=folder / "pairs", input_file=tmp_path / "rows.tsv",
+    scripts.run_here("run.predict", model=toys / "pairs", input_file=tmp_path / "rows.tsv",
                      columns="sentence1,sentence2", output_file=tmp_path / "answers.tsv")
     header, *rows = [line.split("\t") for line in (tmp_path / "answers.tsv").read_text().splitlines()]
     assert header == ["label", "probabilities.no", "probabilities.yes", "was_cut"]
-    expected = predict(folder, "pairs", [{"text_a": "it prints", "text_b": "it stops"}, {"text_a": "b", "text_b": "a"}])
+    expected = predict(toys / "pairs", [{"text_a": "it prints", "text_b": "it stops"}, {"text_a": "b", "text_b": "a"}])
     assert [row[0] for row in rows] == [each["label"] for each in expected]
     assert [json.loads(row[2]) for row in rows] == pytest.approx([each["probabilities"]["yes"] for each in expected],
                                                                  abs=2e-6)
@@ -80,10 +58,10 @@ def test_tables(folder, tmp_path):
     ("tagger", {"text": "Mary wrote it ."}, ["words", "tags", "scores", "was_cut"]),
     ("squad", {"question": "What stops?", "context": "The debugger stops at the first line. " * 9},
      ["answer", "start", "end", "score", "null_score_diff", "answers", "was_cut"]),
-    ("endings", {"text_a": "It stops.", "choices": ["a", "b c", "d"]}, ["choice", "probabilities", "was_cut"]),
+    ("swag", {"text_a": "It stops.", "choices": ["a", "b c", "d"]}, ["choice", "probabilities", "was_cut"]),
 ])
-def test_rows_of_each_task(folder, model, request_, keys):
-    (row,) = predict(folder, model, [request_])
+def test_rows_of_each_task(toys, model, request_, keys):
+    (row,) = predict(toys / model, [request_])
     assert list(row) == keys
     json.dumps(row, allow_nan=False)
     if model == "topics":
@@ -93,40 +71,30 @@ def test_rows_of_each_task(folder, model, request_, keys):
         assert {*row["tags"]} <= {"O", "B-PER", "I-PER"}
     elif model == "squad":
         assert request_["context"][row["start"] : row["end"]] == row["answer"] == row["answers"][0]["text"]
-    elif model == "endings":
+    elif model == "swag":
         assert row["choice"] == int(np.argmax(row["probabilities"]))
         assert sum(row["probabilities"]) == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize(("model", "flags", "message"), [
-    ("reviews", {"columns": ("z",)}, "rows.tsv:1: column 'z' does not exist; must be one of x, y"),
-    ("reviews", {}, "rows.tsv:1: has no column 'text'; the columns are x, y; set `columns`"),
-    ("pairs", {"columns": ("x",)}, "`columns`=x: the model requires text_a, text_b; set 2 columns"),
-    ("reviews", {"input_file": "-", "input_format": "tsv"}, "`input_format`=tsv: cannot be read from standard input"),
-    ("endings", {"input_file": "-"}, "`input_file`=-: the model requires text_a and choices, which do not fit"),
-    ("unread.tflite", {"columns": ("x", "z")}, "rows.tsv:1: column 'z' does not exist"),
-    ("served", {}, "rows.tsv:1: has no column 'text_a'; the columns are x, y; set `columns`"),
+    ("{toys}/sst", {}, "rows.tsv:1: has no column 'text'; the columns are x, y; set `columns`"),
+    ("{toys}/sst", {"input_file": "-", "input_format": "tsv"}, "`input_format`=tsv: cannot be read from standard inp"),
+    ("{toys}/swag", {"input_file": "-"}, "`input_file`=-: the model requires text_a and choices, which do not fit"),
+    ("unread.tflite", {"columns": ("x", "z")}, "rows.tsv:1: column 'z' does not exist; must be one of x, y"),
     ("served", {"columns": ("x",)}, "`columns`=x: the model requires text_a, text_b; set 2 columns"),
 ])
-def test_a_file_without_the_columns_is_rejected_before_the_model_is_loaded(folder, model, flags, message):
-    (folder / "rows.tsv").write_text("x\ty\n1\t2\n")
-    (folder / "unread.tflite").write_bytes(b"")
-    (folder / "served" / "assets.extra").mkdir(parents=True, exist_ok=True)
-    (folder / "served" / "saved_model.pb").write_bytes(b"")
-    (folder / "served" / "assets.extra" / "task.json").write_text(
-        TaskMetadata("classifier", 26, True, ("a", "b"), pairs=True).to_json())
-    settings = PredictionSettings(model=str(folder / model), output_file="-").replace_values(
-        {"input_file": str(folder / "rows.tsv"), **flags})
+def test_a_file_without_the_columns_is_rejected_before_the_model_is_loaded(toys, tmp_path, monkeypatch, model, flags,
+                                                                           message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.tsv").write_text("x\ty\n1\t2\n")
+    (tmp_path / "unread.tflite").touch()
+    (tmp_path / "served" / "assets.extra").mkdir(parents=True)
+    (tmp_path / "served" / "saved_model.pb").touch()
+    shutil.copy(toys / "pairs" / "task.json", tmp_path / "served" / "assets.extra")
+    settings = PredictionSettings(model=model.format(toys=toys), output_file="-").replace_values(
+        {"input_file": "rows.tsv", **flags})
     with pytest.raises(InputError, match=message):
         resolved(settings)
-
-
-def test_standard_input_and_output(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"it stops\xff\r\n\n")))
-    assert list(request_files.read("-", ["text"])) == [{"text": "it stops"}, {"text": ""}]
-    with prediction_files.writer("-", False) as write:
-        write({"value": 1.5})
-    assert capsys.readouterr().out == '{"value": 1.5}\n'
 
 
 @pytest.mark.parametrize(("name", "content"), [

@@ -32,11 +32,9 @@ def questions(number, seed):
 def write_swag(path, number, seed, with_labels=True):
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["", "video-id", "fold-ind", "startphrase", "sent1", "sent2", "gold-source",
-                         *(f"ending{place}" for place in range(4)), *(["label"] if with_labels else [])])
-        for row, (sentence, beginning, endings, label) in enumerate(questions(number, seed)):
-            writer.writerow([row, "v", row, f"{sentence} {beginning}", sentence, beginning, "gold", *endings,
-                             *([label] if with_labels else [])])
+        writer.writerow(["sent1", "sent2", *(f"ending{place}" for place in range(4)), *["label"] * with_labels])
+        for sentence, beginning, endings, label in questions(number, seed):
+            writer.writerow([sentence, beginning, *endings, *[label] * with_labels])
 
 
 @pytest.fixture(scope="module")

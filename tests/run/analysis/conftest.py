@@ -1,4 +1,4 @@
-"""A model whose heads attend to neighboring tokens by construction, and toy models of each task."""
+"""A model whose heads attend to neighboring tokens by construction."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
-from tests import toy_runs
 
 WIDTH, HEADS, POSITIONS = 32, 2, 16
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "dog", "sat", "ran", "on", "mat", ".", ",", "un",
@@ -38,13 +37,4 @@ def shifting(tmp_path_factory):
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in WORDS))
     tf.train.Checkpoint(model=encoder).write(str(folder / "ckpt-1"))
     (folder / "checkpoint").write_text('model_checkpoint_path: "ckpt-1"\n')
-    return folder
-
-
-@pytest.fixture(scope="session")
-def toys(tmp_path_factory, reference):
-    """Directory with the data and models of toy_runs.TASKS, of two layers of 2 heads, and a pre-trained model."""
-    folder = tmp_path_factory.mktemp("toys")
-    toy_runs.write_tasks(folder, reference, num_hidden_layers=2)
-    toy_runs.write(folder, reference, {"pretrained": (None, models.BertPretrainer)}, num_hidden_layers=2)
     return folder

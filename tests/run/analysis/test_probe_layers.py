@@ -78,16 +78,6 @@ def test_spans_of_several_words(tmp_path, monkeypatch):
     assert report["labels"]["mix"] == 1
 
 
-@pytest.mark.extra_large
-@pytest.mark.parametrize("name", ["words.txt", "words.conllu"])
-def test_bytes_that_are_not_utf8_are_dropped_with_a_note(folder, tmp_path, capsys, name):
-    content = (folder / name).read_bytes()
-    (tmp_path / name).write_bytes(content.replace(b"here", b"h\xe9ere"))
-    reports = [probe(path, tmp_path / "out", num_train_epochs=1) for path in (folder / name, tmp_path / name)]
-    assert reports[0] == reports[1]
-    assert f"{name}: 6 lines contain bytes that are not UTF-8, which are ignored" in capsys.readouterr().err
-
-
 def test_labels_of_the_control_task_depend_only_on_forms():
     train = probes.LabeledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
     dev = probes.LabeledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
@@ -99,8 +89,6 @@ def test_labels_of_the_control_task_depend_only_on_forms():
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"init_checkpoint": None, "bert_config_file": "model/bert_config.json"}, "`init_checkpoint` is required"),
-    ({"train_file": None}, "`train_file` is required"),
     ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: requires treebanks, but `train_file`="),
     ({"dev_file": "words.txt"}, "`dev_file`=words.txt: has another format than `train_file`=words.conllu; both"),
     ({"label": "spans"}, "`label`=spans: requires files with a label for each word, but `train_file`=words.conllu"),

@@ -52,25 +52,16 @@ def test_batches_have_similar_lengths_and_are_truncated(arrays):
 
 
 @pytest.mark.parametrize("static_shapes", [False, True])
-def test_a_resumed_run_continues_with_the_same_batches(arrays, static_shapes):
+def test_resumed_runs_and_hosts_have_the_same_batches(arrays, static_shapes):
     expected = take(arrays, 55, static_shapes=static_shapes)
     for first_step in (1, 11, 40):
-        for batch, resumed in zip(expected[first_step:], take(
-                arrays, 15, first_step=first_step, static_shapes=static_shapes), strict=False):
-            for name in arrays:
-                np.testing.assert_array_equal(resumed[name], batch[name])
-
-
-@pytest.mark.parametrize("static_shapes", [False, True])
-def test_hosts_share_the_batches_of_one(arrays, static_shapes):
-    options = {"first_step": 7, "static_shapes": static_shapes}
-    shares = [HostShare(index, 2) for index in range(2)]
-    dataset = batches.training_batches(arrays, BATCH, 5, **options, share=shares[0])
-    assert dataset.element_spec["weights"].shape == [BATCH // 2, 2]
-    for batch, *parts in zip(take(arrays, 15, **options), *(take(arrays, 15, **options, share=share)
-                                                            for share in shares), strict=True):
-        for name, values in batch.items():
-            np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), values)
+        resumed = take(arrays, 15, first_step=first_step, static_shapes=static_shapes)
+        hosts = [take(arrays, 15, first_step=first_step, static_shapes=static_shapes, share=HostShare(index, 2))
+                 for index in range(2)]
+        for whole, again, *parts in zip(expected[first_step : first_step + 15], resumed, *hosts, strict=True):
+            for name, values in whole.items():
+                np.testing.assert_array_equal(again[name], values)
+                np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), values)
 
 
 def test_the_order_depends_on_the_seed_and_the_epoch(arrays):

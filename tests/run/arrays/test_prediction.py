@@ -43,15 +43,6 @@ def test_outputs_per_position_are_padded_with_zeros(reference_config, features):
     assert not outputs["logits"][:, -1].any()  # No example is that long.
 
 
-def test_choices(reference_config, features):
-    choices = {name: np.stack([features[name], np.roll(features[name], 1, axis=0)], axis=1)
-               for name in ("input_ids", "input_mask", "segment_ids")}
-    model = models.BertMultipleChoice(reference_config)
-    expected = model({name: tf.constant(value) for name, value in choices.items()})["logits"]
-    outputs = Predictor(tf.distribute.get_strategy(), model)(choices, BATCH)
-    np.testing.assert_allclose(outputs["logits"], expected, atol=1e-6)
-
-
 @pytest.mark.parametrize(("replicas", "shapes"), [(1, [[BATCH, None]]), (2, [[2, 4], [2, None]])])
 def test_the_model_is_traced_once_for_all_lengths(features, two_replicas, replicas, shapes):
     """Several replicas trace it a second time, for a second length."""

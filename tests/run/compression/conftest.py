@@ -1,27 +1,8 @@
-"""Toy models to compress: read-only, created once per worker. Tests write to `tmp_path`."""
+"""Toy models to prune, read-only."""
 
 import pytest
 
-from bert_tf import models
 from tests import toy_runs
-
-
-@pytest.fixture(scope="session")
-def teachers(tmp_path_factory, reference):
-    """Directory with the data and models of toy_runs.TASKS, of three layers; two further models have no task."""
-    folder = tmp_path_factory.mktemp("teachers")
-    sizes = {"num_hidden_layers": 3}
-    toy_runs.write_tasks(folder, reference, **sizes)
-    toy_runs.write(folder, reference, {
-        "pretrained": (None, models.BertPretrainer), "headless": (None, models.BertEncoder)}, **sizes)
-    return folder
-
-
-@pytest.fixture
-def in_teachers(teachers, monkeypatch):
-    """The directory of `teachers`, as the current directory."""
-    monkeypatch.chdir(teachers)
-    return teachers
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
-"""Combined techniques: a student with adapters, a student trained for int8, a pruned model that had adapters."""
+"""Combined techniques: a student with adapters, and a student trained for int8."""
 
-import json
 
 import numpy as np
 import pytest
@@ -62,22 +61,3 @@ def test_a_student_trained_for_int8(folder):
     plain, log = read_log(folder / "plain"), read_log(folder / "int8")
     np.testing.assert_array_equal(log["loss"][:INT8_STEP], plain["loss"][:INT8_STEP])
     assert log["loss"][INT8_STEP] != pytest.approx(plain["loss"][INT8_STEP], rel=1e-6)
-
-
-def test_a_model_that_had_adapters_is_pruned(folder):
-    """It is the model before pruning, and the teacher, with its adapters merged."""
-    scripts.run_here("run.run_classifier", output_dir="tuned", init_checkpoint="sst", task_name="sst-2",
-                     max_seq_length=20, do_train=True, do_eval=True, num_train_epochs=2.0, **TRAINING, **LORA)
-    scripts.run_here("run.prune_model", init_checkpoint="tuned", output_dir="pruned", **TRAINING, keep_neurons=0.5,
-                     prune_across="layer", num_train_epochs=1.0, distill=True, hidden_weight=1.0)
-    report = json.loads((folder / "pruned" / "pruning.json").read_text())
-    results = dict(line.split(" = ") for line in (folder / "tuned" / "eval_results.txt").read_text().splitlines())
-    assert report["whole"]["scores"]["eval_loss"] == pytest.approx(float(results["eval_loss"]), abs=1e-6)
-    merged, pruned = read_weights(folder / "tuned"), read_weights(folder / "pruned" / "round_1")
-    kept = json.loads((folder / "pruned" / "round_1" / "pruning.json").read_text())
-    for layer, neurons in enumerate(kept["neurons"]):
-        name = f"bert/encoder/layer_{layer}/intermediate/dense/kernel"
-        assert np.abs(merged[name] - read_weights(folder / "sst")[name]).max() > 1e-4
-        np.testing.assert_array_equal(pruned[name], merged[name][:, neurons], err_msg=name)
-    log = read_log(folder / "pruned" / "round_1" / "tuned")
-    np.testing.assert_allclose(log["loss"], log["logits_loss"] + 0.5 * log["label_loss"] + log["hidden_loss"], 1e-5)

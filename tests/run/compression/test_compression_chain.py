@@ -9,6 +9,7 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
+from run.evaluation.results import read_results
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 
@@ -39,11 +40,6 @@ def folder(tmp_path_factory, reference):
         yield folder
 
 
-def read_results(folder):
-    lines = (folder / "int8" / "eval_results.txt").read_text().splitlines()
-    return {name: float(value) for name, value in (line.split(" = ") for line in lines)}
-
-
 def test_each_model_is_smaller_than_the_previous(folder):
     sizes = [BertConfig.from_json_file(folder / name / "bert_config.json").layer_sizes
              for name in ("sst", "student", "pruned", "int8")]
@@ -57,7 +53,7 @@ def test_the_int8_file_has_the_loss_of_its_training(folder):
     (folder / "int8.tflite").write_bytes(litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,)))
     scripts.run_here("run.evaluate_models", models="int8,int8.tflite", output_file="int8.json", **DATA)
     losses = [row["scores"]["eval_loss"] for row in json.loads((folder / "int8.json").read_text())["models"]]
-    expected = read_results(folder)["eval_loss"]
+    expected = read_results("int8/eval_results.txt")["eval_loss"]
     assert losses[1] == pytest.approx(expected, abs=1e-5)
     assert losses[0] != pytest.approx(expected, abs=1e-5)
     assert json.loads((folder / "int8" / "run.json").read_text())["changeable"]["quantize_from_step"] == 2

@@ -1,23 +1,17 @@
+"""Metrics of classifiers and of regression, and files for GLUE's website."""
+
 import numpy as np
 import pytest
 import sklearn.metrics
 
-from run.evaluation import metrics
+from data_prep.tasks.glue import TASKS
+from run.evaluation import glue_submission, metrics
 
 
-def test_scores_by_hand():
-    labels, predictions = np.array([1, 0, 1, 1, 0]), np.array([1, 1, 0, 1, 0])  # 2 hits of 1, 1 miss, 1 false
-    scores = metrics.score(("accuracy", "f1", "matthews_corrcoef"), labels, predictions)
-    assert scores["eval_accuracy"] == pytest.approx(3 / 5)
-    assert scores["eval_f1"] == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
-    assert scores["eval_matthews_corrcoef"] == pytest.approx((2 * 1 - 1 * 1) / 6)
-
-
-def test_f1_of_several_labels_by_hand():
-    labels, predictions = np.array([[1, 0], [1, 0], [1, 1]]), np.array([[1, 0], [0, 0], [1, 0]])
-    scores = metrics.score(("macro_f1", "micro_f1"), labels, predictions)
-    assert scores["eval_macro_f1"] == pytest.approx((2 * 2 / (2 * 2 + 1) + 0) / 2)
-    assert scores["eval_micro_f1"] == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
+def test_f1_of_two_labels_equals_scikit_learn():
+    labels, predictions = np.array([1, 0, 1, 1, 0]), np.array([1, 1, 0, 1, 0])
+    assert metrics.score(("f1",), labels, predictions) == {
+        "eval_f1": pytest.approx(sklearn.metrics.f1_score(labels, predictions))}
 
 
 @pytest.mark.parametrize(("labels", "predictions"), [
@@ -47,12 +41,9 @@ def test_correlations():
     scores = metrics.score(("pearson", "spearman"), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0]))
     assert scores["eval_spearman"] == pytest.approx(1)
     assert scores["eval_pearson"] == pytest.approx(np.corrcoef([1, 2, 3], [1, 2, 9])[0, 1])
-
-
-@pytest.mark.parametrize("predictions", [[2.0, 2.0, 2.0], [2.0]])
-def test_no_correlation_with_one_number(predictions):
-    scores = metrics.score(("pearson", "spearman"), np.arange(len(predictions)), np.array(predictions))
-    assert scores == {"eval_pearson": 0, "eval_spearman": 0}
+    for predictions in ([2.0, 2.0, 2.0], [2.0]):  # They have no variance.
+        scores = metrics.score(("pearson", "spearman"), np.arange(len(predictions)), np.array(predictions))
+        assert scores == {"eval_pearson": 0, "eval_spearman": 0}
 
 
 def test_predictions_and_probabilities():
@@ -83,3 +74,23 @@ def test_means_of_probabilities():
         np.testing.assert_allclose(
             metrics.to_probabilities(averaged, **options), probabilities.mean(axis=0), rtol=2e-5)
     assert metrics.average_logits([np.float32([[3, 0]]), np.float32([[-1, 0]]), np.float32([[-1, 0]])]).argmax() == 1
+
+
+def test_labels_by_name_beside_the_published_index(tmp_path):
+    path = glue_submission.write(tmp_path, TASKS["qnli"], ["test-0", "test-1", "test-7"], np.array([1, 0, 1]))
+    assert path.endswith("QNLI.tsv")
+    with open(path, encoding="utf-8") as file:
+        assert file.read() == "index\tprediction\n0\tnot_entailment\n1\tentailment\n7\tnot_entailment\n"
+
+
+def test_similarities_stay_in_their_range(tmp_path):
+    path = glue_submission.write(tmp_path, TASKS["sts-b"], ["test-0", "test-1", "test-2"],
+                                 np.array([5.25, -0.5, 2.34567], np.float32))
+    with open(path, encoding="utf-8") as file:
+        assert file.read().splitlines()[1:] == ["0\t5.000", "1\t0.000", "2\t2.346"]
+
+
+def test_every_task_of_glue_has_a_file():
+    assert set(glue_submission.FILES) == set(TASKS) - {"xnli", "sick_e", "sick_r"}
+    with pytest.raises(ValueError, match=r"`glue_submission`: xnli is not a GLUE task; must be one of cola, "):
+        glue_submission.check_task("xnli")

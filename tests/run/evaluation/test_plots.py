@@ -5,17 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from run.evaluation import plots
-
-
-class Log:
-    """The part of run.training.metrics_log.Log that `loss_curves` uses."""
-
-    def __init__(self, **curves):
-        self._curves = curves
-        self.rows = list(curves)
-
-    def curves(self):
-        return self._curves
+from run.training import metrics_log
 
 
 @pytest.fixture
@@ -75,9 +65,13 @@ def test_search_results(figures, tmp_path):
 
 def test_loss_curves(figures, tmp_path):
     """Metrics of the evaluation that are not losses have a second panel."""
-    plots.loss_curves(str(tmp_path), Log(), Log())
+    training, evaluation = (metrics_log.Log(str(tmp_path), name, 0, writes=False) for name in ("a.csv", "b.csv"))
+    plots.loss_curves(str(tmp_path), training, evaluation)
     assert not list(tmp_path.iterdir())
-    plots.loss_curves(str(tmp_path), Log(loss=((1, 2), (2.0, 1.0))), Log(loss=((2,), (1.5,)), accuracy=((2,), (0.25,))))
+    for step, loss in ((1, 2.0), (2, 1.0)):
+        training.add(step, {"loss": loss})
+    evaluation.add(2, {"loss": 1.5, "accuracy": 0.25})
+    plots.loss_curves(str(tmp_path), training, evaluation)
     lines = [{line.get_label(): line.get_xydata().tolist() for line in axes.lines} for axes in figures[0].axes]
     assert lines == [{"loss": [[1, 2], [2, 1]], "evaluation: loss": [[2, 1.5]]}, {"accuracy": [[2, 0.25]]}]
     assert [path.name for path in tmp_path.iterdir()] == ["loss.png"]

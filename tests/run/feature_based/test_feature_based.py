@@ -7,7 +7,6 @@ import signal
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
@@ -15,10 +14,8 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll, word_features
-from run.arrays import batches
-from run.feature_based import job
+from run.evaluation.results import read_results
 from run.feature_based import model as feature_model
-from run.training import strategies
 from tests import scripts, short_features, toy_runs
 
 TAGGER = {"features": "weighted_sum_last_four", "lstm_width": 9, "num_train_epochs": 60.0,
@@ -40,14 +37,7 @@ def run(folder, output_dir, **flags):
     scripts.run_here("run.run_feature_based", **{
         "init_checkpoint": folder / "model", "output_dir": folder / output_dir, "embeddings_dir": folder / "embeddings",
         **files, **TAGGER, **flags})
-    path = folder / output_dir / "eval_results.txt"
-    return {name: float(value) for name, value in (line.split(" = ") for line in path.read_text().splitlines())}
-
-
-def weights(folder):
-    reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(folder)))
-    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map() if name != "_CHECKPOINTABLE"
-            "_OBJECT_GRAPH"}
+    return read_results(str(folder / output_dir / "eval_results.txt"))
 
 
 @pytest.fixture(scope="module")
@@ -82,33 +72,6 @@ def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
     folders = {json.loads(path.read_text())["positions"]: path.parent
                for path in folder.glob("embeddings/*/vectors.json")}
     np.testing.assert_allclose(np.load(folders[len(expected)] / "layer_4.npy"), expected, atol=5e-3)
-
-
-@pytest.mark.extra_large
-def test_an_interrupted_run_ends_bit_identical(folder, scores, monkeypatch, capsys):
-    """The run is interrupted after about step 70, and resumes at the checkpoint of step 50."""
-    original, taken = batches.take_rows, []
-
-    def failing(*args, **options):
-        taken.append(1)
-        if len(taken) > 75:
-            raise KeyboardInterrupt
-        return original(*args, **options)
-
-    monkeypatch.setattr(batches, "take_rows", failing)
-    with pytest.raises(tf.errors.UnknownError, match="KeyboardInterrupt"):
-        run(folder, "killed")
-    assert tf.train.latest_checkpoint(str(folder / "killed")).endswith("ckpt-50")
-    monkeypatch.setattr(batches, "take_rows", original)
-    capsys.readouterr()
-    assert run(folder, "killed") == scores
-    output = capsys.readouterr().out
-    assert f"resuming at step 50 of {STEPS}" in output
-    assert "reusing the embeddings of the train data" in output
-    whole, resumed = weights(folder / "out"), weights(folder / "killed")
-    assert whole.keys() == resumed.keys()
-    for name, value in whole.items():
-        np.testing.assert_array_equal(value, resumed[name], err_msg=name)
 
 
 @pytest.mark.extra_large
@@ -150,17 +113,9 @@ def test_a_regression_of_pairs(folder):
         (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n")
     flags = {"task_name": "custom", "data_dir": folder, "text_b_column": "second", "label_column": "number",
              "regression": True, "max_seq_length": 16, "num_train_epochs": 60, "do_predict": True}
-    found = run(folder, "pairs", embeddings_dir=folder / "of_pairs", **flags)
+    found = run(folder, "pairs", **flags)
     assert found["eval_pearson"] > 0.8
     assert np.loadtxt(folder / "pairs" / "test_results.tsv").shape == (8,)
-    encoder = models.BertEncoder(BertConfig.from_json_file(folder / "model" / "bert_config.json"))
-    load_pretrained(encoder, str(folder / "model"))
-    features = BertTokenizer(str(folder / "model" / "vocab.txt")).encode(
-        [first for first, *_ in rows], [second for _, second, _ in rows], 16)
-    expected = encoder(features)["encoder_outputs"][2].numpy()[features["input_mask"].numpy() > 0]
-    folders = {json.loads(path.read_text())["positions"]: path.parent
-               for path in folder.glob("of_pairs/*/vectors.json")}
-    np.testing.assert_allclose(np.load(folders[len(expected)] / "layer_3.npy"), expected, atol=5e-3)
 
 
 @pytest.mark.extra_large
@@ -181,7 +136,9 @@ def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
         header, *rows = csv.reader(file, delimiter="\t")
     assert header[:3] == ["features", "eval_f1", "eval_f1_std"]
     assert [row[0] for row in rows] == ["embeddings", "last"]
-    assert capsys.readouterr().out.splitlines()[-1].startswith("last ")
+    output = capsys.readouterr().out
+    assert "reusing the embeddings of the train data" in output
+    assert output.splitlines()[-1].startswith("last ")
     assert len(list(killed.glob("*/run_*/eval_results.txt"))) == 4
     assert not list(killed.glob("*/run_*/ckpt-*"))
     finished = (killed / "last" / "run_2" / "eval_results.txt").read_bytes()
@@ -191,40 +148,11 @@ def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
 
 
 @pytest.mark.extra_large
-def test_two_devices_learn_the_same_as_one(folder, monkeypatch, two_replicas):
-    monkeypatch.setattr(job, "DROPOUT", 0.0)
-    flags = {"features": "last", "num_train_epochs": 4}
-    run(folder, "one_device", **flags)
-    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
-    run(folder, "two_devices", **flags)
-    one, two = (tf.train.load_checkpoint(tf.train.latest_checkpoint(folder / name))
-                for name in ("one_device", "two_devices"))
-    head = [name for name in one.get_variable_to_shape_map()
-            if name.startswith("model/head") and "OPTIMIZER" not in name]
-    assert len(head) == 2
-    for name in head:
-        np.testing.assert_allclose(two.get_tensor(name), one.get_tensor(name), rtol=0, atol=1e-5, err_msg=name)
-
-
-@pytest.mark.extra_large
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"init_checkpoint": None}, "`init_checkpoint` is required"),
-    ({"task_name": "custom", "data_dir": "."}, "`train_file`=.*: cannot be combined with `task_name`"),
     ({"label_column": "x"}, "`label_column`=x: must be a number"),
-    ({"regression": True}, "`regression`=True: requires `task_name`=custom"),
-    ({"features": "all", "do_predict": True}, "`do_predict`=True: cannot be combined with `features`=all"),
     ({"distribution_strategy": "multi_worker_mirrored"}, "only one process can write the embeddings"),
 ])
 def test_settings_that_do_not_go_together(folder, flags, message):
     with pytest.raises(InputError, match=message):
         run(folder, "rejected", **flags)
     assert not (folder / "rejected").exists()
-
-
-@pytest.mark.extra_large
-def test_a_model_with_too_few_layers(folder, reference):
-    (folder / "small").mkdir(exist_ok=True)
-    toy_runs.write(folder / "small", reference, {"flat": (None, models.BertEncoder)}, num_hidden_layers=3)
-    with pytest.raises(InputError, match=r"`features`=.*requires at least 4 layers, but the model has 3"):
-        run(folder, "flat_out", init_checkpoint=folder / "small" / "flat")
-    assert not (folder / "flat_out").exists()

@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from bert_tf import losses, optimization
 from bert_tf.errors import InputError
-from run.feature_based import model as frozen_model
 from run.feature_based.model import FrozenFeatureModel
 from run.feature_based.settings import COMBINATIONS, CONCATENATION, MIX, SUM, select_layers
 from tests.numpy_lstm import bidirectional
@@ -62,29 +59,3 @@ def test_outputs_of_rows_are_from_the_maximum_over_positions():
         for layer in model.lstm_layers:
             x = bidirectional(x, [each.numpy() for each in layer.trainable_variables])
         np.testing.assert_allclose(logits[row], x.max(axis=0) @ model.head.kernel.numpy(), atol=1e-5)
-
-
-def test_a_weighted_sum_learns_to_choose_a_layer(monkeypatch):
-    """Labels only depend on layer 2. The other layers are noise."""
-    monkeypatch.setattr(frozen_model, "NUM_LAYERS", 1)  # Halves the time to trace it.
-    rng = np.random.default_rng(5)
-    vectors = rng.normal(size=[64, 6, LAYERS, HIDDEN]).astype(np.float16)
-    features = {"vectors": vectors, "input_mask": np.ones([64, 6], np.int32),
-                "label_ids": (vectors[:, :, 2, 0] > 0).astype(np.int32)}
-    model = FrozenFeatureModel(MIX, LAYERS, HIDDEN, 2, width=8, dropout_rate=0.1, seed=1)
-    optimizer = optimization.create_optimizer(0.1, 40, 0)
-    optimizer.build(model.trainable_variables)
-
-    @tf.function(autograph=False)
-    def step():
-        with tf.GradientTape() as tape:
-            loss = losses.token_classification_loss(model(features, training=True), features)["loss"]
-        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables,
-                                      strict=True))
-        return loss
-
-    first, *_, last = [float(step()) for _ in range(40)]
-    assert last < 0.4 * first
-    weights = model.mix.layer_weights.numpy()
-    assert weights.argmax() == 2
-    assert weights[2] > 0.7

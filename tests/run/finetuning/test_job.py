@@ -1,4 +1,4 @@
-"""The fine-tuning job before training: batch sizes, steps, optimizer, and the settings of a resumed run."""
+"""The fine-tuning job before training: its runs, batch sizes, steps, optimizer, and the settings of a resumed run."""
 
 import dataclasses
 from unittest import mock
@@ -6,6 +6,7 @@ from unittest import mock
 import pytest
 import tf_keras
 
+from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import classifier
 from run.finetuning import job
@@ -16,8 +17,8 @@ from run.tasks import ClassifierTask, base
 from run.training import strategies
 from run.training.loop import open_run
 
-SIZES = {"train_batch_size": 8, "eval_batch_size": 10, "predict_batch_size": 12}
-ODD = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
+BOTH = {"do_train": True, "tuning": TuningSettings(do_eval=True)}
+TRAINING = TrainingSettings(output_dir="out", random_seed=5)
 
 
 class Task(base.Task):
@@ -32,26 +33,20 @@ class Task(base.Task):
 @pytest.mark.parametrize(("do", "used"), [
     ("do_train", "train_batch_size"), ("do_eval", "eval_batch_size"), ("do_predict", "predict_batch_size")])
 def test_only_used_batch_sizes_must_be_divisible(two_replicas, monkeypatch, do, used):
+    def make_strategy(**sizes):
+        return job.make_strategy(FineTuningSettings(task=classifier.Settings()).replace_values({do: True, **sizes}))
+
     monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
-
-    def make_strategy(sizes):
-        tuning = TuningSettings(predict_batch_size=sizes["predict_batch_size"])
-        training = TrainingSettings(train_batch_size=sizes["train_batch_size"],
-                                    eval_batch_size=sizes["eval_batch_size"])
-        settings = FineTuningSettings(training=training, tuning=tuning, task=classifier.Settings()).replace_values(
-            {do: True})
-        return job.make_strategy(settings)
-
-    assert make_strategy({**ODD, used: SIZES[used]}) is two_replicas
-    with pytest.raises(ValueError, match=f"`{used}`={ODD[used]}: must be a multiple"):
-        make_strategy({**SIZES, used: ODD[used]})
+    odd = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
+    assert make_strategy(**{**odd, used: 8}) is two_replicas
+    with pytest.raises(ValueError, match=f"`{used}`={odd[used]}: must be a multiple"):
+        make_strategy(**{used: odd[used]})
 
 
 def test_a_message_about_the_batch_sizes_of_a_search_names_their_setting(two_replicas, monkeypatch):
     monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
     settings = FineTuningSettings(
-        do_train=True, search=True, search_batch_sizes=(8, 7), tuning=TuningSettings(do_eval=True),
-        training=TrainingSettings(output_dir="out"), task=classifier.Settings())
+        search=True, search_batch_sizes=(8, 7), training=TRAINING, task=classifier.Settings(), **BOTH)
     with pytest.raises(ValueError, match=r"^`search_batch_sizes`=7: must be a multiple"):
         job.make_strategy(settings)
 
@@ -82,10 +77,47 @@ def test_the_optimizer_of_the_settings(one_device, tmp_path):
     assert open_run(plain, one_device, tf_keras.Sequential, None).optimizer.loss_scale is None
 
 
-def test_training_steps():
-    settings = FineTuningSettings(training=TrainingSettings(train_batch_size=32))
-    assert settings.num_train_steps(64) == 6
-    with pytest.raises(ValueError, match=r"`train_batch_size`=32: 3\.0 epochs of 10 examples do not fill one batch"):
-        settings.num_train_steps(10)
-    half = dataclasses.replace(settings, tuning=TuningSettings(num_train_epochs=0.5))
-    assert half.num_train_steps(64) == 1
+def test_runs_over_seeds():
+    settings = FineTuningSettings(training=TRAINING, do_train=True, tuning=TuningSettings(do_eval=True, num_runs=3))
+    assert [(run.training.output_dir, run.training.random_seed, run.tuning.num_runs) for run in settings.runs] == [
+        ("out/run_1", 5, 1), ("out/run_2", 6, 1), ("out/run_3", 7, 1)]
+
+
+def test_the_trials_of_the_paper_s_search():
+    runs = FineTuningSettings(training=TRAINING, search=True, **BOTH).runs
+    assert len({run.training.output_dir for run in runs}) == len(runs) == 18
+    assert [run.training.output_dir for run in runs[:4]] == [
+        "out/search/batch16_lr5e-05_epochs2", "out/search/batch16_lr5e-05_epochs3",
+        "out/search/batch16_lr5e-05_epochs4", "out/search/batch16_lr3e-05_epochs2"]
+    last = runs[-1]
+    assert (last.training.train_batch_size, last.optimizer.learning_rate, last.tuning.num_train_epochs) == (32, 2e-5, 4)
+    assert {(run.training.random_seed, run.search, run.do_train) for run in runs} == {(5, False, True)}
+
+
+def test_duplicate_values_are_tried_once():
+    runs = FineTuningSettings(
+        training=TRAINING, search=True, search_batch_sizes=(8, 8), search_learning_rates=(1e-4, 0.0001, 0.5),
+        search_epochs=(1.0, 1, 0.25), **BOTH).runs
+    assert [run.training.output_dir.rsplit("/", 1)[1] for run in runs] == [
+        "batch8_lr0.0001_epochs1", "batch8_lr0.0001_epochs0.25", "batch8_lr0.5_epochs1", "batch8_lr0.5_epochs0.25"]
+
+
+@pytest.mark.parametrize(("num_examples", "epochs", "multiple", "batch_size"), [
+    (5, 1.5, 1, 5), (5, 1.5, 2, 4),
+    (1, 3.0, 2, 8),  # Less than one per replica.
+    (3, 3.0, 1, 8),  # Three epochs fill a batch.
+    (9, 0.5, 1, 8), (8, 1.0, 1, 8), (7, 1.0, 1, 7)])
+def test_few_examples_make_a_smaller_batch(num_examples, epochs, multiple, batch_size):
+    settings = FineTuningSettings(training=TrainingSettings(train_batch_size=8),
+                                  do_train=True, tuning=TuningSettings(num_train_epochs=epochs))
+    assert settings.fit_batch_size(num_examples, multiple).training.train_batch_size == batch_size
+
+
+@pytest.mark.parametrize(("epochs", "message"), [
+    (1e9, r"`num_train_epochs`=1000000000\.0: requires 3,125,000,000 steps for 100 examples; must be at most "),
+    (0.3, r"`train_batch_size`=32: 0\.3 epochs of 100 examples do not fill one batch"),
+])
+def test_number_of_steps(epochs, message):
+    settings = FineTuningSettings(do_train=True, tuning=TuningSettings(num_train_epochs=epochs))
+    with pytest.raises(InputError, match=f"^{message}"):
+        settings.num_train_steps(100)

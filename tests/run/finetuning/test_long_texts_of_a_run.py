@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
+from tests.end_to_end.toy_files import assert_same_tensors
 
 pytestmark = pytest.mark.large
 
@@ -50,10 +50,6 @@ def tune(output_dir, **flags):
         "data_dir": "data", "text_a_column": "sentence", **WINDOWS, **flags})
 
 
-def weights(folder):
-    return {name: tensor.read() for name, tensor in open_checkpoint(str(folder)).tensors.items()}
-
-
 def test_a_run_and_its_export(here, capsys):
     tune("run", do_train=True, do_eval=True, do_predict=True)
     said = capsys.readouterr().err
@@ -63,12 +59,10 @@ def test_a_run_and_its_export(here, capsys):
     kept = json.loads((here / "run" / "task.json").read_text())
     assert [kept[name] for name in ("window_pooling", "window_stride", "max_windows")] == ["max", 5, 3]
 
-    expected = weights("run")
     shutil.copytree("run", "killed")
     (here / "killed" / "checkpoint").write_text('model_checkpoint_path: "ckpt-2"\n')
     tune("killed", do_train=True)
-    for name, value in weights("killed").items():
-        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+    assert_same_tensors("killed", "run")
 
     servable = checkpoint.load(**resolve_checkpoint("run").checkpoint_to_serve)
     answers = servable.answer_texts(text=tf.constant([text.strip() or "line" for text in TEXTS]))

@@ -1,5 +1,6 @@
 """Fine-tuning of a part of the weights: frozen layers, layer-wise learning rates, and LoRA."""
 
+import dataclasses
 import json
 import re
 import shutil
@@ -9,12 +10,15 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
+from bert_tf import models
 from bert_tf.checkpoints import convert, open_checkpoint
-from bert_tf.cli import run_state
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.techniques.freezing import freeze
+from run.techniques.settings import TrainedWeightsSettings
 from run.training import strategies
-from tests import scripts, state_files, toy_runs
+from tests import scripts, toy_runs
+from tests.end_to_end.toy_files import assert_same_tensors
 
 TRAIN = {"do_train": True, "do_eval": True, "eval_steps": 4, "num_train_epochs": 4.0}
 MOMENTS = re.compile(r"optimizer/_variables/\d+/\.ATTRIBUTES/VARIABLE_VALUE")
@@ -45,10 +49,10 @@ def tune(output_dir, **flags):
         "data_dir": "sst-2", **(TRAIN if "do_eval" not in flags else {}), **flags})
 
 
-def stored(folder):
-    """Returns the content of the latest checkpoint of a directory, dict of key to array."""
-    reader = tf.train.load_checkpoint(str(folder))
-    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+def count_moments(folder):
+    """Returns the number of weights for which the checkpoint of a run has both moments of the optimizer."""
+    names = tf.train.load_checkpoint(folder).get_variable_to_shape_map()
+    return sum(MOMENTS.fullmatch(name) is not None for name in names) / 2
 
 
 def weights(folder):
@@ -62,43 +66,15 @@ def changed(folder):
     return {name for name, value in before.items() if not np.array_equal(value, after[name])}
 
 
-def resume_at_step_4(folder, **options):
-    """Resumes a run as if it had been killed at step 4; returns the content of its last checkpoint."""
-    (folder / "checkpoint").write_text('model_checkpoint_path: "ckpt-4"\n')
-    shutil.rmtree(folder / "best")
-    tune(folder.name, **options)
-    return stored(folder)
-
-
 @pytest.mark.extra_large
-def test_frozen_layers_have_no_optimizer_state_and_resume_bit_identically(here, capsys):
+@pytest.mark.usefixtures("here")
+def test_frozen_layers_have_no_optimizer_state():
     tune("frozen", **FROZEN)
     found = changed("frozen")
     assert {name.split("/")[2] for name in found if name.startswith("bert/encoder/")} == {"layer_1"}
     assert not any(name.startswith("bert/embeddings/") for name in found)
     assert found >= set(HEAD)
-    expected = stored(here / "frozen")
-    assert sum(MOMENTS.fullmatch(name) is not None for name in expected) == 2 * (
-        12 + len(HEAD))  # Query, key, and value of a layer are one kernel.
-
-    again = resume_at_step_4(here / "frozen", **FROZEN)
-    assert "frozen: resuming at step 4 of 12" in capsys.readouterr().out
-    for name, value in again.items():
-        np.testing.assert_array_equal(value, expected[name], err_msg=name)
-    results = (here / "frozen" / "eval_results.txt").read_text()
-    tune("frozen", do_eval=True)
-    assert (here / "frozen" / "eval_results.txt").read_text() == results
-
-    state_files.assert_holds(here / "frozen" / "run.json", {
-        "data_dir": run_state.fingerprint(["sst-2/train.tsv"]), "task_name": "sst-2", "max_seq_length": 20,
-        "train_batch_size": 4, "group_by_length": True, "random_seed": 12345,
-        **FROZEN, "lora_rank": None,
-        "changeable": {**state_files.CHANGEABLE, "learning_rate": 0.01,
-                       "num_train_epochs": 4.0, "warmup_proportion": 0.1}})
-    for name, value in (("freeze_layers", 0), ("layerwise_learning_rate_decay", 0.75)):
-        message = f"`output_dir`=frozen: contains a run with `{name}` {FROZEN[name]}, not {value}; choose another"
-        with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-            tune("frozen", **FROZEN | {name: value})
+    assert count_moments("frozen") == 12 + len(HEAD)  # Query, key, and value of a layer are one kernel.
 
 
 @pytest.mark.extra_large
@@ -128,19 +104,19 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
     said = capsys.readouterr().out
     kernels = {name for name in weights("sst") if name.startswith("bert/encoder/") and name.endswith("/kernel")}
     assert changed("lora") == {*kernels, *HEAD}
-    expected = stored(here / "lora")
-    num_trained = 2 * 2 * 4 + len(HEAD)
-    assert sum(MOMENTS.fullmatch(name) is not None for name in expected) == 2 * num_trained
+    assert count_moments("lora") == 2 * 2 * 4 + len(HEAD)
 
-    for name, value in resume_at_step_4(here / "lora", **LORA).items():
-        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+    shutil.copytree("lora", "killed")
+    (here / "killed" / "checkpoint").write_text('model_checkpoint_path: "ckpt-4"\n')
+    shutil.rmtree("killed/best")
+    tune("killed", **LORA)
+    assert "killed: resuming at step 4 of 12" in capsys.readouterr().out
+    assert_same_tensors("killed", "lora")
     results = (here / "lora" / "eval_results.txt").read_text()
     tune("lora", do_eval=True)  # Loads merged kernels.
     again = (here / "lora" / "eval_results.txt").read_text()
     numbers = [[float(line.split(" = ")[1]) for line in text.splitlines()] for text in (results, again)]
     np.testing.assert_allclose(*numbers, atol=1e-6)
-    with pytest.raises(InputError, match=r"^`output_dir`=lora: contains a run with `lora_rank` 3, not 2; choose an"):
-        tune("lora", lora_rank=2)
 
     path = here / "lora" / "adapter.safetensors"
     assert f"lora/adapter.safetensors: adapters and head, {path.stat().st_size / 1e6:.2f} MB" in said
@@ -164,3 +140,53 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
     with pytest.raises(InputError, match=rf"^`adapter`={tmp_path}/nan\.safetensors: {damaged} contains numbers that"):
         convert("sst", tmp_path / "never", "tf1", adapter=str(tmp_path / "nan.safetensors"))
     assert not (tmp_path / "never").exists()
+
+
+@pytest.mark.large
+def test_frozen_layers_have_no_backward_pass(reference_config, reference_batches):
+    """Freezing removes matmuls from the backward pass, and does not change the gradients of the trained weights."""
+    batch = {name: tf.constant(values[0]) for name, values in reference_batches.items()}
+
+    def gradients(frozen):
+        model = models.BertClassifier(models.BertEncoder(reference_config, seed=5), 3)
+        if frozen is not None:
+            freeze(model.encoder, frozen)
+
+        @tf.function(autograph=False)
+        def compute():
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(model(batch)["logits"] ** 2)
+            return tape.gradient(loss, model.trainable_variables)
+        graph = compute.get_concrete_function().graph
+        products = [each for each in graph.get_operations() if "MatMul" in each.type]
+        names = [variable.name for variable in model.trainable_variables]
+        return dict(zip(names, map(tf.convert_to_tensor, compute()), strict=True)), len(products)
+
+    expected, num_products = gradients(None)
+    for frozen, fraction in ((0, 1.0), (1, 0.75), (2, 0.5)):
+        found, count = gradients(frozen)
+        assert len(found) == 4 + 12 * (2 - frozen)
+        assert count < fraction * num_products
+        for name, value in found.items():
+            np.testing.assert_allclose(value, expected[name], rtol=1e-5, atol=1e-7, err_msg=name)
+
+
+def test_layers_with_shared_weights_are_frozen_together(reference_config):
+    shared = dataclasses.replace(reference_config, num_hidden_groups=1)
+    encoder = models.BertEncoder(shared)
+    with pytest.raises(InputError, match=r"^`freeze_layers`=1: the model's layers share weights; set 0 to freeze "):
+        freeze(encoder, 1)
+    freeze(encoder, 2)
+    assert [variable.name.split("/")[1] for variable in encoder.trainable_variables] == ["pooler"] * 2
+    with pytest.raises(InputError, match=r"^`layerwise_learning_rate_decay`=0\.5: must be 1, since the layers of "):
+        TrainedWeightsSettings(layerwise_learning_rate_decay=0.5).check_model(shared)
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"freeze_layers": 3}, "`freeze_layers`=3: must be at most 2, the number of layers of the model"),
+    ({"lora_rank": 33}, "`lora_rank`=33: must be at most 32, the hidden size of the model"),
+    ({"freeze_layers": 2, "lora_rank": 4}, "`freeze_layers`=2: leaves no layers for `lora_rank`=4"),
+])
+def test_settings_that_do_not_suit_the_model(reference_config, settings, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        TrainedWeightsSettings(**settings).check_model(reference_config)

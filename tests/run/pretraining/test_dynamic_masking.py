@@ -149,67 +149,25 @@ def test_masks_depend_only_on_seed_epoch_and_number(pairs):
         assert (other["input_ids"] == whole["input_ids"]).mean() < 0.9
 
 
+@pytest.mark.parametrize(("mask_fraction", "random_fraction"), [(0.8, 0.1), (1, 0), (0, 1), (0.3, 0.6)])
 @pytest.mark.parametrize("whole_words", [False, True])
-def test_frequencies_of_positions_and_replacements(whole_words):
-    """40,000 records of one pair of 41 tokens, 19 words of two: 6 predictions each. Within 5 standard deviations."""
-    count, length, number = 40_000, 41, 6
-    pair = make_pairs(1, length)
+def test_frequencies_of_replacements(mask_fraction, random_fraction, whole_words):
+    """10,000 records of 19 words of two tokens: 6 predictions each. Within 5 standard deviations; 0 and 1 are exact."""
+    pair = make_pairs(1, 41)
     ids = pair["input_ids"][0]
-    is_candidate = ids > SEP
-    ids[is_candidate] = [5, 24] * 19
-    masked = mask({name: np.repeat(value, count, axis=0) for name, value in pair.items()}, epochs=4, batch=1000,
-                  do_whole_word_mask=whole_words)
-    assert (masked["masked_lm_weights"].sum(axis=1) == number).all()
-    positions, labels = masked["masked_lm_positions"][:, :number], masked["masked_lm_ids"][:, :number]
-    inputs = np.take_along_axis(masked["input_ids"], positions, axis=1)
-
-    def check(found, share, draws):
-        np.testing.assert_allclose(found, share, atol=5 * np.sqrt(share * (1 - share) / draws))
-
-    shares = np.bincount(positions.ravel(), minlength=S) / count
-    check(shares[is_candidate], number / 38, count)
-    assert not shares[~is_candidate].any()
-    draws = inputs.size
-    check(np.mean(inputs == MASK), 0.8 + 0.1 / V, draws)
-    check(np.mean(inputs == labels), 0.1 + 0.1 / V, draws)
-    for piece in {*range(V)} - {MASK, 5, 24}:  # All tokens are equally frequent, special ones too.
-        check(np.mean(inputs == piece), 0.1 / V, draws)
-    if whole_words:
-        words = np.unique(labels.reshape(-1, 2), axis=0)
-        assert words.tolist() == [[5, 24]]
-        # Each token has its own random number.
-        check(np.mean((inputs == MASK).reshape(-1, 2).all(axis=1)), (0.8 + 0.1 / V)**2, draws / 2)
-
-
-@pytest.mark.parametrize(("mask_fraction", "random_fraction"), [
-    (1, 0), (0, 1), (0, 0), (0, 0.25), (0.25, 0.75), (0.3, 0.6), (0.7, 0.3)])
-def test_other_fractions_of_replacements(pairs, mask_fraction, random_fraction):
-    """Of 23,000 masks; within 5 standard deviations, so that 0 and 1 are exact."""
-    inputs, labels = [], []
-    for epoch in range(6):
-        masked = mask(pairs, epoch, mask_fraction=mask_fraction, random_fraction=random_fraction)
-        is_masked = masked["masked_lm_weights"] == 1
-        inputs.append(np.take_along_axis(masked["input_ids"], masked["masked_lm_positions"], axis=1)[is_masked])
-        labels.append(masked["masked_lm_ids"][is_masked])
-    inputs, labels = np.concatenate(inputs), np.concatenate(labels)
-    kept = 1 - mask_fraction - random_fraction
-    for found, share in ((inputs == MASK, mask_fraction + random_fraction / V),
-                         (inputs == labels, kept + random_fraction / V),
-                         (inputs <= MASK, mask_fraction + random_fraction * 4 / V)):
-        assert abs(found.mean() - share) <= 5 * np.sqrt(max(share * (1 - share), 0) / len(inputs)) + 1e-12
-
-
-def test_the_default_draws_of_replacements(pairs):
-    """80% [MASK] and 10% random are the thresholds of earlier versions."""
-    choices = tf.constant([0, 3435973836, 3435973837, 3865470565, 3865470566, 2**32 - 1], tf.int64)
-
-    class Numbers:
-        def bits(self, indices, num_bits):
-            return tf.concat([choices, tf.zeros(6, tf.int64)], axis=0)[tf.newaxis]
-
-    replaced = dynamic_masking._sample_replacements(
-        tf.fill([1, 6], 9), VOCABULARY, InstanceSettings(max_seq_length=S), Numbers())
-    assert replaced.numpy().tolist() == [[MASK, MASK, 9, 9, 0, 0]]
+    ids[ids > SEP] = [5, 24] * 19
+    masked = mask({name: np.repeat(value, 10_000, axis=0) for name, value in pair.items()}, epochs=4, batch=1000,
+                  do_whole_word_mask=whole_words, mask_fraction=mask_fraction, random_fraction=random_fraction)
+    labels = masked["masked_lm_ids"][:, :6]
+    inputs = np.take_along_axis(masked["input_ids"], masked["masked_lm_positions"][:, :6], axis=1)
+    shares = dict.fromkeys(range(V), random_fraction / V)  # Special tokens too.
+    shares[MASK] += mask_fraction
+    found = [((inputs == piece) & (labels != piece), share) for piece, share in shares.items() if piece not in (5, 24)]
+    found.append((inputs == labels, 1 - mask_fraction - random_fraction + random_fraction / V))
+    if whole_words:  # Each token of a word has its own random number.
+        found.append(((inputs == MASK).reshape(-1, 2).all(axis=1), shares[MASK]**2))
+    for is_found, share in found:
+        assert abs(is_found.mean() - share) <= 5 * np.sqrt(max(share * (1 - share), 0) / is_found.size) + 1e-12
 
 
 def test_a_note_says_if_a_record_has_room_for_fewer_masks():

@@ -68,13 +68,6 @@ def add_numbers(features, epochs, places):
     return {**features, "number": tf.stack([features["input_ids"][:, 0], tf.cast(100 * epochs + places, tf.int32)], 1)}
 
 
-def test_rows_of_all_hosts_are_the_batches_of_one(files):
-    """Over three epochs, whose ends fall within batches."""
-    assert_hosts_have_the_batches_of_one(
-        functools.partial(inputs.pretraining_training_data, files, FEATURES, 8, 1, transform=add_numbers,
-                          limits={"input_ids": 30}), 2, 10)
-
-
 def test_the_order_of_several_hosts_is_that_of_one(tmp_path, monkeypatch):
     """Files end within a block, with a block, and just before. There are more files and records than buffers hold."""
     for name, value in (("SHUFFLE_RECORDS", 11), ("READ_FILES", 3), ("READ_RECORDS", 4)):

@@ -1,13 +1,10 @@
 """Pre-training on records of each objective, and in phases: evaluation, resuming, and settings that cannot change."""
 
 import dataclasses
-import os
 import pathlib
 import shutil
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints import open_checkpoint
@@ -21,6 +18,7 @@ from run.pretraining.settings import PretrainingSettings, RecordSettings, Schedu
 from run.settings import TrainingSettings
 from tests import state_files
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
+from tests.end_to_end.toy_files import assert_same_tensors
 
 pytestmark = pytest.mark.large
 
@@ -107,7 +105,7 @@ def test_results_of_the_evaluation(trained, objective):
 
 
 @pytest.mark.extra_large
-@pytest.mark.parametrize("objective", ["sentence_order", "full_sentences", "left_to_right"])
+@pytest.mark.parametrize("objective", ["sentence_order", "left_to_right"])
 def test_a_resumed_run_ends_like_an_uninterrupted_one(trained, config, tmp_path, objective):
     assert_resumes(make_settings(trained, objective), choose_config(config, objective), 2, tmp_path / "resumed")
 
@@ -128,11 +126,7 @@ def assert_resumes(settings, config, step, resumed):
     (resumed / "checkpoint").write_text(
         f'model_checkpoint_path: "ckpt-{step}"\nall_model_checkpoint_paths: "ckpt-{step}"\n')
     job.run(settings.replace_values({"output_dir": str(resumed), "config": config}))
-    expected, found = (tf.train.load_checkpoint(os.path.join(path, f"ckpt-{STEPS}")) for path in (finished, resumed))
-    names = [name for name in expected.get_variable_to_shape_map() if name != "_CHECKPOINTABLE_OBJECT_GRAPH"]
-    assert len(names) > 20
-    for name in names:
-        np.testing.assert_array_equal(found.get_tensor(name), expected.get_tensor(name), err_msg=name)
+    assert_same_tensors(resumed / f"ckpt-{STEPS}", pathlib.Path(finished, f"ckpt-{STEPS}"))
 
 
 def test_a_model_without_a_label_lacks_its_head_and_keeps_its_pooler(trained, config):

@@ -1,4 +1,4 @@
-"""The pre-training job: checks before it starts, and the model's implementation."""
+"""The pre-training job: checks before it starts."""
 
 import dataclasses
 
@@ -9,23 +9,20 @@ from bert_tf import models
 from bert_tf.cli.model_settings import ModelSettings
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, ScheduleSettings
-from run.settings import StepSettings, TrainingSettings
+from run.settings import TrainingSettings
 from run.training import strategies
-
-EVEN, ODD = {"train_batch_size": 8, "eval_batch_size": 10}, {"train_batch_size": 7, "eval_batch_size": 9}
 
 
 @pytest.mark.parametrize(("do", "used"), [("do_train", "train_batch_size"), ("do_eval", "eval_batch_size")])
-def test_batch_sizes_that_are_not_used_need_not_divide(two_replicas, monkeypatch, do, used):
-    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
-
+def test_only_used_batch_sizes_must_be_divisible(two_replicas, monkeypatch, do, used):
     def make_strategy(**sizes):
-        return job.make_strategy(PretrainingSettings(
-            training=TrainingSettings(**sizes)).replace_values({do: True}))
+        return job.make_strategy(PretrainingSettings().replace_values({do: True, **sizes}))
 
-    assert make_strategy(**{**ODD, used: EVEN[used]}) is two_replicas
-    with pytest.raises(ValueError, match=f"`{used}`={ODD[used]}: must be a multiple"):
-        make_strategy(**{**EVEN, used: ODD[used]})
+    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
+    odd = {"train_batch_size": 7, "eval_batch_size": 9}
+    assert make_strategy(**{**odd, used: 8}) is two_replicas
+    with pytest.raises(ValueError, match=f"`{used}`={odd[used]}: must be a multiple"):
+        make_strategy(**{used: odd[used]})
 
 
 def test_a_checkpoint_without_heads_is_not_evaluated(tmp_path, reference_config):
@@ -39,11 +36,3 @@ def test_a_checkpoint_without_heads_is_not_evaluated(tmp_path, reference_config)
         job.start(settings, strategy)
     with pytest.raises(ValueError, match="contains no checkpoint to evaluate; train first, or set `init_checkpoint`"):
         job.start(dataclasses.replace(settings, model=ModelSettings(config=reference_config)), strategy)
-
-
-@pytest.mark.parametrize(("device", "mixed_precision", "multiple"), [
-    ("/gpu:0", "bfloat16", 8), ("/gpu:0", "float16", 8), ("/gpu:0", "float32", 1), ("/cpu:0", "bfloat16", 1)])
-def test_the_vocabulary_is_filled_up_on_gpus_in_16_bits(device, mixed_precision, multiple, reference_config):
-    strategy = tf.distribute.OneDeviceStrategy(device)
-    settings = PretrainingSettings(step=StepSettings(mixed_precision=mixed_precision))
-    assert job.choose_fast(settings, strategy, reference_config).vocabulary_multiple == multiple

@@ -74,8 +74,6 @@ PACKED = {"objective": "doc_sentences", "pack_sequences": True}
 @pytest.mark.parametrize(("kind", "wanted", "message"), [
     ({}, {"masking": "dynamic"}, "contain masks and would be masked twice; set `masking`=static"),
     ({}, {"objective": "full_sentences"}, "contain next sentence labels"),
-    ({"objective": "full_sentences"}, {}, "lack next sentence labels"),
-    ({"objective": "sentence_order"}, {}, "contain sentence order labels"),
     ({"objective": "segment_pairs"}, {"objective": "sentence_order"}, "lack sentence order labels"),
     (PACKED, {"objective": "doc_sentences"}, "contain several sequences each; set `pack_sequences`"),
     ({"objective": "doc_sentences"}, PACKED, "contain one sequence each; omit `pack_sequences`"),

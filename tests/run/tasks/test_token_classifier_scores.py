@@ -68,17 +68,6 @@ def test_document_context_does_not_count_twice(make_task):
     assert (scores["eval_f1"], scores["eval_accuracy"]) == (1, 1)
 
 
-def test_predictions_are_an_additional_column_of_the_test_file(make_task, tmp_path):
-    """In the scheme of the file, IOB1: "first line" is one entity, "stops" and "here" are two of one type."""
-    content = "-DOCSTART- O\n\nthe O\nfirst I-X\nline I-X\n\n\nstops I-X\nhere B-X\n"
-    task = make_task("test", content)
-    labels = task.features["test"]["label_ids"].copy()
-    labels[labels != word_features.IGNORED] = [0, 1, 2, 1, 1]
-    task.predict(lambda *_: make_logits(labels), None, str(tmp_path))
-    assert (tmp_path / "test_predictions.txt").read_text() == "".join(
-        f"{row} {row.split()[1]}\n" if row else "\n" for row in content.splitlines())
-
-
 def test_predictions_for_a_treebank_are_a_treebank(make_task, tmp_path, capsys):
     """Other columns, comments, and multiword tokens are unchanged. The scores are those of the same labels."""
     row = "{}\t{}\t_\t{}\t_\t_\t_\t_\t_\tX=1\n"

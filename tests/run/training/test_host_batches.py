@@ -40,21 +40,18 @@ def by_replica(strategy, batches, count):
     return found
 
 
-def test_batches_for_training(one_device, two_replicas):
+def test_batches_for_training(two_replicas):
     def make(share):
         assert share == WHOLE
         return numbers(13, 4, drop_remainder=True).repeat()
 
-    assert by_replica(one_device, host_batches.make_endless(one_device, make), 2) == [[[0, 1, 2, 3]], [[4, 5, 6, 7]]]
     distributed = host_batches.make_endless(two_replicas, make)
     assert by_replica(two_replicas, distributed, 3) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9], [10, 11]]]
     shapes = [spec.shape.as_list() for spec in distributed.element_spec["wide"]._component_specs]
     assert shapes == [[2, 3], [2, 3]]
 
 
-def test_batches_for_evaluation_whose_last_is_smaller(one_device, two_replicas):
-    assert by_replica(one_device, host_batches.make_finite(one_device, lambda share: numbers(5, 4, False)), 2) == [
-        [[0, 1, 2, 3]], [[4]]]
+def test_batches_for_evaluation_whose_last_is_smaller(two_replicas):
     distributed = host_batches.make_finite(two_replicas, lambda share: numbers(9, 4, False))
     assert by_replica(two_replicas, distributed, 3) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8], []]]
     assert sum(1 for _ in distributed) == 3

@@ -33,7 +33,6 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
     (["run.json", "bert_model.ckpt.index"], "contains a model, bert_model.ckpt.index"),  # a pruned model
     (["bert_config.json"], "would overwrite another bert_config.json; choose another"),
     (["vocab.txt"], "would overwrite another vocab.txt"),
-    (["tokenizer_config.json"], "would overwrite another tokenizer_config.json"),
     (["run.json", "bert_config.json", "vocab.txt", "ckpt-5.index"], None),  # killed at its first checkpoint
     (["run.json", "checkpoint", "bert_config.json", "ckpt-5.index"], None),
     (["notes.txt"], None), ([], None)])

@@ -1,7 +1,6 @@
 """A training run in a directory that only TensorFlow can open (ram://): when it writes, and resuming."""
 
 import pytest
-import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.cli import run_state
@@ -16,25 +15,6 @@ pytestmark = pytest.mark.large
 @pytest.fixture
 def folder():
     return remote_folders.new_folder()
-
-
-def test_a_run_writes_only_at_checkpoints_and_equals_a_local_run(folder, tmp_path, monkeypatch):
-    written, new_file = [], files.new_file
-    monkeypatch.setattr(files, "new_file", lambda path, *args, **options: (
-        written.append(path.rpartition("/")[2]), new_file(path, *args, **options))[1])
-    settings = {"steps": 13, "save_checkpoints_steps": 5, "iterations_per_loop": 1, "keep_checkpoint_max": 1}
-    run, model = start(folder, **settings)
-    train(run, batches)
-    assert written == ["training_log.csv"] * 3
-    local, local_model = start(tmp_path, **settings)
-    train(local, batches)
-    assert float(model.weight) == float(local_model.weight)
-    assert files.read_bytes(f"{folder}/training_log.csv") == (tmp_path / "training_log.csv").read_bytes()
-    events = [name for name in files.at(folder).names() if name.startswith("events.out.tfevents")]
-    assert sorted(set(files.at(folder).names()) - set(events)) == sorted(
-        path.name for path in tmp_path.iterdir() if not path.name.startswith("events."))
-    steps = {event.step for event in tf.compat.v1.train.summary_iterator(f"{folder}/{events[0]}") if event.step}
-    assert steps == set(range(1, 14))
 
 
 def test_a_killed_run_resumes_with_its_log_and_without_temporary_files(folder, tmp_path):

@@ -1,5 +1,9 @@
-"""Selection of devices, and what is rejected."""
+"""Selection of devices, clusters of TF_CONFIG, and workers that are missing or lost."""
 
+import json
+import re
+import signal
+from unittest import mock
 
 import pytest
 import tensorflow as tf
@@ -11,8 +15,14 @@ from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
 from bert_tf.losses import TotalLoss
 from run.settings import DeviceSettings, OriginalDeviceSettings
-from run.training import strategies
+from run.training import clusters, strategies
 from run.training.step import Trainer
+
+A, B = "127.0.0.1:24001", "127.0.0.1:24002"
+START = "the environment variable TF_CONFIG "
+ABORTED = "Collective ops is aborted by: Socket closed"
+REMOTE = f"{ABORTED}\nAdditional GRPC error information from remote target /job:worker/replica:0/task:1 while calling"
+UNHEALTHY = "The following tasks are unhealthy (stopped sending heartbeats):\n/job:worker/replica:0/task:1"
 
 
 def test_batches_must_divide(two_replicas):
@@ -54,8 +64,7 @@ def test_a_cluster_that_cannot_start(monkeypatch):
 
 
 @pytest.mark.parametrize(("cpu_info", "is_slow"), [
-    ("processor\t: 0\nflags\t\t: fpu avx512f avx512_bf16 sse\n", False), ("flags : fpu amx_bf16\n", False),
-    ("Features\t: fp asimd bf16\n", False), ("flags\t\t: fpu avx512f\n", True), ("processor\t: 0\n", False),
+    ("processor\t: 0\nflags\t\t: fpu avx512f avx512_bf16 sse\n", False), ("flags\t\t: fpu avx512f\n", True),
     (None, False)])
 def test_bfloat16_on_a_cpu_without_it(tmp_path, monkeypatch, capsys, cpu_info, is_slow):
     if cpu_info is not None:
@@ -121,6 +130,14 @@ def test_float32_is_not_rounded_unless_allowed():
         tf.config.experimental.enable_tensor_float_32_execution(before)
 
 
+def test_memory_is_freed_on_all_replicas(two_replicas):
+    with two_replicas.scope():
+        variable = tf.Variable(tf.ones([7, 5]))
+    strategies.free_memory([variable])
+    for part in two_replicas.experimental_local_results(variable):
+        assert tf.raw_ops.ReadVariableOp(resource=part.handle, dtype=part.dtype).shape == [0]
+
+
 def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
     """CPU:1 stands for a GPU: the Trainer's batches lie there, not where the pipeline runs."""
     numbers = tf.data.Dataset.from_tensor_slices({"x": tf.range(8.0)}).repeat().batch(4, drop_remainder=True)
@@ -132,3 +149,95 @@ def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
         found = [value.device for value in strategy.experimental_local_results(batch)]
         assert [tf.DeviceSpec.from_string(device).device_index for device in found] == (
             [1] if strategy is not two_replicas else [0, 1])
+
+
+def configure(monkeypatch, cluster, task_type="worker", index=0):
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": task_type, "index": index}}))
+
+
+@pytest.mark.parametrize(("cluster", "task", "own", "tasks"), [
+    ({"worker": [A, B]}, ("worker", 1), "worker 1", {"worker 0": A, "worker 1": B}),
+    ({"worker": [A, B]}, ("worker", "1"), "worker 1", {"worker 0": A, "worker 1": B}),
+    ({"chief": [A], "worker": [B], "evaluator": ["c:1"]}, ("chief", 0), "chief 0", {"chief 0": A, "worker 0": B}),
+    ({"worker": ["[::1]:80"]}, ("worker", 0), "worker 0", {"worker 0": "[::1]:80"}),
+])
+def test_a_cluster(monkeypatch, cluster, task, own, tasks):
+    configure(monkeypatch, cluster, *task)
+    assert clusters.read_cluster() == (own, tasks)
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", '{"task": {"type": "worker", "index": 0}}', '{"cluster": {}}'])
+def test_no_cluster(monkeypatch, text):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    if text is not None:
+        monkeypatch.setenv("TF_CONFIG", text)
+    assert clusters.read_cluster() is None
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("{", "is not JSON: Expecting property name"),
+    ('["localhost:1"]', "must be an object with the keys cluster and task, but is a list"),
+    ('{"cluster": [1]}', "must have an object for cluster, but has [1]"),
+    ('{"cluster": {"worker": ["a:1"]}, "task": 3}', "must have an object for task, but has 3"),
+    ('{"cluster": {"worker": ["a:1"]}}', "has the task type None; must be chief or worker"),
+])
+def test_a_cluster_that_cannot_be_read(monkeypatch, text, message):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(InputError, match=f"^{re.escape(START + message)}"):
+        clusters.read_cluster()
+
+
+@pytest.mark.parametrize(("cluster", "task", "message"), [
+    ({"worker": [A]}, ("evaluator", 0), "has the task type 'evaluator'; must be chief or worker"),
+    ({"worker": [A], "ps": [B]}, ("worker", 0), "lists tasks of type 'ps'; must be chief or worker"),
+    ({"worker": A}, ("worker", 0), f"must have a list of addresses for worker, but has '{A}'"),
+    *(({"worker": [A, address]}, ("worker", 0), f"has the address {address!r} for worker 1; must be HOST:PORT")
+      for address in ("127.0.0.1", "a:", ":80", "a:port", "a:0", "a:99999", "http://a:80", "a b:80", "a..b:80", 80,
+                      f"{'a' * 64}:80", None)),
+    ({"worker": [A, A]}, ("worker", 0), f"lists the address {A} twice"),
+    *(({"worker": [A, B]}, ("worker", index), f"has the task worker {index}, but its cluster has only worker 0, worker "
+       "1") for index in (2, -1, 0.5, "x", None)),
+    ({"worker": []}, ("worker", 0), "has the task worker 0, but its cluster has only "),
+])
+def test_a_cluster_without_the_task(monkeypatch, cluster, task, message):
+    configure(monkeypatch, cluster, *task)
+    with pytest.raises(InputError) as caught:
+        clusters.read_cluster()
+    assert str(caught.value) == START + message
+
+
+def test_signals_end_a_process_while_tensorflow_holds_the_interpreter():
+    before = signal.getsignal(signal.SIGTERM)
+    with clusters.end_on_signals():
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == [signal.SIG_DFL] * 2
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize(("message", "worker"), [
+    (f"Graph execution error:\n\nDetected at node x\n{REMOTE}", f"worker 1 at {B}"), (UNHEALTHY, f"worker 1 at {B}"),
+    (f"{{function_node x_device_/job:worker/replica:0/task:0/device:CPU:0}} {ABORTED}", "another worker")])
+def test_a_lost_worker_is_named(tmp_path, message, worker):
+    for saved in ("", "the last checkpoint is ckpt-7; "):
+        with pytest.raises(LostWorkerError) as caught, clusters.explain_lost_workers(make_strategy(), str(tmp_path)):
+            raise tf.errors.UnavailableError(None, None, message)
+        assert str(caught.value) == (f"{tmp_path}: lost the connection to {worker}; {saved}run the same command on "
+                                     "every worker to continue")
+        tf.train.CheckpointManager(tf.train.Checkpoint(), str(tmp_path), 1).save(7)
+
+
+def make_strategy():
+    strategy = mock.Mock(spec=tf.distribute.MultiWorkerMirroredStrategy)
+    strategy.cluster_resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec({"worker": [A, B]}), task_type="worker", task_id=0)
+    return strategy
+
+
+@pytest.mark.parametrize(("strategy", "error"), [
+    (make_strategy(), tf.errors.ResourceExhaustedError(None, None, "OOM on /job:worker/replica:0/task:0/device:CPU:0")),
+    (tf.distribute.OneDeviceStrategy("CPU:0"), tf.errors.UnavailableError(None, None, REMOTE)),
+    (make_strategy(), InputError("x")),
+])
+def test_other_errors_are_raised(tmp_path, strategy, error):
+    with pytest.raises(type(error)) as caught, clusters.explain_lost_workers(strategy, str(tmp_path)):
+        raise error
+    assert caught.value is error

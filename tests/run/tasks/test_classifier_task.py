@@ -1,13 +1,14 @@
-"""Labels of a model and of a task: another order, another task, and labels without names."""
+"""ClassifierTask: labels in another order, of another task, without names, and that the training data lacks."""
 
 import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import classifier
 from data_prep.tasks.classifier import order_labels
-from run.finetuning.settings import FineTuningSettings
+from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.tasks import ClassifierTask
 
 UNNAMED = TaskMetadata("classifier", None, None, ("LABEL_0", "LABEL_1"), source="config.json")
@@ -30,7 +31,6 @@ def test_the_labels_of_a_task_are_in_the_order_of_the_model(task, labels, model_
 
 @pytest.mark.parametrize(("labels", "model_labels", "message"), [
     (MNLI, TWO_WAY, "it predicts entailment, not_entailment, but the task requires contradiction, entailment, neutral"),
-    (MNLI, ("a", "entailment", "neutral"), "it predicts a, entailment, neutral, but the task requires contra"),
     (MNLI, ("entailment", "entailment", "neutral"), "it predicts entailment, entailment, neutral, but"),
     (MNLI, ("LABEL_0", "LABEL_1"), "it predicts LABEL_0, LABEL_1, but the task requires contra"),
     ((), TWO_WAY, "it predicts entailment, not_entailment, but the task requires a number"),
@@ -56,20 +56,31 @@ def test_scores_do_not_depend_on_the_order_of_the_model():
     assert found[0]["eval_f1"] == pytest.approx(2 / 3)
 
 
-@pytest.fixture
-def custom(tmp_path):
-    """Settings of a custom task with the labels a and b."""
-    (tmp_path / "train.tsv").write_text("text\tlabel\nx\tb\ny\ta\n")
-    return classifier.Settings(task_name="custom", data_dir=str(tmp_path), text_a_column="text", label_column="label")
+def make_custom(folder, train, dev=(), **settings):
+    """Writes labels of training and development data; returns the settings of their task."""
+    for split, labels in (("train", train), ("dev", dev)):
+        rows = "".join(f"it stops\t{label}\n" for label in labels)
+        (folder / f"{split}.tsv").write_text(f"text\tlabel\n{rows}")
+    return classifier.Settings(task_name="custom", data_dir=str(folder), **settings)
 
 
-def test_a_note_gives_the_order_of_unnamed_labels(custom, capsys):
-    for task, order in ((custom, "a, b"), (classifier.Settings(task_name="rte"), "entailment, not_entailment")):
+def test_a_note_gives_the_order_of_unnamed_labels(tmp_path, capsys):
+    for task, order in ((make_custom(tmp_path, ["b", "a"]), "a, b"),
+                        (classifier.Settings(task_name="rte"), "entailment, not_entailment")):
         ClassifierTask(FineTuningSettings(task=task), UNNAMED)
         assert capsys.readouterr().err == f"note: config.json has no label names; assuming {order}, in this order\n"
 
 
-def test_labels_with_names_have_no_note(custom, capsys):
-    for kept in (TaskMetadata("classifier", None, None, ("a", "b")), None):
-        ClassifierTask(FineTuningSettings(task=custom), kept)
-    assert capsys.readouterr().err == ""
+def test_several_labels_of_which_the_training_data_lacks_some_count_as_wrong(tmp_path, reference, capsys):
+    """Each row with such labels adds a label that no row has in the predictions."""
+    settings = make_custom(tmp_path, ["a, b", "b", ""], ["a, c", "b"], label_separator=",")
+    task = ClassifierTask(FineTuningSettings(task=settings, tuning=TuningSettings(do_eval=True)),
+                          TaskMetadata("classifier", 9, True, ("a", "b"), multi_label=True))
+    task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
+    note = "dev: 2 rows; 1 rows have a label that the training data lacks and count as misclassified"
+    assert note in capsys.readouterr().err
+    logits = np.array([[9, -9], [-9, 9]], np.float32)  # the known labels
+    scores = task.score({"logits": logits})
+    assert scores["eval_micro_f1"] == pytest.approx(2 * 2 / (2 + 3))
+    assert scores["eval_macro_f1"] == pytest.approx(2 / 3)
+    assert scores["eval_loss"] == pytest.approx(np.log1p(np.exp(-9.0)), rel=1e-3)
