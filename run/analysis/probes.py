@@ -20,7 +20,7 @@ from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, new_file, to_json
 from data_prep.tasks import conll
-from run.analysis import corpus_reading, trees
+from run.analysis import reading
 from run.training import strategies
 
 MIX = "mix"  # The row of the mix of all layers.
@@ -128,7 +128,7 @@ def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
 
     Args:
       argument: Name of the setting with the path of the file.
-      sentences: List of trees.Sentence, of the file.
+      sentences: List of reading.Sentence, of the file.
       settings: ProbeLayersSettings.
       encoder: BertEncoder that computes padding.
       tokenizer: BertTokenizer.
@@ -144,7 +144,7 @@ def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
         tf.autograph.experimental.do_not_convert(lambda features, words: _average_tokens(encoder, features, words)),
         autograph=False, reduce_retracing=True)
     used_rows, vectors, forms, places, labels = set(), [], [], [], []
-    batches = corpus_reading.sentence_batches(
+    batches = reading.sentence_batches(
         tokenizer, sentences, settings.tokenizer.max_seq_length, settings.batch_size)
     with tqdm(total=len(sentences), desc=path, unit="sentence", dynamic_ncols=True) as bar:
         for rows, features, words, _ in batches:
@@ -169,36 +169,21 @@ def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
 
 
 def _read_sentences(path, settings):
-    """Returns a list of the first sentences of a file."""
-    decoder = LineDecoder()
-    sentences = _limit_words(_iterate_sentences(path, settings, decoder), MAX_WORDS)
-    decoder.tell(path)
-    return sentences
-
-
-def _iterate_sentences(path, settings, decoder):
-    """Yields the trees.Sentences of a file; files with columns have no trees. `decoder`: Used for treebanks."""
+    """Returns the first sentences of a file, with at most MAX_WORDS words; files with columns have no trees."""
     if settings.reads_treebanks:
-        yield from trees.read_sentences(path, decoder)
-        return
-    read = conll.read_sentences(path, settings.token_column, settings.label_column)
-    if read.num_garbled:
-        print(f"{path}: {describe_dropped_bytes(read.num_garbled)}", file=sys.stderr)
-    if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
-        raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
-    for words, labels in zip(read.words, read.labels, strict=True):
-        yield trees.Sentence(words, labels, [trees.ROOT] * len(words), [""] * len(words))
-
-
-def _limit_words(sentences, most):
-    """Returns the first sentences, with at most `most` words in total, but at least one sentence."""
-    taken, count = [], 0
-    for sentence in sentences:
-        if taken and count + len(sentence.words) > most:
-            break
-        taken.append(sentence)
-        count += len(sentence.words)
-    return taken
+        decoder = LineDecoder()
+        sentences = list(reading.read_sentences(path, decoder))
+        decoder.tell(path)
+    else:
+        read = conll.read_sentences(path, settings.token_column, settings.label_column)
+        if read.num_garbled:
+            print(f"{path}: {describe_dropped_bytes(read.num_garbled)}", file=sys.stderr)
+        if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
+            raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
+        sentences = [reading.Sentence(words, labels, [reading.ROOT] * len(words), [""] * len(words))
+                     for words, labels in zip(read.words, read.labels, strict=True)]
+    num_words = np.cumsum([len(sentence.words) for sentence in sentences])
+    return sentences[: max(1, np.searchsorted(num_words, MAX_WORDS, side="right"))]
 
 
 def _get_examples(sentence, label):
@@ -213,7 +198,7 @@ def _get_examples(sentence, label):
         for kind, first, last in get_entities(sentence.tags):
             examples[first] = kind, [last]
         return examples
-    return [None if head == trees.ROOT else (relation, [head])
+    return [None if head == reading.ROOT else (relation, [head])
             for relation, head in zip(sentence.relations, sentence.heads, strict=True)]
 
 

@@ -58,7 +58,7 @@ class FillMaskSettings(AnyModelSettings):
     @property
     def texts(self):
         """Texts from the flags: list of str, which can be pairs like the lines of standard input."""
-        return list(map(_drop_invalid_bytes, self.text))
+        return list(map(drop_invalid_bytes, self.text))
 
     def accept_pairs(self):
         """Returns the resolved settings with a checkpoint of pairs if requests can be pairs.
@@ -92,7 +92,7 @@ class AnswerSettings(AnyModelSettings):
     @property
     def questions(self):
         """Questions from the flag, list of str."""
-        return list(map(_drop_invalid_bytes, self.question))
+        return list(map(drop_invalid_bytes, self.question))
 
     def check_files(self):
         """See Settings."""
@@ -102,7 +102,7 @@ class AnswerSettings(AnyModelSettings):
     def read_context(self):
         """Reads the text of `context` or `context_file`."""
         if self.context is not None:
-            return _drop_invalid_bytes(self.context)
+            return drop_invalid_bytes(self.context)
         content = read_bytes(self.context_file)
         files.check_text(content[:2], self.context_file)
         return content.decode("utf-8-sig", "ignore")
@@ -270,7 +270,7 @@ class ExtractionSettings(Settings):
         return layers
 
 
-def _drop_invalid_bytes(text):
+def drop_invalid_bytes(text):
     """Drops invalid UTF-8 bytes, which Python represents as surrogates, from an argument, as the tokenizer does."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 
