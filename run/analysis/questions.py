@@ -12,8 +12,7 @@ from bert_tf.model_folder import task_metadata
 from bert_tf.tasks import KINDS
 from data_prep.tasks import DATA
 from run.finetuning.settings import TuningSettings
-from run.serving.formats.request_files import SEPARATOR, split_pair
-from run.serving.settings import drop_invalid_bytes
+from run.serving.formats.request_files import SEPARATOR, drop_invalid_bytes, split_pair
 
 ROWS_AT_A_TIME = 64  # Development rows per batch.
 

@@ -88,9 +88,9 @@ REJECTED = (  # command, flags, part of the message
                          "num_train_steps": 20}, "`max_seq_length`=32: has no effect with `phases`; omit it"),
     ("run_classifier", {"search": True, "do_eval": True, "train_batch_size": None, "learning_rate": 5e-5},
      "`learning_rate`=5e-05: has no effect with `search`; omit it"),
-    *(("prune_model", flags, "nothing to prune; set `keep_heads`, `keep_neurons`, `drop_layers`, ")
+    *(("prune_model", flags, "nothing to prune; set `keep_heads`, `keep_neurons`, `embedding_size`")
       for flags in ({"keep_heads": None}, {"keep_heads": 1.0, "num_train_epochs": 1})),
-    *(("prune_model", {"keep_heads": None, "drop_layers": 0, name: value},
+    *(("prune_model", {"keep_heads": None, "embedding_size": 4, name: value},
        f"`{name}`={value}: requires `keep_heads` or `keep_neurons`")
       for name, value in (("rounds", 2), ("importance_examples", 9), ("prune_across", "layer"))),
     *(("prune_model", {name: value}, f"`{name}`={value}: requires `num_train_epochs`")
@@ -106,7 +106,7 @@ REJECTED = (  # command, flags, part of the message
     ("run_distillation", {"layer_map": "last"}, "`layer_map`=last: requires `hidden_weight` or `attention_we"),
     ("run_distillation", {"temperature": 2, "logits_weight": 0}, "`temperature`=2.0: cannot be combined with `logits_"),
     ("analyze_attention", {"data_dir": "own"}, "`data_dir`=own: requires `importance_examples`"),
-    ("predict", {"columns": "text"}, "`columns`=text: has no effect on lines of text; set `input_format`, or use a ta"),
+    ("predict", {"columns": "text"}, "`columns`=text: has no effect on lines of text; use a table"),
     *((command, {name: value}, f"`{name}`={value}: has no effect on models of kind classifier; omit it")
       for command in ("predict", "export_saved_model")
       for name, value in (("doc_stride", 9), ("max_answer_length", 9), ("version_2_with_negative", True),
@@ -130,8 +130,6 @@ REJECTED = (  # command, flags, part of the message
      "`output_dir`=model/: is the directory of `student_checkpoint`"),
     ("run_general_distillation", {"output_dir": "model"}, "`output_dir`=model: is the directory of `teacher`"),
     ("analyze_attention", {"output_dir": "model"}, "`output_dir`=model: would overwrite `init_checkpoint`"),
-    ("convert_checkpoint", {"output": "tuned", "overwrite": True, "vocab_file": "tuned/vocab.txt"},
-     "`output`=tuned: would overwrite `vocab_file`=tuned/vocab.txt"),
     *((command, {"output_dir": "text.txt"}, "`output_dir`=text.txt: must be a directory, but is a file")
       for command in (*TRAINING, "analyze_attention", "probe_layers", "split_sentences")),
     ("run_classifier", {"data_dir": "own\udcff"}, "`data_dir`="),

@@ -11,8 +11,8 @@ from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
-from run.serving import feature_models
-from run.serving.opening import open_model
+from run.compression import exported_models
+from run.serving.predicting import open_model
 from run.serving.settings import PredictionSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
@@ -56,7 +56,7 @@ def current_directory(folder, monkeypatch):
       for name in ("swag", "tagger"))])
 def test_an_export_has_the_scores_of_its_checkpoint(folder, name, export, flags, capsys):
     scripts.run_here(EXPORT, init_checkpoint=name, export_dir=f"served/{name}", **flags)
-    scripts.run_here(EVALUATE, models=f"{name},{export}", output_file=f"{name}.json", most_lost=0, **DATA[name])
+    scripts.run_here(EVALUATE, models=f"{name},{export}", output_file=f"{name}.json", **DATA[name])
     first, second = json.loads((folder / f"{name}.json").read_text())["models"]
     assert (first["model"], second["model"]) == (name, export)
     assert second["equal_decisions"] == 1
@@ -74,14 +74,11 @@ def test_another_model_has_other_scores(folder, capsys):
     other = models.BertClassifier(models.BertEncoder(config, seed=5), 2)
     tf.train.Checkpoint(model=other).write(str(folder / "other" / "ckpt-3"))
     scripts.run_here(EXPORT, init_checkpoint="other", export_dir="served/other", static_length=True)
-    flags = {"models": "sst,served/other", **DATA["sst"]}
-    scripts.run_here(EVALUATE, output_file="other.json", **flags)
+    scripts.run_here(EVALUATE, models="sst,served/other", output_file="other.json", **DATA["sst"])
     losses = [row["scores"]["eval_loss"] for row in json.loads((folder / "other.json").read_text())["models"]]
     assert abs(losses[0] - losses[1]) > 1e-3
     output = capsys.readouterr().out
     assert all(f"{loss:.4f}" in output for loss in losses)
-    with pytest.raises(InputError, match=r"^`most_lost`=-101\.0: eval_accuracy of sst is 0\.00 points lower"):
-        scripts.run_here(EVALUATE, most_lost=-101, **flags)
 
 
 def test_an_export_requires_a_checkpoint_before_it():
@@ -96,6 +93,6 @@ def test_models_that_are_not_exports(tmp_path):
     for path, message in (("sst", "`model`=sst: contains no SavedModel"),
                           ("none.tflite", "`model`=none.tflite: does not exist"), (str(tmp_path), only_litert)):
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-            feature_models.open_export(path)
+            exported_models.open_export(path)
     with pytest.raises(InputError, match="for the LiteRT model, set the file "):
         open_model(resolved(PredictionSettings(str(tmp_path), input_file="-", output_file="-")))
