@@ -4,12 +4,12 @@ import math
 import os
 
 import numpy as np
-from matplotlib.figure import Figure  # pyplot would require a display
 from matplotlib.ticker import MaxNLocator
 
 from bert_tf.analysis.behaviors import MEASURES, NAMES
 from bert_tf.files import new_file
 from run.analysis.syntax import OFFSETS
+from run.evaluation import plots
 
 MAX_RELATIONS = 30  # Maximum number in a plot.
 COLUMNS = 4  # Columns of panels.
@@ -47,7 +47,7 @@ def draw_measures(folder, heads, values):
     shown = [place for place in range(len(MEASURES)) if not np.isnan(values[:, place]).all()]
     rows, columns = (1 + max(column) for column in zip(*heads, strict=True))
     down = -(-len(shown) // COLUMNS)
-    figure = Figure(figsize=(3.2 * COLUMNS, 0.8 + 2.6 * down), layout="constrained")
+    figure = plots.create_figure(figsize=(3.2 * COLUMNS, 0.8 + 2.6 * down), layout="constrained")
     panels = figure.subplots(down, COLUMNS, squeeze=False).ravel()
     for panel, place in zip(panels, shown, strict=False):
         table = np.full((rows, columns), np.nan)
@@ -60,7 +60,7 @@ def draw_measures(folder, heads, values):
         figure.colorbar(image)
     for panel in panels[len(shown):]:
         panel.set_axis_off()
-    _save(figure, folder, "measures.png")
+    plots.save_figure(figure, os.path.join(folder, "measures.png"))
 
 
 def choose_directions(relations, most):
@@ -73,7 +73,7 @@ def choose_directions(relations, most):
 def draw_relations(folder, relations):
     """Plots the best head and the best offset for the most frequent relations. See Dependencies.find_best."""
     rows = choose_directions(relations, MAX_RELATIONS)
-    figure = Figure(figsize=(9, 1.5 + 0.34 * len(rows)), layout="constrained")
+    figure = plots.create_figure(figsize=(9, 1.5 + 0.34 * len(rows)), layout="constrained")
     panel, places = figure.subplots(), np.arange(len(rows))
     for shift, label, color, prefix in ((-0.2, "best head", "C0", ""), (0.2, "best offset", "C7", "offset_")):
         values, low, high = (np.array([row[prefix + name] for row in rows]) for name in ("accuracy", "low", "high"))
@@ -84,22 +84,17 @@ def draw_relations(folder, relations):
     panel.set(xlim=(0, 1), xlabel="fraction of cases, with 95% confidence intervals",
               title="relation (cases): best head, in the better direction")
     panel.legend()
-    _save(figure, folder, "relations.png")
+    plots.save_figure(figure, os.path.join(folder, "relations.png"))
 
 
 def draw_curve(folder, curve, metric):
     """Plots the score by number of pruned heads. `curve`: See run.analysis.importance.measure_curve."""
     counts, by_importance, *others = zip(*(point.values() for point in curve), strict=True)
-    figure = Figure(figsize=(8, 5), layout="constrained")
+    figure = plots.create_figure(figsize=(8, 5), layout="constrained")
     panel = figure.subplots()
     panel.plot(counts, by_importance, "o-", label="least important first")
     panel.plot(counts, np.mean(others, axis=0), "s--", color="C7", label=f"random order, mean of {len(others)}")
     panel.fill_between(counts, np.min(others, axis=0), np.max(others, axis=0), color="C7", alpha=0.25)
     panel.set(xlabel=f"number of pruned heads (of {counts[-1]})", ylabel=metric.removeprefix("eval_"))
     panel.legend()
-    _save(figure, folder, "curve.png")
-
-
-def _save(figure, folder, name):
-    with new_file(os.path.join(folder, name), "wb") as file:
-        figure.savefig(file, dpi=110, format="png")
+    plots.save_figure(figure, os.path.join(folder, "curve.png"))

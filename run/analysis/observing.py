@@ -9,8 +9,7 @@ from bert_tf.analysis import behaviors, words
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving import checkpoint as checkpoints
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
-from bert_tf.tasks.masked_lm import MASK
-from bert_tf.tokenization.model_inputs import FEATURES, pack
+from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.unicode_rules import is_punctuation
 
 ROWS_AT_A_TIME = 32  # Copies of a text per batch, each with another token masked.
@@ -100,8 +99,11 @@ class Observer:
 
     def __call__(self, question):
         """Yields the Observations of a Question: one, or one per window of a long context, or one per choice."""
-        features, was_cut = self._encode(question)
-        answer = self.predict([question])[0] if KINDS[self.kind].is_fine_tuned else None
+        kind = KINDS[self.kind]
+        inputs = kind.question(question.text_a, question.text_b, question.choices).values()
+        features, was_cut = self.servable.encode(*(tf.constant([text]) for text in inputs))
+        was_cut = bool(tf.reduce_any(was_cut))
+        answer = self.predict([question])[0] if kind.is_fine_tuned else None
         rows = {name: tf.reshape(value, [-1, value.shape[-1]]) for name, value in features.items()}
         lengths = tf.reduce_sum(rows["input_mask"], axis=1).numpy()
         for row, length in enumerate(lengths):
@@ -109,7 +111,7 @@ class Observer:
             second = question.choices[row] if question.choices else question.text_b
             texts = [question.text_a] if second is None else [question.text_a, second]
             one = {name: value[row, tf.newaxis, :length] for name, value in rows.items()}
-            yield self._observe(question, texts, part, bool(was_cut), one, answer)
+            yield self._observe(question, texts, part, was_cut, one, answer)
 
     def compute_attention(self, features):
         """Returns the attention probabilities of each layer, a list of float32 [B, N, S, S]."""
@@ -138,26 +140,6 @@ class Observer:
             outputs = {**self.servable.answer(features), "was_cut": was_cut}
         return kind.rows({name: value.numpy() for name, value in outputs.items()})
 
-    def _encode(self, question):
-        """Returns features int32 [1, S], [1, choices, S], or [windows, S], and whether anything was truncated."""
-        kind = KINDS[self.kind]
-        texts = kind.question(question.text_a, question.text_b, question.choices).values()
-        if kind.has_several_rows:
-            features, was_cut = self.servable.encode(*(tf.constant([text]) for text in texts))
-        else:
-            features, was_cut = pack(self.tokenizer, *map(self._tokenize, texts),
-                                     max_seq_length=self.metadata.max_seq_length)
-        return features, tf.reduce_any(was_cut)
-
-    def _tokenize(self, text):
-        """Tokenizes a text to RaggedTensor int32 [1, (tokens)]. For a masked LM, each [MASK] in it is one token."""
-        if self.kind != MaskedLM.name or MASK not in text:
-            return self.tokenizer.tokenize([text])
-        parts = [self.tokenizer.tokenize([part])[0] for part in text.split(MASK)]
-        mask = tf.constant([self.tokenizer.mask_id])
-        joined = [each for part in parts for each in (part, mask)][:-1]
-        return tf.RaggedTensor.from_tensor(tf.concat(joined, axis=0)[tf.newaxis])
-
     def _observe(self, question, texts, part, was_cut, features, answer):
         attention = self.compute_attention(features)
         sums, counts = (value.numpy().astype(np.float64) for value in self.sum_measures(attention, features))
@@ -181,11 +163,9 @@ class Observer:
             all_ids, starts, ends = (each[0].numpy() for each in (tokens.ids, tokens.char_starts, tokens.char_ends))
             if not np.array_equal(all_ids[: len(places)], ids[places]):  # A later window, or one with masks.
                 continue
-            text_surfaces = words.surfaces(
-                [pieces[place] for place in places], numbers[places] - numbers[places[0]], text,
-                list(zip(starts, ends, strict=True))[: len(places)])
-            for word, surface in enumerate(text_surfaces):
-                surfaces[numbers[places[0]] + word] = surface or surfaces[numbers[places[0]] + word]
+            for word in np.unique(numbers[places]):
+                tokens_of_word = np.flatnonzero(numbers[places] == word)
+                surfaces[word] = text[starts[tokens_of_word].min() : ends[tokens_of_word].max()] or surfaces[word]
         return surfaces
 
     def _compute_candidates(self, features):

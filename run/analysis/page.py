@@ -85,17 +85,10 @@ def _read_web_file(name):
 
 def _to_page_values(each):
     """Converts an Observation to the page's JSON values."""
-    return to_values(each, DECIMALS) | {"title": _format_title(each), "special": _mark_special_tokens(each),
-                                        "answer": _format_prediction(each)}
-
-
-def _mark_special_tokens(each):
-    """Returns "cls" or "sep" for special tokens: the first, and the ends of texts; not for text in that spelling."""
-    ends = {0, len(each.pieces) - 1}
-    if 1 in each.segments:
-        ends.add(each.segments.index(1) - 1)
-    names = {"[CLS]": "cls", "[SEP]": "sep"}
-    return [names.get(piece, "") if place in ends else "" for place, piece in enumerate(each.pieces)]
+    special = {"[CLS]": "cls", "[SEP]": "sep"}
+    return to_values(each, DECIMALS) | {
+        "title": _format_title(each), "special": [special.get(piece, "") for piece in each.pieces],
+        "answer": _format_prediction(each)}
 
 
 def _format_title(each):

@@ -39,7 +39,6 @@ def test_words_of_tokens():
     assert words.word_numbers(pieces).tolist() == [0, 1, 1, 1, 2, 3, 4, 5, 5, 6]
     assert words.surfaces(pieces, words.word_numbers(pieces)) == [
         "[CLS]", "unaffable", "cat", "[SEP]", "##s", "dogs", "[SEP]"]
-    assert words.surfaces(["é", "##t", "!"], [0, 0, 1], "ÉT !", [(0, 1), (1, 2), (3, 4)]) == ["ÉT", "!"]
 
 
 def test_behaviors_of_one_text():

@@ -182,8 +182,8 @@ def test_lines_of_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({}, "exactly one of `text`, `input_file`, and `wrong_examples` is required"),
-    ({"text": ("a",), "wrong_examples": 2}, "but `text`, `wrong_examples` are set"),
+    ({}, "`text` is required without `input_file` or `wrong_examples`"),
+    ({"text": ("a",), "wrong_examples": 2}, "`text`=a: cannot be combined with `wrong_examples`"),
     ({"data": EvaluationDataSettings(data_dir="x"), "text": ("a",)},
      "`data_dir`=x: requires `wrong_examples`"),
     ({"text": ("a",), "output_file": "nowhere/x.html"}, "directory nowhere does not exist"),

@@ -3,7 +3,6 @@
 import json
 import shutil
 
-import numpy as np
 import pytest
 
 from bert_tf import models
@@ -68,12 +67,12 @@ def test_relations(tmp_path, capsys):
 
 @pytest.mark.usefixtures("folder")
 def test_spans_of_several_words(tmp_path, monkeypatch):
-    read, found = probes.compute_embeddings, []
-    monkeypatch.setattr(probes, "compute_embeddings", lambda *arguments: found.append(read(*arguments)) or found[-1])
+    read, found = probes.compute_examples, []
+    monkeypatch.setattr(probes, "compute_examples", lambda *arguments: found.append(read(*arguments)) or found[-1])
     report = probe("entities.txt", tmp_path, label="spans", random_seed=-2**63)
-    spans = {(label, *(found[0].forms[place] for place in places))
-             for label, places in zip(found[0].labels, found[0].places, strict=True)}
-    assert spans == {("X", "the", "debugger"), ("Y", "a", "stops"), ("X", "the", "the")}
+    (examples, forms), _ = found
+    assert set(zip(examples.labels, forms, strict=True)) == {("X", "the"), ("Y", "a")}
+    assert {last - first for first, last in examples.items} == {0, 1, 2}
     assert (report["train_examples"], report["majority"]) == (18, pytest.approx(12 / 18))
     assert report["labels"]["mix"] == 1
 
@@ -89,13 +88,10 @@ def test_bytes_that_are_not_utf8_are_dropped_with_a_note(folder, tmp_path, capsy
 
 
 def test_labels_of_the_control_task_depend_only_on_forms():
-    train = probes.LabeledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
-    dev = probes.LabeledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
-    first, second = probes.sample_control_labels(train, dev, 3)
-    assert first[0] == first[2] == second[1]
-    assert first[3] == second[0]
-    assert {*first, *second} <= {"X", "Y"}
-    assert (first, second) == probes.sample_control_labels(train, dev, 3)
+    labels = probes.sample_control_labels(["X", "Y", "X", "X"], ["a", "b", "a", "c"], ["c", "d"], 3)
+    assert list(labels) == ["a", "b", "c", "d"]
+    assert {*labels.values()} <= {"X", "Y"}
+    assert labels == probes.sample_control_labels(["X", "Y", "X", "X"], ["a", "b", "a", "c"], ["c", "d"], 3)
 
 
 @pytest.mark.parametrize(("flags", "message"), [
