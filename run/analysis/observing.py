@@ -78,7 +78,7 @@ class Observer:
     def __init__(self, settings, answers=True):
         checkpoint = settings.model.init_checkpoint
         kind = settings.served_task.kind
-        if not (settings.task or settings.model_files.task_metadata):
+        if not settings.model_files.task_metadata:
             kind = checkpoints.detect_kind(checkpoint, settings.config)
         may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # Not in task.json.
         self.top_k = getattr(settings, "top_k", 5)

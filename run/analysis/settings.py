@@ -10,7 +10,7 @@ from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from data_prep.tasks import conll
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
-from run.settings.served_models import KIND_NAMES, ServingSettings
+from run.settings.served_models import ServingSettings
 
 FORMATS = ("html", "npz", "json")
 ANALYSIS_OUTPUTS = r"(analysis|measures|heads|relations|importance|curve)\.(npz|png|tsv)"
@@ -36,9 +36,6 @@ class AttentionReportSettings(ServingSettings):
         not_with="wrong_examples", role=roles.INPUT_FILE)
     wrong_examples: int = setting(
         0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
-    task: str | None = setting(
-        None, "Task of the model. Defaults to the task in its task.json, otherwise to masked_lm if the checkpoint has "
-              "the weights of that head, otherwise to encoder.", choices=KIND_NAMES)
     top_k: int = setting(10, "Number of candidates per token of a masked LM, or of answers per question.", lower=1)
     format: str = setting("html", "html: one page that requires no network. npz, json: the numbers.", choices=FORMATS)
     output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)

@@ -158,10 +158,8 @@ class _Pruning:
             scores = model.measure_importance(self.settings.importance_examples, self.settings.training.random_seed)
             retained = select(scores, self.original.config, self.settings, number / self.settings.rounds)
             tensors, config = prune(tensors, config, retained)
-            details = {"importance_examples": scores.num_examples,
-                       "heads": [each.tolist() for each in retained.heads],
-                       "neurons": [each.tolist() for each in retained.neurons],
-                       "head_importance": [each.tolist() for each in scores.normalize().heads]}
+            details = {"heads": [each.tolist() for each in retained.heads],
+                       "neurons": [each.tolist() for each in retained.neurons]}
         model = model.write(folder, tensors, config)
         write_json(mark, details)
         return model
