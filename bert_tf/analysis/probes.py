@@ -85,14 +85,14 @@ class _Probes:
         return tf.matmul(tf.reshape(inputs, [shape[0], shape[1], shape[2] * shape[3]]), self._kernels) + self._biases
 
 
-def probe(train, dev, *, epochs=20, batch_size=256, learning_rate=2e-3, seed=0):
+def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
     """Trains a linear classifier on each layer and one on a mix of all, independently but in the same steps.
 
     Args:
       train, dev: Examples for training and for evaluation. A label that training lacks counts as an error.
       epochs: int. Number of training epochs.
-      batch_size: int.
       learning_rate: float. Initial learning rate of Adam; it falls linearly to 0.
+      batch_size: int.
       seed: int. Seed of the order of examples.
 
     Returns:

@@ -12,6 +12,7 @@ from bert_tf.tasks import KINDS, Encoder, MaskedLM
 from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.unicode_rules import is_punctuation
 
+TOP_K = 10  # Number of candidates per token of a masked LM, or of answers per question.
 ROWS_AT_A_TIME = 32  # Copies of a text per batch, each with another token masked.
 
 
@@ -81,10 +82,9 @@ class Observer:
         if not settings.model_files.task_metadata:
             kind = checkpoints.detect_kind(checkpoint, settings.config)
         may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # Not in task.json.
-        self.top_k = getattr(settings, "top_k", 5)
         metadata = dataclasses.replace(
             settings.served_task, kind=kind, window_stride=None,  # A text is one sequence.
-            version_2_with_negative=may_be_none, top_k=self.top_k)
+            version_2_with_negative=may_be_none, top_k=TOP_K)
         self.servable = checkpoints.load(**settings.checkpoint_to_serve | {"metadata": metadata}, layers="padded")
         self.metadata, self.kind = self.servable.metadata, self.servable.kind
         if not answers and self.kind != MaskedLM.name:
@@ -185,7 +185,7 @@ class Observer:
                                            "masked_lm_positions": tf.constant(rows[:, np.newaxis], tf.int32)})
             logits = outputs["masked_lm_logits"][:, 0]  # [rows, V]
             chances = tf.nn.softmax(logits)[:, : self.tokenizer.vocab_size].numpy()
-            order = np.argsort(-chances, axis=1, kind="stable")[:, : self.top_k]
+            order = np.argsort(-chances, axis=1, kind="stable")[:, : TOP_K]
             for place, row, numbers in zip(rows, chances, order, strict=True):
                 own = None if ids[place] == self.tokenizer.mask_id else float(row[ids[place]])
                 best = [(self.tokenizer.vocabulary[id_], float(row[id_])) for id_ in numbers]

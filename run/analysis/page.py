@@ -60,22 +60,15 @@ def estimate_size(num_heads, lengths):
     return sum(num_heads * length**2 for length in lengths) * 4 // 3
 
 
-def round_numbers(value, decimals):
+def _round(value):
     """Rounds float in nested lists and dicts for JSON; NaN becomes None."""
     if isinstance(value, dict):
-        return {name: round_numbers(each, decimals) for name, each in value.items()}
+        return {name: _round(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [round_numbers(each, decimals) for each in value]
+        return [_round(each) for each in value]
     if isinstance(value, float):
-        return None if math.isnan(value) else round(value, decimals)
+        return None if math.isnan(value) else round(value, DECIMALS)
     return value
-
-
-def to_values(each, decimals):
-    """Converts an Observation to JSON values, without its attention and its prediction."""
-    return {"texts": each.texts, "pieces": each.pieces, "segments": each.segments, "words": each.words.tolist(),
-            "surfaces": each.surfaces, "measures": round_numbers(each.measures.tolist(), decimals),
-            "candidates": round_numbers(each.candidates, decimals)}
 
 
 def _read_web_file(name):
@@ -86,9 +79,10 @@ def _read_web_file(name):
 def _to_page_values(each):
     """Converts an Observation to the page's JSON values."""
     special = {"[CLS]": "cls", "[SEP]": "sep"}
-    return to_values(each, DECIMALS) | {
-        "title": _format_title(each), "special": [special.get(piece, "") for piece in each.pieces],
-        "answer": _format_prediction(each)}
+    return {"title": _format_title(each), "texts": each.texts, "pieces": each.pieces, "segments": each.segments,
+            "words": each.words.tolist(), "surfaces": each.surfaces,
+            "special": [special.get(piece, "") for piece in each.pieces], "measures": _round(each.measures.tolist()),
+            "candidates": _round(each.candidates), "answer": _format_prediction(each)}
 
 
 def _format_title(each):

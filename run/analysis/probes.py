@@ -24,6 +24,8 @@ from run.evaluation import plots
 from run.settings import DeviceSettings
 from run.training import strategies
 
+EPOCHS, LEARNING_RATE = 20, 2e-3  # The learning rate of Adam decays linearly to 0.
+SEED = 12345  # Seed of the labels of the control task, and of the order of words.
 MIX = "mix"  # The row of the mix of all layers.
 MAX_WORDS = 50_000  # Maximum number of words of a file. Their hidden states of each layer are in memory.
 EMBEDDING_DTYPE = np.float16  # Type of saved embeddings: half the memory, without an effect on probes.
@@ -46,12 +48,11 @@ def run(settings):
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
     (train, train_forms), (dev, dev_forms) = (
         compute_examples(name, each, settings, encoder, tokenizer) for name, each in sentences.items())
-    options = {"epochs": settings.num_train_epochs, "learning_rate": settings.learning_rate,
-               "seed": settings.random_seed % 2**32}
-    result = probes.probe(train, dev, **options)
-    labels = sample_control_labels(train.labels, train_forms, dev_forms, settings.random_seed % 2**64)
+    result = probes.probe(train, dev, epochs=EPOCHS, learning_rate=LEARNING_RATE, seed=SEED)
+    labels = sample_control_labels(train.labels, train_forms, dev_forms, SEED)
     control = probes.probe(*(dataclasses.replace(each, labels=[labels[form] for form in forms])
-                             for each, forms in ((train, train_forms), (dev, dev_forms))), **options)
+                             for each, forms in ((train, train_forms), (dev, dev_forms))),
+                           epochs=EPOCHS, learning_rate=LEARNING_RATE, seed=SEED)
     files.at(settings.output_dir).make_dirs()
     _write(settings, train, dev, result, control)
 

@@ -7,11 +7,10 @@ import numpy as np
 from bert_tf import files
 from bert_tf.analysis.behaviors import NAMES
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, to_json
+from bert_tf.files import new_file
 from run.analysis import page, questions
 from run.analysis.observing import Observer
 
-DECIMALS = 6  # In JSON: float32 has about seven digits.
 MAX_BYTES = 1 << 28  # Maximum size of a page. Browsers open larger ones slowly or not at all.
 
 
@@ -42,7 +41,7 @@ def run(settings):
         page.write(path, os.path.basename(os.path.normpath(settings.model.init_checkpoint)), observer.heads,
                    observations)
     else:
-        {"npz": write_npz, "json": write_json}[settings.format](path, observer.heads, observations)
+        write_npz(path, observer.heads, observations)
     print(f"{path}: {len(observations)} text{'s' * (len(observations) > 1)}, {len(observer.heads)} heads, "
           f"{files.at(path).size():,} bytes")
 
@@ -62,21 +61,3 @@ def write_npz(path, heads, observations):
             ("surfaces", np.array(each.surfaces)))}
     with new_file(path, "wb") as file:
         np.savez_compressed(file, **arrays)
-
-
-def write_json(path, heads, observations):
-    """Writes one JSON object: "heads" [[layer, head], ...], "measures" [names], and "texts", a list of objects.
-
-    Each text has "texts", "pieces", "segments", "words", "surfaces", "attention" [K][S][S], "measures" [K][M] (null if
-    no token has one), and "answer", "expected", and "candidates" if they exist.
-    """
-    texts = [_to_json_values(each) for each in observations]
-    with new_file(path) as file:
-        file.write(to_json(path, {"heads": heads, "measures": NAMES, "texts": texts}, ensure_ascii=False) + "\n")
-
-
-def _to_json_values(each):
-    values = page.to_values(each, DECIMALS) | {
-        "part": each.part, "was_cut": each.was_cut, "answer": each.answer, "expected": each.question.expected,
-        "attention": page.round_numbers(each.attention.tolist(), DECIMALS)}
-    return {name: value for name, value in values.items() if value is not None}

@@ -5,14 +5,14 @@ from typing import ClassVar
 
 from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
-from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from data_prep.tasks import conll
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
 from run.settings.served_models import ServingSettings
 
-FORMATS = ("html", "npz", "json")
+FORMATS = ("html", "npz")
 ANALYSIS_OUTPUTS = r"(analysis|measures|heads|relations|importance|curve)\.(npz|png|tsv)"
 PROBE_OUTPUTS = r"probes\.(txt|tsv|json|png)"
 
@@ -36,8 +36,7 @@ class AttentionReportSettings(ServingSettings):
         not_with="wrong_examples", role=roles.INPUT_FILE)
     wrong_examples: int = setting(
         0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
-    top_k: int = setting(10, "Number of candidates per token of a masked LM, or of answers per question.", lower=1)
-    format: str = setting("html", "html: one page that requires no network. npz, json: the numbers.", choices=FORMATS)
+    format: str = setting("html", "html: one page that requires no network. npz: the numbers.", choices=FORMATS)
     output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)
 
 
@@ -99,11 +98,6 @@ class ProbeLayersSettings(Settings):
         0, "Without a treebank: 0-based column of the word; negative values count from the last column, -1.")
     label_column: int = setting(-1, "Without a treebank: column of the label.")
     batch_size: int = setting(32, "Batch size in sentences.", lower=1)
-    num_train_epochs: int = setting(20, "Number of training epochs of the probes.", lower=1)
-    learning_rate: float = setting(
-        2e-3, "Initial learning rate of the probes with Adam; it decays linearly to 0.", lower=0)
-    random_seed: int = setting(12345, "Seed of the labels of the control task and of the order of words.",
-                               most=LARGEST_SEED)
 
     def check_files(self):
         """See Settings. Also raises InputError if files are incompatible, or if an output would overwrite them."""

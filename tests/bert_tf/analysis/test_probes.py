@@ -55,6 +55,6 @@ def test_unknown_classes_count_as_errors():
     vectors, labels = make(100, 4)
     places = np.arange(100)[:, np.newaxis]
     unknown = Examples(vectors, places, [-1] * 100)
-    found = probes.probe(Examples(vectors, places, labels), unknown, epochs=1)
+    found = probes.probe(Examples(vectors, places, labels), unknown, epochs=1, learning_rate=0.02)
     assert found.mix_accuracy == 0
     assert not found.accuracy.any()
