@@ -3,7 +3,7 @@
   python -m run.prune_model --init_checkpoint=FINE_TUNED_FOLDER --data_dir=MRPC --keep_heads=0.5 --keep_neurons=0.5 \\
       --output_dir=pruned
 
-  python -m run.prune_model ... --rounds=4 --num_train_epochs=1 --least_score=0.84
+  python -m run.prune_model ... --rounds=4 --num_train_epochs=1
 
 A tagger or multiple choice requires --train_file and --dev_file, and a span labeler --train_file and --predict_file,
 instead of --data_dir. The output is a normal fine-tuned model: use its directory to evaluate, train, or export it.
@@ -13,7 +13,7 @@ from bert_tf.cli import script
 from run.compression.settings import PruneModelSettings
 
 SETTINGS = PruneModelSettings()
-EXCLUDED_FLAGS = {"replacing_rate", "replacing_proportion"}  # No layer replaces one of the teacher.
+EXCLUDED_FLAGS = {"save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop", "log_steps"}
 COMMAND = script.Command(SETTINGS, "run.compression.pruning", only=SETTINGS.values().keys() - EXCLUDED_FLAGS)
 
 if __name__ == "__main__":

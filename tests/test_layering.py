@@ -60,14 +60,14 @@ LATE_IMPORTS = {
     "data_prep.pretraining.shards": {"bert_tf.tokenization"},  # TensorFlow, with the first shard of a process.
     "data_prep.pretraining.beam_runner": {"dask", "distributed",  # Dask is an optional package.
                                           "apache_beam", "data_prep.pretraining.shards"},
-    "run.evaluation.metrics": {"scipy"},  # The first step does not wait for it.
+    "run.evaluation.metrics": {"scipy", "sklearn"},  # The first step does not wait for it.
     "run.evaluation.plots": {"matplotlib"},
     "run.tasks.token_classifier": {"seqeval", "sklearn"},
     "bert_tf": {"bert_tf.serving"},  # `import bert_tf` is fast.
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
     "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # TensorFlow.
-    "run.serving.opening": {"bert_tf.serving.checkpoint"},
+    "run.serving.predicting": {"bert_tf.serving.checkpoint"},
 }
 
 

@@ -1,5 +1,5 @@
-"""Behaviors of attention heads: averages over tokens (Clark et al. 2019, sections 3.1 to 3.3), syntactic dependencies
-(section 4.2: heads that attend from words to their syntactic heads, or back), and differences (section 6).
+"""Behaviors of attention heads: averages over tokens (Clark et al. 2019, sections 3.1 to 3.3), and dependencies
+(section 4.2: heads that attend from words to their syntactic heads, or back).
 
 Legend: B texts or sentences, N heads of a layer, K heads of all layers, S sequence, W words, M measures.
 """
@@ -159,33 +159,3 @@ def hits(attention, heads):
     most_from = tf.argmax(others, axis=-1, output_type=tf.int32)  # [B, N, W]
     most_to = tf.argmax(others, axis=-2, output_type=tf.int32)
     return tf.stack([most_from, most_to]) == heads[:, tf.newaxis]
-
-
-def divergences(attention, real):
-    """Computes the Jensen-Shannon divergence of each pair of heads, summed over the tokens of a batch (section 6).
-
-    Args:
-      attention: float32 [B, K, S, S]. Probabilities.
-      real: float32 [B, S], 1 at non-padding tokens and 0 at padding.
-
-    Returns:
-      float32 [K, K], in nats; symmetric, 0 on the diagonal.
-    """
-    weights = real[:, tf.newaxis]
-    own = _entropies(attention, weights)  # [K]
-
-    def compare_to(head):  # one head at a time: all pairs at once would require K times the memory
-        mixed = _entropies(0.5 * (attention + attention[:, head, tf.newaxis]), weights)
-        return mixed - 0.5 * (own + own[head])
-
-    heads = tf.range(tf.shape(attention)[1])
-    result = tf.map_fn(compare_to, heads, fn_output_signature=tf.TensorSpec([None], tf.float32),
-                       parallel_iterations=1)
-    result = tf.maximum(0.5 * (result + tf.transpose(result)), 0.0)
-    return tf.linalg.set_diag(result, tf.zeros_like(own))
-
-
-def _entropies(attention, weights):
-    """Sums the entropy of each token's attention: [B, K, S, S] and [B, 1, S] -> [K]."""
-    logs = tf.math.log(tf.maximum(attention, LEAST_PROBABILITY))
-    return -tf.reduce_sum(tf.reduce_sum(attention * logs, axis=-1) * weights, axis=[0, 2])

@@ -1,7 +1,6 @@
 """Converts the weights of a checkpoint from any format to another, for longer texts if requested."""
 
 import dataclasses
-import functools
 import math
 
 import numpy as np
@@ -19,7 +18,7 @@ FORMATS = {"tf1": tf1, "model_garden": model_garden, "huggingface": huggingface}
 
 
 def convert(source, output, output_format, config=None, vocab_file=None, *, task=None, tokenizer=None,
-            adapter=None, max_position_embeddings=None, position_extension="repeat"):
+            adapter=None, max_position_embeddings=None):
     """Converts a checkpoint.
 
     Args:
@@ -32,7 +31,6 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
       tokenizer: bert_tf.model_folder.TokenizerFiles with the casing to write to `output`; None if unknown.
       adapter: Path of a file of adapters that were trained on this checkpoint, to merge into it, or None.
       max_position_embeddings: int. Larger number of position embeddings; None to keep the checkpoint's.
-      position_extension: str. Method to extend them, one of EXTENSIONS.
 
     Returns:
       List of str. Lines that describe the conversion to a user.
@@ -53,7 +51,7 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     if adapter:
         checkpoint = adapters.apply_adapter_file(checkpoint, adapter)
     if max_position_embeddings:
-        checkpoint, config = extend_positions(checkpoint, config, max_position_embeddings, position_extension)
+        checkpoint, config = extend_positions(checkpoint, config, max_position_embeddings)
     if vocab_file:
         _check_vocabulary(vocab_file, config)
 
@@ -101,45 +99,28 @@ def _notes(output_format, config, left_out):
         yield f"the config has {', '.join(others)}: programs other than this project do not read this model correctly"
 
 
-def extend_positions(checkpoint, config, length, extension):
-    """Returns a Checkpoint and its BertConfig with more position embeddings.
+def extend_positions(checkpoint, config, length):
+    """Repeats the position embeddings, starting with the first, as in the initialization of Longformer.
+
+    See Beltagy et al. 2020, section 5. Existing positions are unchanged.
 
     Args:
       checkpoint: Checkpoint that `config` describes.
       config: BertConfig.
       length: int. New number of position embeddings.
-      extension: str. "repeat" appends the embeddings again, starting with the first, as in the initialization of
-        Longformer (Beltagy et al. 2020, section 5); existing positions are unchanged. "interpolate" interpolates
-        linearly between the embeddings and keeps the first and the last one, so that learned distances are stretched.
 
     Returns:
       Tuple `(Checkpoint, BertConfig)`.
 
     Raises:
-      InputError: If there are already as many position embeddings, or if the extension is unknown.
+      InputError: If there are already as many position embeddings.
     """
     rows = config.max_position_embeddings
-    if extension not in EXTENSIONS:
-        raise InputError(f"`position_extension`={extension}: must be one of {', '.join(EXTENSIONS)}")
     if length <= rows:
         raise InputError(f"`max_position_embeddings`={length}: must be greater than {rows}, the number of "
                          "position embeddings of the model")
     config = dataclasses.replace(config, max_position_embeddings=length)
     table = checkpoint.tensors[POSITION_EMBEDDINGS]
-    extend = functools.partial(EXTENSIONS[extension], length=length)
-    tensors = {**checkpoint.tensors, POSITION_EMBEDDINGS: table.map([length, table.shape[1]], extend)}
+    longer = table.map([length, table.shape[1]], lambda values: values[np.arange(length) % rows])
+    tensors = {**checkpoint.tensors, POSITION_EMBEDDINGS: longer}
     return dataclasses.replace(checkpoint, tensors=tensors, config=checkpoint.config and config), config
-
-
-def _repeat(table, length):
-    return table[np.arange(length) % len(table)]
-
-
-def _interpolate(table, length):
-    positions = np.linspace(0, len(table) - 1, length)
-    lower = np.minimum(positions.astype(np.int64), len(table) - 2) if len(table) > 1 else np.zeros(length, np.int64)
-    share = (positions - lower)[:, np.newaxis]
-    return ((1 - share) * table[lower] + share * table[np.minimum(lower + 1, len(table) - 1)]).astype(np.float32)
-
-
-EXTENSIONS = {"repeat": _repeat, "interpolate": _interpolate}  # Methods to extend position embeddings.

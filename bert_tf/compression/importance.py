@@ -22,12 +22,10 @@ class Importance:
     Attributes:
       heads: L arrays float64 [N], in the order of the model's heads.
       neurons: L arrays float64 [I].
-      num_examples: int. Number of examples in the means.
     """
 
     heads: list
     neurons: list
-    num_examples: int
 
     def normalize(self):
         """Returns the Importance with an L2 norm of 1 in each layer, as in Michel et al.
@@ -35,7 +33,7 @@ class Importance:
         Gradients differ a lot in size from layer to layer, so raw values of two layers cannot be compared.
         """
         return Importance(*([values / max(np.linalg.norm(values), LEAST_NORM) for values in layers]
-                            for layers in (self.heads, self.neurons)), self.num_examples)
+                            for layers in (self.heads, self.neurons)))
 
 
 def importance(model, loss, batches):
@@ -61,7 +59,7 @@ def importance(model, loss, batches):
             total += part.numpy()
         num_examples += len(features["input_ids"])
     means = [total / num_examples for total in sums]
-    return Importance(means[: len(layers)], means[len(layers):], num_examples)
+    return Importance(means[: len(layers)], means[len(layers):])
 
 
 def _derivatives(model, loss, features, sizes):

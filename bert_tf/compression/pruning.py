@@ -1,4 +1,4 @@
-"""Prunes heads, feed-forward neurons, and layers of a model.
+"""Prunes heads and feed-forward neurons of a model.
 
 The remaining computation is unchanged: a model without a head has the same outputs as with that head's mask at 0.
 """
@@ -91,43 +91,6 @@ def prune(tensors, config, retained):
         return tensor
 
     return {name: prune_tensor(name, tensor) for name, tensor in tensors.items()}, smaller_config
-
-
-def drop_layers(tensors, config, layers):
-    """Removes encoder layers and renumbers the remaining ones.
-
-    Args:
-      tensors, config: See `prune`.
-      layers: 0-based indices of the layers to remove.
-
-    Returns:
-      Tuple `(tensors, config)` of the smaller model.
-
-    Raises:
-      InputError: If a layer does not exist, if no layer would remain, or if layers share their weights.
-    """
-    count = config.num_hidden_layers
-    if not layers:
-        return tensors, config
-    for layer in layers:
-        if not 0 <= layer < count:
-            raise InputError(f"`drop_layers`: layer {layer} does not exist; the model has layers 0 to {count - 1}")
-    remaining = [layer for layer in range(count) if layer not in layers]
-    if not remaining:
-        raise InputError("`drop_layers`: lists all layers of the model; at least one must remain")
-    if config.num_hidden_groups:
-        raise InputError(f"`drop_layers`: num_hidden_groups is {config.num_hidden_groups}; layers that share "
-                         "weights cannot be dropped")
-    moved = {}
-    for name, tensor in tensors.items():
-        match = LAYER.fullmatch(name)
-        if not match:
-            moved[name] = tensor
-        elif int(match[1]) in remaining:
-            moved[f"bert/encoder/layer_{remaining.index(int(match[1]))}/{match[2]}"] = tensor
-    per_layer = {name: tuple(sizes[layer] for layer in remaining) for name in (
-        "attention_heads_per_layer", "intermediate_size_per_layer") if (sizes := getattr(config, name))}
-    return moved, dataclasses.replace(config, num_hidden_layers=len(remaining), **per_layer)
 
 
 def _take(tensor, indices, axis):

@@ -47,31 +47,25 @@ class LiteRTModel:
         """
         return KINDS[self.kind].answer(self.metadata, self._tokenizer, self._buckets, *texts.values())
 
-    def compute_outputs(self, features, rows_at_a_time=None, progress=None):
+    def compute_outputs(self, features):
         """Returns the outputs of the graphs for rows of IDs, before conversion to predictions, to evaluate a model.
 
         Args:
           features: Dict of input_ids, input_mask, and segment_ids, int arrays [N, S]; padding is at the end of rows.
-          rows_at_a_time: int. Number of rows after which to report progress.
-          progress: Function of the number of rows since the last call.
 
         Returns:
           Dict of output name to float32 array [N, ...]; for outputs per token [N, S, ...], with 0 at padding.
         """
         rows, width = to_rows(features), features["input_ids"].shape[1]
         per_position = KINDS[self.kind].per_position
-        results, step = {}, rows_at_a_time or len(rows)
-        for start in range(0, len(rows), step):
-            part = rows[start : start + step]
-            for index, (row, output) in enumerate(zip(part, self._buckets.run(part), strict=True), start):
-                for name, value in output.items():
-                    shape = [width, *value.shape[1:]] if name in per_position else value.shape
-                    result = results.setdefault(name, np.zeros([len(rows), *shape], np.float32))
-                    count = len(row.ids)
-                    if name in per_position:
-                        result[index, :count] = value[:count]
-                    else:
-                        result[index] = value
-            if progress:
-                progress(len(part))
+        results = {}
+        for index, (row, output) in enumerate(zip(rows, self._buckets.run(rows), strict=True)):
+            for name, value in output.items():
+                shape = [width, *value.shape[1:]] if name in per_position else value.shape
+                result = results.setdefault(name, np.zeros([len(rows), *shape], np.float32))
+                count = len(row.ids)
+                if name in per_position:
+                    result[index, :count] = value[:count]
+                else:
+                    result[index] = value
         return results

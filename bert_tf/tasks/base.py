@@ -32,7 +32,6 @@ class Kind(abc.ABC):
       head_scope: str. Prefix of the names of the head's variables.
       unused_variables: Tuple of str. Name prefixes of variables that do not affect the predictions.
       per_position: Dict of model output name -> its negative position axis. Other outputs have none.
-      has_several_rows: bool. Whether one request becomes several rows of IDs.
     """
 
     name: ClassVar[str]
@@ -43,7 +42,6 @@ class Kind(abc.ABC):
     head_scope: ClassVar[str] = ""
     unused_variables: ClassVar[tuple] = ()
     per_position: ClassVar[dict] = {}
-    has_several_rows: ClassVar[bool] = False
 
     @property
     def has_labels(self):

@@ -11,7 +11,6 @@ class MultipleChoice(Kind):
 
     name = "multiple_choice"
     hugging_face = ("BertForMultipleChoice", "DistilBertForMultipleChoice", "ElectraForMultipleChoice")
-    has_several_rows = True
 
     def inputs(self, pairs=False):
         return {"text_a": 1, "choices": 2}

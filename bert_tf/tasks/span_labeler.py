@@ -59,7 +59,6 @@ class SpanLabeler(Kind):
     head_scope = "cls/squad/"
     unused_variables = ("bert/pooler/",)
     per_position: ClassVar = {"start_logits": -1, "end_logits": -1}
-    has_several_rows = True
 
     def num_outputs(self, metadata):
         """Returns 2, for start and end; see `Kind`."""

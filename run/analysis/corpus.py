@@ -1,6 +1,7 @@
 """The job of run.analyze_attention: describes the behavior of each head over a corpus and a treebank."""
 
 import itertools
+import math
 
 import tensorflow as tf
 from tqdm import tqdm
@@ -9,12 +10,12 @@ from bert_tf import files
 from bert_tf.analysis import behaviors
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
-from run.analysis import corpus_reading, corpus_results, importance, trees
-from run.analysis.corpus_sums import Sums, compute_relations
-from run.analysis.observing import Observer
+from run.analysis import corpus_results, importance, reading
+from run.analysis.observing import Observer, compute_means
+from run.analysis.syntax import Dependencies
 from run.finetuning.fine_tuned_model import FineTunedModel
 
-DISTANCE_TEXTS = 200  # Number of texts, from the first, for comparing all pairs of heads, which is slow.
+WINDOW = 512  # Number of texts to sort by length together.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
 
 
@@ -29,135 +30,103 @@ def run(settings):
     """
     fine_tuned = FineTunedModel.open(settings) if settings.importance_examples else None
     observer = Observer(settings, answers=False)
-    if not any(True for _ in corpus_reading.read_texts(settings.input_file, settings.treebank)):
+    if not any(True for _ in reading.read_texts(settings.input_file, settings.treebank)):
         raise InputError(f"`input_file`={settings.input_file}: contains no text")
-    if settings.treebank:
+    dependencies = None
+    if settings.treebank:  # An error must not come after hours.
         decoder = files.LineDecoder()
-        for _ in trees.read_sentences(settings.treebank, decoder):  # An error must not come after hours.
-            pass
+        names = dict.fromkeys(name for sentence in reading.read_sentences(settings.treebank, decoder)
+                              for name in sentence.relations)
         decoder.tell(settings.treebank)
-    sums = Sums.empty(len(observer.heads))
-    _Reader(observer, settings).run(sums)
+        dependencies = Dependencies(list(names), len(observer.heads))
+    measures, num_texts, num_cut = _measure_texts(observer, settings)
+    num_sentences, num_skipped = _add_sentences(dependencies, observer, settings) if dependencies else (0, 0)
     curve = importance.measure_curve(fine_tuned, settings.importance_examples) if fine_tuned else None
-    _write(settings.output_dir, observer.heads, sums, curve)
-
-
-class _Reader:
-    """Runs the model on texts and sentences, and sums the behavior of its heads."""
-
-    def __init__(self, observer, settings):
-        self._encoder, self._tokenizer = observer.encoder, observer.tokenizer
-        self._settings = settings
-        self._max_seq_length = observer.metadata.max_seq_length
-        self._is_punctuation = observer.is_punctuation
-        rows = tf.TensorSpec([None, None], tf.int32)
-        features = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), rows)
-
-        def trace(function, *specs):
-            return tf.function(tf.autograph.experimental.do_not_convert(function), input_signature=specs,
-                               autograph=False)
-
-        self._measure = trace(self._compute_measures, features)
-        self._compare = trace(lambda features: self._compute_measures(features, are_compared=True), features)
-        self._find = trace(self._find_hits, features, rows, rows)
-
-    def run(self, sums):
-        """Adds all texts and sentences to Sums."""
-        settings = self._settings
-        decoder = files.LineDecoder()
-        texts = corpus_reading.read_texts(settings.input_file, settings.treebank, decoder=decoder)
-        self._add(sums, "text", texts, self._add_texts)
-        decoder.tell(settings.input_file)
-        if settings.treebank:
-            self._add(sums, "sentence", trees.read_sentences(settings.treebank), self._add_sentences)
-
-    def _add(self, sums, unit, items, add):
-        """Adds items to Sums, window by window. `unit`: Name of an item."""
-        with tqdm(desc=f"{unit}s", unit=unit, dynamic_ncols=True) as progress:
-            while window := list(itertools.islice(items, corpus_reading.WINDOW)):
-                add(sums, window)
-                progress.update(len(window))
-
-    def _add_texts(self, sums, window):
-        compared = max(0, min(len(window), DISTANCE_TEXTS - sums.num_texts))
-        for part, step in ((window[:compared], self._compare), (window[compared:], self._measure)):
-            if not part:
-                continue
-            for features, was_cut in corpus_reading.text_batches(self._tokenizer, part, self._max_seq_length,
-                                                                 self._settings.batch_size):
-                totals, counts, *others = (value.numpy() for value in step(features))
-                sums.totals += totals
-                sums.counts += counts
-                sums.num_cut += int(was_cut.sum())
-                if others:
-                    sums.divergences += others[0]
-                    sums.num_compared += float(counts[0])
-        sums.num_texts += len(window)
-
-    def _add_sentences(self, sums, window):
-        read, first = 0, sums.num_sentences
-        for places, features, words, heads in corpus_reading.sentence_batches(
-                self._tokenizer, window, self._max_seq_length, self._settings.batch_size):
-            hits = self._find(features, words, heads).numpy()
-            sums.add_dependencies(first + places, [window[place].relations for place in places], heads.numpy(), hits)
-            read += len(places)
-        sums.num_sentences += len(window)
-        sums.num_skipped += len(window) - read
-
-    def _compute_attention(self, features):
-        attention = self._encoder(features, return_attention_scores=True)["attention"]
-        return [tf.cast(each.probabilities, tf.float32) for each in attention]
-
-    def _compute_measures(self, features, are_compared=False):
-        """Returns the sums [K, M] of a batch, counts [M], and, if heads are compared, divergences [K, K]."""
-        tokens = behaviors.Tokens.from_features(features, self._tokenizer, self._is_punctuation)
-        attention = self._compute_attention(features)
-        totals = tf.concat([behaviors.sum_measures(each, tokens) for each in attention], axis=0)
-        compared = (behaviors.divergences(tf.concat(attention, axis=1), tokens.real),) if are_compared else ()
-        return totals, behaviors.count_tokens(tokens), *compared
-
-    def _find_hits(self, features, words, heads):
-        """Returns bool [2, B, K, W] from bert_tf.analysis.behaviors.hits."""
-        num_words = tf.shape(heads)[1]
-        return tf.concat([behaviors.hits(behaviors.word_attention(each, words, num_words), heads)
-                          for each in self._compute_attention(features)], axis=2)
-
-
-def _write(folder, heads, sums, curve):
-    """Writes tables and plots, and prints a summary.
-
-    Args:
-      folder: Path of the directory to write to.
-      heads: List of (layer, head).
-      sums: Sums.
-      curve: run.analysis.importance.Curve, or None.
-    """
-    measures, relations = sums.measures(), compute_relations(sums)
-    corpus_results.write_heads(folder, heads, measures)
-    corpus_results.write_numbers(folder, heads, sums)
-    corpus_results.draw_measures(folder, heads, measures)
-    if relations:
-        corpus_results.write_relations(folder, heads, relations)
-        corpus_results.draw_relations(folder, heads, relations)
-        _print_relations(heads, relations)
+    folder = settings.output_dir
+    _write(folder, observer.heads, measures, dependencies)
     if curve:
-        corpus_results.write_curve(folder, curve)
-        corpus_results.draw_curve(folder, curve)
-        for name, scores in curve.scores.items():
-            print(f"{curve.metric}, heads pruned by {name}: "
-                  + ", ".join(f"{count}: {score:.3f}" for count, score in zip(curve.counts, scores, strict=True)))
+        _write_importance(folder, *curve, fine_tuned.task.metric)
     notes = [f"; {count:,} {what}" for count, what in (
-        (sums.num_cut, "texts were truncated"), (sums.num_skipped, "sentences were skipped as too long")) if count]
-    print(f"{folder}: {sums.num_texts:,} texts, {sums.num_sentences:,} sentences{''.join(notes)}")
+        (num_cut, "texts were truncated"), (num_skipped, "sentences were skipped as too long")) if count]
+    print(f"{folder}: {num_texts:,} texts, {num_sentences:,} sentences{''.join(notes)}")
 
 
-def _print_relations(heads, relations):
-    rows = []
-    for name in list(dict.fromkeys(each.name for each in relations))[:NUM_PRINTED_RELATIONS]:
-        each = max((each for each in relations if each.name == name), key=lambda each: each.score.value)
-        layer, head = heads[each.head]
-        rows.append([each.name, each.direction, f"{each.cases:,}", f"{layer}.{head}", f"{each.score.value:.3f}",
-                     "-" if each.held_out is None else f"{each.held_out:.3f}", f"{each.offset:+}",
-                     f"{each.baseline.value:.3f}"])
+def _measure_texts(observer, settings):
+    """Returns the means of all measures, float64 [K, M], and the numbers of texts and of truncated texts."""
+    def compute_sums(features):
+        return observer.sum_measures(observer.compute_attention(features), features)
+
+    rows = tf.TensorSpec([None, None], tf.int32)
+    step = _trace(compute_sums, dict.fromkeys(("input_ids", "input_mask", "segment_ids"), rows))
+    sums, num_texts, num_cut = (0.0, 0.0), 0, 0
+    decoder = files.LineDecoder()
+    for window in _read_windows(reading.read_texts(settings.input_file, settings.treebank, decoder), "text"):
+        for features, was_cut in reading.text_batches(
+                observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size):
+            sums = [total + value.numpy().astype(float) for total, value in zip(sums, step(features), strict=True)]
+            num_cut += int(was_cut.sum())
+        num_texts += len(window)
+    decoder.tell(settings.input_file)
+    return compute_means(*sums), num_texts, num_cut
+
+
+def _add_sentences(dependencies, observer, settings):
+    """Adds all sentences to Dependencies; returns the numbers of sentences and of those that are too long."""
+    def find_hits(features, words, heads):
+        attention = [behaviors.word_attention(each, words, tf.shape(heads)[1])
+                     for each in observer.compute_attention(features)]
+        return tf.concat([behaviors.hits(each, heads) for each in attention], axis=2)
+
+    rows = tf.TensorSpec([None, None], tf.int32)
+    step = _trace(find_hits, dict.fromkeys(("input_ids", "input_mask", "segment_ids"), rows), rows, rows)
+    num_sentences = num_read = 0
+    for window in _read_windows(reading.read_sentences(settings.treebank), "sentence"):
+        for places, features, words, heads in reading.sentence_batches(
+                observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size):
+            dependencies.add(num_sentences + places, [window[place].relations for place in places], heads.numpy(),
+                             step(features, words, heads).numpy())
+            num_read += len(places)
+        num_sentences += len(window)
+    return num_sentences, num_sentences - num_read
+
+
+def _trace(function, *specs):
+    return tf.function(tf.autograph.experimental.do_not_convert(function), input_signature=specs, autograph=False)
+
+
+def _read_windows(items, unit):
+    """Yields lists of WINDOW items, with a progress bar. `unit`: Name of an item."""
+    with tqdm(desc=f"{unit}s", unit=unit, dynamic_ncols=True) as progress:
+        while window := list(itertools.islice(items, WINDOW)):
+            yield window
+            progress.update(len(window))
+
+
+def _write(folder, heads, measures, dependencies):
+    """Writes the tables and plots of measures, float64 [K, M], and of Dependencies, or None; prints relations."""
+    corpus_results.write_table(folder, "heads.tsv", [
+        {"layer": layer, "head": head, **dict(zip(behaviors.NAMES, values, strict=True))}
+        for (layer, head), values in zip(heads, measures, strict=True)])
+    corpus_results.write_numbers(folder, heads, measures, dependencies)
+    corpus_results.draw_measures(folder, heads, measures)
+    relations = dependencies.find_best(heads) if dependencies else []
+    if not relations:
+        return
+    corpus_results.write_table(folder, "relations.tsv", relations)
+    corpus_results.draw_relations(folder, relations)
+    rows = [[row["relation"], row["direction"], f"{row['cases']:,}", f"{row['layer']}.{row['head']}",
+             f"{row['accuracy']:.3f}", "-" if math.isnan(row["held_out"]) else f"{row['held_out']:.3f}",
+             f"{row['offset']:+}", f"{row['offset_accuracy']:.3f}"]
+            for row in corpus_results.choose_directions(relations, NUM_PRINTED_RELATIONS)]
     print(format_table(["relation", "direction", "cases", "head", "accuracy", "held out", "offset", "accuracy"], rows,
                        num_left=2))
+
+
+def _write_importance(folder, by_head, curve, metric):
+    """Writes, plots, and prints the results of `importance.measure_curve`."""
+    corpus_results.write_table(folder, "importance.tsv", by_head)
+    corpus_results.write_table(folder, "curve.tsv", curve)
+    corpus_results.draw_curve(folder, curve, metric)
+    for name in list(curve[0])[1:]:
+        print(f"{metric}, heads pruned by {name}: "
+              + ", ".join(f"{point['heads_out']}: {point[name]:.3f}" for point in curve))

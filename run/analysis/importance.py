@@ -4,8 +4,6 @@ Importance is the one that pruning uses, from bert_tf.compression.importance. Ma
 head, the model has only feed-forward layers.
 """
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
@@ -18,48 +16,36 @@ SEED = 1  # Seed of the random orders, and of the order of the training examples
 BY_IMPORTANCE = "importance"  # The order that prunes the least important heads first.
 
 
-@dataclasses.dataclass(frozen=True)
-class Curve:
-    """Importance of heads, and scores without them.
-
-    Attributes:
-      heads: List of K (layer, head).
-      importance: float64 [K], of norm 1 in each layer.
-      metric: Name of the score.
-      counts: List of P int. Number of pruned heads at each point.
-      scores: Dict of order, BY_IMPORTANCE or "random_I", to list of P float.
-    """
-
-    heads: list
-    importance: np.ndarray
-    metric: str
-    counts: list
-    scores: dict
-
-
 def measure_curve(model, num_examples):
-    """Measures the Curve of a FineTunedModel with a number of training examples."""
+    """Measures the importance of the K heads of a FineTunedModel with a number of training examples.
+
+    Returns:
+      List of K dicts, the most important head first: layer, head, importance (of norm 1 in each layer); and a list of
+      dicts, one per point of the curve: heads_out, the number of pruned heads, and the score for each order of pruning,
+      BY_IMPORTANCE or "random_I".
+    """
     importance = model.measure_importance(num_examples, SEED).normalize()
     heads = [(layer, head) for layer, each in enumerate(importance.heads) for head in range(len(each))]
     values = np.concatenate(importance.heads)
-    counts = np.unique(np.linspace(0, len(values), CURVE_POINTS + 1).round().astype(int)).tolist()
     rng = np.random.default_rng(SEED)
     orders = {BY_IMPORTANCE: np.argsort(values, kind="stable")}
     orders |= {f"random_{number}": rng.permutation(len(values)) for number in range(RANDOM_ORDERS)}
-    return Curve(heads, values, model.task.metric, counts, _score_orders(model, heads, orders, counts))
+    by_head = [{"layer": heads[place][0], "head": heads[place][1], "importance": values[place]}
+               for place in np.argsort(-values, kind="stable")]
+    return by_head, _score_orders(model, np.array([layer for layer, _ in heads]), orders)
 
 
-def _score_orders(model, heads, orders, counts):
-    """Returns a dict of order -> list of P scores without the first `counts` heads of the order."""
+def _score_orders(model, layer_of, orders):
+    """Returns the points of the curve. `layer_of`: int [K]; `orders`: dict of name -> int [K]."""
     network, task = model.make_model(), model.task
-    layer_of = np.array([layer for layer, _ in heads])
+    counts = np.unique(np.linspace(0, len(layer_of), CURVE_POINTS + 1).round().astype(int)).tolist()
     masks = [tf.Variable(tf.ones([int((layer_of == layer).sum())]))
              for layer in range(len(get_layers(network.encoder)))]
-    scores, known = {name: [] for name in orders}, {}  # Orders share the scores with all heads, and with none.
+    points, known = [{"heads_out": count} for count in counts], {}  # Orders share the first and the last score.
     with apply_masks(network.encoder, heads=masks):
         predictor = Predictor(tf.distribute.get_strategy(), network, per_position=task.per_position)
         for name, order in orders.items():
-            for count in counts:
+            for point, count in zip(points, counts, strict=True):
                 stays = np.ones(len(layer_of), np.float32)
                 stays[order[:count]] = 0
                 key = stays.tobytes()
@@ -68,5 +54,5 @@ def _score_orders(model, heads, orders, counts):
                         mask.assign(stays[layer_of == layer])
                     outputs = predictor(task.eval_features, task.eval_batch_size, f"without {count} heads")
                     known[key] = float(task.score(outputs)[task.metric])
-                scores[name].append(known[key])
-    return scores
+                point[name] = known[key]
+    return points

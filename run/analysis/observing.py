@@ -9,24 +9,11 @@ from bert_tf.analysis import behaviors, words
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving import checkpoint as checkpoints
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
-from bert_tf.tasks.masked_lm import MASK
-from bert_tf.tokenization.model_inputs import FEATURES, pack
+from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.unicode_rules import is_punctuation
 
+TOP_K = 10  # Number of candidates per token of a masked LM, or of answers per question.
 ROWS_AT_A_TIME = 32  # Copies of a text per batch, each with another token masked.
-
-
-@dataclasses.dataclass(frozen=True)
-class Candidates:
-    """Predictions of a masked LM for a masked token.
-
-    Attributes:
-      own: float. Probability of the token itself, or None for a [MASK].
-      best: List of (token, probability), most probable first.
-    """
-
-    own: float | None
-    best: list
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,8 +21,9 @@ class Observation:
     """A sequence and the model's attention to it. Legend: S tokens, W words, K heads of all layers, M measures.
 
     Attributes:
-      request: run.analysis.questions.Question.
-      part: str. Name of this sequence if the request has several, otherwise "".
+      question: run.analysis.questions.Question.
+      texts: List of str. The text, or the two texts, of this sequence.
+      part: str. Name of this sequence if the question has several, otherwise "".
       was_cut: bool. Whether the text was truncated.
       pieces: List of S str. Tokens.
       segments: List of S int, 1 in the second text.
@@ -44,10 +32,13 @@ class Observation:
       attention: float32 [K, S, S].
       measures: float64 [K, M] of bert_tf.analysis.behaviors.MEASURES, NaN if no token has one.
       answer: Dict from Kind.rows, or None if the model has no task.
-      candidates: List of S Candidates or None. None if the model is not a masked LM.
+      candidates: List of S dicts, or None for [CLS] and [SEP]. Predictions of a masked LM if the token is masked:
+        "own", the probability of the token itself, None for a [MASK]; "best", a list of (token, probability), most
+        probable first. None if the model is not a masked LM.
     """
 
-    request: object
+    question: object
+    texts: list
     part: str
     was_cut: bool
     pieces: list
@@ -58,6 +49,12 @@ class Observation:
     measures: np.ndarray
     answer: dict | None
     candidates: list | None
+
+
+def compute_means(sums, counts):
+    """Divides sums of measures [K, M] by numbers of tokens [M]: float64 [K, M], NaN if no token has a measure."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(counts > 0, sums / counts, np.nan)
 
 
 class Observer:
@@ -82,13 +79,12 @@ class Observer:
     def __init__(self, settings, answers=True):
         checkpoint = settings.model.init_checkpoint
         kind = settings.served_task.kind
-        if not (settings.task or settings.model_files.task_metadata):
+        if not settings.model_files.task_metadata:
             kind = checkpoints.detect_kind(checkpoint, settings.config)
         may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # Not in task.json.
-        self.top_k = getattr(settings, "top_k", 5)
         metadata = dataclasses.replace(
             settings.served_task, kind=kind, window_stride=None,  # A text is one sequence.
-            version_2_with_negative=may_be_none, top_k=self.top_k)
+            version_2_with_negative=may_be_none, top_k=TOP_K)
         self.servable = checkpoints.load(**settings.checkpoint_to_serve | {"metadata": metadata}, layers="padded")
         self.metadata, self.kind = self.servable.metadata, self.servable.kind
         if not answers and self.kind != MaskedLM.name:
@@ -101,26 +97,42 @@ class Observer:
         self.is_punctuation = tf.constant([len(token) == 1 and is_punctuation(token)
                                             for token in self.tokenizer.vocabulary])
 
-    def __call__(self, request):
+    def __call__(self, question):
         """Yields the Observations of a Question: one, or one per window of a long context, or one per choice."""
-        features, was_cut = self._encode(request)
-        answer = self.predict([request])[0] if KINDS[self.kind].is_fine_tuned else None
-        rows = tf.reshape(features["input_ids"], [-1, features["input_ids"].shape[-1]]).shape[0]
-        for row in range(rows):
-            length = int(tf.reduce_sum(tf.reshape(features["input_mask"], [rows, -1])[row]))
-            one = {name: tf.reshape(value, [rows, -1])[row, tf.newaxis, :length] for name, value in features.items()}
-            part = "" if rows == 1 else f"{'choice' if request.choices else 'window'} {row}"
-            yield self._observe(request, part, bool(was_cut), one, answer)
+        kind = KINDS[self.kind]
+        inputs = kind.question(question.text_a, question.text_b, question.choices).values()
+        features, was_cut = self.servable.encode(*(tf.constant([text]) for text in inputs))
+        was_cut = bool(tf.reduce_any(was_cut))
+        answer = self.predict([question])[0] if kind.is_fine_tuned else None
+        rows = {name: tf.reshape(value, [-1, value.shape[-1]]) for name, value in features.items()}
+        lengths = tf.reduce_sum(rows["input_mask"], axis=1).numpy()
+        for row, length in enumerate(lengths):
+            part = "" if len(lengths) == 1 else f"{'choice' if question.choices else 'window'} {row}"
+            second = question.choices[row] if question.choices else question.text_b
+            texts = [question.text_a] if second is None else [question.text_a, second]
+            one = {name: value[row, tf.newaxis, :length] for name, value in rows.items()}
+            yield self._observe(question, texts, part, was_cut, one, answer)
 
-    def predict(self, requests):
+    def compute_attention(self, features):
+        """Returns the attention probabilities of each layer, a list of float32 [B, N, S, S]."""
+        attention = self.encoder(features, return_attention_scores=True)["attention"]
+        return [tf.cast(each.probabilities, tf.float32) for each in attention]
+
+    def sum_measures(self, attention, features):
+        """Returns the sums of measures, float32 [K, M], and numbers of tokens [M], of `compute_attention`."""
+        tokens = behaviors.Tokens.from_features(features, self.tokenizer, self.is_punctuation)
+        sums = tf.concat([behaviors.sum_measures(each, tokens) for each in attention], axis=0)
+        return sums, behaviors.count_tokens(tokens)
+
+    def predict(self, questions):
         """Predicts a list of Questions; returns dicts from Kind.rows."""
         kind = KINDS[self.kind]
-        if kind.takes_choices and len(requests) > 1:  # They may have different numbers of choices.
-            return [self.predict([request])[0] for request in requests]
-        are_pairs = any(request.text_b is not None for request in requests)
-        questions = [kind.question(request.text_a, (request.text_b or "") if are_pairs else None, request.choices)
-                     for request in requests]
-        texts = {name: tf.constant([question[name] for question in questions]) for name in questions[0]}
+        if kind.takes_choices and len(questions) > 1:  # They may have different numbers of choices.
+            return [self.predict([question])[0] for question in questions]
+        are_pairs = any(question.text_b is not None for question in questions)
+        inputs = [kind.question(question.text_a, (question.text_b or "") if are_pairs else None, question.choices)
+                  for question in questions]
+        texts = {name: tf.constant([each[name] for each in inputs]) for name in inputs[0]}
         if texts.keys() == self.servable.text_inputs.keys():
             outputs = self.servable.answer_texts(**texts)
         else:  # A pair for a model of single texts, or vice versa.
@@ -128,64 +140,36 @@ class Observer:
             outputs = {**self.servable.answer(features), "was_cut": was_cut}
         return kind.rows({name: value.numpy() for name, value in outputs.items()})
 
-    def _encode(self, request):
-        """Returns features int32 [1, S], [choices, S], or [windows, S], and whether anything was truncated."""
-        kind = KINDS[self.kind]
-        texts = kind.question(request.text_a, request.text_b, request.choices).values()
-        if kind.has_several_rows:
-            features, was_cut = self.servable.encode(*(tf.constant([text]) for text in texts))
-        else:
-            features, was_cut = pack(self.tokenizer, *map(self._tokenize, texts),
-                                     max_seq_length=self.metadata.max_seq_length)
-        return features, tf.reduce_any(was_cut)
-
-    def _tokenize(self, text):
-        """Tokenizes a text to RaggedTensor int32 [1, (tokens)]. For a masked LM, each [MASK] in it is one token."""
-        if self.kind != MaskedLM.name or MASK not in text:
-            return self.tokenizer.tokenize([text])
-        parts = [self.tokenizer.tokenize([part])[0] for part in text.split(MASK)]
-        mask = tf.constant([self.tokenizer.mask_id])
-        joined = [each for part in parts for each in (part, mask)][:-1]
-        return tf.RaggedTensor.from_tensor(tf.concat(joined, axis=0)[tf.newaxis])
-
-    def _observe(self, request, part, was_cut, features, answer):
-        attention = self.encoder(features, return_attention_scores=True)["attention"]
-        scores = [tf.cast(each.probabilities, tf.float32) for each in attention]  # L of [1, N, S, S].
-        tokens = behaviors.Tokens.from_features(features, self.tokenizer, self.is_punctuation)
-        number = behaviors.count_tokens(tokens).numpy().astype(np.float64)
-        totals = np.concatenate([behaviors.sum_measures(each, tokens).numpy() for each in scores]).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            measures = np.where(number > 0, totals / np.maximum(number, 1), np.nan)
+    def _observe(self, question, texts, part, was_cut, features, answer):
+        attention = self.compute_attention(features)
+        sums, counts = (value.numpy().astype(np.float64) for value in self.sum_measures(attention, features))
         ids, segments = (features[name][0].numpy() for name in ("input_ids", "segment_ids"))
         pieces = [self.tokenizer.vocabulary[id_] for id_ in ids]
         numbers = words.word_numbers(pieces)
         return Observation(
-            request, part, was_cut, pieces, segments.tolist(), numbers,
-            self._find_surfaces(request, part, ids, segments, pieces, numbers),
-            np.concatenate([each[0].numpy() for each in scores]), measures, answer, self._compute_candidates(features))
+            question, texts, part, was_cut, pieces, segments.tolist(), numbers,
+            self._find_surfaces(texts, ids, segments, pieces, numbers), tf.concat(attention, axis=1)[0].numpy(),
+            compute_means(sums, counts), answer, self._compute_candidates(features))
 
-    def _find_surfaces(self, request, part, ids, segments, pieces, numbers):
-        """Returns the text of each word as it appears in the texts, or its tokens if unknown."""
+    def _find_surfaces(self, texts, ids, segments, pieces, numbers):
+        """Returns each word as it appears in the texts, or its joined tokens if unknown."""
         surfaces = words.surfaces(pieces, numbers)
-        second = request.choices[int(part.split()[1])] if request.choices else request.text_b
         special = np.isin(ids, [self.tokenizer.cls_id, self.tokenizer.sep_id])
-        for segment, text in enumerate((request.text_a, second)):
+        for segment, text in enumerate(texts):
             places = np.flatnonzero(~special & (segments == segment))
-            if text is None or not len(places):
+            if not len(places):
                 continue
             tokens = self.tokenizer.tokenize_with_offsets([text])
             all_ids, starts, ends = (each[0].numpy() for each in (tokens.ids, tokens.char_starts, tokens.char_ends))
             if not np.array_equal(all_ids[: len(places)], ids[places]):  # A later window, or one with masks.
                 continue
-            text_surfaces = words.surfaces(
-                [pieces[place] for place in places], numbers[places] - numbers[places[0]], text,
-                list(zip(starts, ends, strict=True))[: len(places)])
-            for word, surface in enumerate(text_surfaces):
-                surfaces[numbers[places[0]] + word] = surface or surfaces[numbers[places[0]] + word]
+            for word in np.unique(numbers[places]):
+                tokens_of_word = np.flatnonzero(numbers[places] == word)
+                surfaces[word] = text[starts[tokens_of_word].min() : ends[tokens_of_word].max()] or surfaces[word]
         return surfaces
 
     def _compute_candidates(self, features):
-        """Returns a masked LM's Candidates for each token of features int32 [1, S], None for [CLS] and [SEP]."""
+        """Returns `Observation.candidates` for features int32 [1, S]."""
         if self.kind != MaskedLM.name:
             return None
         ids = features["input_ids"][0].numpy()
@@ -201,9 +185,9 @@ class Observer:
                                            "masked_lm_positions": tf.constant(rows[:, np.newaxis], tf.int32)})
             logits = outputs["masked_lm_logits"][:, 0]  # [rows, V]
             chances = tf.nn.softmax(logits)[:, : self.tokenizer.vocab_size].numpy()
-            best = np.argsort(-chances, axis=1, kind="stable")[:, : self.top_k]
-            for place, row, numbers in zip(rows, chances, best, strict=True):
+            order = np.argsort(-chances, axis=1, kind="stable")[:, : TOP_K]
+            for place, row, numbers in zip(rows, chances, order, strict=True):
                 own = None if ids[place] == self.tokenizer.mask_id else float(row[ids[place]])
-                candidates[place] = Candidates(
-                    own, [(self.tokenizer.vocabulary[id_], float(row[id_])) for id_ in numbers])
+                best = [(self.tokenizer.vocabulary[id_], float(row[id_])) for id_ in numbers]
+                candidates[place] = {"own": own, "best": best}
         return candidates

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import math
 import os
+import re
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from bert_tf.files import new_file, to_json
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
 SCRIPTS = ("data.js", "drawing.js", "main.js")
 LONGEST_TITLE = 60  # Characters.
+DECIMALS = 4
 MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # JSON escapes.
 
 
@@ -29,30 +31,23 @@ def write(path, model, heads, observations):
       heads: List of (layer, head).
       observations: List of run.analysis.observing.Observation.
     """
-    parts = {"STYLE": read_web_file("style.css"), "SCRIPT": "\n".join(map(read_web_file, SCRIPTS))}
+    parts = {"STYLE": _read_web_file("style.css"), "SCRIPT": "\n".join(map(_read_web_file, SCRIPTS))}
     parts |= {f"{name}_HASH": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
               for name in ("STYLE", "SCRIPT")}
-    parts["DATA"] = to_safe_json(path, {
+    data = to_json(path, {
         "model": model, "heads": heads, "texts": [_to_page_values(each) for each in observations],
         "measures": [{"name": each.name, "title": each.title, "help": each.help, "behavior": each.is_behavior}
-                     for each in MEASURES]})
-    page = read_web_file("page.html")
-    before, after = page.split("@@MATRICES@@")
+                     for each in MEASURES]}, separators=(",", ":"))
+    parts["DATA"] = data.translate(str.maketrans(MARKUP))
+    before, after = (re.sub("@@([A-Z_]+)@@", lambda match: parts[match[1]], text)  # Not within inserted text.
+                     for text in _read_web_file("page.html").split("@@MATRICES@@"))
     with new_file(path) as file:
-        file.write(_fill_placeholders(before, parts))
+        file.write(before)
         for number, each in enumerate(observations):
             file.write(f'<script type="text/plain" id="attention-{number}">')
             file.write(base64.b64encode(encode_attention(each.attention).tobytes()).decode())
             file.write("</script>\n")
-        file.write(_fill_placeholders(after, parts))
-
-
-def to_safe_json(path, value):
-    """Formats JSON that is safe in a page, the file at `path`: ASCII, without <, >, and &."""
-    text = to_json(path, value, separators=(",", ":"))
-    for character, escape in MARKUP.items():
-        text = text.replace(character, escape)
-    return text
+        file.write(after)
 
 
 def encode_attention(attention):
@@ -65,51 +60,35 @@ def estimate_size(num_heads, lengths):
     return sum(num_heads * length**2 for length in lengths) * 4 // 3
 
 
-def read_web_file(name):
-    """Reads a file of the page as text."""
+def _round(value):
+    """Rounds float in nested lists and dicts for JSON; NaN becomes None."""
+    if isinstance(value, dict):
+        return {name: _round(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_round(each) for each in value]
+    if isinstance(value, float):
+        return None if math.isnan(value) else round(value, DECIMALS)
+    return value
+
+
+def _read_web_file(name):
     with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
         return file.read()
-
-
-def _fill_placeholders(text, parts):
-    """Replaces placeholders @@NAME@@ in a part of the page, but not within inserted text."""
-    for name, value in parts.items():
-        before, placeholder, after = text.partition(f"@@{name}@@")
-        if placeholder:
-            return _fill_placeholders(before, parts) + value + _fill_placeholders(after, parts)
-    return text
 
 
 def _to_page_values(each):
     """Converts an Observation to the page's JSON values."""
     special = {"[CLS]": "cls", "[SEP]": "sep"}
-    return {"title": _format_title(each), "texts": each.request.texts[:1] + _get_second_texts(each),
-            "pieces": each.pieces, "segments": each.segments, "words": each.words.tolist(), "surfaces": each.surfaces,
-            "special": _mark_special_tokens(each, special), "measures": round_measures(each.measures, 4),
-            "candidates": each.candidates and [one and {
-                "own": None if one.own is None else round(one.own, 4),
-                "best": [[piece, round(chance, 4)] for piece, chance in one.best]} for one in each.candidates],
-            "answer": _format_prediction(each)}
-
-
-def _mark_special_tokens(each, names):
-    """Returns "cls" or "sep" for special tokens: the first, and the ends of texts; not for text in that spelling."""
-    ends = {0, len(each.pieces) - 1}
-    if 1 in each.segments:
-        ends.add(each.segments.index(1) - 1)
-    return [names.get(piece, "") if place in ends else "" for place, piece in enumerate(each.pieces)]
-
-
-def _get_second_texts(each):
-    if each.request.choices:
-        return [each.request.choices[int(each.part.split()[1])]]
-    return [] if each.request.text_b is None else [each.request.text_b]
+    return {"title": _format_title(each), "texts": each.texts, "pieces": each.pieces, "segments": each.segments,
+            "words": each.words.tolist(), "surfaces": each.surfaces,
+            "special": [special.get(piece, "") for piece in each.pieces], "measures": _round(each.measures.tolist()),
+            "candidates": _round(each.candidates), "answer": _format_prediction(each)}
 
 
 def _format_title(each):
-    text = " | ".join(each.request.texts[:1] + _get_second_texts(each))
+    text = " | ".join(each.texts)
     shown = text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 1]}…"
-    notes = [note for note in (each.request.source, each.part, "truncated" if each.was_cut else "") if note]
+    notes = [note for note in (each.question.source, each.part, "truncated" if each.was_cut else "") if note]
     return f"{shown} ({', '.join(notes)})" if notes else shown
 
 
@@ -117,7 +96,7 @@ def _format_prediction(each):
     """Formats a prediction for the page: {"summary": str, "rows": [[name, number or text], ...]}, or None."""
     if each.answer is None:
         return None
-    answer, expected = each.answer, each.request.expected
+    answer, expected = each.answer, each.question.expected
     if "tags" in answer:
         rows = [[word, tag] for word, tag in zip(answer["words"], answer["tags"], strict=True)]
         summary = f"{sum(tag != 'O' for tag in answer['tags'])} of {len(rows)} words are tagged"
@@ -125,7 +104,7 @@ def _format_prediction(each):
         rows = [[row["text"], f"score {row['score']:.2f}"] for row in answer["answers"]]
         summary = answer["answer"] or "no answer"
     elif "choice" in answer:
-        rows = [[choice, chance] for choice, chance in zip(each.request.choices, answer["probabilities"], strict=True)]
+        rows = [[choice, chance] for choice, chance in zip(each.question.choices, answer["probabilities"], strict=True)]
         summary = f"choice {answer['choice']}"
     elif "probabilities" in answer:
         rows = [[label, chance] for label, chance in answer["probabilities"].items()]
@@ -135,8 +114,3 @@ def _format_prediction(each):
         rows, summary = [], ", ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in values)
     known = "" if expected is None else f"; expected: {expected or 'no answer'}"
     return {"summary": f"Prediction: {summary}{known}", "rows": rows}
-
-
-def round_measures(measures, places):
-    """Converts rows of numbers to lists for JSON, rounded to decimal places, with None for NaN."""
-    return [[None if math.isnan(value) else round(value, places) for value in row] for row in measures.tolist()]

@@ -8,7 +8,6 @@ import sys
 
 import numpy as np
 import tensorflow as tf
-from matplotlib.figure import Figure  # pyplot would require a display
 from matplotlib.ticker import MaxNLocator
 from seqeval.metrics.sequence_labeling import get_entities
 from tqdm import tqdm
@@ -20,29 +19,16 @@ from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, new_file, to_json
 from data_prep.tasks import conll
-from run.analysis import corpus_reading, trees
+from run.analysis import reading
+from run.evaluation import plots
+from run.settings import DeviceSettings
 from run.training import strategies
 
+EPOCHS, LEARNING_RATE = 20, 2e-3  # The learning rate of Adam decays linearly to 0.
+SEED = 12345  # Seed of the labels of the control task, and of the order of words.
 MIX = "mix"  # The row of the mix of all layers.
 MAX_WORDS = 50_000  # Maximum number of words of a file. Their hidden states of each layer are in memory.
 EMBEDDING_DTYPE = np.float16  # Type of saved embeddings: half the memory, without an effect on probes.
-
-
-@dataclasses.dataclass(frozen=True)
-class LabeledWords:
-    """The words of a file and the labels to predict. Legend: T words, E examples, A words per example.
-
-    Attributes:
-      forms: List of T str.
-      vectors: [T, K, H].
-      places: int [E, A]. The word; the word and its head; or the first and the last word of a span.
-      labels: List of E str.
-    """
-
-    forms: list
-    vectors: np.ndarray
-    places: np.ndarray
-    labels: list
 
 
 def run(settings):
@@ -55,25 +41,20 @@ def run(settings):
       InputError: If a vocabulary or checkpoint does not match the config, or if a file is invalid.
     """
     config = settings.model.config
-    strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
+    strategies.make_strategy(DeviceSettings())  # Must precede all TensorFlow computation.
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     sentences = {name: _read_sentences(getattr(settings, name), settings) for name in ("train_file", "dev_file")}
     encoder = models.BertEncoder(config)
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
-    train, dev = (compute_embeddings(name, each, settings, encoder, tokenizer) for name, each in sentences.items())
-    result = _train_probes(settings, train, dev, train.labels, dev.labels)
-    control = _train_probes(settings, train, dev, *sample_control_labels(train, dev, settings.random_seed % 2**64))
+    (train, train_forms), (dev, dev_forms) = (
+        compute_examples(name, each, settings, encoder, tokenizer) for name, each in sentences.items())
+    result = probes.probe(train, dev, epochs=EPOCHS, learning_rate=LEARNING_RATE, seed=SEED)
+    labels = sample_control_labels(train.labels, train_forms, dev_forms, SEED)
+    control = probes.probe(*(dataclasses.replace(each, labels=[labels[form] for form in forms])
+                             for each, forms in ((train, train_forms), (dev, dev_forms))),
+                           epochs=EPOCHS, learning_rate=LEARNING_RATE, seed=SEED)
     files.at(settings.output_dir).make_dirs()
     _write(settings, train, dev, result, control)
-
-
-def _train_probes(settings, train, dev, train_labels, dev_labels):
-    """Trains probes; returns bert_tf.analysis.probes.ProbeResult. Labels: one str per example of LabeledWords."""
-    classes = {label: number for number, label in enumerate(sorted(set(train_labels)))}
-    examples = [probes.Examples(each.vectors, each.places, np.array([classes.get(label, -1) for label in labels]))
-                for each, labels in ((train, train_labels), (dev, dev_labels))]
-    return probes.probe(*examples, len(classes), epochs=settings.num_train_epochs,
-                        learning_rate=settings.learning_rate, seed=settings.random_seed % 2**32)
 
 
 def _write(settings, train, dev, result, control):
@@ -99,14 +80,13 @@ def _write(settings, train, dev, result, control):
     for name, content in texts.items():
         with new_file(os.path.join(settings.output_dir, name)) as file:
             file.write(content)
-    with new_file(os.path.join(settings.output_dir, "probes.png"), "wb") as file:
-        _draw(result, control, majority).savefig(file, format="png", dpi=150)
+    plots.save_figure(_draw(result, control, majority), os.path.join(settings.output_dir, "probes.png"))
     print(text, end="")
 
 
 def _draw(result, control, majority):
     """Plots accuracy by layer, with the control task's, and the weights of the mix."""
-    figure = Figure(figsize=(7, 6), layout="constrained", facecolor="white")
+    figure = plots.create_figure(figsize=(7, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     layers = np.arange(len(result.accuracy))
     above.plot(layers, result.accuracy, marker="o", label="labels")
@@ -123,98 +103,77 @@ def _draw(result, control, majority):
     return figure
 
 
-def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
-    """Computes the embeddings of the words of a file.
+def compute_examples(argument, sentences, settings, encoder, tokenizer):
+    """Computes the embeddings of the words of a file, and the labels to predict.
 
     Args:
       argument: Name of the setting with the path of the file.
-      sentences: List of trees.Sentence, of the file.
+      sentences: List of reading.Sentence, of the file.
       settings: ProbeLayersSettings.
       encoder: BertEncoder that computes padding.
       tokenizer: BertTokenizer.
 
     Returns:
-      LabeledWords. Sentences longer than `max_seq_length` are omitted.
+      Tuple of bert_tf.analysis.probes.Examples, whose items are words: the word; the word and its head; or the first
+      and the last word of a span; and a list of str, the first word of each example. Sentences longer than
+      `max_seq_length` are omitted.
 
     Raises:
       InputError: If no sentence is short enough, or if none has the requested labels.
     """
-    path = getattr(settings, argument)
+    path, max_seq_length = getattr(settings, argument), settings.tokenizer.max_seq_length
     outputs = tf.function(
         tf.autograph.experimental.do_not_convert(lambda features, words: _average_tokens(encoder, features, words)),
         autograph=False, reduce_retracing=True)
-    used_rows, vectors, forms, places, labels = set(), [], [], [], []
-    batches = corpus_reading.sentence_batches(
-        tokenizer, sentences, settings.tokenizer.max_seq_length, settings.batch_size)
+    num_read, num_words, vectors, places, labels, forms = 0, 0, [], [], [], []
     with tqdm(total=len(sentences), desc=path, unit="sentence", dynamic_ncols=True) as bar:
-        for rows, features, words, _ in batches:
+        for rows, features, words, _ in reading.sentence_batches(
+                tokenizer, sentences, max_seq_length, settings.batch_size):
             embeddings = outputs(features, words).numpy().astype(EMBEDDING_DTYPE)  # [B, W, K, H]
             for row, sentence_embeddings in zip(rows, embeddings, strict=True):
-                sentence, start = sentences[row], len(forms)
-                used_rows.add(row)
+                sentence = sentences[row]
                 vectors.append(sentence_embeddings[: len(sentence.words)])
-                forms += sentence.words
-                for word, example in enumerate(_get_examples(sentence, settings.label)):
-                    if example is not None:
-                        places.append([start + word] + [start + other for other in example[1]])
-                        labels.append(example[0])
+                for label, *example in _get_examples(sentence, settings.label):
+                    places.append([num_words + word for word in example])
+                    labels.append(label)
+                    forms.append(sentence.words[example[0]])
+                num_words += len(sentence.words)
+            num_read += len(rows)
             bar.update(len(rows))
     if not labels:
-        raise InputError(f"`{argument}`={path}: contains no sentence of at most `max_seq_length`="
-                         f"{settings.tokenizer.max_seq_length} tokens with labeled words")
-    if len(used_rows) < len(sentences):
-        print(f"{path}: skipped {len(sentences) - len(used_rows):,} sentences longer than --max_seq_length="
-              f"{settings.tokenizer.max_seq_length}")
-    return LabeledWords(forms, np.concatenate(vectors), np.array(places), labels)
+        raise InputError(f"`{argument}`={path}: contains no sentence of at most `max_seq_length`={max_seq_length} "
+                         "tokens with labeled words")
+    if num_read < len(sentences):
+        print(f"{path}: skipped {len(sentences) - num_read:,} sentences longer than --max_seq_length={max_seq_length}")
+    return probes.Examples(np.concatenate(vectors), np.array(places), labels), forms
 
 
 def _read_sentences(path, settings):
-    """Returns a list of the first sentences of a file."""
-    decoder = LineDecoder()
-    sentences = _limit_words(_iterate_sentences(path, settings, decoder), MAX_WORDS)
-    decoder.tell(path)
-    return sentences
-
-
-def _iterate_sentences(path, settings, decoder):
-    """Yields the trees.Sentences of a file; files with columns have no trees. `decoder`: Used for treebanks."""
+    """Returns the first sentences of a file, with at most MAX_WORDS words; files with columns have no trees."""
     if settings.reads_treebanks:
-        yield from trees.read_sentences(path, decoder)
-        return
-    read = conll.read_sentences(path, settings.token_column, settings.label_column)
-    if read.num_garbled:
-        print(f"{path}: {describe_dropped_bytes(read.num_garbled)}", file=sys.stderr)
-    if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
-        raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
-    for words, labels in zip(read.words, read.labels, strict=True):
-        yield trees.Sentence(words, labels, [trees.ROOT] * len(words), [""] * len(words))
-
-
-def _limit_words(sentences, most):
-    """Returns the first sentences, with at most `most` words in total, but at least one sentence."""
-    taken, count = [], 0
-    for sentence in sentences:
-        if taken and count + len(sentence.words) > most:
-            break
-        taken.append(sentence)
-        count += len(sentence.words)
-    return taken
+        decoder = LineDecoder()
+        sentences = list(reading.read_sentences(path, decoder))
+        decoder.tell(path)
+    else:
+        read = conll.read_sentences(path, settings.token_column, settings.label_column)
+        if read.num_garbled:
+            print(f"{path}: {describe_dropped_bytes(read.num_garbled)}", file=sys.stderr)
+        if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
+            raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
+        sentences = [reading.Sentence(words, labels, [reading.ROOT] * len(words), [""] * len(words))
+                     for words, labels in zip(read.words, read.labels, strict=True)]
+    num_words = np.cumsum([len(sentence.words) for sentence in sentences])
+    return sentences[: max(1, np.searchsorted(num_words, MAX_WORDS, side="right"))]
 
 
 def _get_examples(sentence, label):
-    """Returns, for each word, its label and the other words that the probe uses, or None if it has no label.
-
-    The label of a span belongs to its first word.
-    """
+    """Returns the labels of a sentence, each with the indices of the words that the probe uses: list of tuples."""
     if label == "tags":
-        return [(tag, []) for tag in sentence.tags]
+        return [(tag, word) for word, tag in enumerate(sentence.tags)]
     if label == "spans":
-        examples = [None] * len(sentence.words)
-        for kind, first, last in get_entities(sentence.tags):
-            examples[first] = kind, [last]
-        return examples
-    return [None if head == trees.ROOT else (relation, [head])
-            for relation, head in zip(sentence.relations, sentence.heads, strict=True)]
+        return get_entities(sentence.tags)
+    return [(relation, word, head) for word, (relation, head) in enumerate(
+        zip(sentence.relations, sentence.heads, strict=True)) if head != reading.ROOT]
 
 
 def _average_tokens(encoder, features, words):
@@ -233,19 +192,18 @@ def _average_tokens(encoder, features, words):
     return tf.math.divide_no_nan(summed, num_tokens[:, :, tf.newaxis, tf.newaxis])
 
 
-def sample_control_labels(train, dev, seed):
+def sample_control_labels(labels, train_forms, dev_forms, seed):
     """Samples labels of the control task: one per form, by the frequency of labels (Hewitt and Liang 2019).
 
     Args:
-      train, dev: LabeledWords.
+      labels: List of str. Labels of the training examples.
+      train_forms, dev_forms: Lists of str. The first word of each example.
       seed: int. At least 0.
 
     Returns:
-      Tuple of two lists of str, for the examples of both.
+      Dict of form to label, str.
     """
-    rng = np.random.default_rng(seed)
-    labels, counts = np.unique(train.labels, return_counts=True)
-    forms = [[words.forms[place] for place in words.places[:, 0]] for words in (train, dev)]
-    distinct = sorted(set(itertools.chain(*forms)))
-    drawn = dict(zip(distinct, rng.choice(labels, len(distinct), p=counts / counts.sum()), strict=True))
-    return tuple([str(drawn[form]) for form in file_forms] for file_forms in forms)
+    names, counts = np.unique(labels, return_counts=True)
+    distinct = sorted({*train_forms, *dev_forms})
+    drawn = np.random.default_rng(seed).choice(names, len(distinct), p=counts / counts.sum())
+    return dict(zip(distinct, drawn.tolist(), strict=True))

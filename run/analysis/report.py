@@ -5,13 +5,12 @@ import os
 import numpy as np
 
 from bert_tf import files
-from bert_tf.analysis.behaviors import MEASURES, NAMES
+from bert_tf.analysis.behaviors import NAMES
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, to_json
-from run.analysis import page, requests
+from bert_tf.files import new_file
+from run.analysis import page, questions
 from run.analysis.observing import Observer
 
-PLACES = 6  # Decimal places in JSON: float32 has about seven digits.
 MAX_BYTES = 1 << 28  # Maximum size of a page. Browsers open larger ones slowly or not at all.
 
 
@@ -22,38 +21,29 @@ def run(settings):
       settings: AttentionReportSettings, resolved.
 
     Raises:
-      InputError: See Observer and run.analysis.requests. Also if the page would be too large.
+      InputError: See Observer and run.analysis.questions. Also if the page would be too large.
     """
     observer = Observer(settings)
     if settings.wrong_examples:
-        questions, num_rows = requests.find_wrong_predictions(settings, observer.metadata, observer.predict)
-        print(f"selected {len(questions)} wrong predictions from {num_rows:,} examples")
+        requested, num_rows = questions.find_wrong_predictions(settings, observer.metadata, observer.predict)
+        print(f"selected {len(requested)} wrong predictions from {num_rows:,} examples")
     else:
-        questions = requests.read_questions(settings, observer.kind)
-    observations = _observe(observer, questions, settings.format == "html")
-    write(settings.output_file, settings.format, settings.model.init_checkpoint, observer, observations)
-    print(f"{settings.output_file}: {len(observations)} text{'s' * (len(observations) > 1)}, {len(observer.heads)} "
-          f"heads, {files.at(settings.output_file).size():,} bytes")
-
-
-def _observe(observer, questions, is_page):
-    """Returns the Observations of Questions as a list; raises InputError if their page would be too large."""
+        requested = questions.read_questions(settings, observer.kind)
     observations = []
-    for request in questions:
-        observations += observer(request)
+    for question in requested:
+        observations += observer(question)
         size = page.estimate_size(len(observer.heads), [len(each.pieces) for each in observations])
-        if is_page and size > MAX_BYTES:
+        if settings.format == "html" and size > MAX_BYTES:
             raise InputError(f"a page of {len(observations)} texts would exceed {MAX_BYTES >> 20} MB; choose fewer "
                              f"texts, or a smaller `max_seq_length` than {observer.metadata.max_seq_length}")
-    return observations
-
-
-def write(path, file_format, checkpoint, observer, observations):
-    """Writes Observations as html, npz, or json."""
-    if file_format == "html":
-        page.write(path, os.path.basename(os.path.normpath(checkpoint)), observer.heads, observations)
+    path = settings.output_file
+    if settings.format == "html":
+        page.write(path, os.path.basename(os.path.normpath(settings.model.init_checkpoint)), observer.heads,
+                   observations)
     else:
-        {"npz": write_npz, "json": write_json}[file_format](path, observer.heads, observations)
+        write_npz(path, observer.heads, observations)
+    print(f"{path}: {len(observations)} text{'s' * (len(observations) > 1)}, {len(observer.heads)} heads, "
+          f"{files.at(path).size():,} bytes")
 
 
 def write_npz(path, heads, observations):
@@ -71,26 +61,3 @@ def write_npz(path, heads, observations):
             ("surfaces", np.array(each.surfaces)))}
     with new_file(path, "wb") as file:
         np.savez_compressed(file, **arrays)
-
-
-def write_json(path, heads, observations):
-    """Writes one JSON object: "heads" [[layer, head], ...], "measures" [names], and "texts", a list of objects.
-
-    Each text has "texts", "pieces", "segments", "words", "surfaces", "attention" [K][S][S], "measures" [K][M] (null if
-    no token has one), and "answer", "expected", and "candidates" if they exist.
-    """
-    values = {"heads": heads, "measures": [measure.name for measure in MEASURES],
-              "texts": [_to_json_values(each) for each in observations]}
-    with new_file(path) as file:
-        file.write(to_json(path, values, ensure_ascii=False) + "\n")
-
-
-def _to_json_values(each):
-    values = {"texts": each.request.texts, "part": each.part, "was_cut": each.was_cut, "pieces": each.pieces,
-             "segments": each.segments, "words": each.words.tolist(), "surfaces": each.surfaces,
-             "attention": each.attention.astype(np.float64).round(PLACES).tolist(),
-             "measures": page.round_measures(each.measures, PLACES), "answer": each.answer,
-             "expected": each.request.expected}
-    if each.candidates:
-        values["candidates"] = [one and {"own": one.own, "best": one.best} for one in each.candidates]
-    return {name: value for name, value in values.items() if value is not None}

@@ -5,15 +5,14 @@ from typing import ClassVar
 
 from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
-from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from data_prep.tasks import conll
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
-from run.settings import DeviceSettings
-from run.settings.served_models import KIND_NAMES, ServingSettings
+from run.settings.served_models import ServingSettings
 
-FORMATS = ("html", "npz", "json")
+FORMATS = ("html", "npz")
 ANALYSIS_OUTPUTS = r"(analysis|measures|heads|relations|importance|curve)\.(npz|png|tsv)"
 PROBE_OUTPUTS = r"probes\.(txt|tsv|json|png)"
 
@@ -30,26 +29,15 @@ class AttentionReportSettings(ServingSettings):
     data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
     text: tuple[str, ...] = setting(
         (), "Text, or several, separated by ` ||| `: the two texts of a pair, a question and its context, or a text "
-            "and its choices; can be repeated.", repeated=True)
+            "and its choices; can be repeated.", repeated=True, required="without input_file or wrong_examples",
+        not_with=("input_file", "wrong_examples"))
     input_file: str | None = setting(
         None, "Text file with a text, or several, separated by ` ||| `, on each line, instead of --text.",
-        role=roles.INPUT_FILE)
+        not_with="wrong_examples", role=roles.INPUT_FILE)
     wrong_examples: int = setting(
         0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
-    task: str | None = setting(
-        None, "Task of the model. Defaults to the task in its task.json, otherwise to masked_lm if the checkpoint has "
-              "the weights of that head, otherwise to encoder.", choices=KIND_NAMES)
-    top_k: int = setting(10, "Number of candidates per token of a masked LM, or of answers per question.", lower=1)
-    format: str = setting("html", "html: one page that requires no network. npz, json: the numbers.", choices=FORMATS)
+    format: str = setting("html", "html: one page that requires no network. npz: the numbers.", choices=FORMATS)
     output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)
-
-    def check_files(self):
-        """See Settings."""
-        sources = {"text": self.text, "input_file": self.input_file, "wrong_examples": self.wrong_examples}
-        explicit = [name for name, value in sources.items() if value]
-        if len(explicit) != 1:
-            raise InputError("exactly one of `text`, `input_file`, and `wrong_examples` is required"
-                             + (f", but `{'`, `'.join(explicit)}` are set" if explicit else ""))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +80,6 @@ class ProbeLayersSettings(Settings):
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     train_file: str | None = setting(
         None, "Labeled words to train on: a treebank in CoNLL-U format (.conllu), or a file with one word per line, "
               "columns separated by tabs or spaces, and an empty line after each sentence. Required.", required=True,
@@ -111,11 +98,6 @@ class ProbeLayersSettings(Settings):
         0, "Without a treebank: 0-based column of the word; negative values count from the last column, -1.")
     label_column: int = setting(-1, "Without a treebank: column of the label.")
     batch_size: int = setting(32, "Batch size in sentences.", lower=1)
-    num_train_epochs: int = setting(20, "Number of training epochs of the probes.", lower=1)
-    learning_rate: float = setting(
-        2e-3, "Initial learning rate of the probes with Adam; it decays linearly to 0.", lower=0)
-    random_seed: int = setting(12345, "Seed of the labels of the control task and of the order of words.",
-                               most=LARGEST_SEED)
 
     def check_files(self):
         """See Settings. Also raises InputError if files are incompatible, or if an output would overwrite them."""
@@ -125,10 +107,6 @@ class ProbeLayersSettings(Settings):
         if self.label == "spans" and self.reads_treebanks:
             raise InputError(f"requires files with a label for each word, but `train_file`={self.train_file} is a "
                              "treebank", "label", self.label)
-        for name in ("token_column", "label_column"):
-            value = getattr(self, name)
-            if self.reads_treebanks and value != getattr(type(self), name):
-                raise InputError(f"does not apply to the treebank `train_file`={self.train_file}", name, value)
         if self.reads_treebanks != conll.is_treebank(self.dev_file):
             raise InputError(f"has another format than `train_file`={self.train_file}; both must end in "
                              f"{conll.TREEBANK_SUFFIX}, or neither", "dev_file", self.dev_file)

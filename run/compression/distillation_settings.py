@@ -85,15 +85,21 @@ class DistillationSettings(FineTuningSettings):
           InputError: If the teacher is not fine-tuned, if the data belong to another task, or if the student is invalid
             or has another vocabulary.
         """
-        teacher, run = read_teacher(self.student.teacher, self.model.bert_config_file)
+        path = self.student.teacher
+        with paths.convert_remote_errors("teacher"):
+            metadata, run = task_metadata.read(path), task_metadata.read_run(path)
+        if metadata is None or metadata.kind not in DATA:
+            reason = f"its {metadata.source} says {metadata.kind}" if metadata else f"its directory has no {TASK_FILE}"
+            raise InputError(f"is not a fine-tuned model: {reason}", "teacher", path)
+        teacher = Teacher(path, metadata, read_config(self.model.bert_config_file))
         task_name, known_name = self.data.task_name, run.get("task_name")
         if known_name and task_name and known_name.replace("-", "") != task_name.lower().replace("-", ""):
-            raise InputError(f"conflicts with `teacher`={teacher.path} ({known_name})", "task_name", task_name)
+            raise InputError(f"conflicts with `teacher`={path} ({known_name})", "task_name", task_name)
         return dataclasses.replace(
-            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.from_model(run, self.data, "teacher"),
+            self, taught_by=teacher, task=DATA[metadata.kind].Settings.from_model(run, self.data, "teacher"),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
             tokenizer=dataclasses.replace(
-                self.tokenizer, max_seq_length=teacher.metadata.max_seq_length or self.tokenizer.max_seq_length))
+                self.tokenizer, max_seq_length=metadata.max_seq_length or self.tokenizer.max_seq_length))
 
     def check_files(self):
         """See Settings. Also raises InputError if a student and a teacher cannot be compared."""
@@ -135,21 +141,6 @@ class GeneralSettings(PretrainingSettings):
         if config.vocab_size != teacher.vocab_size:
             raise InputError(f"has {teacher.vocab_size} vocabulary entries, but the student has {config.vocab_size}; "
                              "both must have the same vocabulary", "teacher", self.student.teacher)
-
-
-def read_teacher(path, bert_config_file):
-    """Returns the Teacher of a checkpoint, and a dict of the settings that its run was started with.
-
-    Raises:
-      InputError: If it is not a fine-tuned model.
-    """
-    with paths.convert_remote_errors("teacher"):
-        metadata, started_with = task_metadata.read(path), task_metadata.read_run(path)
-    if metadata is None or metadata.kind not in DATA:
-        reason = f"its {metadata.source} says {metadata.kind}" if metadata else (
-            f"its directory has no {TASK_FILE}")
-        raise InputError(f"is not a fine-tuned model: {reason}", "teacher", path)
-    return Teacher(path, metadata, read_config(bert_config_file)), started_with
 
 
 def build_student_settings(student, teacher, vocab_file=None):

@@ -5,6 +5,7 @@ All models get the features of a checkpoint and are scored by the task's metrics
 
 import collections.abc
 import dataclasses
+import re
 import statistics
 import time
 
@@ -21,9 +22,9 @@ from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.batches import take_rows
 from run.arrays.prediction import Predictor
+from run.compression.exported_models import open_export
 from run.finetuning.fine_tuned_model import FineTunedModel
 from run.finetuning.settings import FineTunedSettings
-from run.serving import feature_models
 from run.settings.served_models import resolve_checkpoint
 from run.tasks import TASKS
 
@@ -66,11 +67,11 @@ def run(settings):
 
     Raises:
       InputError: See bert_tf.serving.checkpoint.load. Also if models are of different kinds, if an export precedes all
-        checkpoints, if the task has no development data, or if a score decreased by more than `most_lost`.
+        checkpoints, or if the task has no development data.
     """
     models = []
     for path in settings.models:
-        models.append((_open_export if is_export(path) else _open_checkpoint)(path, models, settings))
+        models.append(_open_export(path, models) if is_export(path) else _open_checkpoint(path, models, settings))
     metric = models[0].fine_tuned.task.metric
     rows = _score_models(models, settings.eval_batch_size)
     for row, milliseconds in zip(rows, _time_models(models), strict=True):
@@ -83,10 +84,6 @@ def run(settings):
     if settings.output_file:
         with files.new_file(settings.output_file) as file:
             file.write(files.to_json(settings.output_file, report, indent=1) + "\n")
-    for row in rows if settings.most_lost is not None else ():
-        lost = 100 * (rows[0]["scores"][metric] - row["scores"][metric])
-        if lost > settings.most_lost:
-            raise InputError(f"`most_lost`={settings.most_lost}: {metric} of {row['model']} is {lost:.2f} points lower")
 
 
 def _open_checkpoint(path, others, settings):
@@ -110,18 +107,17 @@ def _open_checkpoint(path, others, settings):
         lambda value: value.numpy(), network(features)))
 
 
-def _open_export(path, others, settings):
+def _open_export(path, others):
     """Opens an export, which gets the features of the checkpoint before it: EvaluatedModel."""
-    del settings
     if not others:
         raise InputError("is an export, whose data its checkpoint describes; list the checkpoint before it", "models",
                          path)
     with rename_argument(model="models"):
-        export = feature_models.open_export(path)
-    _check_kind(path, export.kind, others)
+        kind, predict, answer = open_export(path)
+    _check_kind(path, kind, others)
     place = files.at(path)
     size = sum(files.at(each).size() for each in place.files_below()) if place.is_dir() else place.size()
-    return EvaluatedModel(path, others[-1].fine_tuned, size, export, export.answer)
+    return EvaluatedModel(path, others[-1].fine_tuned, size, predict, answer)
 
 
 def _check_kind(path, kind, others):
@@ -190,7 +186,9 @@ def _measure_int8(opened):
       "largest_difference" of logits.
     """
     model, task = opened.make_model(), opened.task
-    names = sorted(quantizable(model), key=_sort_key)
+    # Layers in the order of their numbers.
+    names = sorted(quantizable(model), key=lambda name: [int(part) if part.isdecimal() else part
+                                                         for part in re.split(r"(\d+)", name)])
     baseline = opened.predict(model)
     score, decisions = float(task.score(baseline)[task.metric]), task.decisions(baseline)
     rows = [{"matrix": "nothing", "score": score, "change": 0.0, "decisions_changed": 0, "largest_difference": 0.0}]
@@ -205,16 +203,6 @@ def _measure_int8(opened):
                 task.decisions(outputs), decisions, strict=True)),
             "largest_difference": max(float(np.abs(outputs[key] - baseline[key]).max()) for key in baseline)})
     return rows
-
-
-def _sort_key(name):
-    """Returns a sort key: the word embedding matrix first, then the layers in order, the pooler, and the head."""
-    parts = name.split("/")
-    layer = next((int(part.removeprefix("layer_")) for part in parts if part.startswith("layer_")), None)
-    if layer is not None:
-        return 1, layer, ("self", "attention", "intermediate", "output").index(
-            "self" if "self" in parts else "attention" if "attention" in parts else parts[-2])
-    return (0 if "embeddings" in parts else 2 if "pooler" in parts else 3), 0, 0
 
 
 def _format_int8(rows, metric):

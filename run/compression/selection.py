@@ -26,16 +26,14 @@ def select(importance, original, settings, part):
     Returns:
       bert_tf.compression.pruning.RetainedUnits.
     """
-    values = importance.normalize()
-    fractions = (1 - (1 - fraction) * part for fraction in (settings.keep_heads, settings.keep_neurons))
-    return RetainedUnits(*(_select_indices(units, number, original, fraction, settings.prune_across == "layer")
-                           for number, (units, fraction) in enumerate(
-                               zip((values.heads, values.neurons), fractions, strict=True))))
-
-
-def _select_indices(values, number, original, fraction, by_layer):
-    """Returns the indices to keep in each layer. `number`: Position of the unit type in BertConfig.layer_sizes."""
-    sizes = np.asarray(original.layer_sizes)[:, number]
-    if not by_layer:
-        return most_important(values, round(fraction * int(sizes.sum())))
-    return [most_important([each], round(fraction * int(size)))[0] for each, size in zip(values, sizes, strict=True)]
+    values, retained = importance.normalize(), []
+    for number, (units, fraction) in enumerate(((values.heads, settings.keep_heads),
+                                                (values.neurons, settings.keep_neurons))):
+        sizes = np.asarray(original.layer_sizes)[:, number]
+        fraction = 1 - (1 - fraction) * part
+        if settings.prune_across == "layer":
+            retained.append([most_important([each], round(fraction * int(size)))[0]
+                             for each, size in zip(units, sizes, strict=True)])
+        else:
+            retained.append(most_important(units, round(fraction * int(sizes.sum()))))
+    return RetainedUnits(*retained)

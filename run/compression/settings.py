@@ -4,7 +4,7 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.cli import paths, roles
-from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings, TuningSettings
@@ -21,6 +21,7 @@ class PruneModelSettings(FineTunedSettings):
     needs_of_groups: ClassVar = {"losses": "distill"}
     do_train = True
 
+    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     keep_heads: float = setting(
         1.0, "Fraction of attention heads to keep, the most important ones; each layer keeps at least one.", lower=0,
@@ -28,7 +29,6 @@ class PruneModelSettings(FineTunedSettings):
     keep_neurons: float = setting(
         1.0, "Fraction of feed-forward neurons to keep, the most important ones; each layer keeps at least one.",
         lower=0, upper=1)
-    drop_layers: tuple[int, ...] = setting((), "0-based numbers of layers to remove before all other steps.")
     embedding_size: int | None = setting(
         None, "Factorize the word embeddings into two matrices with this inner dimension, as in ALBERT; less than the "
               "model's hidden_size.", lower=1)
@@ -55,26 +55,11 @@ class PruneModelSettings(FineTunedSettings):
     warmup_proportion: float = setting(
         0.1, "Fraction of the training steps of a round over which the learning rate increases from 0.", lower=0,
         upper=1, needs="num_train_epochs")
-    least_score: float | None = setting(
-        None, "Minimum score on the development data, by the task's first metric. Below it, pruning stops, and the "
-              "previous model is the result.")
-    output_dir: str | None = setting(
-        None, "Directory for the pruned model and for its rounds; created if it does not exist. Required.",
-        required=True, role=roles.RUN_FOLDER)
-    train_batch_size: int = setting(32, "Batch size for measuring importance and for fine-tuning.", lower=1)
-    eval_batch_size: int = setting(8, "Batch size for evaluation.", lower=1, changeable=True)
-    random_seed: int = setting(12345, "Seed of dropout and of the order of the data.", most=LARGEST_SEED)
 
     @property
     def prunes_units(self):
         """True if heads or neurons are pruned."""
         return min(self.keep_heads, self.keep_neurons) < 1
-
-    @property
-    def training(self):
-        """TrainingSettings of the fine-tuning."""
-        return TrainingSettings(output_dir=self.output_dir, train_batch_size=self.train_batch_size,
-                                eval_batch_size=self.eval_batch_size, random_seed=self.random_seed)
 
     @property
     def step(self):
@@ -83,12 +68,13 @@ class PruneModelSettings(FineTunedSettings):
 
     def check_files(self):
         """See Settings. Also raises InputError if nothing is pruned, or if output_dir contains a model or a run."""
-        if not (self.prunes_units or self.drop_layers or self.embedding_size or self.prune_vocabulary):
-            raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `drop_layers`, "
-                             "`embedding_size`, or `prune_vocabulary`")
-        paths.check_separate("output_dir", self.output_dir, {"init_checkpoint": self.model.init_checkpoint})
-        if has_run(self.output_dir):
-            raise InputError("contains a training run; choose another directory", "output_dir", self.output_dir)
+        if not (self.prunes_units or self.embedding_size or self.prune_vocabulary):
+            raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `embedding_size`, or "
+                             "`prune_vocabulary`")
+        output_dir = self.training.output_dir
+        paths.check_separate("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
+        if has_run(output_dir):
+            raise InputError("contains a training run; choose another directory", "output_dir", output_dir)
 
     def choose_tuning(self):
         """See FineTunedSettings."""
@@ -109,9 +95,6 @@ class ModelEvaluationSettings(Settings):
     max_seq_length: int | None = setting(
         None, "Maximum sequence length in tokens. Defaults to the length in each checkpoint's task.json.", lower=4)
     eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
-    most_lost: float | None = setting(
-        None, "Maximum loss of the task's first metric compared with the first model, in percentage points; if it is "
-              "larger, the script fails.")
     int8_matrices: bool = setting(
         False, "Also evaluate the first model with each matrix rounded to int8 separately, and with all of them, as in "
                "a LiteRT file with int8 weights.")

@@ -1,5 +1,7 @@
 """The steps of the demo. Each runs public scripts, as a user would, and prints the commands."""
 
+import collections
+import csv
 import os
 import re
 import shlex
@@ -8,13 +10,17 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+import tensorflow as tf
+
 from bert_tf.cli.tables import format_table
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from bert_tf.tokenization import BertTokenizer
 from data_prep import records
-from run.demo import baselines, topics
+from run.demo import topics
+from run.evaluation.results import read_results
 
 MARKER = ".bert_tf_demo"  # Marks a directory that an earlier demo created and this one may overwrite.
 MAX_SEQ_LENGTH, MAX_PREDICTIONS = 64, 10
@@ -121,15 +127,15 @@ def report(folder, seconds):
 
     features = records.pretraining_features(MAX_SEQ_LENGTH, MAX_PREDICTIONS)
     held_out = path("held_out.tfrecord")
-    unigram = baselines.unigram_loss(BertTokenizer(path("vocab.txt")), path("train.txt"), held_out, features)
-    majority, label = baselines.majority_label(path("task", "train.tsv"), path("task", "dev.tsv"))
+    unigram = unigram_loss(BertTokenizer(path("vocab.txt")), path("train.txt"), held_out, features)
+    majority, label = majority_label(path("task", "train.tsv"), path("task", "dev.tsv"))
     pretrained = read_results(path("pretrained", "eval_results.txt"))
     classifier = read_results(path("classifier", "eval_results.txt"))
     announce(f"On held-out text, after {seconds / 60:.1f} minutes")
     rows = (
         ("masked LM loss (nats)", pretrained["masked_lm_loss"], unigram, "each token by its corpus frequency"),
         ("next sentence accuracy", pretrained["next_sentence_accuracy"],
-         baselines.majority_next_sentence(held_out, features), "the more common label"),
+         majority_next_sentence(held_out, features), "the more common label"),
         ("chapter accuracy", classifier["eval_accuracy"], majority, f"always {label}"),
     )
     print(format_table(["", "baseline is", "reached", "baseline"], [
@@ -137,10 +143,48 @@ def report(folder, seconds):
     print(f"\nloss curves: {path('pretrained', 'loss.png')}, {path('classifier', 'loss.png')}")
 
 
-def read_results(path):
-    """Reads the `name = value` lines of an eval_results.txt into a dict of floats."""
-    with open(path, encoding="utf-8") as file:
-        return {name: float(value) for name, value in (line.split(" = ") for line in file)}
+def unigram_loss(tokenizer, corpus_file, record_file, features):
+    """Computes the mean loss, in nats, of predicting masked tokens by their frequency in a corpus.
+
+    Counts are smoothed by one, so that a token that the corpus lacks has a finite loss.
+
+    Args:
+      tokenizer: BertTokenizer.
+      corpus_file: Path of the text to count.
+      record_file: Path of a TFRecord file of pre-training records.
+      features: Features from data_prep.records.pretraining_features.
+    """
+    with open(corpus_file, encoding="utf-8") as file:
+        ids = tokenizer.tokenize(file.read().splitlines()).flat_values.numpy()
+    counts = np.bincount(ids, minlength=tokenizer.vocab_size) + 1
+    losses = -np.log(counts / counts.sum())
+    parsed = read_records(record_file, features)
+    return float(losses[parsed["masked_lm_ids"][parsed["masked_lm_weights"] > 0]].mean())
+
+
+def majority_next_sentence(record_file, features):
+    """Computes the accuracy of always predicting the more common next-sentence label."""
+    labels = read_records(record_file, features)["next_sentence_labels"]
+    return float(max(labels.mean(), 1 - labels.mean()))
+
+
+def majority_label(train_file, dev_file):
+    """Computes the accuracy on a dev TSV of the most common label of the training TSV; also returns that label."""
+    label = collections.Counter(read_labels(train_file)).most_common(1)[0][0]
+    dev = read_labels(dev_file)
+    return dev.count(label) / len(dev), label
+
+
+def read_records(record_file, features):
+    """Reads all records of a file into a dict of arrays."""
+    serialized = next(iter(tf.data.TFRecordDataset(record_file).batch(1_000_000)))
+    return {name: value.numpy() for name, value in records.parse(serialized, features).items()}
+
+
+def read_labels(path):
+    """Reads the column label of a TSV file."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return [row["label"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
 
 
 def announce(title):

@@ -3,58 +3,20 @@
 import numpy as np
 
 
-def confusion_counts(labels, predictions, num_labels):
-    """Counts int64 [num_labels, num_labels]: rows are labels, columns are predictions.
-
-    Both are int [n], each in [0, num_labels).
-    """
-    counts = np.zeros([num_labels, num_labels], np.int64)
-    np.add.at(counts, (labels, predictions), 1)
-    return counts
-
-
 def _accuracy(labels, predictions):
     """Fraction of examples whose label, or whose labels all, are predicted."""
     is_right = np.equal(labels, predictions)
     return is_right.all(axis=1).mean() if is_right.ndim > 1 else is_right.mean()
 
 
-def _f1(labels, predictions):
-    """F1 of label 1."""
-    return float(_f1_of_columns(np.equal(labels, 1), np.equal(predictions, 1)))
+def _classification(name, **options):
+    """Wraps a function of scikit-learn."""
+    def metric(labels, predictions):
+        from sklearn import metrics  # Takes half a second.
 
+        return getattr(metrics, name)(labels, predictions, **options)
 
-def _macro_f1(labels, predictions):
-    """Mean F1 of the labels: of all columns [n, labels], or of the IDs [n] that occur."""
-    return _f1_of_columns(*_to_columns(labels, predictions)).mean()
-
-
-def _micro_f1(labels, predictions):
-    """F1 of all decisions together."""
-    return float(_f1_of_columns(*(each.ravel() for each in _to_columns(labels, predictions))))
-
-
-def _to_columns(labels, predictions):
-    """Returns bool [n, labels]; for IDs [n], a column for each ID that occurs."""
-    if np.ndim(labels) > 1:
-        return np.asarray(labels, bool), np.asarray(predictions, bool)
-    ids = np.union1d(labels, predictions)
-    return np.equal.outer(labels, ids), np.equal.outer(predictions, ids)
-
-
-def _f1_of_columns(is_label, is_predicted):
-    """F1 along the first axis of bool arrays; 0 without labels and predictions."""
-    chosen = is_label.sum(axis=0) + is_predicted.sum(axis=0)
-    return 2 * (is_label & is_predicted).sum(axis=0) / np.maximum(chosen, 1)
-
-
-def _matthews_correlation(labels, predictions):
-    """Matthews correlation of label IDs (Gorodkin 2004), 0 if the labels or the predictions are constant."""
-    ids, places = np.unique([labels, predictions], return_inverse=True)
-    counts = confusion_counts(*places.reshape(2, -1), len(ids))
-    total, per_label, per_prediction = counts.sum(), counts.sum(axis=1), counts.sum(axis=0)
-    norm = np.sqrt(float(total**2 - per_label @ per_label) * float(total**2 - per_prediction @ per_prediction))
-    return (np.trace(counts) * total - per_label @ per_prediction) / norm if norm else 0.0
+    return metric
 
 
 def _correlation(name):
@@ -71,10 +33,10 @@ def _correlation(name):
 # Functions of labels and predictions: IDs [n], 0 or 1 per label [n, labels], or numbers [n].
 METRICS = {
     "accuracy": _accuracy,
-    "f1": _f1,
-    "macro_f1": _macro_f1,
-    "micro_f1": _micro_f1,
-    "matthews_corrcoef": _matthews_correlation,
+    "f1": _classification("f1_score", labels=[1], average="macro", zero_division=0),  # Of label 1.
+    "macro_f1": _classification("f1_score", average="macro", zero_division=0),  # Mean over the labels that occur.
+    "micro_f1": _classification("f1_score", average="micro", zero_division=0),  # Of all decisions together.
+    "matthews_corrcoef": _classification("matthews_corrcoef"),
     "pearson": _correlation("pearsonr"),
     "spearman": _correlation("spearmanr"),
 }

@@ -5,7 +5,6 @@ import os
 import numpy as np
 
 from bert_tf.files import new_file
-from run.evaluation.metrics import confusion_counts
 
 LOSS_FILE = "loss.png"
 MOST_CELLS_WITH_NUMBERS = 400
@@ -19,10 +18,11 @@ def confusion_matrix(path, labels, predictions, names):
       labels, predictions: int [n]. Label IDs.
       names: Sequence of str. Label names in the order of their IDs.
     """
-    counts = confusion_counts(labels, predictions, len(names))
+    counts = np.zeros([len(names), len(names)], int)
+    np.add.at(counts, (labels, predictions), 1)
     fractions = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
     size = min(20, 3 + 0.5 * len(names))
-    figure = _create_figure(figsize=(size + 1, size), layout="constrained")
+    figure = create_figure(figsize=(size + 1, size), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(fractions, cmap="Blues", vmin=0, vmax=1)
     if counts.size <= MOST_CELLS_WITH_NUMBERS:
@@ -33,7 +33,7 @@ def confusion_matrix(path, labels, predictions, names):
     axes.set_yticks(range(len(names)), names)
     axes.set(xlabel="predicted", ylabel="label", title=f"{len(labels):,} examples")
     figure.colorbar(image, label="fraction of the label's examples")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def loss_curves(folder, training, evaluation):
@@ -48,7 +48,7 @@ def loss_curves(folder, training, evaluation):
     evaluated = evaluation.curves()
     scores = {name: curve for name, curve in evaluated.items() if "loss" not in name}
     losses = {name: curve for name, curve in evaluated.items() if "loss" in name}
-    figure = _create_figure(figsize=(8, 8 if scores else 5), layout="constrained")
+    figure = create_figure(figsize=(8, 8 if scores else 5), layout="constrained")
     panels = figure.subplots(2 if scores else 1, squeeze=False, sharex=True)
     panel = panels[0][0]
     for name, curve in training.curves().items():
@@ -64,7 +64,7 @@ def loss_curves(folder, training, evaluation):
         panel.grid(alpha=0.3)
         panel.legend()
     panels[-1][0].set(xlabel="step")
-    _save(figure, os.path.join(folder, LOSS_FILE))
+    save_figure(figure, os.path.join(folder, LOSS_FILE))
 
 
 def search_results(path, trials, metric):
@@ -82,7 +82,7 @@ def search_results(path, trials, metric):
         if score is not None:
             scores[sizes.index(size), epochs.index(number), rates.index(rate)] = score
     lowest, highest = np.nanmin(scores), np.nanmax(scores)
-    figure = _create_figure(figsize=(1.5 + len(sizes) * (1 + 0.9 * len(rates)), 2 + 0.6 * len(epochs)),
+    figure = create_figure(figsize=(1.5 + len(sizes) * (1 + 0.9 * len(rates)), 2 + 0.6 * len(epochs)),
                             layout="constrained")
     panels = figure.subplots(1, len(sizes), squeeze=False, sharey=True)[0]
     for panel, size, cells in zip(panels, sizes, scores, strict=True):
@@ -97,16 +97,17 @@ def search_results(path, trials, metric):
         panel.set(xlabel="learning rate", title=f"batch size {size}")
     panels[0].set(ylabel="epochs")
     figure.colorbar(image, ax=panels, label=metric.replace("_", " "))
-    _save(figure, path)
+    save_figure(figure, path)
 
 
-def _create_figure(**options):
+def create_figure(**options):
     """Creates a matplotlib Figure."""
     from matplotlib.figure import Figure  # pyplot would require a display
 
     return Figure(**options)
 
 
-def _save(figure, path):
+def save_figure(figure, path):
+    """Writes a Figure to a PNG file."""
     with new_file(path, "wb") as file:
         figure.savefig(file, format="png", dpi=120)

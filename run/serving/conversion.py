@@ -17,7 +17,7 @@ def run(settings):
     for line in checkpoints.convert(
             settings.input, settings.output, settings.format, config, vocab_file,
             task=metadata, tokenizer=tokenizer, adapter=settings.adapter,
-            max_position_embeddings=settings.max_position_embeddings, position_extension=settings.position_extension):
+            max_position_embeddings=settings.max_position_embeddings):
         print(line)
     # Other formats and sources specify the task, or have no heads.
     if metadata and metadata.source == TASK_FILE and settings.format == "tf1":

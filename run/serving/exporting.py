@@ -1,7 +1,6 @@
 """Export of a trained model that accepts raw text, with a summary of the result."""
 
 import os
-import tempfile
 
 import tensorflow as tf
 
@@ -48,10 +47,7 @@ def export_litert(settings):
     path = os.path.join(settings.export_dir, f"model_{settings.weights}.tflite")
     with new_file(path, "wb") as file:
         file.write(content)
-    with tempfile.TemporaryDirectory() as folder:
-        local = os.path.join(folder, "model.tflite")
-        with open(local, "wb") as file:
-            file.write(content)
+    with files.at(path).local_copy() as local:
         differences = litert.largest_differences(servable, local)
     listed = ", ".join(f"{value:.1e} ({name})" for name, value in differences.items())
     print(f"{path}: LiteRT model of {add_article(servable.kind)} with {settings.weights} weights, "

@@ -11,6 +11,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder
+from bert_tf.tokenization.model_inputs import pack
 from run.arrays import prediction
 from run.serving.formats import request_files, vector_files
 from run.settings import DTYPE_POLICIES
@@ -50,14 +51,17 @@ def run(settings):
     predictor = prediction.Predictor(strategy, make_layer_model(encoder, layers), per_position=True,
                                      static_shapes=not is_dynamic, network=encoder)
     batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
-    decoder, truncation = LineDecoder(), TruncationCounter(tokenizer, max_seq_length)
+    decoder = LineDecoder()
     rows = extract(read_texts(settings.input_file, decoder), tokenizer, predictor, max_seq_length, settings.batch_size,
-                   max(1, WINDOW_BYTES // batch_bytes), truncation)
-    with vector_files.WRITERS[settings.output_format](settings.output_file, layers, config.hidden_size) as writer:
-        for row in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
-            writer.write(*pool(*row, settings.pooling))
-    print(f"{settings.output_file}: embeddings of {writer.num_rows:,} lines, layers {settings.layers}"
-          f"{'; ' if str(truncation) else ''}{truncation}")
+                   max(1, WINDOW_BYTES // batch_bytes))
+    num_rows = num_cut = 0
+    with vector_files.open_writer(settings.output_format, settings.output_file, layers, config.hidden_size) as write:
+        for pieces, vectors, was_cut in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
+            write(*pool(pieces, vectors, settings.pooling))
+            num_rows += 1
+            num_cut += was_cut
+    note = f"; {num_cut:,} truncated to --max_seq_length={max_seq_length}" if num_cut else ""
+    print(f"{settings.output_file}: embeddings of {num_rows:,} lines, layers {settings.layers}{note}")
     decoder.tell(settings.input_file)
 
 
@@ -73,37 +77,6 @@ def read_texts(path, decoder=None):
         for line in decoder.lines(file, path):
             text_a, text_b = request_files.split_pair(line.strip())
             yield text_a, text_b or ""
-
-
-class TruncationCounter:
-    """Counts the lines that exceed the model's length. Its string reports their number.
-
-    Args:
-      tokenizer: BertTokenizer.
-      max_seq_length: int. Maximum length of a line in tokens.
-    """
-
-    def __init__(self, tokenizer, max_seq_length):
-        self._tokenizer, self._max_seq_length = tokenizer, max_seq_length
-        self._num_lines = self._num_tokens = 0
-
-    def count(self, texts, features):
-        """Adds a list of (text_a, text_b) and their features, dict of arrays [n, S]."""
-        is_full = features["input_mask"].all(axis=1)
-        full = [pair for pair, each in zip(texts, is_full, strict=True) if each]
-        if not full:
-            return
-        lengths = [self._tokenizer.tokenize(column).row_lengths().numpy() for column in zip(*full, strict=True)]
-        special = 2 + (lengths[1] > 0)
-        excess = lengths[0] + lengths[1] + special - self._max_seq_length
-        self._num_lines += int((excess > 0).sum())
-        self._num_tokens += int(excess.sum())
-
-    def __str__(self):
-        if not self._num_lines:
-            return ""
-        return (f"{self._num_lines:,} line{'s' * (self._num_lines > 1)} exceeded --max_seq_length="
-                f"{self._max_seq_length}; truncated {self._num_tokens:,} tokens in total")
 
 
 def make_layer_model(encoder, layers):
@@ -123,8 +96,8 @@ def make_layer_model(encoder, layers):
     return model
 
 
-def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches, truncation):
-    """Yields the tokens of each text, list of str, and their embeddings, float32 [tokens, layers, H].
+def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches):
+    """Yields the tokens of each text, list of str, their embeddings, float32 [tokens, layers, H], and bool, was_cut.
 
     Args:
       texts: Iterable of (text_a, text_b).
@@ -133,17 +106,17 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batc
       max_seq_length: int. Maximum length of a text in tokens.
       batch_size: int. Texts per batch.
       window_batches: int. Number of batches of consecutive texts to sort by length together.
-      truncation: TruncationCounter.
     """
     texts = iter(texts)
     while window := list(itertools.islice(texts, window_batches * batch_size)):
-        encoded = tokenizer.encode(*zip(*window, strict=True), max_seq_length)
+        pieces = [tokenizer.tokenize(list(column)) for column in zip(*window, strict=True)]
+        encoded, was_cut = pack(tokenizer, *pieces, max_seq_length=max_seq_length, static_length=True)
         features = {name: values.numpy() for name, values in encoded.items()}
-        truncation.count(window, features)
         vectors = predictor(features, batch_size, "encoding")["vectors"]
         lengths = features["input_mask"].sum(axis=1)
-        for ids, text_vectors, length in zip(features["input_ids"], vectors, lengths, strict=True):
-            yield [tokenizer.vocabulary[id_] for id_ in ids[:length]], text_vectors[:length]
+        for ids, text_vectors, length, is_cut in zip(
+                features["input_ids"], vectors, lengths, was_cut.numpy(), strict=True):
+            yield [tokenizer.vocabulary[id_] for id_ in ids[:length]], text_vectors[:length], is_cut
 
 
 def pool(pieces, vectors, pooling):

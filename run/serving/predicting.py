@@ -1,4 +1,4 @@
-"""The job of run.predict: predictions for a file of texts with any model."""
+"""The job of run.predict: predictions for a file of texts. Opens any model; without TensorFlow for a LiteRT file."""
 
 import itertools
 
@@ -6,9 +6,9 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.serving.loading import open_export
 from bert_tf.tasks.base import add_article
 from run.serving.formats import prediction_files, request_files
-from run.serving.opening import open_model
 
 WINDOW_BATCHES = 32  # Number of batches of consecutive requests to sort by length together.
 
@@ -20,14 +20,13 @@ def run(settings):
       settings: PredictionSettings, resolved.
 
     Raises:
-      InputError: See run.serving.opening.open_model and request_files.read. Also if the file is empty.
+      InputError: See open_model and request_files.read. Also if the file is empty.
     """
     model = open_model(settings)
     decoder = files.LineDecoder()
-    requests = request_files.read(
-        settings.input_file, model.inputs, settings.columns, settings.input_format, decoder)
+    requests = request_files.read(settings.input_file, model.inputs, settings.columns, decoder)
     num_rows = num_truncated = 0
-    with (prediction_files.writer(settings.output_file, settings.writes_table) as write,
+    with (prediction_files.open_writer(settings.output_file) as write,
           tqdm(desc="predicting", unit="row", dynamic_ncols=True) as progress):
         for row in predict_rows(model, requests, settings.batch_size):
             write(row)
@@ -54,3 +53,26 @@ def predict_rows(model, requests, batch_size):
     requests = iter(requests)
     while window := list(itertools.islice(requests, WINDOW_BATCHES * batch_size)):
         yield from model.predict(batch_size, **{name: [each[name] for each in window] for name in model.inputs})
+
+
+def open_model(settings):
+    """Opens the model of a job.
+
+    Args:
+      settings: Resolved AnyModelSettings.
+
+    Returns:
+      bert_tf.serving.LoadedModel.
+
+    Raises:
+      InputError: If the kind of the model differs from the settings' `task`, if it was exported with fewer candidates
+        than `top_k`, or if it is corrupted; see bert_tf.serving.checkpoint.load.
+    """
+    if settings.exported_model:
+        argument, path = settings.exported_model
+        top_k = settings.top_k if settings.top_k != type(settings).top_k else None
+        return open_export(path, settings.task, top_k, argument)
+    settings.check_kind()
+    from bert_tf.serving.checkpoint import open_checkpoint
+
+    return open_checkpoint(**settings.checkpoint_to_serve)

@@ -27,27 +27,32 @@ from run.settings.served_models import (
     QuestionSettings,
 )
 
-LITERT_WEIGHTS = ("float32", "float16", "int8")
-WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"),
-           **dict.fromkeys(("litert", "tflite"), LITERT_WEIGHTS)}
+WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"), "litert": ("float32", "float16", "int8")}
+LITERT = "with_litert or format=litert"  # Condition: a LiteRT model is written.
 COMPUTE_TYPES = ("float32", "bfloat16")
 
 
 @dataclasses.dataclass(frozen=True)
-class FillMaskSettings(AnyModelSettings):
-    """Texts with masks to fill."""
-
-    task = MaskedLM.name
+class TerminalSettings(AnyModelSettings):
+    """A model in any format, for requests from the terminal."""
 
     model: str | None = setting(
         None, "Model to use, in any format: a .tflite file or a directory from export_saved_model, or a checkpoint. "
               "Replaces --init_checkpoint.", role=roles.INPUT)
     source: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    top_k: int = setting(5, "Number of candidates to print per [MASK], or of answers per question.", lower=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class FillMaskSettings(TerminalSettings):
+    """Texts with masks to fill."""
+
+    task = MaskedLM.name
+
     text: tuple[str, ...] = setting(
         (), "Text with one or more [MASK], or a pair `text_a ||| text_b`; can be repeated. Defaults to the lines of "
             "standard input.", repeated=True)
-    top_k: int = setting(5, "Number of candidates to print per [MASK].", lower=1)
 
     def check(self):
         """See Settings."""
@@ -55,54 +60,30 @@ class FillMaskSettings(AnyModelSettings):
             if MASK not in text:
                 raise InputError(f"must contain {MASK}", "text", text)
 
-    @property
-    def texts(self):
-        """Texts from the flags: list of str, which can be pairs like the lines of standard input."""
-        return list(map(_drop_invalid_bytes, self.text))
-
     def accept_pairs(self):
-        """Returns the resolved settings with a checkpoint of pairs if requests can be pairs.
-
-        These are texts with ` ||| `, and lines of standard input. A pair without a second text is a single text.
-        """
-        can_be_pairs = not self.text or any(request_files.SEPARATOR in text for text in self.text)
-        if self.served_task is None or not can_be_pairs:
+        """Returns the resolved settings with a checkpoint of pairs. A pair without a second text is a single text."""
+        if self.served_task is None:
             return self
         return self.replace_values({"served_task": dataclasses.replace(self.served_task, pairs=True)})
 
 
 @dataclasses.dataclass(frozen=True)
-class AnswerSettings(AnyModelSettings):
+class AnswerSettings(TerminalSettings):
     """Questions about a text."""
 
     task = SpanLabeler.name
 
-    model: str | None = setting(
-        None, "Model to use, in any format: a .tflite file or a directory from export_saved_model, or a checkpoint. "
-              "Replaces --init_checkpoint.", role=roles.INPUT)
-    source: ModelSettings = dataclasses.field(default_factory=ModelSettings)
-    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     question: tuple[str, ...] = setting((), "Question; can be repeated.", repeated=True)
-    context: str | None = setting(None, "Text that contains the answers.")
+    context: str | None = setting(None, "Text that contains the answers.", required="without context_file",
+                                  not_with="context_file")
     context_file: str | None = setting(
         None, "UTF-8 file with the text that contains the answers, instead of --context.", role=roles.INPUT_FILE)
-    top_k: int = setting(5, "Number of answers to print per question.", lower=1)
-
-    @property
-    def questions(self):
-        """Questions from the flag, list of str."""
-        return list(map(_drop_invalid_bytes, self.question))
-
-    def check_files(self):
-        """See Settings."""
-        if (self.context is None) == (self.context_file is None):
-            raise InputError("either `context` or `context_file` is required")
 
     def read_context(self):
         """Reads the text of `context` or `context_file`."""
         if self.context is not None:
-            return _drop_invalid_bytes(self.context)
+            return request_files.drop_invalid_bytes(self.context)
         content = read_bytes(self.context_file)
         files.check_text(content[:2], self.context_file)
         return content.decode("utf-8-sig", "ignore")
@@ -116,10 +97,11 @@ class ExportSettings(CheckpointSettings):
         None, "Directory of the exported model. A SavedModel is written to export_dir/VERSION, a LiteRT model to "
               "export_dir/model_WEIGHTS.tflite. Required.", required=True, role=roles.SHARED_FOLDER)
     version: int | None = setting(
-        None, "Version number. Defaults to one more than the highest version in --export_dir.", lower=1)
+        None, "Version number. Defaults to one more than the highest version in --export_dir.", lower=1,
+        needs="format=saved_model")
     format: str = setting(
         "saved_model", "saved_model: for TensorFlow Serving. litert: one file that loads fast, does not require "
-                       "TensorFlow, and is the fastest format on CPUs with int8 weights. tflite: same as litert.",
+                       "TensorFlow, and is the fastest format on CPUs with int8 weights.",
         choices=tuple(WEIGHTS))
     weights: str = setting(
         "float32", "Type of the stored weights. saved_model: float32, bfloat16, or int8, all converted to the type of "
@@ -127,37 +109,29 @@ class ExportSettings(CheckpointSettings):
                    "integers).", choices=("float32", "float16", "bfloat16", "int8"))
     with_litert: str | None = setting(
         None, "For SavedModels: type of the weights of an additional LiteRT model, model.tflite in the same "
-              "directory. TensorFlow Serving uses it with the flag prefer_tflite_model.", choices=LITERT_WEIGHTS)
+              "directory. TensorFlow Serving uses it with the flag prefer_tflite_model.", choices=WEIGHTS["litert"],
+        needs="format=saved_model")
     lengths: tuple[int, ...] = setting(
         buckets.LENGTHS, "Sequence lengths of LiteRT's graphs in tokens. A single text uses the shortest graph "
-                            "that fits it. Values above --max_seq_length become --max_seq_length.", lower=1)
-    batch_sizes: tuple[int, ...] = setting(buckets.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1)
+                         "that fits it. Values above --max_seq_length become --max_seq_length.", lower=1, needs=LITERT)
+    batch_sizes: tuple[int, ...] = setting(buckets.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1,
+                                           needs=LITERT)
     compute: str = setting(
         "float32", "Type of the matrix multiplications of a SavedModel; normalization, softmax, and scores are "
                    "float32. bfloat16 is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer "
-                   "GPUs.", choices=COMPUTE_TYPES)
+                   "GPUs.", choices=COMPUTE_TYPES, needs="format=saved_model")
 
     def check(self):
         """See Settings."""
         if self.weights not in WEIGHTS[self.format]:
             raise InputError(f"`weights`={self.weights}: must be one of {', '.join(WEIGHTS[self.format])} with "
                              f"`format`={self.format}")
-        if self.with_litert and self.format != "saved_model":
-            raise InputError(f"`with_litert`={self.with_litert}: requires `format`=saved_model")
         for name in ("lengths", "batch_sizes"):
-            value = getattr(self, name)
-            if not value:
+            if not getattr(self, name):
                 raise InputError(f"`{name}`: must contain at least one value")
-            if value != getattr(ExportSettings, name) and self.format == "saved_model" and not self.with_litert:
-                raise InputError(f"`{name}`={','.join(map(str, value))}: only applies to LiteRT; set `with_litert` "
-                                 "or `format`=litert")
         if self.static_length and self.format != "saved_model":
             raise InputError(f"has no effect with `format`={self.format}, whose lengths are always fixed; omit it",
                              "static_length", True)
-        if self.version is not None and self.format != "saved_model":
-            raise InputError(f"`version`={self.version}: requires `format`=saved_model")
-        if self.compute != "float32" and self.format != "saved_model":
-            raise InputError(f"`compute`={self.compute}: requires `format`=saved_model")
 
     def check_files(self):
         """See Settings."""
@@ -183,12 +157,10 @@ class PredictionSettings(AnyModelSettings):
     span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     top_k: int = setting(5, "For checkpoints: number of candidates per [MASK], or of answers per question.", lower=1)
 
-    input_file: str | None = setting(None, "Input file; - for standard input. Required.",
-                                     required=True, role=roles.INPUT_STREAM)
-    input_format: str | None = setting(
-        None, "lines: one text per line, or two separated by ` ||| `. tsv: a table with a header, separated by commas "
-              "with quotes for .csv files, otherwise by tabs. jsonl: one JSON object per line. Defaults to the format "
-              "of the file extension.", choices=request_files.FORMATS)
+    input_file: str | None = setting(
+        None, "Input file: a table with a header, separated by tabs (.tsv) or by commas with quotes (.csv); one JSON "
+              "object per line (.jsonl); otherwise one text per line, or two separated by ` ||| `. - for lines of "
+              "standard input. Required.", required=True, role=roles.INPUT_STREAM)
     columns: tuple[str, ...] = setting(
         (), "Columns of the table, or keys of the objects, for the inputs of the model in order: text; text_a, "
             "text_b; question, context; or text_a and one column per choice. Defaults to the names of the inputs.")
@@ -210,12 +182,7 @@ class PredictionSettings(AnyModelSettings):
         if argument and not path.endswith(exports.LITERT_SUFFIX):  # Those load fast.
             metadata = exports.read_metadata(path, argument)
         inputs = tuple(KINDS[metadata.kind].inputs(metadata.pairs)) if metadata else None
-        request_files.check(self.input_file, inputs, self.columns, self.input_format)
-
-    @property
-    def writes_table(self):
-        """True if predictions are written as a table."""
-        return bool(self.output_file) and self.output_file.lower().endswith(".tsv")
+        request_files.check(self.input_file, inputs, self.columns)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -270,11 +237,6 @@ class ExtractionSettings(Settings):
         return layers
 
 
-def _drop_invalid_bytes(text):
-    """Drops invalid UTF-8 bytes, which Python represents as surrogates, from an argument, as the tokenizer does."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
-
-
 @dataclasses.dataclass(frozen=True)
 class ConversionSettings(Settings):
     """Input and output of a conversion."""
@@ -296,17 +258,12 @@ class ConversionSettings(Settings):
         None, "The model's vocab.txt or tokenizer.json, to write next to the weights. Defaults to the vocabulary in "
               "the directory of --input, if any.", role=roles.INPUT_FILE)
     max_position_embeddings: int | None = setting(
-        None, "Extend the model to this number of positions, for further pre-training or fine-tuning on longer texts. "
+        None, "Extend the model to this number of positions, for further pre-training or fine-tuning on longer texts, "
+              "by repeating the position embeddings from the first one. "
               "By default, the number does not change.", lower=1)
-    position_extension: str = setting(
-        "repeat", "With --max_position_embeddings: repeat the rows of the position embeddings from the first one, or "
-                  "interpolate between them.", choices=("repeat", "interpolate"), needs="max_position_embeddings")
-    overwrite: bool = setting(False, "Overwrite files in --output. By default, --output must be empty or new.")
 
     def check_files(self):
         """See Settings."""
         paths.check_separate("output", self.output, {"input": self.input})
-        if not files.is_empty(self.output) and not self.overwrite:
-            raise InputError("is not empty; choose another directory, or set `overwrite`", "output", self.output)
-        paths.check_files_not_overwritten("output", self.output, r".*", {
-            name: getattr(self, name) for name in ("bert_config_file", "vocab_file", "adapter")})
+        if not files.is_empty(self.output):
+            raise InputError("is not empty; choose another directory", "output", self.output)

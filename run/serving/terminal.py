@@ -7,21 +7,27 @@ from bert_tf.serving.exports import is_export
 from bert_tf.tasks import MaskedLM
 from bert_tf.tasks.masked_lm import MASK
 from run.serving.formats import request_files
-from run.serving.opening import open_model
+from run.serving.predicting import open_model
 
 
 def run(settings):
     """Loads the model once and queries it. `settings`: FillMaskSettings or AnswerSettings, resolved."""
     if settings.task == MaskedLM.name:
         model = open_model(settings.accept_pairs())
-        fill_masks(model, split_pairs(model, settings.texts or lines()), settings.top_k)
+        fill_masks(model, split_pairs(model, read_requests(settings.text)), settings.top_k)
     else:
         model = open_model(settings)
-        answer_questions(model, settings.questions or lines(), settings.read_context(), settings.top_k)
+        answer_questions(model, read_requests(settings.question), settings.read_context(), settings.top_k)
 
 
-def lines():
-    """Yields the lines of standard input; drops a byte-order mark and invalid UTF-8 bytes, as the tokenizer does."""
+def read_requests(texts):
+    """Yields the texts of a flag, or if there are none, the lines of standard input.
+
+    Drops invalid UTF-8 bytes, as the tokenizer does, and a byte-order mark of standard input.
+    """
+    if texts:
+        yield from map(request_files.drop_invalid_bytes, texts)
+        return
     sys.stdin.reconfigure(encoding="utf-8-sig", errors="ignore")
     for line in sys.stdin:
         yield line.rstrip("\n")

@@ -143,8 +143,7 @@ CASES = {
         "pack_sequences": True, "input_file": "packed.tfrecord"}),
     "prune_model": Case("run.prune_model", PRUNING),
     "prune_and_distill": Case("run.prune_model", {**PRUNING, **LOSSES, "attention_weight": 0, "distill": True}),
-    "pruned_words": Case("run.prune_model", {**PRUNING, "keep_heads": 1.0, "keep_neurons": 0.5, "embedding_size": 12,
-                                             "drop_layers": "0"}),
+    "pruned_words": Case("run.prune_model", {**PRUNING, "keep_heads": 1.0, "keep_neurons": 0.5, "embedding_size": 12}),
     # Options.
     **{f"classifier_{name}": Case("run.run_classifier", {**CLASSIFIER, **flags}) for name, flags in OPTIONS.items()},
     **{f"pretraining_{name}": pretraining("sentence_pairs", **flags) for name, flags in OPTIONS.items()},

@@ -68,7 +68,7 @@ REJECTED = (  # command, flags, part of the message; rules that settings declare
     ("predict", {"model": "served", "bert_config_file": "bert_config.json"}, "`bert_config_file`=bert_config.json:"),
     ("predict", {"model": "served", "task": "classifier"}, "`task`=classifier: has no effect with `model`=served"),
     ("predict", {"model": "served", "top_k": 3}, "`top_k`=3: has no effect with `model`=served, whose settings are "),
-    ("predict", {"columns": "text"}, "`columns`=text: has no effect on lines of text; set `input_format`, or use a ta"),
+    ("predict", {"columns": "text"}, "`columns`=text: has no effect on lines of text; use a table"),
     *((command, {"top_k": 3}, "`top_k`=3: has no effect on models of kind classifier; omit it")
       for command in ("predict", "export_saved_model")),
     ("export_saved_model", {"task": "encoder", "multi_label": True}, "`multi_label`=True: has no effect on models of "),
@@ -82,7 +82,7 @@ REJECTED = (  # command, flags, part of the message; rules that settings declare
      "`do_whole_word_mask`=True: has no effect with `masking`=dynamic, whose records contain no masks; set it for"),
     ("run_pretraining", {"recipe": "original", "input_file": "{length}", "max_predictions_per_seq": None,
                          "num_train_steps": 20}, "`max_seq_length`=32: has no effect with `phases`; omit it"),
-    ("prune_model", {"keep_heads": 1.0, "num_train_epochs": 1}, "nothing to prune; set `keep_heads`, `keep_neurons`, "),
+    ("prune_model", {"keep_heads": 1.0, "num_train_epochs": 1}, "nothing to prune; set `keep_heads`, `keep_neurons`, `embedd"),
     ("extract_features", {"layers": "first"}, "`layers`=first: "),
     ("run_pretraining", {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"}, "`output_dir`=texts: would be"),
     ("run_pretraining", {"eval_input_file": "texts", "output_dir": "texts"}, "`output_dir`=texts: would be"),
@@ -93,8 +93,6 @@ REJECTED = (  # command, flags, part of the message; rules that settings declare
     ("run_distillation", {"student_layers": None, "student_checkpoint": "model", "output_dir": "model/"},
      "`output_dir`=model/: is the directory of `student_checkpoint`"),
     ("analyze_attention", {"output_dir": "model"}, "`output_dir`=model: would overwrite `init_checkpoint`"),
-    ("convert_checkpoint", {"output": "tuned", "overwrite": True, "vocab_file": "tuned/vocab.txt"},
-     "`output`=tuned: would overwrite `vocab_file`=tuned/vocab.txt"),
     *((command, {"output_dir": "text.txt"}, "`output_dir`=text.txt: must be a directory, but is a file")
       for command in ("run_classifier", "analyze_attention", "split_sentences")),
     ("run_classifier", {"data_dir": "own\udcff"}, "`data_dir`="),

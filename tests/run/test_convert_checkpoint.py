@@ -65,11 +65,6 @@ def test_longer_position_embeddings(original, reference, tmp_path, source, outpu
         if other in longer.tensors:
             np.testing.assert_array_equal(longer.tensors[other].read(), before.tensors[other].read())
 
-    convert(source, out, output_format, max_position_embeddings=2 * rows - 1, position_extension="interpolate")
-    found = open_checkpoint(out).tensors[name].read()
-    np.testing.assert_allclose(found[::2], table, atol=1e-6)
-    np.testing.assert_allclose(found[1::2], (table[:-1] + table[1:]) / 2, atol=1e-6)
-
 
 def test_notes_on_omitted_tensors_and_on_the_activation(reference, tmp_path):
     lines = convert(str(reference / "classify_init.ckpt"), str(tmp_path / "garden"), "model_garden")
@@ -104,18 +99,6 @@ def test_a_round_trip_keeps_tensors_vocabulary_and_casing(original, vocabulary, 
         assert (found.do_lower_case, found.strip_accents) == expected
         assert (folder / "vocab.txt").read_bytes() == vocabulary.read_bytes()
     assert_byte_equal(source / "bert_model.ckpt", tmp_path / "last" / "bert_model.ckpt")
-
-
-def test_overwrite(original, reference, tmp_path, capsys):
-    """The rejection without --overwrite is tested in test_script_settings."""
-    convert(str(original), str(tmp_path / "out"), "tf1")
-    (tmp_path / "out" / "notes.txt").write_text("unchanged")
-    scripts.run_here(SCRIPT, input=reference / "pretrain_final.ckpt", output=tmp_path / "out", format="tf1",
-                     overwrite=True)
-    assert capsys.readouterr().out.endswith("pretrain_final.ckpt (TF1 checkpoint) -> "
-                                            f"{tmp_path}/out (TF1 checkpoint): 46 tensors, 25,466 parameters\n")
-    assert_byte_equal(reference / "pretrain_final.ckpt", tmp_path / "out" / "bert_model.ckpt")
-    assert (tmp_path / "out" / "notes.txt").read_text() == "unchanged"
 
 
 @pytest.mark.parametrize(("source", "change", "options", "message"), [

@@ -10,7 +10,7 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.serving import feature_models
+from run.compression import exported_models
 from tests import scripts
 
 pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_toys")]
@@ -26,7 +26,7 @@ DATA = {"topics": {"data_dir": "own"}, "stars": {"data_dir": "own"}, "sst": {"da
       for name in ("swag", "tagger"))])
 def test_an_export_has_the_scores_of_its_checkpoint(tmp_path, name, export, flags, capsys):
     scripts.run_here(EXPORT, init_checkpoint=name, export_dir=tmp_path / "served", **flags)
-    scripts.run_here(EVALUATE, models=f"{name},{tmp_path / export}", output_file=tmp_path / "scores.json", most_lost=0,
+    scripts.run_here(EVALUATE, models=f"{name},{tmp_path / export}", output_file=tmp_path / "scores.json",
                      **DATA[name])
     first, second = json.loads((tmp_path / "scores.json").read_text())["models"]
     assert (first["model"], second["model"]) == (name, str(tmp_path / export))
@@ -51,8 +51,6 @@ def test_another_model_has_other_scores(toys, tmp_path, capsys):
     assert abs(losses[0] - losses[1]) > 1e-3
     output = capsys.readouterr().out
     assert all(f"{loss:.4f}" in output for loss in losses)
-    with pytest.raises(InputError, match=r"^`most_lost`=-101\.0: eval_accuracy of sst is 0\.00 points lower"):
-        scripts.run_here(EVALUATE, most_lost=-101, **flags)
 
 
 def test_an_export_requires_a_checkpoint_before_it():
@@ -67,4 +65,4 @@ def test_models_that_are_not_exports(tmp_path):
     for path, message in (("sst", "`model`=sst: contains no SavedModel"),
                           ("none.tflite", "`model`=none.tflite: does not exist"), (str(tmp_path), only_litert)):
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-            feature_models.open_export(path)
+            exported_models.open_export(path)

@@ -53,7 +53,7 @@ def test_bfloat16(tmp_path):
 @pytest.mark.extra_large
 def test_litert_in_a_remote_directory(capsys):
     directory = remote_folders.new_folder()
-    scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir=directory, format="tflite", weights="int8",
+    scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir=directory, format="litert", weights="int8",
                      max_seq_length=17, lengths="8,64", batch_sizes=2)
     output = capsys.readouterr().out
     assert output.startswith(f"{directory}/model_int8.tflite: LiteRT model of a token_classifier with int8 weights, 0.")

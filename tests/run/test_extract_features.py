@@ -63,8 +63,7 @@ def assert_rows(rows, expected):
 def test_json_lines_have_the_format_of_the_original_bert(flags, expected, tmp_path, capsys):
     scripts.run_here(EXTRACT, output_file=tmp_path / "out.jsonl", layers="-1,0", batch_size=3, **flags)
     assert capsys.readouterr().out == (
-        f"{tmp_path}/out.jsonl: embeddings of 8 lines, layers -1,0; 1 line exceeded --max_seq_length=11; truncated "
-        "7 tokens in total\n")
+        f"{tmp_path}/out.jsonl: embeddings of 8 lines, layers -1,0; 1 truncated to --max_seq_length=11\n")
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [list(row) for row in rows] == [["linex_index", "features"]] * 8
     assert [row["linex_index"] for row in rows] == list(range(8))
@@ -96,7 +95,7 @@ def test_a_byte_order_mark_is_not_text(tmp_path, monkeypatch):
     (tmp_path / "lines.txt").write_bytes(b"\xef\xbb\xbfone\r\n\n\xef\xbb\xbftwo\n")
     assert list(extraction.read_texts(str(tmp_path / "lines.txt"))) == [("one", ""), ("", ""), ("\ufefftwo", "")]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfone\n\ntwo\xff\n")))
-    assert list(terminal.lines()) == ["one", "", "two"]
+    assert list(terminal.read_requests(())) == ["one", "", "two"]
 
 
 def test_records_in_a_remote_directory():
@@ -104,9 +103,9 @@ def test_records_in_a_remote_directory():
     rows = [(["[CLS]", "é"], np.arange(12, dtype=np.float32).reshape(2, 3, 2)),
             (["a"], np.ones([1, 3, 2], np.float32))]
     path = f"{remote_folders.new_folder()}/out.tfrecord"
-    with vector_files.WRITERS["tfrecord"](path, [0, 1, 2], 2) as writer:
+    with vector_files.open_writer("tfrecord", path, [0, 1, 2], 2) as write:
         for row in rows:
-            writer.write(*row)
+            write(*row)
     spec = {"linex_index": tf.io.FixedLenFeature([], tf.int64), "tokens": tf.io.RaggedFeature(tf.string),
             "vectors": tf.io.FixedLenSequenceFeature([3, 2], tf.float32, allow_missing=True)}
     records = list(tf.data.TFRecordDataset(path))
@@ -125,22 +124,22 @@ def test_json_equals_that_of_python_for_rounded_numbers(tmp_path):
         np.arange(-300, 300) * 0.5e-6, np.arange(-300, 300) / 1000, rng.normal(size=600), rng.normal(size=600) * 1e-5,
         rng.uniform(-31, 31, size=600)]).astype(np.float32)[:, np.newaxis]
     rows = [(["[CLS]", "é", '"', "a", "b", "c"], vectors), (["x"], vectors[:1] * 1e4)]
-    with vector_files.WRITERS["jsonl"](str(tmp_path / "out"), [-2], 600) as writer:
+    with vector_files.open_writer("jsonl", str(tmp_path / "out"), [-2], 600) as write:
         for row in rows:
-            writer.write(*row)
+            write(*row)
     expected = [json.dumps({"linex_index": number, "features": [
         {"token": token, "layers": [{"index": -2, "values": [round(float(value), 6) for value in values[0]]}]}
         for token, values in zip(*row, strict=True)]}) for number, row in enumerate(rows)]
     assert (tmp_path / "out").read_text().splitlines() == expected
 
 
-@pytest.mark.parametrize("output_format", vector_files.WRITERS)
+@pytest.mark.parametrize("output_format", vector_files.FORMATS)
 def test_embeddings_that_are_not_finite(tmp_path, output_format):
     vectors = np.ones([1, 1, 2], np.float32)
-    with vector_files.WRITERS[output_format](str(tmp_path / "out"), [-1], 2) as writer:
-        writer.write(["a"], vectors)
+    with vector_files.open_writer(output_format, str(tmp_path / "out"), [-1], 2) as write:
+        write(["a"], vectors)
         with pytest.raises(InputError, match=r"^the embeddings of line 2 are not finite \(NaN or infinity\); choose"):
-            writer.write(["a"], vectors * np.float32("nan"))
+            write(["a"], vectors * np.float32("nan"))
 
 
 @pytest.mark.parametrize("output_format", ["jsonl", "npz"])
@@ -149,9 +148,9 @@ def test_a_full_disk(tmp_path, output_format):
     (tmp_path / "out").write_text("existing")
 
     def write_rows():
-        with vector_files.WRITERS[output_format](str(tmp_path / "out"), [-1], 9) as writer:
+        with vector_files.open_writer(output_format, str(tmp_path / "out"), [-1], 9) as write:
             for _ in range(999):
-                writer.write(["a"], np.ones([1, 1, 9], np.float32))
+                write(["a"], np.ones([1, 1, 9], np.float32))
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 13, limits[1]))

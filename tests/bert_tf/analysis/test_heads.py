@@ -1,4 +1,4 @@
-"""Behaviors, divergences, and dependencies of attention heads, by hand."""
+"""Behaviors and dependencies of attention heads, by hand."""
 
 import types
 
@@ -39,7 +39,6 @@ def test_words_of_tokens():
     assert words.word_numbers(pieces).tolist() == [0, 1, 1, 1, 2, 3, 4, 5, 5, 6]
     assert words.surfaces(pieces, words.word_numbers(pieces)) == [
         "[CLS]", "unaffable", "cat", "[SEP]", "##s", "dogs", "[SEP]"]
-    assert words.surfaces(["é", "##t", "!"], [0, 0, 1], "ÉT !", [(0, 1), (1, 2), (3, 4)]) == ["ÉT", "!"]
 
 
 def test_behaviors_of_one_text():
@@ -77,20 +76,6 @@ def test_pairs_and_padding():
     assert found["first_text"][0] == pytest.approx((2 + 3) / 9)
     assert found["entropy"][0] == pytest.approx(2 * np.log(2) / 9)
     assert behaviors.count_tokens(tokens).numpy().tolist() == [9, 9, 9, 7, 7, 9, 9, 9, 9, 6, 3]
-
-
-def test_divergences():
-    """0 between equal heads, log 2 between disjoint ones; padding does not count."""
-    places = np.arange(4)
-    heads = [attend_to(places, 4), attend_to(places, 4), attend_to(3 - places, 4),
-             0.5 * (attend_to(places, 4) + attend_to(3 - places, 4))]
-    attention = tf.constant(np.stack(heads)[np.newaxis], tf.float32)
-    found = behaviors.divergences(attention, tf.ones([1, 4])).numpy() / 4
-    half = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25)) - 0.5 * np.log(2)  # H(3/4, 1/4) - H(1/2, 1/2) / 2
-    np.testing.assert_allclose(found, [[0, 0, np.log(2), half], [0, 0, np.log(2), half],
-                                       [np.log(2), np.log(2), 0, half], [half, half, half, 0]], atol=1e-6)
-    two = behaviors.divergences(attention, tf.constant([[1.0, 1, 0, 0]])).numpy()
-    np.testing.assert_allclose(two, 2 * found, atol=1e-6)
 
 
 def test_dependencies():

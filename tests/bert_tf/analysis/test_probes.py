@@ -15,7 +15,7 @@ INFORMATIVE = 2  # The layer that determines the class.
 def make(count, seed):
     """Returns states [count, LAYERS, WIDTH] and labels."""
     rng = np.random.default_rng(seed)
-    labels = rng.integers(0, CLASSES, count)
+    labels = rng.integers(0, CLASSES, count).tolist()
     vectors = rng.normal(size=[count, LAYERS, WIDTH])
     vectors[np.arange(count), INFORMATIVE, labels] += 8
     return vectors, labels
@@ -25,7 +25,7 @@ def make(count, seed):
 def found():
     train, dev = ((vectors, np.arange(len(labels))[:, np.newaxis], labels) for vectors, labels in (
         make(600, 1), make(200, 2)))
-    return probes.probe(Examples(*train), Examples(*dev), CLASSES, epochs=30, batch_size=64, learning_rate=0.02)
+    return probes.probe(Examples(*train), Examples(*dev), epochs=30, batch_size=64, learning_rate=0.02)
 
 
 def test_each_layer_has_its_own_probe(found):
@@ -46,15 +46,15 @@ def test_probes_of_pairs_read_both_words():
     """The second word determines the class of a pair."""
     vectors, labels = make(400, 3)
     places = np.stack([np.arange(400), np.roll(np.arange(400), 7)], axis=1)
-    examples = Examples(vectors.astype(np.float16), places, labels[places[:, 1]])
-    found = probes.probe(examples, examples, CLASSES, epochs=30, batch_size=64, learning_rate=0.02)
+    examples = Examples(vectors.astype(np.float16), places, np.array(labels)[places[:, 1]].tolist())
+    found = probes.probe(examples, examples, epochs=30, batch_size=64, learning_rate=0.02)
     assert found.accuracy[INFORMATIVE] > 0.99
 
 
 def test_unknown_classes_count_as_errors():
     vectors, labels = make(100, 4)
     places = np.arange(100)[:, np.newaxis]
-    unknown = Examples(vectors, places, np.full(100, -1))
-    found = probes.probe(Examples(vectors, places, labels), unknown, CLASSES, epochs=1)
+    unknown = Examples(vectors, places, [-1] * 100)
+    found = probes.probe(Examples(vectors, places, labels), unknown, epochs=1, learning_rate=0.02)
     assert found.mix_accuracy == 0
     assert not found.accuracy.any()

@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.checkpoints import FORMATS, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.compression.importance import importance
-from bert_tf.compression.pruning import RetainedUnits, drop_layers, most_important, prune
+from bert_tf.compression.pruning import RetainedUnits, most_important, prune
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.techniques.masks import apply_masks
@@ -122,26 +122,9 @@ def test_the_most_important_are_kept_and_one_per_layer():
     assert [list(each) for each in most_important(values, 9)] == [[0, 1, 2]] * 3
 
 
-def test_dropping_a_layer_is_equivalent_to_skipping_it(model, features, tmp_path, monkeypatch):
-    tensors, config = drop_layers(model_tensors(model), CONFIG, [1])
-    assert config.num_hidden_layers == 2
-    FORMATS["tf1"].write(str(tmp_path), tensors, config)
-    compute = model.encoder.compute_layer
-    monkeypatch.setattr(model.encoder, "compute_layer", lambda number, layer, x, *batch, **options: (
-        x if number == 1 else compute(number, layer, x, *batch, **options)))
-    expected = model(features)["logits"]
-    np.testing.assert_allclose(load(str(tmp_path), config)(features)["logits"], expected, atol=1e-6)
-
-
-@pytest.mark.parametrize(("remove", "num_hidden_groups", "message"), [
-    (lambda config: drop_layers({}, config, [3]), None, "layer 3 does not exist; the model has layers 0 to 2"),
-    (lambda config: drop_layers({}, config, [0, 1, 2]), None, "lists all layers of the model; at least one must"),
-    (lambda config: drop_layers({}, config, [0]), 1, "layers that share weights cannot be dropped"),
-    (lambda config: prune({}, config, KEPT), 1, "layers share weights cannot be pruned"),
-])
-def test_rejected_models_and_layers(remove, num_hidden_groups, message):
-    with pytest.raises(InputError, match=message):
-        remove(dataclasses.replace(CONFIG, num_hidden_groups=num_hidden_groups))
+def test_layers_that_share_weights_are_rejected():
+    with pytest.raises(InputError, match="layers share weights cannot be pruned"):
+        prune({}, dataclasses.replace(CONFIG, num_hidden_groups=1), KEPT)
 
 
 def test_hugging_face_files_of_pruned_heads(model, features, tmp_path):

@@ -287,7 +287,7 @@ def test_unknown_options(get_path, options):
 def test_the_options_have_the_names_of_flags():
     options = inspect.signature(bert_tf.load).parameters
     assert {*options} == {"path", "kind", *PredictionSettings(model="x").values()} - {
-        "model", "task", "input_file", "input_format", "columns", "output_file", "batch_size"}
+        "model", "task", "input_file", "columns", "output_file", "batch_size"}
     assert all(f"  {name}: " in inspect.getdoc(bert_tf.load) for name in options)
 
 

@@ -8,10 +8,10 @@ import pytest
 from bert_tf import files
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.tokenization import BertTokenizer
-from run.analysis import corpus, corpus_reading, importance, requests, trees
-from run.analysis.corpus_sums import Sums, compute_relations
+from run.analysis import corpus, importance, questions, reading
 from run.analysis.observing import Observer
 from run.analysis.settings import AttentionReportSettings
+from run.analysis.syntax import Dependencies
 from tests import remote_folders, scripts
 from tests.settings import resolved
 
@@ -47,8 +47,7 @@ def analyze(model, output_dir, **flags):
 def flags(texts):
     """Flags of an analysis of several windows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus_reading, "WINDOW", 8)
-        patch.setattr(corpus, "DISTANCE_TEXTS", 10)
+        patch.setattr(corpus, "WINDOW", 8)
         yield {"input_file": texts / "texts.txt", "treebank": texts / "bank.conllu", "batch_size": 4}
 
 
@@ -98,7 +97,7 @@ def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, 
         ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16),
         input_file=str(texts / "texts.txt"), output_file=str(texts / "report.html")))
     observer = Observer(settings)
-    seen = [each for request in requests.read_questions(settings, "encoder") for each in observer(request)]
+    seen = [each for request in questions.read_questions(settings, "encoder") for each in observer(request)]
     tokens = sum(len(each.pieces) for each in seen)
     expected = sum(each.measures[:, 0] * len(each.pieces) for each in seen) / tokens
     np.testing.assert_allclose(np.load(analysis / "analysis.npz")["measures"][:, 0], expected, rtol=1e-4)
@@ -121,28 +120,28 @@ def test_importance(toys, texts, tmp_path, monkeypatch):
 
 
 def test_a_head_chosen_on_one_half_is_scored_on_the_other():
-    sums = Sums.empty(2)
+    dependencies = Dependencies(["a", "root"], 2)
     hits = np.zeros([2, 4, 2, 2], bool)
     hits[:, 0::2, 0] = True  # Head 0 is correct in even sentences, head 1 in odd ones and in one even one.
     hits[:, 1::2, 1] = True
     hits[:, 0, 1] = True
-    sums.add_dependencies([0, 1, 2, 3], [["a", "root"]] * 4, np.array([[1, -1]] * 4), hits)
-    first = compute_relations(sums)[0]
-    assert (first.name, first.cases, first.head) == ("all", 4, 1)
-    assert first.score.value == 0.75
-    assert first.held_out == pytest.approx(1 / 4)  # Head 1 on the even ones: 1 of 2. Head 0 on the odd ones: 0 of 2.
-    assert (first.offset, first.baseline.value) == (1, 1.0)
-    assert first.baseline.low == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)  # Wilson's interval for 4 of 4.
+    dependencies.add([0, 1, 2, 3], [["a", "root"]] * 4, np.array([[1, -1]] * 4), hits)
+    first = dependencies.find_best([(0, 0), (0, 1)])[0]
+    assert (first["relation"], first["cases"], first["layer"], first["head"]) == ("all", 4, 0, 1)
+    assert first["accuracy"] == 0.75
+    assert first["held_out"] == pytest.approx(1 / 4)  # Head 1 on even ones: 1 of 2. Head 0 on odd ones: 0 of 2.
+    assert (first["offset"], first["offset_accuracy"]) == (1, 1.0)
+    assert first["offset_low"] == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)  # Wilson's interval for 4 of 4.
 
 
 def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):
     path, note = str(tmp_path / "texts.txt"), "texts.txt: 1 line contains bytes that are not UTF-8, which are ignored\n"
     (tmp_path / "texts.txt").write_bytes(b"the c\xe9at\ndog\n")
-    found = requests.read_questions(AttentionReportSettings(input_file=path), "encoder")
+    found = questions.read_questions(AttentionReportSettings(input_file=path), "encoder")
     assert [each.text_a for each in found] == ["the cat", "dog"]
     assert capsys.readouterr().err.endswith(note)
     decoder = files.LineDecoder()
-    assert list(corpus_reading.read_texts(path, None, decoder)) == [("the cat", ""), ("dog", "")]
+    assert list(reading.read_texts(path, None, decoder)) == [("the cat", ""), ("dog", "")]
     decoder.tell(path)
     assert capsys.readouterr().err.endswith(note)
 
@@ -158,8 +157,8 @@ def test_sentences_are_tokenized_as_they_were_written(tmp_path, words, text, tok
     (tmp_path / "vocab.txt").write_text("\n".join(
         ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "do", "don", "n", "t", "'", "stop", "can", "not", "cannot"]))
     tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"))
-    sentence = trees.Sentence(words, ["X"] * len(words), [-1] * len(words), ["dep"] * len(words), text)
-    (_, features, found, _), = corpus_reading.sentence_batches(tokenizer, [sentence], 16, 4)
+    sentence = reading.Sentence(words, ["X"] * len(words), [-1] * len(words), ["dep"] * len(words), text)
+    (_, features, found, _), = reading.sentence_batches(tokenizer, [sentence], 16, 4)
     found_tokens = tokenizer.convert_ids_to_tokens(features["input_ids"]).numpy()[0]
     assert [token.decode() for token in found_tokens] == ["[CLS]", *tokens, "[SEP]"]
     assert found.numpy().tolist() == [[-1, *numbers, -1]]
@@ -169,5 +168,5 @@ def test_texts_of_a_treebank_are_those_of_its_comments(tmp_path):
     (tmp_path / "bank.conllu").write_text("".join(
         f"{comment}1\tdo\t_\tX\t_\t_\t0\troot\t_\t_\n2\tn't\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
         for comment in ("# text = don't\n", "")))
-    found = corpus_reading.read_texts(None, str(tmp_path / "bank.conllu"))
+    found = reading.read_texts(None, str(tmp_path / "bank.conllu"))
     assert list(found) == [("don't", ""), ("do n't", "")]

@@ -10,8 +10,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from bert_tf.cli.model_settings import ModelSettings
-from run.analysis import page, requests
+from run.analysis import page
 from run.analysis.observing import Observer
+from run.analysis.questions import Question
 from run.analysis.settings import AttentionReportSettings
 from tests.settings import resolved
 
@@ -33,7 +34,7 @@ def observe(folder, *questions):
 @pytest.fixture(scope="module")
 def seen(shifting):
     """Returns the Observer and the Observations of a sentence pair and of markup, by the model of shifted attention."""
-    return observe(shifting, requests.Question("the cat , unaffable", "dog ran"), requests.Question(EVIL))
+    return observe(shifting, Question("the cat , unaffable", "dog ran"), Question(EVIL))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def browser(seen, toys, tmp_path_factory):
     """Yields a browser with the report, a local file, in a directory that also contains a report of a masked LM."""
     folder = tmp_path_factory.mktemp("pages")
     page.write(str(folder / "report.html"), "<b>toy</b>", seen[0].heads, seen[1])
-    observer, observations = observe(toys / "pretrained", requests.Question("the line"))
+    observer, observations = observe(toys / "pretrained", Question("the line"))
     page.write(str(folder / "masked.html"), "masked", observer.heads, observations)
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM

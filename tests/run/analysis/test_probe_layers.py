@@ -3,7 +3,6 @@
 import json
 import shutil
 
-import numpy as np
 import pytest
 
 from bert_tf import models
@@ -35,6 +34,8 @@ def folder(tmp_path_factory, reference):
     next((folder / "no_weights").glob("*.data*")).write_bytes(b"")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        patch.setattr(probes, "EPOCHS", 40)
+        patch.setattr(probes, "LEARNING_RATE", 0.02)
         yield folder
 
 
@@ -42,7 +43,7 @@ def probe(name, output_dir, **flags):
     """Trains and evaluates probes on a file; returns the content of probes.json."""
     scripts.run_here("run.probe_layers", **{
         "init_checkpoint": "model", "train_file": name, "dev_file": name, "output_dir": output_dir,
-        "max_seq_length": 12, "num_train_epochs": 40, "learning_rate": 0.02, **flags})
+        "max_seq_length": 12, **flags})
     return json.loads((output_dir / "probes.json").read_text())
 
 
@@ -68,24 +69,21 @@ def test_relations(tmp_path, capsys):
 
 @pytest.mark.usefixtures("folder")
 def test_spans_of_several_words(tmp_path, monkeypatch):
-    read, found = probes.compute_embeddings, []
-    monkeypatch.setattr(probes, "compute_embeddings", lambda *arguments: found.append(read(*arguments)) or found[-1])
-    report = probe("entities.txt", tmp_path, label="spans", random_seed=-2**63)
-    spans = {(label, *(found[0].forms[place] for place in places))
-             for label, places in zip(found[0].labels, found[0].places, strict=True)}
-    assert spans == {("X", "the", "debugger"), ("Y", "a", "stops"), ("X", "the", "the")}
+    read, found = probes.compute_examples, []
+    monkeypatch.setattr(probes, "compute_examples", lambda *arguments: found.append(read(*arguments)) or found[-1])
+    report = probe("entities.txt", tmp_path, label="spans")
+    (examples, forms), _ = found
+    assert set(zip(examples.labels, forms, strict=True)) == {("X", "the"), ("Y", "a")}
+    assert {last - first for first, last in examples.items} == {0, 1, 2}
     assert (report["train_examples"], report["majority"]) == (18, pytest.approx(12 / 18))
     assert report["labels"]["mix"] == 1
 
 
 def test_labels_of_the_control_task_depend_only_on_forms():
-    train = probes.LabeledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
-    dev = probes.LabeledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
-    first, second = probes.sample_control_labels(train, dev, 3)
-    assert first[0] == first[2] == second[1]
-    assert first[3] == second[0]
-    assert {*first, *second} <= {"X", "Y"}
-    assert (first, second) == probes.sample_control_labels(train, dev, 3)
+    labels = probes.sample_control_labels(["X", "Y", "X", "X"], ["a", "b", "a", "c"], ["c", "d"], 3)
+    assert list(labels) == ["a", "b", "c", "d"]
+    assert {*labels.values()} <= {"X", "Y"}
+    assert labels == probes.sample_control_labels(["X", "Y", "X", "X"], ["a", "b", "a", "c"], ["c", "d"], 3)
 
 
 @pytest.mark.parametrize(("flags", "message"), [

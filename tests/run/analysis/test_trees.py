@@ -4,7 +4,7 @@ import pytest
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.analysis import trees
+from run.analysis import reading
 
 
 def row(number, form, head, relation="dep", tag="X"):
@@ -20,8 +20,8 @@ def test_sentences(tmp_path):
     """A byte order mark and invalid UTF-8 bytes, whose lines are counted, change nothing."""
     (tmp_path / "a.conllu").write_bytes(b"\xef\xbb\xbf" + TEXT.encode().replace(b"Ja", b"J\xe9a"))
     decoder = files.LineDecoder()
-    first, second = trees.read_sentences(str(tmp_path / "a.conllu"), decoder)
-    assert first == trees.Sentence(["Do", "n't", "stop"], ["AUX", "PART", "VERB"], [2, 2, trees.ROOT],
+    first, second = reading.read_sentences(str(tmp_path / "a.conllu"), decoder)
+    assert first == reading.Sentence(["Do", "n't", "stop"], ["AUX", "PART", "VERB"], [2, 2, reading.ROOT],
                                    ["aux", "advmod", "root"], "Don't stop")
     assert (second.words, second.text, decoder.num_garbled) == (["Ja"], None, 1)
 
@@ -30,7 +30,7 @@ def test_sentences(tmp_path):
     ("Don't stop", [0, 2, 6]), ("  Do n't\u00a0stop ", [2, 5, 9]), ("Don't", None), ("Don't stop it", None),
     ("don't stop", None), (None, None)])
 def test_alignment_of_words_with_the_text(text, starts):
-    sentence = trees.Sentence(["Do", "n't", "stop"], ["X"] * 3, [2, 2, trees.ROOT], ["dep"] * 3, text)
+    sentence = reading.Sentence(["Do", "n't", "stop"], ["X"] * 3, [2, 2, reading.ROOT], ["dep"] * 3, text)
     assert sentence.align() == starts
 
 
@@ -42,4 +42,4 @@ def test_alignment_of_words_with_the_text(text, starts):
 def test_invalid_trees(tmp_path, text, message):
     (tmp_path / "a.conllu").write_text(text)
     with pytest.raises(InputError, match=message):
-        list(trees.read_sentences(str(tmp_path / "a.conllu")))
+        list(reading.read_sentences(str(tmp_path / "a.conllu")))

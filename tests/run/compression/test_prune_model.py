@@ -1,4 +1,4 @@
-"""run.prune_model: pruned models of each task, the minimum score, and resuming."""
+"""run.prune_model: pruned models of each task, and resuming."""
 
 import json
 
@@ -9,7 +9,6 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint
-from run.finetuning.fine_tuned_model import FineTunedModel
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 
@@ -52,24 +51,6 @@ def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
     assert np.abs(factors[0] - factors[1]).max() > 1e-6
     servable = checkpoint.load(**resolve_checkpoint(str(tmp_path)).checkpoint_to_serve)
     assert servable.tokenizer.vocab_size == len(tokens)
-
-
-@pytest.mark.extra_large
-def test_the_last_round_that_reaches_the_minimum_score_is_the_result(tmp_path, monkeypatch):
-    scores = {12: 0.9, 6: 0.7, 3: 0.6, 1: 0.5}  # By the number of neurons.
-    monkeypatch.setattr(FineTunedModel, "score", lambda model: {
-        "eval_accuracy": scores[model.config.layer_sizes[0][1]]})
-    steps = {"keep_neurons": 0.0, "rounds": 2}
-    report = prune("sst", tmp_path / "reached", least_score=0.65, **steps)
-    assert (report["round"], len(report["rounds"])) == (1, 2)
-    assert BertConfig.from_json_file(tmp_path / "reached" / "bert_config.json").intermediate_size == 6
-    with pytest.raises(InputError, match=r"`least_score`=0\.95: the original model has eval_accuracy 0\.9000"):
-        prune("sst", tmp_path / "never", least_score=0.95, **steps)
-    assert not (tmp_path / "never").exists()
-    with pytest.raises(InputError, match=r"`least_score`=0\.85: no pruned model reaches it; .*best contains the best "
-                                         r"one, from round 1, with eval_accuracy 0\.6000"):
-        prune("sst", tmp_path / "best", least_score=0.85, keep_neurons=0.25)
-    assert BertConfig.from_json_file(tmp_path / "best" / "bert_config.json").intermediate_size == 3
 
 
 STEPS = {"keep_heads": 0.5, "keep_neurons": 0.3, "rounds": 2, "num_train_epochs": 1.0, "distill": True,

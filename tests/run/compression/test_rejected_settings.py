@@ -110,7 +110,6 @@ def test_labels_of_another_task(tmp_path):
 @pytest.mark.parametrize(("flags", "message"), [
     ({"init_checkpoint": "headless"}, "must be a fine-tuned model, with a task.json"),
     ({"output_dir": "sst"}, "`output_dir`=sst: is the directory of `init_checkpoint`; choose another directory"),
-    ({"drop_layers": "3"}, "`drop_layers`: layer 3 does not exist; the model has layers 0 to 2"),
     ({"output_dir": "sst-2"}, "`output_dir`=sst-2: is not empty and has no prune.json to resume from"),
     ({"distill": True, "num_train_epochs": 1, "train_batch_size": 4, "keep_heads": 0.5, "attention_weight": 1},
      "`attention_weight`=1.0: pruned heads cannot be compared"),
