@@ -2,26 +2,23 @@
 
 import tensorflow as tf
 
-from benchmarks.accelerator_compile import peer
 from bert_tf import losses, models, optimization
 from bert_tf.fast import FastEncoder
 from data_prep import records
 from run.training.step import Trainer
 from run.training.strategies import choose_fast_with_xla
 
-PRETRAINING, CLASSIFIER, PEER = WORKLOADS = ("pretraining", "classifier", "peer")
+PRETRAINING, CLASSIFIER = WORKLOADS = ("pretraining", "classifier")
 POLICY = "mixed_bfloat16"
 NUM_LABELS = 3
 
 
-def traced_step(settings, config, is_tpu):
+def create_step(settings, config, is_tpu):
     """Creates the step for CompileSettings and a BertConfig.
 
     Returns:
       Tuple of a tf.function with jit_compile, and its only argument, a dict of features: zeros of fixed shapes.
     """
-    if settings.workload == PEER:
-        return peer.training_step(settings, config, create_features(settings))
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
         fast = choose_fast_with_xla("TPU" if is_tpu else "GPU", jit_compile=True, in_16_bits=True,
