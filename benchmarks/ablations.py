@@ -37,7 +37,7 @@ from run.training.host_batches import WHOLE, HostShare
 from run.training.step import Trainer
 
 SEED = 1
-STEPS = 3  # Of fine-tuning in a turn, since batches have several lengths.
+STEPS = 3  # Fine-tuning steps per turn, because batches have several lengths.
 CLS_ID, SEP_ID, MASK_ID = 101, 102, 103  # As in BERT-Base, Uncased.
 CONTINUATIONS = 0.19  # Fraction of its vocabulary that begins with ##.
 

@@ -45,8 +45,7 @@ class ShapeSettings(BenchmarkSettings):
     """Settings for a model and the shapes of its inputs."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    batch_sizes: tuple[int, ...] = setting((1, 8), "Batch sizes, each with the value of `lengths` in its place.",
-                                           lower=1)
+    batch_sizes: tuple[int, ...] = setting((1, 8), "Batch sizes, one for each of `lengths`.", lower=1)
     lengths: tuple[int, ...] = setting((32, 128), "Sequence lengths in tokens.", lower=1)
 
     def check(self):

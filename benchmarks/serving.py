@@ -94,7 +94,7 @@ def measure_requests(title, model, config, settings, results):
     for count in requests.sentences:
         batches = [sentences[start : start + count] for start in range(0, len(sentences) - count + 1, count)]
         turns = {name: functools.partial(call_next, call, itertools.cycle(batches)) for name, call in callers.items()}
-        # With two calls before each turn, all sentences are measured, one after the other.
+        # With two calls before each turn, all sentences are measured.
         times = time_turns(turns, settings.rounds, calls_before=2 if count == 1 else 0)
         results.add(f"{title}, {count} sentence{'s'[:count - 1]}", 1000 * times["ours"],
                     {PEER: 1000 * times["official"]}, "ms")

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from benchmarks import fine_tuning
-from bert_tf.errors import InputError
 from tests import scripts
 
 pytestmark = pytest.mark.large
@@ -13,19 +12,14 @@ pytestmark = pytest.mark.large
 ROWS = {"train": "good\t1\nbad\t0\nawful\t0\n", "dev": "fine\t1\nugly\t0\ngreat\t1\nnice\t1\n"}
 
 
-@pytest.fixture
-def flags(tmp_path):
+def test_accuracy_and_minutes_of_each_library(tmp_path, monkeypatch, capsys):
     for split, rows in ROWS.items():
         (tmp_path / f"{split}.tsv").write_text("sentence\tlabel\n" + rows)
-    return {"results_dir": tmp_path / "results", "sst2_dir": tmp_path, "init_checkpoint": tmp_path,
-            "num_train_rows": 2, "dtypes": "bfloat16"}
-
-
-def test_accuracy_and_minutes_of_each_library(flags, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(fine_tuning, "run_ours", lambda *arguments: (2.0, 0.5))
     monkeypatch.setattr(fine_tuning, "PEERS", {
         "A peer": ([], "tests.benchmarks.fake_peer"), "KerasHub": (["no_such_package"], "no_such_module")})
-    scripts.run_here("benchmarks.fine_tuning", **flags)
+    scripts.run_here("benchmarks.fine_tuning", results_dir=tmp_path / "results", sst2_dir=tmp_path,
+                     init_checkpoint=tmp_path, num_train_rows=2, dtypes="bfloat16")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Fine-tuning on SST-2, bfloat16, this project: 2.00 min, accuracy 0.5000"
     assert lines[1].startswith("Fine-tuning on SST-2, bfloat16: 2.00 min, accuracy 0.500; A peer: ")
@@ -35,12 +29,3 @@ def test_accuracy_and_minutes_of_each_library(flags, tmp_path, monkeypatch, caps
     assert (row["name"], row["peer"], row["ours"]) == ("Fine-tuning on SST-2, bfloat16", "A peer", 2.0)
     assert row["scores"] == ["accuracy 0.500", "accuracy 0.750"]
     assert result["left_out"] == ["KerasHub"]
-
-
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"sst2_dir": None}, "`sst2_dir` is required without `mrpc_dir`"),
-    ({"init_checkpoint": None}, "`init_checkpoint` is required"),
-    ({"init_checkpoint": "no_such_directory"}, "`init_checkpoint`=no_such_directory.*does not exist")])
-def test_invalid_settings(flags, changes, message):
-    with pytest.raises(InputError, match=message):
-        scripts.run_here("benchmarks.fine_tuning", **{**flags, **changes})

@@ -33,7 +33,6 @@ def store(settings, name, *comparisons, left_out=()):
 
 def test_row_for_each_comparison(settings, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(measurements, "describe_machine", lambda: "A CPU, 2 cores")
-    monkeypatch.setattr(page, "describe_machine", measurements.describe_machine)
     store(settings, "tokens", TOKENS)
     store(settings, "forward", FORWARD, TRAINING, left_out=["ONNX Runtime"])
     store(settings, "nothing", left_out=["PyTorch"])
@@ -130,9 +129,5 @@ def test_functions_take_turns(monkeypatch):
     calls.clear()
     measurements.time_turns(turns, 1)
     assert len(calls) > 4
-
-
-def test_a_function_can_measure_itself(monkeypatch):
-    monkeypatch.setattr(measurements, "PAUSE", 0)
     monkeypatch.setattr(measurements, "MIN_SECONDS", 0)
-    assert measurements.time_turns({"a": lambda: measurements.Seconds(60)}, 2) == {"a": 60.0}
+    assert measurements.time_turns({"a": lambda: measurements.Seconds(60)}, 2) == {"a": 60.0}  # Measures itself.
