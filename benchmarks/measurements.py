@@ -1,92 +1,150 @@
-"""Measurement for benchmarks: functions take turns, and the results are stored for the benchmark page.
+"""Measurement for benchmarks: functions take turns, and comparisons are printed and stored for the benchmark page.
 
-A benchmark with a peer writes its comparisons to NAME.json in --results_dir; benchmarks.page creates a page from them.
+The comparisons are written to NAME.json in --results_dir. benchmarks.page creates a page from these files.
 """
 
-import concurrent.futures
 import contextlib
 import dataclasses
-import glob
 import importlib.metadata
+import importlib.util
 import json
-import multiprocessing
 import os
-import pathlib
 import platform
 import statistics
 import time
 
+from benchmarks.peer_process import ROOT, PeerError, PeerProcess, Seconds
 from bert_tf import processor
-from bert_tf.cli.paths import check_output_dir
+from bert_tf.cli import roles
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, read_json_object
+from bert_tf.files import new_file
 
 RESULTS_DIR = os.path.join("build", "bench_results")
-VOCAB_FILE = str(pathlib.Path(__file__).parent.parent / "tests" / "reference" / "text" / "vocab.txt")  # Fallback.
+VOCAB_FILE = os.path.join(ROOT, "tests", "reference", "text", "vocab.txt")  # Default of --vocab_file.
 # Seconds before each turn. For 50 ms after a call, ONNX Runtime's threads look for work and each occupy a core.
 PAUSE = 0.1
+MIN_SECONDS = 10  # Minimum time for the turns of a measurement.
 PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official", "torch", "transformers", "onnxruntime",
             "keras-hub")  # Packages whose versions are stored with results, if they are installed.
 INSTRUCTION_SETS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16")  # Names in Linux.
 
 
-class Seconds(float):
-    """A duration that a function in `time_turns` measured itself."""
-
-
 @dataclasses.dataclass(frozen=True)
-class Comparison:
-    """A figure of this project and the same figure of a peer.
-
-    Attributes:
-      name: str. Measured quantity and size.
-      peer: str. Project and component of the peer.
-      ours, theirs: float. The figures, positive.
-      unit: str. Unit of both, such as "s" or "MB/s".
-      higher_is_better: bool. True for rates, False for times.
-      scores: Tuple of str, or empty. For training runs, the scores of this project and of the peer.
-    """
-
-    name: str
-    peer: str
-    ours: float
-    theirs: float
-    unit: str
-    higher_is_better: bool
-    scores: tuple = ()
-
-    @property
-    def ratio(self):
-        """Speed relative to the peer."""
-        return self.ours / self.theirs if self.higher_is_better else self.theirs / self.ours
-
-
-@dataclasses.dataclass(frozen=True)
-class KeptResults(Settings):
-    """Settings for a benchmark with a peer: the directory for its comparisons."""
+class BenchmarkSettings(Settings):
+    """Settings for all benchmarks."""
 
     results_dir: str = setting(
-        RESULTS_DIR, "Directory for the comparisons with peers, NAME.json, from which benchmarks.page writes a page.")
+        RESULTS_DIR, "Directory for the comparisons, NAME.json, from which benchmarks.page writes a page.",
+        role=roles.OUTPUT_FOLDER)
+    rounds: int = setting(5, f"Minimum number of turns. Fast ones are repeated for {MIN_SECONDS} seconds.", lower=1)
 
 
-def keep(name, settings, comparisons, left_out=()):
-    """Writes comparisons, their settings, the machine, and the package versions to the results directory.
+@dataclasses.dataclass(frozen=True)
+class ShapeSettings(BenchmarkSettings):
+    """Settings for a model and the shapes of its inputs."""
+
+    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    batch_sizes: tuple[int, ...] = setting((1, 8), "Batch sizes, one for each of `lengths`.", lower=1)
+    lengths: tuple[int, ...] = setting((32, 128), "Sequence lengths in tokens.", lower=1)
+
+    def check(self):
+        """See Settings."""
+        if len(self.batch_sizes) != len(self.lengths):
+            raise InputError(f"has {len(self.batch_sizes)} numbers, but `lengths` has {len(self.lengths)}",
+                             "batch_sizes", self.batch_sizes)
+
+    @property
+    def shapes(self):
+        """List of pairs of a batch size and a length."""
+        return list(zip(self.batch_sizes, self.lengths, strict=True))
+
+
+class Results:
+    """The comparisons of a benchmark. As a context manager, writes them at the end, unless an exception was raised.
 
     Args:
       name: str. Name of the benchmark, and of the file, which is overwritten.
-      settings: KeptResults.
-      comparisons: List of Comparison.
-      left_out: Names of peers that were not measured, for example because they are not installed.
+      settings: BenchmarkSettings.
     """
-    check_output_dir("results_dir", settings.results_dir)
-    os.makedirs(settings.results_dir, exist_ok=True)
-    rows = [{**dataclasses.asdict(each), "ratio": each.ratio} for each in comparisons]
-    result = {"benchmark": name, "settings": dataclasses.asdict(settings), "machine": describe_machine(),
-              "versions": get_versions(), "comparisons": rows, "left_out": list(left_out)}
-    with new_file(os.path.join(settings.results_dir, f"{name}.json")) as file:
-        json.dump(result, file, indent=2)
-        file.write("\n")
+
+    def __init__(self, name, settings):
+        self._name, self._settings = name, settings
+        self._rows, self._left_out = [], []
+        self._peers = contextlib.ExitStack()
+
+    def add(self, name, ours, peers, unit, higher_is_better=False, scores=()):
+        """Adds a figure of this project, and prints a line for each comparison with a peer.
+
+        Args:
+          name: str. Measured quantity and size.
+          ours: float. Figure of this project.
+          peers: Dict of peer -> figure.
+          unit: str. Unit of all figures, such as "s" or "MB/s".
+          higher_is_better: bool. True for rates, False for times.
+          scores: Tuple of str, or empty. For training runs, the scores of this project and of the peer.
+        """
+        for peer, theirs in peers.items():
+            ratio = ours / theirs if higher_is_better else theirs / ours
+            row = {"name": name, "peer": peer, "ours": ours, "theirs": theirs, "unit": unit, "ratio": ratio,
+                   "scores": list(scores)}
+            self._rows.append(row)
+            print("{}: {}; {}; ratio {}".format(*format_row(row)), flush=True)
+
+    def start_peer(self, name, packages, module, *arguments):
+        """Starts a peer, which the end of the context ends.
+
+        Args:
+          name: str. Name of the peer in notes.
+          packages: Names of the packages that the peer imports.
+          module, *arguments: See `PeerProcess`.
+
+        Returns:
+          PeerProcess; or None, after a note, if a package is missing or the peer cannot be created.
+        """
+        missing = [package for package in packages if importlib.util.find_spec(package) is None]
+        if missing:
+            self.leave_out(name, f"{', '.join(missing)} cannot be imported; run pip install -e '.[peers]'")
+            return None
+        try:
+            return self._peers.enter_context(contextlib.closing(PeerProcess(module, *arguments)))
+        except PeerError as error:
+            self.leave_out(name, error)
+            return None
+
+    def leave_out(self, name, reason):
+        """Prints a note about a peer that is not measured."""
+        self._left_out.append(name)
+        print(f"note: {name} is not measured: {reason}", flush=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        self._peers.close()
+        if kind is None:
+            self._write()
+
+    def _write(self):
+        os.makedirs(self._settings.results_dir, exist_ok=True)
+        result = {"benchmark": self._name, "settings": self._settings.values(), "machine": describe_machine(),
+                  "versions": get_versions(), "comparisons": self._rows, "left_out": sorted(set(self._left_out))}
+        with new_file(os.path.join(self._settings.results_dir, f"{self._name}.json")) as file:
+            json.dump(result, file, indent=2)
+            file.write("\n")
+
+
+def format_row(row):
+    """Returns the texts of a row of the table: comparison, figure of this project, peer with its figure, and ratio."""
+    ours, theirs = (f"{format_number(row[side])} {row['unit']}" for side in ("ours", "theirs"))
+    if row["scores"]:
+        ours, theirs = (f"{text}, {score}" for text, score in zip((ours, theirs), row["scores"], strict=True))
+    return row["name"], ours, f"{row['peer']}: {theirs}", format_number(row["ratio"])
+
+
+def format_number(value):
+    """Formats a number with three significant digits, without an exponent."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}".rstrip(".")
 
 
 def get_versions():
@@ -108,76 +166,58 @@ def describe_machine():
             f"{memory:.0f} GiB")
 
 
-def read_results(results_dir):
-    """Reads the dicts that `keep` wrote to a directory, in order of file name; raises InputError if there are none."""
-    results = [read_json_object(path) for path in sorted(glob.glob(os.path.join(results_dir, "*.json")))]
-    if not any(result["comparisons"] for result in results):
-        raise InputError(f"`results_dir`={results_dir}: contains no measurements; run the benchmarks first")
-    return results
-
-
-def time_turns(turns, rounds, warm_up=1, calls_before=0):
+def time_turns(turns, rounds, calls_before=0):
     """Lets functions take turns, so that a slowdown of the machine affects all of them.
 
-    Pauses before each turn, so that the threads of the previous turn go to sleep.
+    Each function is called once before. Pauses before each turn, so that the threads of the previous turn go to sleep.
 
     Args:
-      turns: Dict of name to function without arguments. The function returns when its work is done. If it returns
-        `Seconds`, these count.
-      rounds: int. Number of turns per function.
-      warm_up: int. Number of additional rounds at the start, not included in the results.
+      turns: Dict of name to function without arguments. The results are awaited. If a function returns `Seconds`, these
+        count.
+      rounds: int. Minimum number of turns per function. Fast functions take more, for MIN_SECONDS.
       calls_before: int. Calls at the start of each turn, not included in the results. They load the weights into the
         caches, as in a server that handles request after request.
 
     Returns:
-      Dict of name to list of seconds, one per round.
+      Dict of name to the median in seconds.
     """
     times = {name: [] for name in turns}
-    for number in range(-warm_up, rounds):
+    for function in turns.values():
+        _wait(function())  # Traces and compiles.
+    finished, end = 0, time.monotonic() + MIN_SECONDS
+    while finished < rounds or time.monotonic() < end:
         for name, function in turns.items():
             time.sleep(PAUSE)
             for _ in range(calls_before):
-                function()
+                _wait(function())
             start = time.perf_counter()
             result = function()
+            _wait(result)
             seconds = time.perf_counter() - start
-            if number >= 0:
-                times[name].append(float(result) if isinstance(result, Seconds) else seconds)
-    return times
-
-
-def medians(times):
-    """Returns the median of each list in a dict."""
+            times[name].append(float(result) if isinstance(result, Seconds) else seconds)
+        finished += 1
     return {name: statistics.median(each) for name, each in times.items()}
 
 
-def in_own_process(function, *arguments):
-    """Returns a function's result from a new process, which frees its memory; raises BrokenProcessPool if killed."""
-    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
+def _wait(result):
+    """Waits until a result, or each value of a dict, is computed if it is a tensor."""
+    for value in result.values() if isinstance(result, dict) else [result]:
+        if hasattr(value, "numpy"):
+            value.numpy()
 
 
 @contextlib.contextmanager
 def on_cores(count):
-    """Limits this thread, and the threads and processes that it starts, to `count` cores; a context manager."""
+    """Limits the threads of this process, and the threads and processes that they start, to `count` cores."""
     allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, sorted(allowed)[:count])
+    _set_cores(sorted(allowed)[:count])
     try:
         yield
     finally:
-        os.sched_setaffinity(0, allowed)
+        _set_cores(allowed)
 
 
-def shapes(batch_sizes, lengths):
-    """Parses the settings of these names, tuples of str, to pairs of int; raises InputError if the lengths differ."""
-    if len(batch_sizes) != len(lengths):
-        raise InputError(f"`batch_sizes` has {len(batch_sizes)} numbers, `lengths` {len(lengths)}: they go together")
-    return list(zip(whole_numbers("batch_sizes", batch_sizes), whole_numbers("lengths", lengths), strict=True))
-
-
-def whole_numbers(name, values):
-    """Parses the strings of the setting `name` to ints of at least 1; raises InputError for an invalid one."""
-    for value in values:
-        if not (value.isdecimal() and int(value)):
-            raise InputError(f"`{name}`={value}: must be integers of at least 1, separated by commas")
-    return [int(value) for value in values]
+def _set_cores(cores):
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(ProcessLookupError):  # The thread has ended.
+            os.sched_setaffinity(int(thread), cores)

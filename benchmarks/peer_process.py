@@ -7,9 +7,7 @@ calls the methods that it receives over a pipe, one at a time, and sends each re
 the peer takes turns with functions of the parent process, and the time of the pipe is excluded.
 """
 
-import contextlib
 import importlib
-import importlib.util
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -19,10 +17,11 @@ import sys
 import time
 import traceback
 
-from benchmarks.measurements import Seconds
-
 ROOT = str(pathlib.Path(__file__).parent.parent)
-SECONDS_TO_END = 10
+
+
+class Seconds(float):
+    """A duration that a peer measured itself."""
 
 
 class PeerError(Exception):
@@ -74,37 +73,8 @@ class PeerProcess:
     def close(self):
         """Ends the process."""
         self._connection.close()
-        try:
-            self._process.wait(SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-
-@contextlib.contextmanager
-def start(name, packages, module, *arguments):
-    """Yields a PeerProcess, or None after a note if a package is missing or the peer cannot be created.
-
-    Args:
-      name: str. Name of the peer in the note.
-      packages: Names of the packages that the peer imports.
-      module, *arguments: See `PeerProcess`.
-    """
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
-    peer = None
-    if missing:
-        print(f"note: {name} is not measured, because {', '.join(missing)} cannot be imported: "
-              "pip install -e '.[peers]'", flush=True)
-    else:
-        try:
-            peer = PeerProcess(module, *arguments)
-        except PeerError as error:
-            print(f"note: {name} is not measured: {error}", flush=True)
-    try:
-        yield peer
-    finally:
-        if peer:
-            peer.close()
+        self._process.kill()
+        self._process.wait()
 
 
 def serve(module, connection):

@@ -2,91 +2,63 @@
 
     python -m benchmarks.sentence_splitting [--treebank=en_ewt-ud-dev.conllu --input_file=text.txt]
 
-Both take turns in one process on the same paragraphs. With a treebank of Universal Dependencies, also prints the
-agreement with its sentences: precision, recall, and F1 of the boundaries within paragraphs. The end of a paragraph does
-not count, because every splitter finds it.
+With a treebank of Universal Dependencies, also prints the agreement with its sentences: precision, recall, and F1 of
+the boundaries within paragraphs. The end of a paragraph does not count, because every splitter finds it.
 """
 
 import dataclasses
-import pydoc_data.topics
+import functools
 import re
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from benchmarks import measurements, tokenization
-from bert_tf.cli import flags, paths, script
+from benchmarks import measurements, texts
+from benchmarks.measurements import Results, time_turns
+from bert_tf.cli import roles, script
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_text
 from data_prep.sentences import splitting
 
-OURS, PEER = "sentencex (ours)", "tf-text StateBasedSentenceBreaker"
+OURS, PEER = "sentencex, as used here", "tf-text StateBasedSentenceBreaker"
 BATCH_SIZE = 1000  # Paragraphs per call of TensorFlow Text.
 
 
 @dataclasses.dataclass(frozen=True)
-class SplittingSettings(measurements.KeptResults):
-    """Settings for the measurement."""
+class SplittingSettings(measurements.BenchmarkSettings):
+    """Settings for the text and the treebank."""
 
     input_file: str | None = setting(
-        None, "Text in UTF-8 for the speed, one paragraph per line. Defaults to CPython's documentation topics.")
+        None, "Text in UTF-8 for the speed, one paragraph per line. Defaults to CPython's documentation topics.",
+        role=roles.INPUT_FILE)
     treebank: str | None = setting(
-        None, "Treebank in CoNLL-U format with the comments `# text` and `# newpar`, for the agreement.")
+        None, "Treebank in CoNLL-U format with the comments `# text` and `# newpar`, for the agreement.",
+        role=roles.INPUT_FILE)
     language: str = setting("en", "Language of the text and the treebank.")
-    turn_bytes: int = setting(
-        4_000_000, "Minimum number of bytes per turn: the text is repeated, so that a turn takes longer than the "
-                   "clock's jitter.", lower=1)
-    rounds: int = setting(5, "Number of turns.", lower=1)
 
 
-def define_flags():
-    """Defines the benchmark's flags."""
-    flags.define(SplittingSettings())
+COMMAND = script.Command(SplittingSettings(), __name__)
 
 
-def main(argv):
-    """Runs the benchmark with the settings from its flags, on one core."""
-    del argv
-    tokenization.use_one_thread()
-    measure(flags.read(SplittingSettings()))
-
-
-def measure(settings):
-    """Prints a line for each splitter, and stores the comparisons; settings: SplittingSettings."""
-    splitters = {OURS: create_splitter(settings.language), PEER: split_with_tensorflow_text}
-    lines = (tokenization.read_lines("input_file", settings.input_file) if settings.input_file
-             else topic_paragraphs())
-    paragraphs = [" ".join(line.split()) for line in lines if line.strip()]
-    if not paragraphs:
-        raise InputError("contains no text", "input_file", settings.input_file)
-    paragraphs *= -(-settings.turn_bytes // tokenization.bytes_of(paragraphs))
-    megabytes = tokenization.bytes_of(paragraphs) / 1e6
-    with measurements.on_cores(1):
-        times = measurements.medians(measurements.time_turns(
-            {name: lambda split=split: split(paragraphs) for name, split in splitters.items()}, settings.rounds))
-    rates = {name: megabytes / seconds for name, seconds in times.items()}
-    for name, rate in rates.items():
-        print(f"{name:<34} {rate:8.2f} MB/s")
-    comparisons = [measurements.Comparison(
-        "Splitting text into sentences, one core", PEER, rates[OURS], rates[PEER], "MB/s", True)]
-    if settings.treebank:
-        scores = {name: compare(split, settings.treebank) for name, split in splitters.items()}
-        for name, (precision, recall, f1) in scores.items():
-            print(f"{name:<34} precision {precision:.1%}, recall {recall:.1%}, F1 {f1:.1%}")
-        comparisons.append(measurements.Comparison(
-            "Sentence boundaries of a treebank, F1", PEER, 100 * scores[OURS][2], 100 * scores[PEER][2], "%", True))
-    measurements.keep("sentence_splitting", settings, comparisons)
-
-
-def topic_paragraphs():
-    """Returns the paragraphs of CPython's documentation topics."""
-    return [paragraph for topic in pydoc_data.topics.topics.values() for paragraph in re.split(r"\n\s*\n", topic)]
-
-
-def create_splitter(language):
-    """Returns a function that splits a list of paragraphs with sentencex: list of the sentences of each."""
-    return lambda paragraphs: [splitting.split_paragraph(each, language) for each in paragraphs]
+def run(settings):
+    """Measures the speed, and with a treebank the agreement; settings: SplittingSettings."""
+    splitters = {OURS: lambda paragraphs: [splitting.split_paragraph(each, settings.language) for each in paragraphs],
+                 PEER: split_with_tensorflow_text}
+    paragraphs = texts.read_paragraphs(settings.input_file)
+    with measurements.on_cores(1), Results("sentence_splitting", settings) as results:
+        times = time_turns({name: functools.partial(split, paragraphs) for name, split in splitters.items()},
+                           settings.rounds)
+        rates = {name: texts.count_bytes(paragraphs) / 1e6 / seconds for name, seconds in times.items()}
+        results.add("Splitting text into sentences, one core", rates[OURS], {PEER: rates[PEER]}, "MB/s",
+                    higher_is_better=True)
+        if settings.treebank:
+            scores = {}
+            for name, split in splitters.items():
+                precision, recall, scores[name] = compare_with_treebank(split, settings.treebank)
+                print(f"{name}: precision {precision:.1%}, recall {recall:.1%}, F1 {scores[name]:.1%}")
+            results.add("Sentence boundaries of a treebank, F1", 100 * scores[OURS], {PEER: 100 * scores[PEER]}, "%",
+                        higher_is_better=True)
 
 
 def split_with_tensorflow_text(paragraphs):
@@ -96,7 +68,7 @@ def split_with_tensorflow_text(paragraphs):
             for sentences in breaker.break_sentences(tf.constant(paragraphs[start:start + BATCH_SIZE])).to_list()]
 
 
-def compare(split, treebank):
+def compare_with_treebank(split, treebank):
     """Returns precision, recall, and F1 of the boundaries that `split` finds in the paragraphs of a treebank."""
     expected = read_treebank(treebank)
     found = split(["".join(sentences).strip() for sentences in expected])
@@ -124,7 +96,6 @@ def read_treebank(path):
     Raises:
       InputError: If the file contains no text.
     """
-    paths.check_file("treebank", path)
     paragraphs = []
     for block in read_text(path).split("\n\n"):
         text = re.search(r"^# text = (.*)$", block, re.MULTILINE)
@@ -139,4 +110,4 @@ def read_treebank(path):
 
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -4,7 +4,7 @@ import importlib.util
 import os
 import re
 
-from benchmarks.accelerator_compile.chips import CHIPS
+from benchmarks.accelerator_compile.chips import CHIPS, GIB
 from bert_tf.errors import InputError
 
 # By default, libtpu queries a metadata server for the machine, excludes other processes, and writes logs.
@@ -19,20 +19,14 @@ TPU_ENVIRONMENT = {
 GPU_ENVIRONMENT = {"JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1"}  # Otherwise, the plugin requires a GPU.
 # They make the generated code slower but not the compilation different: the compiled HLO and memory are the same.
 GPU_OPTIONS = {"xla_llvm_disable_expensive_passes": True, "xla_gpu_disable_gpuasm_optimizations": True}
-BOOLEANS = {"true": True, "false": False}
 
 
 class OutOfMemoryError(ValueError):
-    """Raised if the step needs more memory than the chip has.
+    """Raised if the step needs more memory than the chip has; `needed` is the number of bytes from the compiler."""
 
-    Attributes:
-      needed, capacity: int. Bytes, from the compiler. The capacity is slightly less than the chip's memory.
-    """
-
-    def __init__(self, needed, capacity):
-        super().__init__(f"the step needs {needed / 2**30:.2f} GiB, the chip has {capacity / 2**30:.2f} GiB")
+    def __init__(self, needed):
+        super().__init__(f"the step needs {needed / GIB:.2f} GiB")
         self.needed = needed
-        self.capacity = capacity
 
 
 def check_installed(chip):
@@ -87,16 +81,15 @@ def lower(step, arguments, is_tpu):
         r"\1 = stablehlo.reshape \3 : (tensor<3xui64>) -> tensor<3xui64>", module)
 
 
-def compile_module(module, chip, options=()):
+def compile_module(module, chip):
     """Compiles StableHLO text for one chip; returns JAX's executable, which cannot run.
 
     Args:
       module: str.
       chip: str. A name in CHIPS.
-      options: Tuple of str, NAME=VALUE, for the compiler.
 
     Raises:
-      InputError: If the compiler rejects an option. See also `check_installed`.
+      InputError: See `check_installed`.
       OutOfMemoryError: If the chip's memory is too small.
       ValueError: If the compiler rejects the module for another reason.
     """
@@ -105,30 +98,21 @@ def compile_module(module, chip, options=()):
     from jaxlib import xla_client
     from jaxlib.mlir import ir
 
-    overrides = {} if CHIPS[chip].is_tpu else dict(GPU_OPTIONS)
-    for option in options:
-        name, value = option.split("=", 1)
-        overrides[name] = BOOLEANS.get(value, value)
-    compile_options = xla_client.CompileOptions()
-    compile_options.env_option_overrides = list(overrides.items())
+    options = xla_client.CompileOptions()
+    if not CHIPS[chip].is_tpu:
+        options.env_option_overrides = list(GPU_OPTIONS.items())
     try:
         with mlir.make_ir_context():
-            executable = device.client.compile(
-                ir.Module.parse(module), executable_devices=xla_client.DeviceList((device,)),
-                compile_options=compile_options)
+            return device.client.compile(
+                ir.Module.parse(module), executable_devices=xla_client.DeviceList((device,)), compile_options=options)
     except (RuntimeError, ir.MLIRError) as error:
         check_memory(str(error))
-        for name in (option.split("=")[0] for option in options):
-            if name in str(error):
-                raise InputError(f"`compiler_options`: {str(error).splitlines()[0]}") from error
         raise ValueError(f"the compiler rejects the step: {error}") from error
-    return executable
 
 
 def check_memory(message):
     """Raises OutOfMemoryError if a compiler message reports it."""
-    used = (re.search(r"Used ([\d.]+)([KMGT]?) of ([\d.]+)([KMGT]?) hbm", message)
-            or re.search(r"\(([\d.]+)([KMGT]?)\) exceeds available HBM \(([\d.]+)([KMGT]?)\)", message))
+    used = (re.search(r"Used ([\d.]+)([KMGT]?) of [\d.]+[KMGT]? hbm", message)
+            or re.search(r"\(([\d.]+)([KMGT]?)\) exceeds available HBM", message))
     if used:
-        raise OutOfMemoryError(*(round(float(number) * 1024 ** " KMGT".index(unit or " "))
-                            for number, unit in (used.groups()[:2], used.groups()[2:])))
+        raise OutOfMemoryError(round(float(used[1]) * 1024 ** " KMGT".index(used[2] or " ")))

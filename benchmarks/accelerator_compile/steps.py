@@ -9,12 +9,12 @@ from data_prep import records
 from run.training.step import Trainer
 from run.training.strategies import choose_fast_with_xla
 
-PRETRAINING, CLASSIFIER, PEER = WORKLOADS = ("pretraining", "classifier", "peer")
+PRETRAINING, CLASSIFIER, PEER = WORKLOADS = ("pretraining", "classifier", "tf-models-official")
 POLICY = "mixed_bfloat16"
 NUM_LABELS = 3
 
 
-def traced_step(settings, config, is_tpu):
+def create_step(settings, config, is_tpu):
     """Creates the step for CompileSettings and a BertConfig.
 
     Returns:

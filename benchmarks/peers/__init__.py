@@ -1,1 +1,1 @@
-"""Peers that bring their own libraries, such as PyTorch. Only benchmarks.peer_process imports these modules."""
+"""Code that runs in its own process, mostly with libraries such as PyTorch; see benchmarks.peer_process."""

@@ -1,16 +1,14 @@
-"""The compilers accept every step; the lowering, the search for the largest batch, and the page of the results."""
+"""The compilers accept every step; the lowering, and the search for the largest batch."""
 
 import importlib.util
-import json
 import re
 
 import pytest
 import tensorflow as tf
 
 from benchmarks.accelerator_compile import __main__ as accelerator_compile
-from benchmarks.accelerator_compile import compiler, steps
+from benchmarks.accelerator_compile import compiler
 from benchmarks.accelerator_compile.__main__ import CompileSettings, Measurement
-from benchmarks.accelerator_compile.chips import CHIPS
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import PackedDropout
@@ -30,8 +28,7 @@ B, S, P = 12, 4, 3  # Without autotuning, a GPU's compiler rejects some matmuls 
         not all(importlib.util.find_spec(package) for package in ("jax", PLUGINS[chip])),
         reason=f"jax or {PLUGINS[chip]} is missing: see pyproject.toml"))
     for chip in PLUGINS for flags in (
-        {"workload": "pretraining"}, {"workload": "classifier", "optimizer": "lamb", "recompute_activations": True},
-        {"workload": "peer"})])
+        {"workload": "pretraining"}, {"workload": "classifier", "optimizer": "lamb", "recompute_activations": True})])
 def test_every_step_compiles(chip, flags, tmp_path):
     path = tmp_path / "bert_config.json"
     path.write_text(TOY.to_json())
@@ -46,7 +43,7 @@ def test_missing_compiler(chip, extra, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     message = f"`chip`={chip}: jax is not installed; run pip install -e '.[{extra}]'"
     with pytest.raises(InputError, match=re.escape(message)):
-        accelerator_compile.measure(CompileSettings(chip=chip))
+        accelerator_compile.run(CompileSettings(chip=chip))
 
 
 def drop_out_tokens(mask):
@@ -87,7 +84,7 @@ def test_lowering_removes_what_only_a_cpu_has():
 def test_insufficient_memory_differs_from_other_errors(message):
     with pytest.raises(compiler.OutOfMemoryError, match="the step needs 20") as caught:
         compiler.check_memory(message)
-    assert (caught.value.needed, caught.value.capacity) == (20.5 * 2**30, 15.75 * 2**30)
+    assert caught.value.needed == 20.5 * 2**30
     compiler.check_memory("INVALID_ARGUMENT: an operation")
 
 
@@ -95,33 +92,15 @@ def test_the_estimate_is_the_sum_of_the_cycles():
     assert accelerator_compile.estimate_seconds('a "estimated_cycles":"30"\nb\nc "estimated_cycles":"15"', 10.0) == 4.5
 
 
-@pytest.mark.extra_large
-def test_step_of_the_peer_is_traced_with_the_same_features():
-    settings = CompileSettings(workload="peer", batch_size=B, max_seq_length=S, max_predictions_per_seq=P)
-    step, features = steps.traced_step(settings, TOY, is_tpu=True)
-    assert {name: tuple(value.shape) for name, value in features.items()} == {
-        "input_word_ids": (B, S), "input_mask": (B, S), "input_type_ids": (B, S), "masked_lm_positions": (B, P),
-        "masked_lm_ids": (B, P), "masked_lm_weights": (B, P), "next_sentence_labels": (B, 1)}
-    captured = [tensor.shape for tensor in step.get_concrete_function(features).captured_inputs]
-    assert len(captured) > 3 * 30  # Each variable and two moments.
-
-
-@pytest.mark.parametrize(("largest", "fixed"), [(160, 0.2), (163, 0.2), (32, 0.2), (40, 0.0), (8192, 0.1)])
-def test_the_largest_batch_is_found_after_few_tries(largest, fixed):
-    tried, capacity = [], CHIPS["v5e"].capacity
+@pytest.mark.parametrize("largest", [32, 40, 163, 14336])
+def test_the_largest_batch_is_found_after_few_tries(largest, monkeypatch):
+    tried = []
 
     def compile_step(settings):
         tried.append(settings.batch_size)
-        memory = capacity * (fixed + (1 - fixed) * settings.batch_size / largest)
-        return Measurement(memory, settings.batch_size <= largest)
+        return Measurement(1, settings.batch_size <= largest)
 
-    settings = CompileSettings(batch_size=32)
-    found = accelerator_compile.find_largest_batch(settings, compile_step(settings), compile_step)
+    monkeypatch.setattr(accelerator_compile, "compile_step", compile_step)
+    found = accelerator_compile.find_largest_batch(CompileSettings(batch_size=32))
     assert found == max(size for size in accelerator_compile.SIZES if size <= largest)
-    assert len(tried) == len(set(tried)) <= 6, tried
-
-
-def test_the_page_has_the_stored_results():
-    rows = json.loads(accelerator_compile.RESULTS.read_text(encoding="utf-8"))
-    page = (scripts.ROOT / "docs" / "accelerator_table.md").read_text(encoding="utf-8")
-    assert accelerator_compile.format_results(rows) in page
+    assert len(tried) <= 6

@@ -1,49 +1,31 @@
 """The benchmark of fine-tuning, with a peer of the standard library."""
 
-import dataclasses
 import json
 
 import pytest
 
 from benchmarks import fine_tuning
-from bert_tf.errors import InputError
+from tests import scripts
 
 pytestmark = pytest.mark.large
 
 ROWS = {"train": "good\t1\nbad\t0\nawful\t0\n", "dev": "fine\t1\nugly\t0\ngreat\t1\nnice\t1\n"}
 
 
-@pytest.fixture
-def settings(tmp_path):
+def test_accuracy_and_minutes_of_each_library(tmp_path, monkeypatch, capsys):
     for split, rows in ROWS.items():
         (tmp_path / f"{split}.tsv").write_text("sentence\tlabel\n" + rows)
-    (tmp_path / "config.json").write_text("{}")
-    return fine_tuning.FineTuningSettings(
-        results_dir=str(tmp_path / "results"), sst2_dir=str(tmp_path), init_checkpoint=str(tmp_path), num_train_rows=2,
-        dtypes=("bfloat16",))
-
-
-def test_accuracy_and_minutes_of_each_library(settings, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(fine_tuning, "run_ours", lambda *arguments: (120.0, 0.5))
+    monkeypatch.setattr(fine_tuning, "run_ours", lambda *arguments: (2.0, 0.5))
     monkeypatch.setattr(fine_tuning, "PEERS", {
         "A peer": ([], "tests.benchmarks.fake_peer"), "KerasHub": (["no_such_package"], "no_such_module")})
-    fine_tuning.measure(settings)
+    scripts.run_here("benchmarks.fine_tuning", results_dir=tmp_path / "results", sst2_dir=tmp_path,
+                     init_checkpoint=tmp_path, num_train_rows=2, dtypes="bfloat16")
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["SST-2", "bfloat16", "this", "project", "2.00", "min", "accuracy", "0.5000"]
-    assert lines[1].endswith("min  accuracy 0.7500")
+    assert lines[0] == "Fine-tuning on SST-2, bfloat16, this project: 2.00 min, accuracy 0.5000"
+    assert lines[1].startswith("Fine-tuning on SST-2, bfloat16: 2.00 min, accuracy 0.500; A peer: ")
     assert lines[2].startswith("note: KerasHub is not measured")
     result = json.loads((tmp_path / "results" / "fine_tuning.json").read_text())
     row, = result["comparisons"]
     assert (row["name"], row["peer"], row["ours"]) == ("Fine-tuning on SST-2, bfloat16", "A peer", 2.0)
     assert row["scores"] == ["accuracy 0.500", "accuracy 0.750"]
     assert result["left_out"] == ["KerasHub"]
-
-
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"sst2_dir": None}, "`sst2_dir` or `mrpc_dir` is required"),
-    ({"init_checkpoint": None}, "`init_checkpoint` is required"),
-    ({"init_checkpoint": "no_such_directory"}, "`init_checkpoint`=no_such_directory.*does not exist"),
-    ({"dtypes": ("float64",)}, "`dtypes`=float64: must be one of float32, bfloat16")])
-def test_invalid_settings(settings, changes, message):
-    with pytest.raises(InputError, match=message):
-        fine_tuning.measure(dataclasses.replace(settings, **changes))

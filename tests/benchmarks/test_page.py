@@ -1,18 +1,17 @@
 """The page and its plot show every stored comparison; measurements in turns."""
 
-import dataclasses
 import json
 import re
 import time
 
 import pytest
 
-from benchmarks import chart, measurements, page
+from benchmarks import measurements, page
 from bert_tf.errors import InputError
 
-FASTER = measurements.Comparison("Tokens", "plain Python", 24.0, 8.0, "MB/s", higher_is_better=True)
-SLOWER = measurements.Comparison("Forward pass", "a peer", 5.0, 4.0, "s", higher_is_better=False)
-TRAINED = measurements.Comparison("Fine-tuning", "a peer", 2.0, 3.0, "min", False, ("accuracy 0.9", "accuracy 0.8"))
+TOKENS = ("Tokens", 24.0, {"plain Python": 8.0}, "MB/s", True)
+FORWARD = ("Forward pass", 5.0, {"a peer": 4.0}, "s")
+TRAINING = ("Fine-tuning", 2.0, {"a peer": 3.0}, "min", False, ("accuracy 0.9", "accuracy 0.8"))
 
 
 @pytest.fixture
@@ -22,12 +21,22 @@ def settings(tmp_path):
                              page_file=str(tmp_path / "page.md"))
 
 
+def store(settings, name, *comparisons, left_out=()):
+    """Stores the results of a benchmark."""
+    benchmark = measurements.BenchmarkSettings(results_dir=settings.results_dir)
+    with measurements.Results(name, benchmark) as results:
+        for comparison in comparisons:
+            results.add(*comparison)
+        for peer in left_out:
+            results.leave_out(peer, "it cannot be imported")
+
+
 def test_row_for_each_comparison(settings, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(measurements, "describe_machine", lambda: "A CPU, 2 cores")
-    measurements.keep("tokens", settings, [FASTER])
-    measurements.keep("forward", settings, [SLOWER, TRAINED], left_out=["ONNX Runtime"])
-    measurements.keep("nothing", settings, [], left_out=["PyTorch"])
-    page.write(settings)
+    store(settings, "tokens", TOKENS)
+    store(settings, "forward", FORWARD, TRAINING, left_out=["ONNX Runtime"])
+    store(settings, "nothing", left_out=["PyTorch"])
+    page.run(settings)
     with open(settings.chart_file, "rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
     text = (tmp_path / "page.md").read_text()
@@ -39,7 +48,7 @@ def test_row_for_each_comparison(settings, tmp_path, monkeypatch, capsys):
     assert "\n\nNot measured: ONNX Runtime, PyTorch." in text
     assert text.count("| comparison |") == 1
     assert "old" not in text
-    page.write(settings)
+    page.run(settings)
     assert (tmp_path / "page.md").read_text() == text
     assert capsys.readouterr().out.endswith("peers.png: 3 comparisons of 3 benchmarks\n")
 
@@ -47,18 +56,18 @@ def test_row_for_each_comparison(settings, tmp_path, monkeypatch, capsys):
 def test_section_for_each_machine(settings, tmp_path, monkeypatch):
     for machine, tokens in (("A", 24.0), ("B", 80.0), ("A", 16.0)):
         monkeypatch.setattr(measurements, "describe_machine", lambda machine=machine: machine)
-        measurements.keep("tokens", settings, [dataclasses.replace(FASTER, ours=tokens)])
-        page.write(settings)
+        store(settings, "tokens", ("Tokens", tokens, *TOKENS[2:]))
+        page.run(settings)
     text = (tmp_path / "page.md").read_text()
     assert re.findall(r"### (.*)", text) == ["A", "B"]
     assert re.findall(r"\| Tokens .*\| (\S+) \|", text) == ["2.00", "10.0"]
 
 
 def test_page_without_marks_is_unchanged(settings, tmp_path):
-    measurements.keep("tokens", settings, [FASTER])
+    store(settings, "tokens", TOKENS)
     (tmp_path / "page.md").write_text("# Speed\n")
     with pytest.raises(InputError, match=r"`page_file`=.*page\.md: "):
-        page.write(settings)
+        page.run(settings)
     assert (tmp_path / "page.md").read_text() == "# Speed\n"
     assert not (tmp_path / "peers.png").exists()
 
@@ -66,30 +75,31 @@ def test_page_without_marks_is_unchanged(settings, tmp_path):
 def test_results_without_comparisons_are_rejected(settings, tmp_path):
     for _ in range(2):
         with pytest.raises(InputError, match=r"`results_dir`=.*: "):
-            page.write(settings)
-        measurements.keep("none", settings, [])
+            page.run(settings)
+        store(settings, "none")
     assert not (tmp_path / "peers.png").exists()
 
 
 def test_results_of_several_versions_are_rejected(settings, tmp_path):
     for name in ("new", "old"):
-        measurements.keep(name, settings, [FASTER])
+        store(settings, name, TOKENS)
     path = tmp_path / "results" / "old.json"
     result = json.loads(path.read_text())
     result["versions"]["tensorflow"] = "2.19.0"
     path.write_text(json.dumps(result))
     with pytest.raises(InputError, match="several versions"):
-        page.write(settings)
+        page.run(settings)
 
 
 @pytest.mark.parametrize(("value", "text"), [(1234.5, "1,234"), (99.96, "100"), (12.345, "12.3"), (0.0058, "0.00580")])
 def test_figures_have_three_digits(value, text):
-    assert page.figure(value) == text
+    assert measurements.format_number(value) == text
 
 
 def test_bars_and_labels():
-    rows = [{"name": each.name, "peer": each.peer, "ratio": each.ratio} for each in (SLOWER, FASTER)]
-    axes, = chart.make_figure(rows, "versions").axes
+    rows = [{"name": "Forward pass", "peer": "a peer", "ratio": 4 / 5},
+            {"name": "Tokens", "peer": "plain Python", "ratio": 24 / 8}]
+    axes, = page.make_figure(rows, "versions").axes
     assert [bar.get_x() + bar.get_width() for bar in axes.patches] == pytest.approx([4 / 5, 24 / 8])
     assert [label.get_text() for label in axes.get_yticklabels()] == ["Forward pass", "Tokens"]
     assert [text.get_text() for text in axes.texts] == [" 0.8 × a peer", " 3 × plain Python"]
@@ -98,33 +108,26 @@ def test_bars_and_labels():
 def test_the_plot_shows_the_fastest_other_project_of_each_comparison():
     rows = [{"name": name, "peer": peer, "ratio": ratio} for name, peer, ratio in [
         (page.PLOTTED[0], "a peer", 3.0), (page.PLOTTED[0], "this project in float32", 1.0),
-        (page.PLOTTED[0], "a fast peer", 2.0), (page.PLOTTED[1], "a peer", 1.5), ("Tokens", "a peer", 0.5)]]
+        (page.PLOTTED[0], "a fast peer", 2.0), (page.PLOTTED[1], "a peer", 1.5)]]
     assert page.choose_bars([{"comparisons": rows[:3]}, {"comparisons": rows[3:]}]) == [rows[3], rows[2]]
-    assert page.choose_bars([{"comparisons": rows[4:]}]) == [rows[4]]
-    assert len(page.PLOTTED) <= 8
+    others = [{"name": "Tokens", "peer": "a peer", "ratio": 0.5 + number} for number in range(9)]
+    assert page.choose_bars([{"comparisons": others}]) == others[1:]
 
 
 def test_functions_take_turns(monkeypatch):
     calls, pauses = [], []
     turns = {name: lambda name=name: calls.append(name) for name in "ab"}
     monkeypatch.setattr(time, "sleep", pauses.append)
-    times = measurements.time_turns(turns, 2, warm_up=1)
-    assert pauses == [measurements.PAUSE] * 6
+    monkeypatch.setattr(measurements, "MIN_SECONDS", 0)
+    assert set(measurements.time_turns(turns, 2)) == {"a", "b"}
+    assert pauses == [measurements.PAUSE] * 4
     assert calls == ["a", "b"] * 3
-    assert {name: len(seconds) for name, seconds in times.items()} == {"a": 2, "b": 2}
     calls.clear()
-    times = measurements.time_turns(turns, 1, warm_up=0, calls_before=2)
-    assert calls == ["a"] * 3 + ["b"] * 3
-    assert {name: len(seconds) for name, seconds in times.items()} == {"a": 1, "b": 1}
-
-
-def test_a_function_can_measure_itself(monkeypatch):
-    monkeypatch.setattr(measurements, "PAUSE", 0)
-    assert measurements.time_turns({"a": lambda: measurements.Seconds(60)}, 2) == {"a": [60.0, 60.0]}
-
-
-@pytest.mark.parametrize("values", [("3", "0"), ("x",), ("-1",), ("",)])
-def test_invalid_whole_numbers(values):
-    assert measurements.whole_numbers("batch_sizes", ("3", "12")) == [3, 12]
-    with pytest.raises(InputError, match=f"`batch_sizes`={values[-1]}: "):
-        measurements.whole_numbers("batch_sizes", values)
+    measurements.time_turns(turns, 1, calls_before=2)
+    assert calls == ["a", "b"] + ["a"] * 3 + ["b"] * 3
+    monkeypatch.setattr(measurements, "MIN_SECONDS", 0.05)
+    calls.clear()
+    measurements.time_turns(turns, 1)
+    assert len(calls) > 4
+    monkeypatch.setattr(measurements, "MIN_SECONDS", 0)
+    assert measurements.time_turns({"a": lambda: measurements.Seconds(60)}, 2) == {"a": 60.0}  # Measures itself.

@@ -82,7 +82,7 @@ REJECTED = (  # command, flags, part of the message; rules that settings declare
      "`do_whole_word_mask`=True: has no effect with `masking`=dynamic, whose records contain no masks; set it for"),
     ("run_pretraining", {"recipe": "original", "input_file": "{length}", "max_predictions_per_seq": None,
                          "num_train_steps": 20}, "`max_seq_length`=32: has no effect with `phases`; omit it"),
-    ("prune_model", {"keep_heads": 1.0, "num_train_epochs": 1}, "nothing to prune; set `keep_heads`, `keep_neurons`, `embedd"),
+    ("prune_model", {"keep_heads": 1.0, "num_train_epochs": 1}, "nothing to prune; set `keep_heads`, `keep_n"),
     ("extract_features", {"layers": "first"}, "`layers`=first: "),
     ("run_pretraining", {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"}, "`output_dir`=texts: would be"),
     ("run_pretraining", {"eval_input_file": "texts", "output_dir": "texts"}, "`output_dir`=texts: would be"),

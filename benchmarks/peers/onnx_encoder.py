@@ -1,0 +1,60 @@
+"""Hugging Face's BertModel in ONNX Runtime on all cores, in int8, with random weights."""
+
+import os
+import tempfile
+
+import numpy as np
+import onnxruntime
+import onnxruntime.quantization
+import torch
+import transformers
+
+INPUTS = ["input_ids", "attention_mask", "token_type_ids"]
+
+
+class Peer:
+    """The encoder, exported with PyTorch and quantized with ONNX Runtime.
+
+    Args:
+      sizes: Dict of arguments of transformers.BertConfig.
+    """
+
+    def __init__(self, sizes):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = len(os.sched_getaffinity(0))
+        with tempfile.TemporaryDirectory() as folder:
+            self._session = onnxruntime.InferenceSession(write_int8_model(sizes, folder), options)
+        self._inputs = {}
+
+    def prepare(self, inputs):
+        """Stores the inputs of `answer`: dict of name to int array [B, S]."""
+        self._inputs = {name: values.astype(np.int64) for name, values in inputs.items()}
+
+    def answer(self):
+        """Computes the output of the inputs."""
+        self._session.run(None, self._inputs)
+
+
+def write_int8_model(sizes, folder):
+    """Writes the model into a directory; returns the path of the ONNX file."""
+    model = transformers.BertModel(transformers.BertConfig(**sizes, attn_implementation="eager")).eval()
+    float_path, path = os.path.join(folder, "float32.onnx"), os.path.join(folder, "int8.onnx")
+    torch.onnx.export(
+        PooledOutput(model), (torch.ones([2, 16], dtype=torch.long),) * 3, float_path, input_names=INPUTS,
+        output_names=["pooled"], dynamo=False, opset_version=17,
+        dynamic_axes={"pooled": {0: "batch"}} | {name: {0: "batch", 1: "length"} for name in INPUTS})
+    onnxruntime.quantization.quantize_dynamic(
+        float_path, path, weight_type=onnxruntime.quantization.QuantType.QInt8)
+    return path
+
+
+class PooledOutput(torch.nn.Module):
+    """A model that takes three positional inputs and returns the pooled output."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model  # As a submodule, so that its weights are parameters.
+
+    def forward(self, *features):
+        """Maps the values of INPUTS to the pooled output."""
+        return self.model(**dict(zip(INPUTS, features, strict=True))).pooler_output

@@ -1,0 +1,45 @@
+"""Texts for benchmarks: the lines of a file, or CPython's documentation topics, which every Python contains."""
+
+import pydoc_data.topics
+import re
+
+from bert_tf.errors import InputError
+from bert_tf.files import read_text
+from run.demo import topics
+
+WORDS = range(4, 46)  # Words per sentence in requests, as in movie reviews and news.
+
+
+def read_lines(path):
+    """Returns the lines of a file; if None, the non-empty lines of all topics."""
+    if path:
+        return read_text(path).split("\n")
+    return [line for topic in pydoc_data.topics.topics.values() for line in topic.split("\n") if line.strip()]
+
+
+def read_paragraphs(path):
+    """Returns the non-empty lines of a file, or the paragraphs of all topics, with single spaces between words."""
+    lines = read_lines(path) if path else [
+        paragraph for topic in pydoc_data.topics.topics.values() for paragraph in re.split(r"\n\s*\n", topic)]
+    paragraphs = [" ".join(line.split()) for line in lines if line.strip()]
+    if not paragraphs:
+        raise InputError("contains no text", "input_file", path)
+    return paragraphs
+
+
+def read_sentences(path, count):
+    """Returns the first `count` non-empty lines of a file, or sentences from all parts of the topics."""
+    if path:
+        sentences = [line for line in read_lines(path) if line.strip()]
+    else:
+        _, held_out = topics.read_sections()
+        sentences = [sentence for _, section in held_out for sentence in section if len(sentence.split()) in WORDS]
+        sentences = sentences[:: max(1, len(sentences) // count)]
+    if len(sentences) < count:
+        raise InputError(f"has {len(sentences)} sentences, but a request requires {count}", "text_file", path)
+    return sentences[:count]
+
+
+def count_bytes(lines):
+    """Returns the size of lines in UTF-8 bytes."""
+    return sum(len(line.encode()) for line in lines)
