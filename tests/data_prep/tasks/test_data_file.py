@@ -1,10 +1,10 @@
-"""One file of one's own data: columns, the development part, and formats."""
+"""One file of one's own data: columns, and the development part."""
 
 import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks import data_file, tables
+from data_prep.tasks import data_file
 from data_prep.tasks.classifier import ClassifierData, Settings
 
 
@@ -40,27 +40,6 @@ def test_development_rows_have_the_same_fraction_of_each_label():
     assert data_file.choose_development_rows(np.linspace(0, 1, 30, dtype=np.float32), 0.1).sum() == 3
 
 
-@pytest.mark.parametrize(("name", "content"), [
-    ("a.csv", '\ufefftext,label\n"one, ""two""\nthree",1\nfour,0\n'),
-    ("a.csv", 'text;label\n"one, ""two""\nthree";1\nfour;0\n'),
-    ("a.jsonl", '{"text": "one, \\"two\\"\\nthree", "label": 1}\n\n{"label": 0, "text": "four", "more": 3}\n'),
-])
-def test_formats(write, name, content):
-    assert [fields for _, fields in tables.read_rows(write(name, content))] == [
-        ["text", "label"], ['one, "two"\nthree', "1"], ["four", "0"]]
-
-
-@pytest.mark.parametrize(("content", "message"), [
-    ("[1]\n", r"a\.jsonl:1: must be a JSON object$"),
-    ('{"text": "a", "label": 1}\n{"text": "b"}\n',
-     r"a\.jsonl:2: must be a JSON object with the keys text, label, as in the first line$"),
-    ('{"text": "a"\n', r"a\.jsonl:1: must be a JSON object$"),
-])
-def test_invalid_json_lines(write, content, message):
-    with pytest.raises(InputError, match=message):
-        list(tables.read_rows(write("a.jsonl", content)))
-
-
 def make_data(path, **settings):
     return ClassifierData(Settings(data_file=path, **settings), 16)
 
@@ -86,16 +65,6 @@ def test_a_fraction_that_leaves_no_rows(write):
         with pytest.raises(InputError, match=f"^`dev_fraction`={fraction}: leaves no rows of {path} for {what}$"):
             data.examples(split)
         data.examples("train" if split == "dev" else "dev")
-
-
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"data_dir": "b"}, "`data_file`=a.csv: cannot be combined with `data_dir`"),
-    ({"regression": True, "class_weights": "balanced"},
-     "`class_weights`=balanced: cannot be combined with `regression`"),
-])
-def test_settings_that_cannot_be_combined(settings, message):
-    with pytest.raises(InputError, match=message):
-        Settings(data_file="a.csv", **settings)
 
 
 def test_a_directory_without_files(tmp_path):
