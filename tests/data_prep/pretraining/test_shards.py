@@ -130,6 +130,12 @@ def test_small_texts_start_no_process(tmp_path, shards_and_summary, monkeypatch)
     assert contents(tmp_path) == contents(shards_and_summary[0])
 
 
+def test_a_large_text_gets_more_shards(tmp_path, capsys):
+    assert create(tmp_path, max_shard_mb=0.03).num_shards == 2
+    assert capsys.readouterr().out.startswith(
+        "`max_shard_mb`: splitting 0.1 MB of text into 2 shards, beginning with ")
+
+
 def test_a_finished_output_is_unchanged(copied_shards, shards_and_summary, capsys):
     times = {path: path.stat().st_mtime_ns for path in copied_shards.iterdir()}
     summary = create(copied_shards, num_output_shards=NUM_SHARDS, verify=True)

@@ -31,7 +31,7 @@ def test_columns_that_are_not_found(write, header, message):
 
 
 def test_development_rows_have_the_same_fraction_of_each_label():
-    labels = np.array([0] * 100 + [1] * 10 + [2] * 3 + [3], np.int32)
+    labels = np.array([0] * 100 + [1] * 10 + [2] * 2 + [3], np.int32)
     chosen = data_file.choose_development_rows(labels, 0.2)
     assert np.bincount(labels[chosen], minlength=4).tolist() == [20, 2, 1, 0]
     np.testing.assert_array_equal(chosen, data_file.choose_development_rows(labels, 0.2))
