@@ -16,7 +16,8 @@ def compile_function(function):
 
     Args:
       function: Callable of numbers, arrays, and named tuples of these, in the Python that numba supports. It can call
-        functions of its own file, which are compiled too. Not of others: numba only recompiles if its file changes.
+        functions of the same file, which are compiled with it, but none of other files: numba only recompiles if the
+        function's own file changes.
 
     Returns:
       Callable. It releases the interpreter's lock.
