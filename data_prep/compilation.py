@@ -4,19 +4,20 @@ numba is imported when the first compiled function is called: it takes a third o
 """
 
 import functools
+import inspect
 
 
 @functools.cache
-def compile_function(function, *helpers):
+def compile_function(function):
     """Compiles a function for the types of its arguments; processes share the code on disk.
 
     The code is in `__pycache__` next to the function's file. If this directory cannot be written, it is in the user's
     cache directory; if that cannot be written either, each process compiles.
 
     Args:
-      function: Callable of numbers, arrays, and named tuples of these, in the Python that numba supports. It must not
-        call compiled functions of other files: numba only recompiles if the function's own file changes.
-      *helpers: Functions of the same file that it calls.
+      function: Callable of numbers, arrays, and named tuples of these, in the Python that numba supports. It can call
+        functions of the same file, which are compiled with it, but none of other files: numba only recompiles if the
+        function's own file changes.
 
     Returns:
       Callable. It releases the interpreter's lock.
@@ -24,7 +25,7 @@ def compile_function(function, *helpers):
     import numba
     import numba.extending
 
-    for helper in helpers:
+    for helper in _find_helpers(function):
         numba.extending.register_jitable(helper)
     try:
         quick = numba.njit(function, nogil=True, cache=True)
@@ -41,3 +42,13 @@ def compile_function(function, *helpers):
             return quick(*arguments)
 
     return call
+
+
+def _find_helpers(function):
+    """Returns a list of the functions of the same file that a function calls, also through others."""
+    found = [function]
+    for caller in found:
+        values = [caller.__globals__.get(name) for name in caller.__code__.co_names]
+        found += [value for value in values if inspect.isfunction(value) and value not in found
+                  and value.__globals__ is function.__globals__]
+    return found[1:]

@@ -183,22 +183,16 @@ def create_shard(shard, settings):
     """
     from data_prep.pretraining import shards
 
-    with _wait_for_lock(shard.files[0] + FINISHED_SUFFIX):
-        counts = shards.read_finished(shard) or shards.create_shard(shard, settings)
-    for name, number in dataclasses.asdict(counts).items():
-        beam.metrics.Metrics.counter("shards", name).inc(number)
-
-
-@contextlib.contextmanager
-def _wait_for_lock(path):
     with contextlib.ExitStack() as stack:
         while True:
             try:
-                stack.enter_context(lock_output(None, path))
+                stack.enter_context(lock_output(None, shard.files[0] + FINISHED_SUFFIX))
                 break
             except InputError:
                 time.sleep(0.5)
-        yield
+        counts = shards.read_finished(shard) or shards.create_shard(shard, settings)
+    for name, number in dataclasses.asdict(counts).items():
+        beam.metrics.Metrics.counter("shards", name).inc(number)
 
 
 @contextlib.contextmanager

@@ -13,10 +13,7 @@ import importlib.util
 import json
 import os
 import re
-import sys
 import time
-
-import tqdm
 
 from bert_tf import files, processor
 from bert_tf.cli import paths
@@ -61,7 +58,8 @@ def run(settings):
     if note := masking.describe_chinese(settings.instances, read_vocabulary(settings.vocab_file)):
         announce(note)
     start = time.perf_counter()
-    divided = parts.plan_parts(input_files, settings.num_output_shards, settings.max_shard_bytes)
+    max_bytes = max(1, round(settings.max_shard_mb * 1e6)) if settings.max_shard_mb else 0
+    divided = parts.plan_parts(input_files, settings.num_output_shards, max_bytes)
     state, digest = open_state(settings, input_files, len(divided))
     shards = [shards_lib.Shard(
         number, len(divided), text, tuple(shard_file(path, number, len(divided)) for path in settings.output_files),
@@ -161,7 +159,7 @@ def open_state(settings, input_files, num_shards):
 def create_here(shards, settings):
     """Creates shards on this machine: in this process, or in several if there is enough text."""
     if shards[0].of == 1:
-        shards_lib.create_shard(shards[0], settings, _progress_bar)
+        shards_lib.create_shard(shards[0], settings, show_progress=True)
         return
     num_bytes = sum(shard.num_bytes for shard in shards)
     num_workers = settings.num_workers or max(1, min(
@@ -171,17 +169,9 @@ def create_here(shards, settings):
                                    waiting=len(shards))  # Small results: this process need not wait for others.
     else:
         created = (shards_lib.create_shard(shard, settings) for shard in shards)
-    with contextlib.closing(created), _progress_bar("creating shards", num_bytes, "B") as advance:
+    with contextlib.closing(created), shards_lib.show_bar("creating shards", num_bytes, "B") as advance:
         for counts in created:
             advance(counts.num_bytes)
-
-
-@contextlib.contextmanager
-def _progress_bar(description, total, unit):
-    # An occasional line is enough for a log file.
-    with tqdm.tqdm(desc=f"{description:>18}", total=total, unit=unit, unit_scale=True, file=sys.stderr,
-                   mininterval=0.2 if sys.stderr.isatty() else 10) as bar:
-        yield bar.update
 
 
 @contextlib.contextmanager

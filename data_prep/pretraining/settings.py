@@ -14,11 +14,7 @@ RUNNERS = ("local", "direct", "dataflow", "flink", "spark", "dask")  # All excep
 
 @dataclasses.dataclass(frozen=True)
 class JobSettings(Settings):
-    """Settings for files, instances, and shards.
-
-    Raises:
-      InputError: On construction. The message names the field, its value, and valid values.
-    """
+    """Settings for files, instances, and shards."""
 
     input_file: str | None = setting(
         None, "Text files: comma-separated paths, glob patterns, or directories, whose files are all read except "
@@ -82,11 +78,6 @@ class JobSettings(Settings):
             if value != getattr(InstanceSettings, name):
                 raise InputError("has no effect with `masking`=dynamic, whose records contain no masks; set it for "
                                  "training", name, value)
-
-    @property
-    def max_shard_bytes(self):
-        """`max_shard_mb` in bytes; 0 for no limit."""
-        return max(1, round(self.max_shard_mb * 1e6)) if self.max_shard_mb else 0
 
     @property
     def output_files(self):

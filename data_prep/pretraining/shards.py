@@ -9,8 +9,10 @@ import dataclasses
 import functools
 import json
 import os
+import sys
 
 import numpy as np
+import tqdm
 
 from bert_tf import files
 from bert_tf.cli.paths import FINISHED_SUFFIX
@@ -20,7 +22,7 @@ from data_prep import records
 from data_prep.pretraining import instances as instances_lib
 from data_prep.pretraining import parts
 from data_prep.pretraining.corpus import tokenize
-from data_prep.pretraining.instances import Sampler, masking
+from data_prep.pretraining.instances import create_state, masking
 from data_prep.reading import compute_digest
 
 BATCH = 1024  # Records assembled and serialized together.
@@ -113,19 +115,21 @@ class Counts:
 
 
 @contextlib.contextmanager
-def no_progress(*_):
-    """Replaces a progress bar that is not shown."""
-    yield lambda amount: None
+def show_bar(description, total, unit, is_shown=True):
+    """A context with a progress bar on standard error, a callable of each advance."""
+    # An occasional line is enough for a log file.
+    with tqdm.tqdm(desc=f"{description:>18}", total=total, unit=unit, unit_scale=True, file=sys.stderr,
+                   mininterval=0.2 if sys.stderr.isatty() else 10, disable=not is_shown) as bar:
+        yield bar.update
 
 
-def create_shard(shard, settings, progress=no_progress):
+def create_shard(shard, settings, show_progress=False):
     """Creates a shard's records; for sentence pairs, the original BERT's with the same settings, text, and seed.
 
     Args:
       shard: Shard.
       settings: JobSettings.
-      progress: Callable of the description, the total, and the unit of a step. Returns a context manager whose value
-        is a callable of each advance.
+      show_progress: bool. Whether to draw progress bars.
 
     Returns:
       Counts. The files of the shard are complete and have their final names.
@@ -135,13 +139,14 @@ def create_shard(shard, settings, progress=no_progress):
       OSError: If a file cannot be read or written. No partial file remains.
     """
     tokenizer, vocabulary = load_tokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
-    with progress("tokenizing", shard.num_bytes, "B") as advance:
+    bar = functools.partial(show_bar, is_shown=show_progress)
+    with bar("tokenizing", shard.num_bytes, "B") as advance:
         corpus = tokenize(parts.read_part(shard.text, advance), tokenizer)
     check_documents(corpus.num_documents, shard, settings)
-    with progress("creating instances", settings.instances.num_passes * corpus.num_sentences, " sentences") as advance:
+    with bar("creating instances", settings.instances.num_passes * corpus.num_sentences, " sentences") as advance:
         instances = instances_lib.create_instances(
-            corpus, settings.instances, vocabulary, Sampler(shard.seed(settings.random_seed)), advance)
-    with progress("writing", instances.num_records, " records") as advance:
+            corpus, settings.instances, vocabulary, create_state(shard.seed(settings.random_seed)), advance)
+    with bar("writing", instances.num_records, " records") as advance:
         written = write_records(corpus, instances, settings.instances, vocabulary, shard.files, advance)
     counts = count(corpus, instances, settings.instances, tokenizer.unk_id)
     with new_file(shard.files[0] + FINISHED_SUFFIX) as file:
@@ -175,7 +180,7 @@ def check_documents(num_documents, shard, settings):
     raise InputError(f"only one document in {settings.input_file}; {requirement}")
 
 
-def write_records(corpus, instances, settings, vocabulary, paths, on_progress=lambda num_records: None):
+def write_records(corpus, instances, settings, vocabulary, paths, on_progress):
     """Writes all records in order, each to the next of the files in turn.
 
     Returns:

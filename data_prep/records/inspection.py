@@ -29,14 +29,13 @@ def run(settings):
         print(inspect(path, settings, vocabulary))
 
 
-def inspect(path, settings, vocabulary=None, announce=print):
+def inspect(path, settings, vocabulary=None):
     """Reads a complete file, prints its first records, and returns a one-line summary of all records.
 
     Args:
       path: Path of a TFRecord file.
       settings: InspectionSettings. Provides the number of records to print and the expected lengths.
       vocabulary: List of tokens. If None, prints IDs.
-      announce: Callable of the text of each printed record.
 
     Raises:
       InputError: If the file is empty, truncated, or damaged; if its records have other features or other lengths; or
@@ -53,7 +52,7 @@ def inspect(path, settings, vocabulary=None, announce=print):
             layout.check(values, place, vocabulary)
             layout.add(values, sums)
             if number < settings.num_records:
-                announce(f"{place}: {layout.describe(values)}\n  {' '.join(layout.mark_tokens(values, vocabulary))}")
+                print(f"{place}: {layout.describe(values)}\n  {' '.join(layout.mark_tokens(values, vocabulary))}")
     return f"{path}: {layout.summarize(sums)}"
 
 
@@ -123,7 +122,11 @@ class _Layout:
                         if lengths.get(name) != self._lengths.get(name))
             raise InputError(f"{place}: {name} has {lengths.get(name, 0)} numbers, not {self._lengths.get(name, 0)}")
         for name, numbers in values.items():
-            self._check_type(name, numbers, place)
+            expected, other = ("floats", "integers") if name in self._floats else ("integers", "floats")
+            if numbers and isinstance(numbers[0], float) != (name in self._floats):
+                raise InputError(f"{place}: {name} contains {other}, not {expected}")
+            if name != "label_ids" and min(numbers, default=0) < 0:
+                raise InputError(f"{place}: {name} contains {min(numbers)}; must not be negative")
         for name in self._floats:
             invalid = next((number for number in values[name] if not math.isfinite(number)), None)
             if invalid is not None:
@@ -132,14 +135,6 @@ class _Layout:
             largest = max(values.get(name, ()), default=0)
             if largest > highest:
                 raise InputError(f"{place}: {name} contains {largest}; must be {problem}")
-
-    def _check_type(self, name, numbers, place):
-        """Raises InputError if the numbers of a feature have the wrong type, or are negative when that is invalid."""
-        expected, other = ("floats", "integers") if name in self._floats else ("integers", "floats")
-        if numbers and isinstance(numbers[0], float) != (name in self._floats):
-            raise InputError(f"{place}: {name} contains {other}, not {expected}")
-        if name != "label_ids" and min(numbers, default=0) < 0:
-            raise InputError(f"{place}: {name} contains {min(numbers)}; must not be negative")
 
     def _list_limits(self, vocabulary):
         """Yields (feature, its maximum, end of the message for a larger number) in the order of the checks."""

@@ -8,11 +8,7 @@ from bert_tf.cli.settings import Settings, setting
 
 @dataclasses.dataclass(frozen=True)
 class InspectionSettings(Settings):
-    """Settings for the records to read, their expected lengths, and the number of records to print.
-
-    Raises:
-      InputError: On construction. The message names the field, its value, and valid values.
-    """
+    """Settings for the records to read, their expected lengths, and the number of records to print."""
 
     input_file: str | None = setting(
         None, "TFRecord files: comma-separated paths or glob patterns, also accepted without this flag.", required=True,

@@ -102,7 +102,7 @@ def compose_frames(columns, features):
     max_header_bytes = len(names) + MAX_HEADER_BYTES * (len(features) + 1)
     max_record_bytes = ints.shape[1] * widest + float_bytes.shape[1] + max_header_bytes
     out = np.empty(num_records * max_record_bytes, np.uint8)
-    size = compile_function(write_frames, write_record, put_length, length_size, put_number, checksum)(
+    size = compile_function(write_frames)(
         ints, float_bytes, layout, names, _checksum_tables(), np.empty(len(features), np.int64), out)
     return memoryview(out[:size])
 

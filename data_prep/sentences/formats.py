@@ -56,53 +56,41 @@ def read_paragraphs(lines, text_format, path, decoder):
     Raises:
       InputError: If a line of a JSON file is not an object with a text.
     """
-    read_line = {"text": _read_text_line, "json": _JsonLines(path), "doc": _DocLines()}[text_format]
-    position = 0
-    for line in lines:
-        for paragraph in read_line(decoder(line, is_first=not position), position):
+    position, header = 0, ""  # The line with <doc ...>, until the first paragraph.
+    for encoded in lines:
+        line = decoder(encoded, is_first=not position)
+        paragraphs = (line,)
+        if text_format == "json":
+            paragraphs = _read_json_line(line, position, path)
+        elif text_format == "doc":
+            paragraphs, header = _read_doc_line(line.strip(), header)
+        for paragraph in paragraphs:
             yield " ".join(paragraph.split())
-        position += len(line)
+        position += len(encoded)
     yield ""
 
 
-def _read_text_line(line, _):
-    return (line,)
+def _read_json_line(line, position, path):
+    """Returns the paragraphs of the document in a JSON line, and an empty one; none for a blank line."""
+    if not line.strip():
+        return ()
+    content = _parse(line)
+    text = content.get("text") if isinstance(content, dict) else None
+    if not isinstance(text, str):
+        raise InputError(f"{path}: the line from byte {position:,} is not a JSON object with a string for the key "
+                         "text; correct it, or set `format`=text")
+    return *_unescape(replace_surrogates(text)).split("\n"), ""
 
 
-class _JsonLines:
-    """Callable of a JSON line and its position. Returns the paragraphs of a document, and an empty one."""
-
-    def __init__(self, path):
-        self._path = path
-
-    def __call__(self, line, position):
-        if not line.strip():
-            return ()
-        content = _parse(line)
-        text = content.get("text") if isinstance(content, dict) else None
-        if not isinstance(text, str):
-            raise InputError(f"{self._path}: the line from byte {position:,} is not a JSON object with a string for "
-                             "the key text; correct it, or set `format`=text")
-        return *_unescape(replace_surrogates(text)).split("\n"), ""
-
-
-class _DocLines:
-    """Callable of a line of WikiExtractor's documents. Returns its paragraph, without the tags and the title."""
-
-    def __init__(self):
-        self._header = ""  # The line with <doc ...>, until the first paragraph.
-
-    def __call__(self, line, _):
-        line = line.strip()
-        if line.startswith(BEGIN) and line.endswith(">"):
-            self._header = line
-            return ("",)
-        if line == END:
-            return ("",)
-        if not line:
-            return ()
-        is_title, self._header = f' title="{line}"' in self._header, ""
-        return () if is_title else (_unescape(line),)
+def _read_doc_line(line, header):
+    """Returns the paragraphs of a line of WikiExtractor's documents, without tags and title, and the next header."""
+    if line.startswith(BEGIN) and line.endswith(">"):
+        return ("",), line
+    if line == END:
+        return ("",), header
+    if not line:
+        return (), header
+    return () if f' title="{line}"' in header else (_unescape(line),), ""
 
 
 def _parse(line):

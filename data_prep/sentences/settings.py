@@ -13,11 +13,7 @@ MAX_FILES = 512  # They are open at the same time. Systems allow 1,024 files per
 
 @dataclasses.dataclass(frozen=True)
 class SentenceSettings(Settings):
-    """Settings for files and sentences.
-
-    Raises:
-      InputError: On construction. The message names the field, its value, and valid values.
-    """
+    """Settings for files and sentences."""
 
     input_file: str | None = setting(
         None, "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files are all read "

@@ -17,6 +17,7 @@ from bert_tf.errors import InputError
 from data_prep.tasks import data_file, tables
 
 CUSTOM = "custom"  # Name of a task of one's own files.
+TRAIN_FILES = "train.tsv, train.csv, or train.jsonl"
 UNKNOWN_LABEL = -1  # Instead of the ID of a label that the task does not have.
 
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
@@ -147,18 +148,17 @@ def create_custom_task(data_dir, text_a=None, text_b=None, label=None, file=None
       InputError: If a column or file is missing, or if the training file has no labels.
     """
     names = {split: file or _find_custom_file(data_dir, split) for split in ("train", "dev", "test")}
+    paths = [os.path.join(data_dir, name) for name in names.values()]
     if text_a is None or label is None:
-        paths = [os.path.join(data_dir, names[split]) for split in ("train", "dev", "test")]
         path = next(filter(_exists, paths), paths[0])
-        _check_exists(path, data_dir, "train.tsv, train.csv, or train.jsonl")
+        _check_exists(path, data_dir, TRAIN_FILES)
         text_a, label = data_file.find_columns(path, text_a, text_b, label, has_labels=path != paths[2])
     splits = {split: Split(name, text_a, text_b, None if split == "test" else label) for split, name in names.items()}
     if regression:
         return Dataset(CUSTOM, splits, regression=True, metrics=("pearson", "spearman"))
     if not labels:
-        path = os.path.join(data_dir, names["train"])
-        _check_exists(path, data_dir, "train.tsv, train.csv, or train.jsonl")
-        labels = _read_labels(path, splits["train"], label_separator)
+        _check_exists(paths[0], data_dir, TRAIN_FILES)
+        labels = _read_labels(paths[0], splits["train"], label_separator)
     metrics = ("micro_f1", "macro_f1") if label_separator else ("accuracy", "macro_f1")
     return Dataset(CUSTOM, splits, tuple(labels), metrics=metrics, label_separator=label_separator)
 
@@ -274,7 +274,7 @@ def _parse_label(text, task, ids, allow_unknown):
         if not abs(value) <= float(np.finfo(np.float32).max):
             raise InputError(f"label {text!r}: must be a number")
         return value
-    names = _split_labels(text, task.label_separator) if task.label_separator else [text.strip()]
+    names = _split_labels(text, task.label_separator)
     for name in names:
         if name not in ids and not (allow_unknown and name):
             raise InputError(f"unknown label {name!r}; must be one of {tables.list_names(task.labels)}")
@@ -300,15 +300,16 @@ def _check_exists(path, data_dir, names):
 
 
 def _split_labels(text, separator):
-    return [label.strip() for label in text.split(separator) if label.strip()]
+    """Returns the labels of a row: without a separator, one, which can be empty."""
+    return [label.strip() for label in text.split(separator) if label.strip()] if separator else [text.strip()]
 
 
 def _read_labels(path, layout, separator):
     labels = set()
     for line, _, (_, _, label, _) in _select_rows(path, layout, skip_broken=False):
-        if not separator and not label.strip():
+        labels.update(_split_labels(label, separator))
+        if "" in labels:
             raise InputError(f"{path}:{line}: the label is empty")
-        labels.update(_split_labels(label, separator) if separator else [label.strip()])
     if not labels:
         raise InputError(f"{path}: contains no labels")
     if len(labels) < 2 and not separator:

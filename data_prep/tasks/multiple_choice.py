@@ -154,7 +154,7 @@ def read_race(path, has_labels=True):
             raise InputError(f"{file}: contains {'no ' if answers is None else ''}answers, unlike the previous files")
         for number, (question, options) in enumerate(zip(article["questions"], article["options"], strict=True)):
             place = f"{file}, question {number + 1}"
-            if not isinstance(question, str) or not _are_texts(options):
+            if not isinstance(options, list) or not all(isinstance(text, str) for text in (question, *options)):
                 raise InputError(f"{place}: the question must be a string, and its options a list of strings")
             expected = len(text_b[0]) if text_b else len(options)
             if len(options) != expected or expected < 2:
@@ -205,10 +205,6 @@ def _read_article(path):
         if key in article and len(article[key]) != num_questions:
             raise InputError(f"{path}: must have {num_questions} {key}, one per question, but has {len(article[key])}")
     return article
-
-
-def _are_texts(options):
-    return isinstance(options, list) and all(isinstance(option, str) for option in options)
 
 
 def _complete_question(question, option):

@@ -10,7 +10,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import replace_surrogates
 
 JSON_LINES = ".jsonl"  # End of the names of files with a JSON object per line.
-MAX_FIELD_CHARACTERS = (1 << 31) - 1  # Python's maximum. Long documents exceed its default of 131,072.
+MAX_FIELD_CHARACTERS = (1 << 31) - 1  # Limit of all CSV readers of the process; long documents exceed its default.
 
 
 def read_rows(path, decoder=None):
@@ -124,19 +124,10 @@ def _read_csv_rows(lines, path):
     first = next(lines, "")
     delimiter = ";" if ";" in first and "," not in first else ","
     reader = csv.reader(itertools.chain([first], lines), strict=True, delimiter=delimiter)
+    csv.field_size_limit(MAX_FIELD_CHARACTERS)
     try:
-        while (fields := _next_row(reader)) is not None:
+        for fields in reader:
             yield reader.line_num, fields
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}: {error}") from error
-
-
-def _next_row(reader):
-    """Returns the next row of a csv.reader, or None at its end."""
-    # The limit is global for the process, so it is restored for other readers.
-    limit = csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    try:
-        return next(reader, None)
-    finally:
-        csv.field_size_limit(limit)
 

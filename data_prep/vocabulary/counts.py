@@ -37,7 +37,7 @@ class WordCounts:
     num_garbled: int = 0
 
 
-def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_000, strip_accents=None):
+def count_words(paths, settings):
     """Counts the words and characters of text files, and draws a progress bar on standard error.
 
     Memory is bounded by `max_distinct_words` (about 150 bytes each) and by the blocks in flight, not by the size of
@@ -47,10 +47,7 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
 
     Args:
       paths: List of paths of UTF-8 text files. Files whose name ends in .gz are decompressed.
-      lower_case: bool. Whether to lowercase the text, as for an uncased model.
-      num_workers: int. Number of processes. Defaults to one per core.
-      max_distinct_words: int. Maximum number of distinct words in memory.
-      strip_accents: bool. Whether to remove accents. Defaults to `lower_case`.
+      settings: VocabularySettings.
 
     Returns:
       WordCounts.
@@ -62,12 +59,12 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
     progress = tqdm(total=sum(files.at(path).size() for path in paths), desc="counting words", unit="B",
                     unit_scale=True)
     with progress:
-        for block_words, compressed_size, garbled in _count_blocks(paths, lower_case, strip_accents, num_workers):
+        for block_words, compressed_size, garbled in _count_blocks(paths, settings):
             for word, count in block_words.items():
                 for character in word:
                     characters[character] += count
             words.update(block_words)
-            num_dropped += _drop_rarest(words, max_distinct_words)
+            num_dropped += _drop_rarest(words, settings.max_distinct_words)
             num_garbled += garbled
             progress.update(compressed_size)
     return WordCounts(dict(words), dict(characters), num_dropped, num_garbled)
@@ -84,10 +81,11 @@ def _drop_rarest(words, limit):
     return sum(words.pop(word) for word in by_count[limit // 2:])
 
 
-def _count_blocks(paths, lower_case, strip_accents, num_workers):
+def _count_blocks(paths, settings):
     """Yields (words of a block, bytes read from the file for it, garbled lines in it) in the order of the text."""
-    num_workers = num_workers or os.cpu_count()
-    strip_accents = lower_case if strip_accents is None else strip_accents
+    num_workers = settings.num_workers or os.cpu_count()
+    lower_case = settings.do_lower_case
+    strip_accents = lower_case if settings.strip_accents is None else settings.strip_accents
     # No word extends across a space or a line end, and neither byte occurs inside a UTF-8 character.
     blocks = (block for path in paths for block in read_blocks(path, block_bytes=BLOCK_BYTES, separator=b" "))
     if num_workers == 1 or sum(files.at(path).size() for path in paths) <= BLOCK_BYTES:

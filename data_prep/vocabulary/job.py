@@ -35,8 +35,7 @@ def run(settings):
         if settings.vocab_size not in (None, len(initial)):
             raise InputError(f"`vocab_size`={settings.vocab_size}: must be {len(initial)}, the size of "
                              "`initial_vocab`; unset `vocab_size`")
-    counts = count_words(input_files, settings.do_lower_case, settings.num_workers, settings.max_distinct_words,
-                         settings.strip_accents)
+    counts = count_words(input_files, settings)
     if not counts.words:
         raise InputError(f"`input_file`={settings.input_file}: contains no words")
     if counts.num_garbled:

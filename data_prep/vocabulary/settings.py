@@ -13,11 +13,7 @@ MOST_ENTRIES = 10_000_000  # The largest published vocabularies have half a mill
 
 @dataclasses.dataclass(frozen=True)
 class VocabularySettings(Settings):
-    """Settings for learning a vocabulary.
-
-    Raises:
-      InputError: On construction. The message names the field, its value, and valid values.
-    """
+    """Settings for learning a vocabulary."""
 
     input_file: str | None = setting(
         None, "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files are all read "

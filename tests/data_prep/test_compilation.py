@@ -21,7 +21,7 @@ def add(number, other):
     return number + other
 
 if __name__ == "__main__":
-    print(compile_function(twice, add)(3), compile_function(twice, add)(0.5))
+    print(compile_function(twice)(3), compile_function(twice)(0.5))
 """
 
 

@@ -11,7 +11,7 @@ from data_prep.pretraining import InstanceSettings, JobSettings
 from data_prep.pretraining import job as pretraining_job
 from data_prep.records import inspection
 from data_prep.records.settings import InspectionSettings
-from data_prep.tasks import conll, glue, multiple_choice, squad
+from data_prep.tasks import conll, multiple_choice, squad
 from data_prep.vocabulary import VocabularySettings
 from data_prep.vocabulary import job as vocabulary_job
 from tests import remote_folders
@@ -55,13 +55,6 @@ def test_vocabulary_and_records_match_a_local_run(folder, tmp_path, capsys):
 
 
 def test_datasets(folder):
-    put(f"{folder}/own/train.csv", 'text,label\n"a, film",good\nbad one,bad\n')
-    put(f"{folder}/own/dev.tsv", "text\tlabel\nx\tgood\n")
-    task = glue.create_custom_task(f"{folder}/own", "text")
-    assert glue.read_examples(task, f"{folder}/own", "train").text_a == ["a, film", "bad one"]
-    with pytest.raises(InputError, match=rf"^`data_dir`={folder}/own: contains no test\.tsv; for one file"):
-        glue.read_examples(task, f"{folder}/own", "test")
-
     put(f"{folder}/words.txt", "EU B-ORG\nrejects O\n\nPeter B-PER\n")
     assert conll.read_sentences(f"{folder}/words.txt", 0, -1).words == [["EU", "rejects"], ["Peter"]]
 
@@ -69,8 +62,6 @@ def test_datasets(folder):
         put(f"{folder}/race/{name}", json.dumps({
             "id": name, "article": "A.", "questions": ["Q?"], "options": [["a", "b"]], "answers": ["B"]}))
     assert multiple_choice.read_race(f"{folder}/race").guids == ["high/2.txt-0", "middle/1.json-0"]
-    with pytest.raises(InputError, match="none: does not exist"):
-        multiple_choice.read_race(f"{folder}/none")
 
     question = {"id": "1", "question": "What?", "answers": [{"text": "cat", "answer_start": 2}]}
     put(f"{folder}/squad.json", json.dumps({"data": [{"paragraphs": [{"context": "A cat.", "qas": [question]}]}]}))

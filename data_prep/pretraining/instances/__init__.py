@@ -5,8 +5,8 @@ Does not import TensorFlow, because worker processes import this package.
 
 from data_prep.pretraining.instances.assembly import assemble
 from data_prep.pretraining.instances.instances import Instances, create_instances
-from data_prep.pretraining.instances.sampling import Sampler
+from data_prep.pretraining.instances.sampling import create_state
 from data_prep.pretraining.instances.settings import OBJECTIVES, InstanceSettings, Objective
 
-__all__ = ["OBJECTIVES", "InstanceSettings", "Instances", "Objective", "Sampler", "assemble",
-           "create_instances"]
+__all__ = ["OBJECTIVES", "InstanceSettings", "Instances", "Objective", "assemble", "create_instances",
+           "create_state"]

@@ -12,7 +12,8 @@ import dataclasses
 import numpy as np
 
 from bert_tf.errors import InputError
-from data_prep.pretraining.instances import masking, packing
+from data_prep.compilation import compile_function
+from data_prep.pretraining.instances import masking, packing, sampling
 from data_prep.pretraining.instances.sampling import InstanceBuffers, Rules, Text
 from data_prep.pretraining.instances.settings import NUM_SPECIAL
 
@@ -61,7 +62,7 @@ class Instances:
         return tokens + np.diff(self.part_starts) + 1
 
 
-def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda sentences: None):
+def create_instances(corpus, settings, vocabulary, state, on_progress=lambda sentences: None):
     """Creates the instances of a corpus; sentence pairs match the original BERT's `create_training_instances`.
 
     For pairs, consumes the random numbers of the original BERT in the same order, so documents, pairs, masks, and order
@@ -71,7 +72,7 @@ def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda s
       corpus: Corpus. It has as many documents as the objective requires.
       settings: InstanceSettings.
       vocabulary: masking.Vocabulary.
-      sampler: Sampler.
+      state: int64 [1249]. State of the random numbers, see sampling; all sampling advances it.
       on_progress: Callable of the number of sentences processed since the last call. Each sentence of the corpus counts
         `settings.num_passes` times.
 
@@ -86,19 +87,19 @@ def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda s
               _find_dtype(len(vocabulary.is_continuation)))
     columns = [[np.zeros((0, 2) if column == 0 else 0, dtype)] for column, dtype in enumerate(dtypes)]
     sample = sample_pairs if settings.objective_spec.pairs else sample_sequences
-    for batch in sample(sampler, corpus, text, rules, settings, on_progress):
+    for batch in sample(state, corpus, text, rules, settings, on_progress):
         for column, dtype, items in zip(columns, dtypes, batch, strict=True):
             column.append(items.astype(dtype))
     parts, part_counts, labels, mask_counts, mask_positions, mask_replacements = map(np.concatenate, columns)
     if not len(labels):
         raise InputError("the text yields no sequence, because each of its documents has only one token")
     order = np.arange(len(labels), dtype=np.uint32)
-    sampler.shuffle(order)
+    compile_function(sampling.shuffle)(state, order, len(order))
     instances = Instances(
         parts, _compute_starts(part_counts, np.promote_types(np.uint32, np.min_scalar_type(len(parts)))), labels,
         _compute_starts(mask_counts, np.int64), mask_positions, mask_replacements, order,
         np.arange(len(order) + 1, dtype=np.uint32))
-    return packing.pack(instances, settings, sampler) if settings.pack_sequences else instances
+    return packing.pack(instances, settings, state) if settings.pack_sequences else instances
 
 
 def create_text(corpus, settings, vocabulary):
@@ -121,11 +122,11 @@ def create_rules(settings, vocabulary):
                  masking.keep_probability(settings.mask_fraction, settings.random_fraction))
 
 
-def sample_pairs(sampler, corpus, text, rules, settings, on_progress):
+def sample_pairs(state, corpus, text, rules, settings, on_progress):
     """Yields the pairs of a corpus, for several documents at a time. Each pass samples different pairs.
 
     Args:
-      sampler: Sampler.
+      state: int64 [1249]. See sampling.
       corpus: Corpus.
       text: Text. Its documents are shuffled.
       rules: Rules.
@@ -136,14 +137,14 @@ def sample_pairs(sampler, corpus, text, rules, settings, on_progress):
       Tuple `(parts [2 n, 2], number of parts [n], labels [n], number of masks [n], mask positions [m], mask
       replacements [m])` of arrays, which the next iteration overwrites.
     """
-    sampler.shuffle(text.documents)
+    compile_function(sampling.shuffle)(state, text.documents, len(text.documents))
     sizes = np.diff(corpus.document_starts)[text.documents]  # In sentences.
     buffers = create_buffers(max(int(sizes.max()), min(BATCH_SENTENCES, corpus.num_sentences)), settings)
     for _ in range(settings.num_passes):
         place = 0
         while place < len(sizes):
             first = place
-            place, num_pairs, num_masks = sampler.sample_pairs(first, text, rules, buffers)
+            place, num_pairs, num_masks = compile_function(sampling.sample_pairs)(state, first, text, rules, buffers)
             yield (buffers.parts[:4 * num_pairs].reshape(-1, 2), np.full(num_pairs, 2), buffers.labels[:num_pairs],
                    buffers.mask_counts[:num_pairs], buffers.mask_positions[:num_masks],
                    buffers.mask_replacements[:num_masks])
@@ -152,32 +153,27 @@ def sample_pairs(sampler, corpus, text, rules, settings, on_progress):
 
 def create_buffers(num_pairs, settings):
     """Creates InstanceBuffers for this many pairs."""
-    return create_mask_buffers(num_pairs, settings)._replace(
-        parts=np.empty(4 * num_pairs, np.int64), labels=np.empty(num_pairs, bool))
-
-
-def create_mask_buffers(num_instances, settings):
-    """Creates InstanceBuffers for the masks of instances, without parts and labels."""
-    num_masks = num_instances * min(settings.max_predictions_per_seq, settings.max_seq_length)
+    num_masks = num_pairs * min(settings.max_predictions_per_seq, settings.max_seq_length)
     return InstanceBuffers(
-        parts=np.empty(0, np.int64), labels=np.empty(0, bool), mask_counts=np.empty(num_instances, np.uint16),
-        mask_positions=np.empty(num_masks, np.uint16), mask_replacements=np.empty(num_masks, np.int32),
+        parts=np.empty(4 * num_pairs, np.int64), labels=np.empty(num_pairs, bool),
+        mask_counts=np.empty(num_pairs, np.uint16), mask_positions=np.empty(num_masks, np.uint16),
+        mask_replacements=np.empty(num_masks, np.int32),
         word_starts=np.arange(settings.max_seq_length + 1), word_order=np.empty(settings.max_seq_length + 1, np.int64))
 
 
-def sample_sequences(sampler, corpus, text, rules, settings, on_progress):
+def sample_sequences(state, corpus, text, rules, settings, on_progress):
     """Yields the sequences of a corpus, thousands at a time. Each pass masks the same sequences differently.
 
     See `sample_pairs` for arguments and yielded values. Sequences have no labels.
     """
     parts, part_starts = split_corpus(corpus, settings.max_seq_length, settings.objective_spec.crosses_documents)
-    buffers = create_mask_buffers(min(BATCH_SENTENCES, len(part_starts) - 1), settings)
+    buffers = create_buffers(min(BATCH_SENTENCES, len(part_starts) - 1), settings)
     for _ in range(settings.num_passes):
         for first in range(0, len(part_starts) - 1, BATCH_SENTENCES):
             starts = part_starts[first:first + BATCH_SENTENCES + 1]
             batch_parts = np.ascontiguousarray(parts[starts[0]:starts[-1]])
-            num_masks = sampler.sample_all_masks(
-                starts - starts[0], text, rules, buffers._replace(parts=batch_parts.ravel()))
+            num_masks = compile_function(sampling.sample_all_masks)(
+                state, starts - starts[0], text, rules, buffers._replace(parts=batch_parts.ravel()))
             count = len(starts) - 1
             yield (batch_parts, np.diff(starts), np.zeros(count, bool), buffers.mask_counts[:count],
                    buffers.mask_positions[:num_masks], buffers.mask_replacements[:num_masks])

@@ -12,16 +12,17 @@ import itertools
 
 import numpy as np
 
-from data_prep.pretraining.instances import masking
+from data_prep.compilation import compile_function
+from data_prep.pretraining.instances import masking, sampling
 
 
-def pack(instances, settings, sampler):
+def pack(instances, settings, state):
     """Packs the records of instances.
 
     Args:
       instances: Instances. One per record.
       settings: InstanceSettings. Lengths, predictions, and `max_sequences_per_pack` limit a pack.
-      sampler: Sampler. Shuffles the records.
+      state: int64 [1249]. See sampling. The records are shuffled.
 
     Returns:
       Instances. The same, in an order in which the sequences of a record are adjacent.
@@ -47,7 +48,7 @@ def pack(instances, settings, sampler):
             column += repeats
         records.extend(rows)
     order = np.arange(len(records), dtype=np.uint32)
-    sampler.shuffle(order)
+    compile_function(sampling.shuffle)(state, order, len(order))
     records = [records[number] for number in order.tolist()]
     starts = np.fromiter(itertools.accumulate(map(len, records), initial=0), np.uint32, len(records) + 1)
     return dataclasses.replace(instances, order=in_order[np.concatenate(records)], record_starts=starts)

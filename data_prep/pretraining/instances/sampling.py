@@ -1,6 +1,6 @@
 """Random sampling of instances: the sentences of a pair, the truncated tokens, and the masked tokens.
 
-`Sampler` runs compiled functions. They are all in this file: see data_prep.compilation.
+The functions are compiled together, so they are all in this file: see data_prep.compilation.
 
 The functions follow the original BERT's `create_instances_from_document` and `create_masked_lm_predictions` sample by
 sample: they select 15% of the positions (`masked_lm_prob`), counted with [CLS] and both [SEP]. Among these, 80% become
@@ -15,8 +15,6 @@ import random
 from typing import NamedTuple
 
 import numpy as np
-
-from data_prep.compilation import compile_function
 
 KEEP = -1  # Instead of a replacement's ID: the token stays unchanged.
 RANDOM_DOCUMENT_TRIES = 10  # As in the original BERT's create_instances_from_document.
@@ -87,29 +85,10 @@ class InstanceBuffers(NamedTuple):
     word_order: np.ndarray
 
 
-class Sampler:
-    """Samples with the random numbers that the original BERT gets from `random.Random` with the same seed.
-
-    Attributes:
-      state: int64 [1249], see the module. Advanced by each call.
-    """
-
-    def __init__(self, seed):
-        """Seeds the generator. `seed`: int or str."""
-        words = random.Random(seed).getstate()[1]  # The position is at the end: no output is left.
-        self.state = np.concatenate([words, np.zeros(STATE_WORDS, np.int64)])
-
-    def shuffle(self, items):
-        """Shuffles an array in place."""
-        compile_function(shuffle, *SHUFFLE_HELPERS)(self.state, items, len(items))
-
-    def sample_pairs(self, place, text, rules, buffers):
-        """See the function `sample_pairs`."""
-        return compile_function(sample_pairs, *PAIR_HELPERS)(self.state, place, text, rules, buffers)
-
-    def sample_all_masks(self, part_starts, text, rules, buffers):
-        """See the function `sample_all_masks`."""
-        return compile_function(sample_all_masks, *MASK_HELPERS)(self.state, part_starts, text, rules, buffers)
+def create_state(seed):
+    """Creates the state, int64 [1249], with the random numbers of `random.Random(seed)`, as in the original BERT."""
+    words = random.Random(seed).getstate()[1]  # The position is at the end: no output is left.
+    return np.concatenate([words, np.zeros(STATE_WORDS, np.int64)])
 
 
 def sample_pairs(state, place, text, rules, buffers):
@@ -390,8 +369,3 @@ def count_bits(number):
     while number >> bits:
         bits += 1
     return bits
-
-
-SHUFFLE_HELPERS = (random_bits, next_word, generate_words, count_bits)
-MASK_HELPERS = (sample_masks, find_position, find_words, shuffle, random_integer, random_fraction, *SHUFFLE_HELPERS)
-PAIR_HELPERS = (sample_pair, sample_swapped_pair, find_stop, sample_sentences, truncate_pair, *MASK_HELPERS)

@@ -63,11 +63,7 @@ OBJECTIVES = {objective.name: objective for objective in (
 
 @dataclasses.dataclass(frozen=True)
 class InstanceSettings(Settings):
-    """Settings for instances. Names, meanings, and defaults match the flags of the original BERT.
-
-    Raises:
-      InputError: On construction. The message names the field, its value, and valid values.
-    """
+    """Settings for instances. Names, meanings, and defaults match the flags of the original BERT."""
 
     max_seq_length: int = setting(
         128, "Sequence length in tokens, including [CLS] and [SEP]. Use the same value for training.")

@@ -90,8 +90,6 @@ def test_errors_of_workers(texts, tmp_path, write, monkeypatch):
 
 
 @pytest.mark.parametrize(("runner", "beam_options", "expected"), [
-    ("flink", "--flink_master=host:8081 --parallelism=8 --environment_type=LOOPBACK",
-     {"runner": "FlinkRunner", "flink_master": "host:8081", "parallelism": 8, "environment_type": "LOOPBACK"}),
     ("spark", "--spark_master_url=spark://host:7077 --own='two words'",
      {"runner": "SparkRunner", "spark_master_url": "spark://host:7077", "own": "two words"}),
     ("dask", "--dask_client_address=tcp://host:8786", {"address": "tcp://host:8786", "partition_size": 1}),

@@ -54,11 +54,6 @@ def test_the_maximum_size_increases_the_number_of_parts(write):
     assert len(parts.plan_parts([path], num_parts=3, max_bytes=31)) == 10
 
 
-def test_a_document_can_continue_in_the_next_file(write):
-    paths = [write("a.txt", b"a\nb\n"), write("b.txt", b"c\n\nd\n")]
-    assert read(parts.plan_parts(paths, 2)) == [b"a\nb\nc\n\n", b"d\n"]
-
-
 @pytest.mark.parametrize(("text", "arguments", "message"), [
     (b"a\nb\nc\n\nd\n", {"num_parts": 3},
      "9 bytes of text cannot be split into 3 shards: too few documents; decrease"),
@@ -68,25 +63,6 @@ def test_a_document_can_continue_in_the_next_file(write):
 def test_too_few_documents(write, text, arguments, message):
     with pytest.raises(InputError, match=message):
         parts.plan_parts([write("a.txt", text)], **arguments)
-
-
-def test_a_line_without_end(write, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 100)
-    with pytest.raises(InputError, match=r"a.txt: contains a line of over 100 bytes"):
-        list(reading.read_blocks(write("a.txt", b"b\n" + b"x" * 200), block_bytes=11))
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
-def test_blocks_of_a_range(write, name):
-    text = make_text(3, 30)
-    path = write(name, gzip.compress(text, mtime=0) if name.endswith(".gz") else text)
-    start = text.index(b"\n", 999) + 1
-    blocks = list(reading.read_blocks(path, start, block_bytes=301))
-    assert b"".join(block for block, _ in blocks) == text[start:]
-    assert all(block.endswith(b"\n") for block, _ in blocks[:-1])
-    assert next(reading.read_blocks(path, 0, start, block_bytes=1 << 20))[0] == text[:start]
-    words = [block for block, _ in reading.read_blocks(write("b.txt", b"one two three four\n"), 0, 15, 7, b" ")]
-    assert words == [b"one ", b"two three ", b"f"]
 
 
 def test_a_file_that_was_replaced_is_opened_again(write):
@@ -103,13 +79,12 @@ def test_damaged_gzip_files(write, data):
         parts.plan_parts([write("a.gz", data)])
 
 
-@pytest.mark.parametrize(("name", "data", "message"), [
-    ("a.txt", "ab\n\n".encode("utf-16"), "is UTF-16; save the file as UTF-8"),
-    ("a.txt.gz", gzip.compress("ab\n\n".encode("utf-16"), mtime=0), "is UTF-16; save the file as UTF-8"),
-    ("a.txt", b"ab\rcd\r\r", r"its lines end at \\r; save the file with line ends \\n"),
+@pytest.mark.parametrize(("data", "message"), [
+    ("ab\n\n".encode("utf-16"), "is UTF-16; save the file as UTF-8"),
+    (b"ab\rcd\r\r", r"its lines end at \\r; save the file with line ends \\n"),  # without a separator
 ])
-def test_files_that_are_not_text(write, name, data, message):
-    path = write(name, data)
+def test_files_that_are_not_text(write, data, message):
+    path = write("a.txt", data)
     with pytest.raises(InputError, match=rf"^{path}: {message}$"):
         read(parts.plan_parts([path]))
 

@@ -1,6 +1,5 @@
 """Records created on this machine: they match the original BERT, for any number of shards, and runs resume."""
 
-import dataclasses
 import json
 import os
 import pathlib
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.pretraining import InstanceSettings, JobSettings, job, parts, shards
+from data_prep.pretraining import InstanceSettings, JobSettings, job, shards
 from tests.data_prep.pretraining import pretraining_records
 from tests.data_prep.pretraining.pretraining_records import (
     CORPUS_FILE,
@@ -125,27 +124,16 @@ def test_an_interrupted_run_leaves_no_partial_file(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_each_shard_is_created_from_a_part_of_the_text(tmp_path, shards_and_summary):
-    folder, summary = shards_and_summary
-    settings, total = make_settings(tmp_path), shards.Counts()
-    for number, text in enumerate(parts.plan_parts([CORPUS_FILE], NUM_SHARDS)):
-        path = tmp_path / f"a-{number:05}-of-{NUM_SHARDS:05}.tfrecord"
-        total += shards.create_shard(shards.Shard(number, NUM_SHARDS, text, (str(path),), "run"), settings)
-    assert contents(tmp_path) == contents(folder)
-    assert total == summary.counts
-    finished = [json.loads(path.read_text()) for path in folder.glob("*.shard.json")]
-    assert {file["file"]: file["sha256"] for shard in finished for file in shard["files"]} == contents(folder)
-
-
 def test_small_texts_start_no_process(tmp_path, shards_and_summary, monkeypatch):
     monkeypatch.delattr(job, "map_in_processes")
     create(tmp_path, num_output_shards=NUM_SHARDS, num_workers=None)
     assert contents(tmp_path) == contents(shards_and_summary[0])
 
-    monkeypatch.setattr(job, "BYTES_PER_WORKER", 1)
-    monkeypatch.setattr(job.processor, "count_cores", lambda: 2)
-    with pytest.raises(NameError, match="map_in_processes"):
-        create(tmp_path / "new", num_output_shards=NUM_SHARDS, num_workers=None)
+
+def test_a_large_text_gets_more_shards(tmp_path, capsys):
+    assert create(tmp_path, max_shard_mb=0.03).num_shards == 2
+    assert capsys.readouterr().out.startswith(
+        "`max_shard_mb`: splitting 0.1 MB of text into 2 shards, beginning with ")
 
 
 def test_a_finished_output_is_unchanged(copied_shards, shards_and_summary, capsys):
@@ -188,9 +176,7 @@ def test_bytes_that_changed_are_found_with_verify(copied_shards, shards_and_summ
 @pytest.mark.parametrize("change", [
     lambda content: content.update(run="other"),
     lambda content: content["files"].clear(),
-    lambda content: content["files"][0].update(bytes="many"),
     lambda content: content["counts"].update(more=3),
-    lambda content: content.clear(),
 ])
 def test_a_shard_of_another_run_or_with_a_damaged_description(copied_shards, change):
     path = copied_shards / "a-00002-of-00004.tfrecord.shard.json"
@@ -202,8 +188,6 @@ def test_a_shard_of_another_run_or_with_a_damaged_description(copied_shards, cha
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"random_seed": 6}, "`random_seed` 5, not 6; choose another `output_file` for a new run"),
-    ({"instances": dataclasses.replace(SETTINGS, max_seq_length=41)}, "`max_seq_length` 40, not 41"),
-    ({"num_output_shards": 3}, "`num_output_shards` 4, not 3"),
     ({"input_file": f"text.txt,{CORPUS_FILE}"},
      r"`input_file` of 51902 bytes \(1 files, \w+\), not of 52002 bytes \(2 files, \w+\)"),
     ({"vocab_file": "vocab.txt"}, r"`vocab_file` of 113802 bytes \(1 files, \w+\), not of 113811 bytes"),
@@ -216,14 +200,6 @@ def test_an_output_from_other_inputs_or_settings(tmp_path, copied_shards, shards
     with pytest.raises(InputError, match=f"^`output_file`={copied_shards}/a.tfrecord: contains a run with {message}"):
         create(copied_shards, **{"num_output_shards": NUM_SHARDS, **changes})
     assert contents(copied_shards) == contents(shards_and_summary[0])
-
-
-@pytest.mark.parametrize(("num_shards", "is_equal"), [(1, True), (2, False)])
-def test_negative_seeds(tmp_path, num_shards, is_equal):
-    """random.Random uses the absolute value of an int, which seeds a single shard, but the characters of a str."""
-    for seed in (-5, 5):
-        create(tmp_path / str(seed), random_seed=seed, num_output_shards=num_shards)
-    assert (contents(tmp_path / "-5") == contents(tmp_path / "5")) == is_equal
 
 
 @pytest.mark.parametrize("objective", ["sentence_order", "full_sentences", "doc_sentences"])

@@ -87,12 +87,6 @@ def test_without_a_vocabulary(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[1] == "  2 {5 -> 4} 6 3 {8 -> 7} {8 -> 8} 3"
 
 
-def test_masks_in_the_padding_are_not_shown(tmp_path, capsys):
-    path = write_pretraining(tmp_path / "a", masked_lm_positions=[[1, 8, 5, 0], [1, 0, 0, 0]])
-    inspection.inspect(path, InspectionSettings(num_records=1), VOCABULARY)
-    assert capsys.readouterr().out.splitlines()[1] == "  [CLS] {may -> [MASK]} ##be [SEP] not {so -> so} [SEP]"
-
-
 @pytest.mark.parametrize(("settings", "message"), [
     ({"max_seq_length": 12}, "a: its records were created with `max_seq_length`=9, not 12"),
     ({"max_predictions_per_seq": 3}, "a: its records were created with `max_predictions_per_seq`=4, not 3"),
@@ -116,7 +110,6 @@ def test_the_number_of_masks_of_records_without_masks(tmp_path):
     (PRETRAINING, {"masked_lm_weights": [[1] * 4, [float("nan")] * 4]}, "a, record 1: masked_lm_weights contains nan"),
     (PRETRAINING, {"next_sentence_labels": [[7], [0]]}, "a, record 0: next_sentence_labels contains 7; must be 0 or 1"),
     (PACKED, {"input_mask": [[1] * 9, [10**12] + [0] * 8]}, "input_mask contains 1000000000000; must be at most 3"),
-    (PACKED, {"next_sentence_weights": [[1, 1, 0], [float("inf"), 0, 0]]}, "next_sentence_weights contains inf"),
     (PACKED, {"positions": [[0] * 9, [9] * 9]}, "a, record 1: positions contains 9; must be less than 9"),
     (PACKED, {"next_sentence_positions": [[0] * 3, [9] * 3]}, "next_sentence_positions contains 9; must be less"),
 ])

@@ -13,37 +13,11 @@ from data_prep import records
 FEATURES = (records.Feature("ids", 5), records.Feature("weights", 3, is_float=True), records.Feature("label", 1))
 
 
-def make_columns(num_records, largest=300):
-    """Columns for FEATURES. `ids` goes from 0 at the first position to `largest` at the last."""
-    ids = np.linspace(0, largest, num_records * 5).astype(np.int64).reshape(num_records, 5)
-    return {"ids": ids,
+def make_columns(num_records):
+    """Columns for FEATURES."""
+    return {"ids": np.arange(num_records * 5).reshape(num_records, 5) * 20_000,
             "weights": np.arange(num_records * 3, dtype=np.float32).reshape(num_records, 3) / 7,
             "label": np.arange(num_records)[:, np.newaxis] % 2}
-
-
-def read_frames(folder, columns, features):
-    """The frames of a batch, and their records as TensorFlow reads them, which verifies the checksums."""
-    data = bytes(records.compose_frames(columns, features))
-    path = folder / "read.tfrecord"
-    path.write_bytes(data)
-    return data, list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
-
-
-@pytest.mark.parametrize("largest", [0, 127, 128, 16383, 16384, 30521, 2**31 - 1, 2**31, 2**62])
-@pytest.mark.parametrize("num_records", [0, 1, 9])
-def test_protobuf_parses_the_frames(tmp_path, largest, num_records):
-    columns = make_columns(num_records, largest)
-    data, found = read_frames(tmp_path, columns, FEATURES)
-    assert len(found) == num_records
-    assert len(data) == sum(16 + len(record) for record in found)
-    for row, record in enumerate(found):
-        example = tf.train.Example.FromString(record)
-        assert example.ByteSize() == len(record)
-        feature = example.features.feature
-        assert sorted(feature) == ["ids", "label", "weights"]
-        assert list(feature["ids"].int64_list.value) == columns["ids"][row].tolist()
-        assert list(feature["label"].int64_list.value) == columns["label"][row].tolist()
-        np.testing.assert_array_equal(np.float32(feature["weights"].float_list.value), columns["weights"][row])
 
 
 @pytest.mark.parametrize("length", [1, 126, 127, 128, 16400])  # sizes of one, two, and three bytes
@@ -51,7 +25,10 @@ def test_protobuf_parses_the_frames(tmp_path, largest, num_records):
 def test_a_record_of_one_feature_has_the_bytes_of_protobuf(tmp_path, length, dtype):
     features = (records.Feature("a long name " * 10, length, is_float=dtype is float),)
     values = (np.arange(3 * length).reshape(3, length) % 120).astype(dtype)
-    _, found = read_frames(tmp_path, {features[0].name: values}, features)
+    values[0, 0] = {np.uint32: 2**31 - 1, np.int64: 2**31, np.uint64: 2**62}.get(dtype, 0)
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(records.compose_frames({features[0].name: values}, features))
+    found = tf.data.TFRecordDataset(str(path)).as_numpy_iterator()  # Verifies the checksums.
     for row, record in zip(values.tolist(), found, strict=True):
         example = tf.train.Example()
         feature = example.features.feature[features[0].name]
@@ -82,9 +59,7 @@ def test_parse_returns_the_written_numbers(tmp_path):
 
 @pytest.mark.parametrize(("change", "message"), [
     (lambda columns: columns.pop("label"), r"the columns \['ids', 'weights'\] do not match"),
-    (lambda columns: columns.update(extra=columns["label"]), r"the columns \['extra', 'ids'"),
     (lambda columns: columns.update(ids=columns["ids"][:, :4]), r"ids has shape \[3, 4\]; .*\[batch, 5\]"),
-    (lambda columns: columns.update(ids=columns["ids"][0]), r"ids has shape \[5\]"),
     (lambda columns: columns.update(label=-columns["label"]), "label contains -1"),
     (lambda columns: columns.update(ids=columns["ids"][:2]), "columns have different numbers of records: 2 and 3"),
 ])

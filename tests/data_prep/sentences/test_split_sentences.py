@@ -2,16 +2,13 @@
 
 import gzip
 import json
-import os
 import pathlib
 
 import pytest
 
-from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep.sentences import SentenceSettings, job
-from tests import remote_folders, scripts
-from tests.remote_folders import put
+from tests import scripts
 
 SCRIPT = "data_prep.split_sentences"
 TEXT = "It begins. It goes on.\nIt ends.\n\n"
@@ -66,15 +63,6 @@ def test_bytes_that_are_not_utf8(tmp_path, write, capsys):
     assert capsys.readouterr().out.endswith("note: 2 lines contain bytes that are not UTF-8, which are ignored\n")
 
 
-def test_remote_files_match_a_local_run(tmp_path):
-    folder = remote_folders.new_folder()
-    for place in (folder, str(tmp_path)):
-        put(f"{place}/text/a.txt", TEXT.encode() * 20)
-        put(f"{place}/text/b.txt.gz", gzip.compress(TEXT.encode() * 20))
-        job.run(SentenceSettings(f"{place}/text", f"{place}/out", num_output_shards=3))
-    assert {name: files.read_bytes(f"{folder}/out/{name}") for name in read(tmp_path / "out")} == read(tmp_path / "out")
-
-
 @pytest.mark.parametrize("content", ["", "\n \n", '{"text": ""}\n{"text": " \\n"}\n', '<doc title="T">\nT\n\n</doc>\n'])
 def test_text_without_sentences(tmp_path, write, content):
     with pytest.raises(InputError, match=r"^no sentence in \S*a\.txt; input files must have text in one of the"):
@@ -117,12 +105,6 @@ def test_a_killed_run_leaves_no_output_and_can_be_repeated(tmp_path, write):
     assert b"".join(read(folder).values()) == TEXT.replace(". ", ".\n").encode() * 400_000
 
 
-def test_a_pipe(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match=r"pipe: is not a regular file"):
-        split(tmp_path, str(tmp_path / "pipe"))
-
-
 @pytest.mark.parametrize("language", ["EN", "e", "english", "en_US", "en-", "", "한"])
 def test_invalid_languages(language):
     with pytest.raises(InputError, match=f"^`language`={language}: must be a lowercase code of Wikipedia, such as en"):
@@ -135,11 +117,6 @@ def test_valid_languages(language):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"input_file": None}, "`input_file` is required"),
-    ({"output_dir": None}, "`output_dir` is required"),
-    ({"input_file": "none.txt"}, "`input_file`=none.txt: does not exist"),
-    ({"output_dir": "a.txt"}, "`output_dir`=a.txt: must be a directory, but is a file"),
-    ({"output_dir": "texts/new"}, "`output_dir`=texts/new: would be read by the next run as `input_file`"),
     ({"input_file": "a.txt,out/sentences.txt", "output_dir": "out"},
      "`output_dir`=out: would overwrite `input_file`=out/sentences.txt"),
     ({"input_file": "a.txt", "output_dir": "folder"},

@@ -13,21 +13,11 @@ def split(text, language="en"):
 
 @pytest.mark.parametrize(("language", "sentences"), [
     ("en", ["Dr. Smith came at 5 p.m. on Friday.", "\"Is it late?\" he asked.", "Yes!", "It cost $3.50."]),
-    ("de", ["Das ist z.B. gut.", "Er kam am 3. Mai."]),
     ("ko", ["안녕하세요.", "오늘은 3.5도입니다!", "정말요?"]),
     ("hi", ["मैं छात्र हूँ।", "वह घर गया।", "क्या?"]),
-    ("unknown", ["It ends.", "Dr. Smith came."]),
 ])
 def test_languages(language, sentences):
     assert split(" ".join(sentences), language) == sentences
-
-
-@pytest.mark.parametrize(("language", "sentences"), [
-    ("zh", ["你好。", "我是学生！", "他说：“你好。”", "真的吗？"]),
-    ("ja", ["こんにちは。", "そうだ！！", "本当？"]),
-])
-def test_languages_without_spaces(language, sentences):
-    assert split("".join(sentences), language) == sentences
 
 
 @pytest.mark.parametrize("window", [9, 20, 64])

@@ -24,10 +24,13 @@ def test_number_of_labels_of_an_unnamed_model(tmp_path, write, model_labels, mes
 
 
 def test_the_format_of_sick_depends_on_the_files(tmp_path, write):
-    write("SICK_trial.txt", "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
-                            "3\ta\tb\t2.5\tNEUTRAL\n")
+    """See test_glue for SICK.txt. The names of SemEval are train, trial, and test_annotated."""
+    for part, number in (("train", "1.5"), ("trial", "2.5"), ("test_annotated", "3.5")):
+        write(f"SICK_{part}.txt", "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+                                  f"3\ta {number}\tb\t{number}\tNEUTRAL\n")
     data = ClassifierData(Settings(task_name="SICK-R", data_dir=str(tmp_path)), 7)
-    assert (data.dataset.name, data.examples("dev").labels.tolist()) == ("sick_r", [2.5])
+    assert [data.examples(split).labels.tolist() for split in ("train", "dev")] == [[1.5], [2.5]]
+    assert (data.dataset.name, data.examples("test").text_a) == ("sick_r", ["a 3.5"])
     assert data.metadata_fields == {"labels": (), "pairs": True, "multi_label": False}
     data = ClassifierData(Settings(task_name="sick_e", data_dir=str(tmp_path)), 7)
     assert data.examples("dev").labels.tolist() == [2]

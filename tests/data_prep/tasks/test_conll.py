@@ -53,20 +53,14 @@ def test_conversion_to_iob2(labels, expected):
     ("a O\nb X O\n", (0, -1), r"words\.txt:2: has 3 columns, but line 1 has 2"),
     ("a O\n", (0, 2), r"words\.txt:1: column 2 does not exist; the row has 2 columns: 0 to 1, or -2 to -1"),
     ("a\tO\nb\t\n", (0, 1), r"words\.txt:2: column 1 is empty"),
-    ("a\tO\nb\t \n", (0, 1), r"words\.txt:2: column 1 is empty"),
-    ("a O\n".encode("utf-16"), (0, 1), r"words\.txt: is UTF-16; save the file as UTF-8"),
     ("a\nb\n", (0, -1), r"words\.txt:1: of 1 columns, 0 and -1 are the same"),
     ("a B-X\nb X\n", (0, 1), r"words\.txt:2: label 'X': must be O, or an entity type with the prefix B-"),
-    ("a B-X\nb U-X\n", (0, 1), r"words\.txt:2: label 'U-X': must be O, or"),
     ("-DOCSTART- O\n\n", (0, 1), r"words\.txt: contains no words"),
     ("a O\nb O\n", (0, 1), r"words\.txt: all words have the label 'O'; check `label_column`"),
-    (None, (0, 1), r"words\.txt: does not exist"),
 ])
-def test_invalid_files(write, tmp_path, text, columns, message):
-    if text is not None:
-        write("words.txt", text)
+def test_invalid_files(write, text, columns, message):
     with pytest.raises(InputError, match=message):
-        conll.find_label_names(conll.read_sentences(str(tmp_path / "words.txt"), *columns))
+        conll.find_label_names(conll.read_sentences(write("words.txt", text), *columns))
 
 
 def test_predictions_are_an_additional_column(write, tmp_path):

@@ -69,12 +69,10 @@ def test_race(write, tmp_path):
 @pytest.mark.parametrize(("header", "row", "message"), [
     (f"{SWAG_HEADER},label", "0,v,1,x,a,b,gold,c,d,e,f,4",
      r"x\.csv:2: label '4': must be the number of an ending, 0 to 3"),
-    (f"{SWAG_HEADER},label", "0,v,1,x,a,b,gold,c,d,e,f,", r"x\.csv:2: label ''"),
     (SWAG_HEADER, "0,v,1,x,a,b,gold,c,d,e", r"x\.csv:2: must have 11 columns, but has 10"),
     ("sent1,ending0,ending1", "a,b,c", r"x\.csv:1: column 'sent2' does not exist; must be one of sent1, ending0"),
     ("sent1,sent2,ending0", "a,b,c", r"x\.csv:1: columns ending0, ending1, \.\.\. are required"),
     ("sent1,sent2,ending0,ending2,label", "a,b,c,d,1", r"x\.csv:1: column ending1 is required; the columns are"),
-    ("sent1,sent2,ending1,ending2", "a,b,c,d", r"x\.csv:1: column ending0 is required"),
     (SWAG_HEADER, "", r"x\.csv: contains no questions"),
 ])
 def test_invalid_swag(write, header, row, message):
@@ -84,13 +82,10 @@ def test_invalid_swag(write, header, row, message):
 
 @pytest.mark.parametrize(("content", "message"), [
     (article(answers=["A", "D"]), r"2\.txt, question 2: answer 'D': must be one of A, B, C"),
-    (article(answers=["A", "AB"]), r"2\.txt, question 2: answer 'AB'"),
     (article(options=[["c", "d", "e"], ["f", "g"]]), r"2\.txt, question 2: must have 3 options, but has 2"),
     (article(options=[["c", "d", "e"], "fga"]), r"2\.txt, question 2: the question must be a string, and its"),
     (article(answers=["A"]), r"2\.txt: must have 2 answers, one per question, but has 1"),
     ({"article": "a"}, r"2\.txt: must be an object with the keys article \(a string\), questions, and options"),
-    ("{", r"2\.txt: is not JSON: Expecting property name"),
-    (b'{"article": "caf\xe9"}', r"2\.txt: byte 17 is 0xe9, which is not UTF-8"),
     (article(answers=5), r"2\.txt: answers must be a list"),
     (article(answers=None), r"2\.txt: contains no answers, unlike the previous files"),
 ])

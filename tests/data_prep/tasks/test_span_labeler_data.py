@@ -9,6 +9,12 @@ WITHOUT_WORDS = {"data": [{"title": "t", "paragraphs": [{"context": " ", "qas": 
     {"id": "1", "question": "where?", "answers": []}]}]}]}
 
 
+def test_questions_that_fill_a_row():
+    with pytest.raises(InputError, match=r"^`max_seq_length`=12: must be greater than `max_query_length` \+ 3, which"):
+        SpanLabelerData(Settings(max_query_length=9), 12).check()
+    SpanLabelerData(Settings(max_query_length=9, doc_stride=1), 13).check()
+
+
 def test_contexts_without_words(write, make_tokenizer):
     path = write("dev.json", WITHOUT_WORDS)
     data = SpanLabelerData(Settings(predict_file=path, max_query_length=3, doc_stride=2), 16)

@@ -49,11 +49,8 @@ def test_one_label_names_the_setting_that_selects_labels(write, make_tokenizer):
      "`train_file`=a.txt: has another format than `test_file`=b.conllu; all files must end in .conllu, or none"),
     ({"dev_file": "a.conllu", "treebank_column": "feats", "label_column": 3},
      "`label_column`=3: does not apply to the treebank `dev_file`=a.conllu"),
-    ({"dev_file": "a.conllu", "treebank_column": "feats", "token_column": 1},
-     "`token_column`=1: does not apply to the treebank `dev_file`=a.conllu"),
     ({"dev_file": "a.conllu", "treebank_column": "upos", "document_context": True},
-     "`document_context`=True: does not apply to the treebank `dev_file`=a.conllu"),
-    ({"treebank_column": "deprel"}, "`treebank_column`=deprel: must be one of upos, xpos, feats")])
+     "`document_context`=True: does not apply to the treebank `dev_file`=a.conllu")])
 def test_settings_of_treebanks(settings, message):
     with pytest.raises(InputError) as error:
         Settings(**settings)

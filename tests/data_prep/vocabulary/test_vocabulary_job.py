@@ -41,11 +41,8 @@ def test_words_of_a_lowercase_vocabulary_that_keeps_accents(tmp_path, write, str
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({"input_file": "no.txt", "vocab_file": "v"}, "`input_file`=no.txt: does not exist"),
     ({"input_file": "t.txt", "vocab_file": "t.txt"}, "`vocab_file`=t.txt: would be read by the next run"),
     ({"input_file": "empty.txt", "vocab_file": "v"}, "contains no words"),
-    ({"input_file": "t.txt", "vocab_file": "v", "vocab_size": 0}, "`vocab_size`=0: must be at"),
-    ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": "no"}, "`initial_vocab`=no: does not exist"),
     ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": "vocab.txt", "vocab_size": 7},
      "`vocab_size`=7: must be 6, the size of `initial_vocab`"),
     ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": ""},

@@ -4,19 +4,15 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.pretraining.instances import InstanceSettings, Sampler, assemble, create_instances, masking
-from data_prep.pretraining.instances.instances import split_corpus
-from tests.data_prep.pretraining.instances.toy_corpora import CLS, SEP, VOCABULARY, make_corpus
+from data_prep.pretraining.instances import InstanceSettings, masking
+from tests.data_prep.pretraining.instances.toy_corpora import CLS, SEP, create_records, make_corpus
 
 DOCUMENTS = [[3, 2, 4], [9], [1], [1, 1], [7, 30, 2], [5, 5, 5, 5]]  # lengths of sentences
 
 
 def create(documents, **settings):
-    """The Instances of documents, and the features of all records."""
-    corpus = make_corpus(*documents)
-    settings = InstanceSettings(**{"max_seq_length": 16, "max_predictions_per_seq": 4, "dupe_factor": 1, **settings})
-    instances = create_instances(corpus, settings, VOCABULARY, Sampler(5))
-    return instances, assemble(corpus, instances, np.arange(instances.num_records), settings, VOCABULARY)
+    return create_records(make_corpus(*documents), InstanceSettings(**{
+        "max_seq_length": 16, "max_predictions_per_seq": 4, "dupe_factor": 1, **settings}))
 
 
 def unmask(features):
@@ -57,15 +53,6 @@ def test_sequences_hold_as_many_sentences_as_fit(objective, most):
     assert instances.lengths.tolist() == list(map(len, expected))
 
 
-def test_sequences_by_hand():
-    corpus = make_corpus([3, 2], [4, 9], [1])
-    for crosses_documents, starts in ((True, [0, 2, 4]), (False, [0, 1, 2, 3, 4])):
-        # [CLS] 3 2 [SEP] 4 [SEP], then [CLS] 9 [SEP] 1 [SEP]; or each part on its own.
-        parts, part_starts = split_corpus(corpus, 14, crosses_documents)
-        assert parts.tolist() == [[0, 5], [5, 9], [9, 18], [18, 19]]
-        assert part_starts.tolist() == starts
-
-
 @pytest.mark.parametrize("whole_words", [False, True])
 def test_masks_of_sequences(whole_words):
     """Never on [CLS] or [SEP]; different in each pass."""
@@ -102,14 +89,6 @@ def test_left_to_right_records_are_unmasked_segment_pairs(packing):
         for name, values in expected.items():
             np.testing.assert_array_equal(found[name], values)
     assert InstanceSettings(objective="left_to_right").num_passes == 1
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("masking", "dynamic"), ("masked_lm_prob", 0.2), ("max_predictions_per_seq", 9), ("do_whole_word_mask", True),
-    ("mask_fraction", 0.5), ("random_fraction", 0.2)])
-def test_left_to_right_has_no_settings_of_masks(name, value):
-    with pytest.raises(InputError, match=f"^`{name}`={value}: cannot be combined with `objective`=left_to_right$"):
-        InstanceSettings(objective="left_to_right", **{name: value})
 
 
 def test_sentence_order_swaps_two_consecutive_parts():

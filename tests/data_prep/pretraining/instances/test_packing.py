@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from data_prep.pretraining.instances import InstanceSettings, Sampler, assemble, create_instances
+from data_prep.pretraining.instances import InstanceSettings
 from data_prep.pretraining.instances.packing import compute_packs
-from tests.data_prep.pretraining.instances.toy_corpora import VOCABULARY, make_corpus
+from tests.data_prep.pretraining.instances.toy_corpora import create_records, make_corpus
 
 
 def pack(lengths, max_ids, max_sequences=12, max_predictions=1000):
@@ -19,18 +19,15 @@ def pack(lengths, max_ids, max_sequences=12, max_predictions=1000):
 @pytest.mark.parametrize(("arguments", "expected"), [
     # 4 joins 6, then 3 joins 7. Of three packs of 10 IDs, one gets 2.
     (([10, 7, 6, 4, 3, 2], 12), {(10,): 1, (7, 3): 1, (6, 4, 2): 1}),
-    (([100] * 10, 512), {(100,) * 5: 2}),
     (([100] * 12, 512, 3), {(100,) * 3: 4}),
-    (([20, 20, 20, 20], 100, 12, 6), {(20, 20): 2}),  # three predictions each
     (([20, 20, 6], 100, 12, 4), {(20, 6): 1, (20,): 1}),
 ])
 def test_packs_by_hand(arguments, expected):
     assert pack(*arguments) == expected
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_packs_of_random_lengths_are_complete_and_full(seed):
-    lengths = np.clip(np.random.default_rng(seed).normal(256, 120, 20_000).astype(int), 5, 512)
+def test_packs_of_random_lengths_are_complete_and_full():
+    lengths = np.clip(np.random.default_rng(0).normal(256, 120, 20_000).astype(int), 5, 512)
     packs = pack(lengths, 512)
     packed = np.concatenate([np.repeat(kind, count) for kind, count in packs.items()])
     np.testing.assert_array_equal(np.sort(packed), np.sort(lengths))
@@ -46,8 +43,8 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
     settings = InstanceSettings(**{"max_seq_length": 48, "max_predictions_per_seq": 8, "dupe_factor": 2,
                                    "short_seq_prob": 0.1 if "objective" in changes else 0.9, "pack_sequences": True,
                                    **changes})
-    instances, features = create(corpus, settings)
-    single_instances, single = create(
+    instances, features = create_records(corpus, settings)
+    single_instances, single = create_records(
         corpus, dataclasses.replace(settings, pack_sequences=False, max_sequences_per_pack=12))
     assert instances.num_records < single_instances.num_records == len(instances)
 
@@ -67,12 +64,6 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
     expected = [extract_sequence(single, row, np.flatnonzero(mask), label and 0)
                 for row, mask in enumerate(single["input_mask"])]
     assert sorted(found) == sorted(expected)
-
-
-def create(corpus, settings):
-    """The Instances of a corpus, and the features of all records."""
-    instances = create_instances(corpus, settings, VOCABULARY, Sampler(3))
-    return instances, assemble(corpus, instances, np.arange(instances.num_records), settings, VOCABULARY)
 
 
 def extract_sequence(features, row, places, number):

@@ -5,7 +5,7 @@ import random
 import numpy as np
 
 from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.instances import masking
+from data_prep.pretraining.instances import assemble, create_instances, create_state, masking
 
 CLS, SEP, MASK = 1, 2, 3
 VOCABULARY = masking.Vocabulary(random_ids=np.arange(1300), cls_id=CLS, sep_id=SEP, mask_id=MASK,
@@ -17,6 +17,12 @@ def make_corpus(*documents):
     lengths = [length for document in documents for length in document]
     return Corpus((100 + np.arange(sum(lengths)) % 1200).astype(np.uint16), np.cumsum([0, *lengths]),
                   np.cumsum([0, *map(len, documents)]), num_bytes=0)
+
+
+def create_records(corpus, settings):
+    """Returns the Instances of a corpus, and the features of all records."""
+    instances = create_instances(corpus, settings, VOCABULARY, create_state(5))
+    return instances, assemble(corpus, instances, np.arange(instances.num_records), settings, VOCABULARY)
 
 
 def make_random_corpus(seed, num_documents=11):
