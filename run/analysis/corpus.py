@@ -71,7 +71,7 @@ def _measure_texts(observer, settings):
 
 
 def _add_sentences(dependencies, observer, settings):
-    """Adds all sentences to Dependencies; returns the numbers of sentences and of those that are too long."""
+    """Adds all sentences to Dependencies; returns the numbers of sentences and of skipped ones, which are too long."""
     def find_hits(features, words, heads):
         attention = [behaviors.word_attention(each, words, tf.shape(heads)[1])
                      for each in observer.compute_attention(features)]

@@ -96,7 +96,7 @@ def text_batches(tokenizer, texts, max_seq_length, batch_size):
 
 
 def sentence_batches(tokenizer, sentences, max_seq_length, batch_size):
-    """Yields a list of Sentences in batches; omits those that are too long.
+    """Yields a list of Sentences in batches; omits sentences that are too long.
 
     Tokenizes the text of a sentence. If it has no text, if the text differs from its words, or if a word would have no
     separate token, tokenizes its words one at a time, as a tagger does.

@@ -33,9 +33,9 @@ def _correlation(name):
 # Functions of labels and predictions: IDs [n], 0 or 1 per label [n, labels], or numbers [n].
 METRICS = {
     "accuracy": _accuracy,
-    "f1": _classification("f1_score", labels=[1], average="macro", zero_division=0),  # Of label 1.
-    "macro_f1": _classification("f1_score", average="macro", zero_division=0),  # Mean over the labels that occur.
-    "micro_f1": _classification("f1_score", average="micro", zero_division=0),  # Of all decisions together.
+    "f1": _classification("f1_score", labels=[1], average="macro", zero_division=0),  # F1 of label 1.
+    "macro_f1": _classification("f1_score", average="macro", zero_division=0),  # Mean F1 of the labels that occur.
+    "micro_f1": _classification("f1_score", average="micro", zero_division=0),  # F1 of all decisions together.
     "matthews_corrcoef": _classification("matthews_corrcoef"),
     "pearson": _correlation("pearsonr"),
     "spearman": _correlation("spearmanr"),
