@@ -61,11 +61,6 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
     return _dataset(batches, arrays, len(range(batch_size)[share.rows(batch_size)]), static_shapes)
 
 
-def get_step_rows(num_examples, batch_size, seed, step):
-    """Returns the examples [B] of a batch of `training_batches` with static shapes."""
-    return _stream(num_examples, seed, step * batch_size, (step + 1) * batch_size)
-
-
 def count_tokens(input_mask):
     """Returns the tokens per example, or of its longest choice: int [n] from input_mask [n, S] or [n, choices, S]."""
     lengths = input_mask.sum(axis=-1)

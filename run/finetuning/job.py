@@ -25,7 +25,6 @@ from run.evaluation import results
 from run.finetuning.head import choose_new_variables
 from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks import TASKS
-from run.techniques.int8 import Int8
 from run.techniques.trained_weights import TrainedWeights
 from run.training import model_files, strategies
 from run.training.loop import DivergedError, lock_run, open_run
@@ -118,10 +117,7 @@ def check_run(settings, task):
 
 def choose_techniques(settings):
     """Returns the list of Techniques that FineTuningSettings require."""
-    techniques = [TrainedWeights(settings.trained_weights, KINDS[settings.task.kind].needs)]
-    if settings.trained_weights.quantize_from_step is not None:
-        techniques.append(Int8(settings.trained_weights.quantize_from_step))
-    return techniques
+    return [TrainedWeights(settings.trained_weights, KINDS[settings.task.kind].needs)]
 
 
 def train_once(settings, strategy, task, techniques=()):

@@ -32,7 +32,7 @@ def get_phases(settings):
     if len(parts) > 1 and PLACEHOLDER not in (settings.records.input_file or ""):
         raise InputError(f"`phases`={text}: `input_file` must contain {PLACEHOLDER}, for example "
                          f"records_{PLACEHOLDER}.tfrecord")
-    steps = settings.schedule.num_train_steps
+    steps = settings.num_train_steps
     firsts = [round(before * steps) for before in itertools.accumulate(fractions[:-1], initial=0.0)]
     for (_, part), first, stop in zip(parts, firsts, [*firsts[1:], steps], strict=True):
         if first == stop:

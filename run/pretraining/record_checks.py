@@ -22,23 +22,14 @@ FRAME_BYTES = writer.HEADER.size + writer.FOOTER.size  # Bytes around each recor
 SCAN_RECORDS = 1000  # Number of records to parse together.
 CHECKED_RECORDS = 100  # Number of records per file to check before training.
 NUM_THREADS = 16  # Number of files to count in parallel, and of remote files to check.
-# Features of records that the given settings cannot read -> what to do.
-UNEXPECTED_FEATURES = {
-    "masked_lm_positions": "contain masks and would be masked twice; set `masking`=static, or create records with "
-                           "`masking`=dynamic",
-    "positions": "contain several sequences each; set `pack_sequences`",
-    "next_sentence_labels": "contain next sentence labels; set `objective`=sentence_pairs, or create records with this "
-                            "`objective`",
-    "sentence_order_labels": "contain sentence order labels; set `objective`=sentence_order, or create records with "
-                             "this `objective`",
+# Features of some kinds of records: their content, and the settings that determine whether records have them.
+FEATURES_OF_KINDS = {
+    "masked_lm_positions": ("masks", "`masking` or `objective`"),
+    "positions": ("several sequences each", "`pack_sequences`"),
+    "next_sentence_labels": ("next sentence labels", "`objective`"),
+    "sentence_order_labels": ("sentence order labels", "`objective`"),
 }
 CORRUPTED = "is corrupted, truncated, or not a TFRecord file; inspect_records finds the byte"
-MASKED = "contain masks; create records with `objective`=left_to_right"
-MISSING_FEATURES = {
-    "positions": "contain one sequence each; omit `pack_sequences`, or create records with it",
-    "next_sentence_labels": "lack next sentence labels; set the `objective` that they were created with",
-    "sentence_order_labels": "lack sentence order labels; set the `objective` that they were created with",
-}
 
 
 def pretraining_limits(config, instances):
@@ -54,7 +45,7 @@ def pretraining_limits(config, instances):
             "masked_lm_ids": config.vocab_size, f"{label}_labels": 2, f"{label}_positions": length}
 
 
-def check_pretraining_records(paths, features, limits, predicts_next=False):
+def check_pretraining_records(paths, features, limits):
     """Raises InputError, naming the file, unless the first records of each file match the model.
 
     Args:
@@ -62,7 +53,6 @@ def check_pretraining_records(paths, features, limits, predicts_next=False):
       features: Features from data_prep.records.pretraining_features, or from unmasked_pretraining_features for records
         without masks.
       limits: Result of `pretraining_limits`.
-      predicts_next: bool. See Objective.
 
     Returns:
       List of the paths of files that contain records; others are empty.
@@ -70,12 +60,10 @@ def check_pretraining_records(paths, features, limits, predicts_next=False):
     def check(path):
         """Returns whether a file contains records."""
         present = _first_features(path)
-        unexpected = UNEXPECTED_FEATURES | ({"masked_lm_positions": MASKED} if predicts_next else {})
-        for advice, is_wrong in ((unexpected, lambda name: name in present and name not in names),
-                                 (MISSING_FEATURES, lambda name: name in names and name not in present)):
-            wrong = next((advice[name] for name in advice if present and is_wrong(name)), None)
-            if wrong:
-                raise InputError(f"{path}: its records {wrong}")
+        for name, (content, flags) in FEATURES_OF_KINDS.items():
+            if present and (name in present) != (name in names):
+                raise InputError(f"{path}: its records {'contain' if name in present else 'lack'} {content}; set "
+                                 f"{flags} to the value that they were created with")
         wrong = find_bad_record([path], features, limits, CHECKED_RECORDS)
         if wrong:
             raise InputError(wrong)

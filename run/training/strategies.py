@@ -11,8 +11,7 @@ from official.common import distribute_utils
 from bert_tf import processor
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
-from run.settings.devices import CPU_STRATEGY
-from run.settings.training import TF32
+from run.settings import CPU_STRATEGY, TF32
 from run.training import clusters
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.
@@ -99,11 +98,6 @@ def _explain_errors(name, tpu_name):
             raise
         raise InputError(f"`tpu_name`={tpu_name}: the server at this address is not a TensorFlow TPU: "
                          f"{(error.message.splitlines() or [type(error).__name__])[0]}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:  # Errors from the cluster and task in TF_CONFIG.
-        if name != "multi_worker_mirrored":
-            raise
-        raise InputError("the environment variable TF_CONFIG does not describe a cluster with this task: "
-                         f"{error}") from error
 
 
 def _explain_unseen_gpus():

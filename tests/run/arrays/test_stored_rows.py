@@ -1,6 +1,5 @@
 """Arrays of rows on disk: names, bytes, and fingerprints, which existing directories depend on."""
 
-import io
 import os
 
 import numpy as np
@@ -20,18 +19,9 @@ def test_fingerprints():
 def test_bytes_of_plain_values(tmp_path):
     rng = np.random.default_rng(3)
     scores = [rng.normal(size=[4, 3, 3]).astype(np.float16) for _ in LENGTHS]
-    kept = StoredRows(str(tmp_path), "{}.bin", {"attention": Entry([4, -1, -1], "float16")}, LENGTHS)
+    kept = StoredRows(str(tmp_path), {"attention": Entry([4, -1, -1], "float16")}, LENGTHS)
     kept.write({"attention": kept.get_path("attention")}, [([1], {"attention": scores[1:]}),
-                                                           ([0], {"attention": scores[:1]})])
+                                                           ([0], {"attention": scores[:1]})], "", "")
     expected = scores[0][:, :2, :2].tobytes() + scores[1].tobytes()
     assert (tmp_path / "attention.bin").read_bytes() == expected
     np.testing.assert_array_equal(kept.open("").look_up([0], 3)[0][0, :, :2, :2], scores[0][:, :2, :2])
-
-
-def test_bytes_of_arrays(tmp_path):
-    vectors = np.random.default_rng(4).normal(size=[5, 6]).astype(np.float16)
-    kept = StoredRows(str(tmp_path), "layer_{}.npy", {7: Entry([-1, 6], "float16")}, LENGTHS)
-    kept.write({7: kept.get_path(7)}, [([0, 1], {7: [vectors[:2], vectors[2:]]})])
-    expected = io.BytesIO()
-    np.save(expected, vectors)
-    assert (tmp_path / "layer_7.npy").read_bytes() == expected.getvalue()

@@ -8,7 +8,7 @@ from run.evaluation import plots
 
 
 class Log:
-    """The part of run.training.metrics_log.Log that `loss_curves` uses."""
+    """The part of run.training.logs.Log that `loss_curves` uses."""
 
     def __init__(self, **curves):
         self._curves = curves

@@ -8,7 +8,7 @@ from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.pretraining import phases
-from run.pretraining.next_tokens import add_next_tokens
+from run.pretraining.inputs import add_next_tokens
 from run.pretraining.settings import PretrainingSettings, RecordSettings, check_config
 from tests.encoders import make_encoder
 

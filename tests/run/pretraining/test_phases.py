@@ -6,13 +6,13 @@ import pytest
 
 from run.pretraining.phases import get_phases
 from run.pretraining.recipes import RECIPES
-from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings, TrainingSettings
+from run.pretraining.settings import PretrainingSettings, RecordSettings, TrainingSettings
 
 
 def settings_of(phases, input_file="a_{length}.tfrecord", **records):
     return PretrainingSettings(
         records=RecordSettings(input_file=input_file, eval_input_file="b_{length}", **records),
-        phases=phases, schedule=ScheduleSettings(num_train_steps=1000),
+        phases=phases, num_train_steps=1000,
         training=TrainingSettings(train_batch_size=32))
 
 
@@ -28,7 +28,7 @@ def test_the_original_recipe_has_two_lengths():
     recipe = RECIPES["original"]
     settings = PretrainingSettings(
         records=RecordSettings(input_file="a_{length}.tfrecord"),
-        phases=recipe["phases"], schedule=ScheduleSettings(num_train_steps=recipe["num_train_steps"]),
+        phases=recipe["phases"], num_train_steps=recipe["num_train_steps"],
         training=TrainingSettings(train_batch_size=recipe["train_batch_size"]))
     assert [(first_step, part.records.max_seq_length, part.records.max_predictions_per_seq,
              part.training.train_batch_size) for first_step, part in get_phases(settings)] == [

@@ -17,7 +17,7 @@ from bert_tf.latest_checkpoint import find_latest_checkpoint, has_run
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
 from run.settings import StepSettings, TrainingSettings
-from run.training import checkpoints, loop, profiling
+from run.training import checkpoints, loop
 
 ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}  # Results of evaluations, by step.
 
@@ -209,7 +209,7 @@ def test_a_resumed_log_is_that_of_an_uninterrupted_run(tmp_path, monkeypatch, ho
     steps = [7, 10, 14, 20, 21, 28, 30, 35, 40]
     whole, _ = start(tmp_path / "whole", **settings)
     train(whole, batches)
-    add = loop.metrics_log.Log.add
+    add = loop.logs.Log.add
 
     def disturbed(log, step, values):
         add(log, step, values)
@@ -217,7 +217,7 @@ def test_a_resumed_log_is_that_of_an_uninterrupted_run(tmp_path, monkeypatch, ho
             signal.raise_signal(signal.SIGTERM if how == "preempted" else signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop.metrics_log.Log, "add", disturbed)
+        patch.setattr(loop.logs.Log, "add", disturbed)
         broken, _ = start(tmp_path / "broken", **settings)
         with pytest.raises((KeyboardInterrupt, loop.PreemptionExit)):
             train(broken, batches)
@@ -373,7 +373,8 @@ def test_deleted_checkpoints_leave_a_finished_run_or_none(tmp_path, monkeypatch)
 def test_a_profile_of_some_steps(tmp_path, capsys, monkeypatch, steps, rows, writes):
     """The profile ends with the run at the latest. Workers that do not write run the same loops."""
     run, model = start(tmp_path, profiled_steps=steps, log_steps=5)
-    monkeypatch.setattr(loop, "Profile", lambda steps, folder, _: profiling.Profile(steps, folder, writes))
+    profile = loop.Profile
+    monkeypatch.setattr(loop, "Profile", lambda steps, folder, _: profile(steps, folder, writes))
     train(run, batches)
     profiles = list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))
     assert len(profiles) == writes
