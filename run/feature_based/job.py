@@ -5,7 +5,6 @@ Shape legend: n rows, W positions of the longest, S tokens, K layers, H hidden s
 
 import csv
 import os
-import statistics
 
 import numpy as np
 import tensorflow as tf
@@ -24,6 +23,7 @@ from run.evaluation import results
 from run.feature_based import embeddings
 from run.feature_based.model import FrozenFeatureModel
 from run.feature_based.settings import ALL, COMBINATIONS, select_layers
+from run.finetuning.sweeps import compute_mean_and_deviation
 from run.tasks import TASKS
 from run.training import checkpoints, strategies
 from run.training.loop import lock_run, open_run
@@ -111,9 +111,7 @@ def train_row(settings, choice, strategy, task, features):
                 new[0].free()
         scores = all_scores[0]
         if len(all_scores) > 1:
-            columns = {name: [row[name] for row in all_scores] for name in scores}
-            scores = {name: statistics.mean(values) for name, values in columns.items()} | {
-                f"{name}{DEVIATION}": statistics.stdev(values) for name, values in columns.items()}
+            scores = compute_mean_and_deviation(all_scores)
             results.write_results(path, scores)
         trained, predictor, outputs, _ = best
         for split in stored:

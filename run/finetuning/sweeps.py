@@ -85,7 +85,7 @@ def run_seeds(settings, strategy, task, techniques):
             new[0].free()
     trained, predictor, scores, outputs = best
     if len(all_scores) > 1 and scores:
-        job.write_scores(output_dir, _mean_and_deviation(all_scores), trained.writes)
+        job.write_scores(output_dir, compute_mean_and_deviation(all_scores), trained.writes)
         print(f"best of {len(all_scores)} runs by {task.metric}: {trained.folder}")
     return predictor, outputs
 
@@ -207,7 +207,7 @@ def _check_model(folder, config, vocab_file):
             raise InputError(f"its {name} differs from the {name} of the first run", "ensemble", folder)
 
 
-def _mean_and_deviation(all_scores):
+def compute_mean_and_deviation(all_scores):
     """Computes the mean of each score over runs, and its standard deviation as NAME_std."""
     means = {}
     for name in all_scores[0]:

@@ -1,7 +1,6 @@
 """The pre-training job, from settings to results: records, model, training, evaluation."""
 
 import contextlib
-import functools
 import os
 
 import tensorflow as tf
@@ -58,26 +57,17 @@ def run(settings, techniques=()):
             return evaluator(lambda share: data.evaluation_batches(
                 share, drop_remainder=not strategies.allows_dynamic_shapes(strategy)), settings.max_eval_steps)
 
-        def make_batches(data, skip_steps, share):
-            batches = data.training_batches(skip_steps, share)
-            for technique in techniques:
-                batches = technique.batches(batches)
-            return batches
-
         results = None
         if settings.do_train:
             if training.writes:
                 state.begin()
                 model_files.save_run_files(folder, config, settings.tokenizer)
-            for technique in techniques:
-                technique.begin(training)
             results = training.train(
-                [(first_step, part.training.train_batch_size, functools.partial(make_batches, data))
+                [(first_step, part.training.train_batch_size, data.training_batches)
                  for first_step, part, data in parts],
                 evaluate if settings.eval_steps else None, eval_steps=settings.eval_steps,
                 profiled_steps=settings.profiled_steps)
-            for technique in techniques:
-                technique.finish(training)
+            training.finish()
         if settings.do_eval:
             results = results or evaluate()
             if training.writes:

@@ -10,7 +10,6 @@ import math
 from bert_tf.errors import InputError
 
 PLACEHOLDER = "{length}"  # Used in the names of record files.
-NAMES = {"max_seq_length": "length", "train_batch_size": "batch size", "max_predictions_per_seq": "predictions"}
 FORM = "LENGTH:FRACTION[:BATCH[:PREDICTIONS]]; separate phases by commas"
 
 
@@ -68,5 +67,4 @@ def _parse_phase(text, settings):
             training=dataclasses.replace(settings.training, train_batch_size=batch_size),
             phases=None)
     except InputError as error:  # about a setting that `phases` replaces
-        message = f"{NAMES[error.argument]} {error.value}: {error.problem}" if error.argument in NAMES else error
-        raise InputError(f"`phases`: {text!r}: {message}") from error
+        raise InputError(f"`phases`: {text!r}: {error}") from error

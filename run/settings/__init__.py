@@ -1,7 +1,6 @@
 """Groups of settings that several scripts share. Scripts define their flags from them, without TensorFlow."""
 
 import dataclasses
-import re
 from typing import ClassVar
 
 from bert_tf.cli import roles
@@ -94,28 +93,15 @@ class OptimizerSettings(Settings):
                                        lower=0, changeable=True)
     clip_norm: float = setting(1.0, "Maximum global norm of the gradients; 0 for no clipping.",
                                lower=0, changeable=True)
-    no_weight_decay: tuple[str, ...] = setting(
-        ("LayerNorm", "layer_norm", "bias"), "Regular expressions; weights whose names contain a match do not decay.",
-        changeable=True)
-    beta_1: float = setting(0.9, "Decay rate of the first moment, the mean of gradients.", lower=0, changeable=True)
     beta_2: float = setting(0.999, "Decay rate of the second moment, the mean of squared gradients.",
                             lower=0, changeable=True)
-    epsilon: float = setting(1e-6, "Number added to the square root of the second moment.",
-                             lower=1e-12, changeable=True)
     decay_power: float = setting(
         1.0, "Power of the learning rate decay, applied to the remaining fraction of steps; 1 is linear, as in the "
              "original BERT.", lower=1e-3, changeable=True)
 
     def check(self):
-        for name in ("beta_1", "beta_2"):
-            if getattr(self, name) >= 1:
-                raise InputError(f"`{name}`={getattr(self, name)}: must be less than 1")
-        for pattern in self.no_weight_decay:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise InputError(f"`no_weight_decay`: {pattern!r} is not a regular expression: {error}"
-                                 ) from None
+        if self.beta_2 >= 1:
+            raise InputError("must be less than 1", "beta_2", self.beta_2)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -64,10 +64,9 @@ def open_run(settings, strategy, make_model, loss, techniques=(), *, num_steps=N
     with strategy.scope():
         optimizer = create_optimizer(
             rates.learning_rate, num_steps or 1, num_warmup_steps, rates.optimizer, clip_norm=rates.clip_norm,
-            weight_decay=rates.weight_decay_rate, no_decay=rates.no_weight_decay, decay_power=rates.decay_power,
-            beta_1=rates.beta_1, beta_2=rates.beta_2, epsilon=rates.epsilon,
+            weight_decay=rates.weight_decay_rate, decay_power=rates.decay_power, beta_2=rates.beta_2,
             scale_loss=step.mixed_precision == "float16")
-        run = Run(settings.training, step, strategy, make_model(), optimizer, loss, num_steps)
+        run = Run(settings.training, step, strategy, make_model(), optimizer, loss, num_steps, techniques)
         for technique in techniques:
             technique.build(run)
         run.restore(init_checkpoint, new_variables)
@@ -114,8 +113,8 @@ class Run:
       init_layers: Layers of init_checkpoint that initialize the model's layers. See `load_pretrained`.
     """
 
-    def __init__(self, training, step, strategy, model, optimizer, loss, num_steps):
-        self._training, self._step_settings = training, step
+    def __init__(self, training, step, strategy, model, optimizer, loss, num_steps, techniques=()):
+        self._training, self._step_settings, self._techniques = training, step, techniques
         self.folder, self.seed = training.output_dir, training.random_seed
         self.strategy, self.writes = strategy, strategies.is_chief(strategy)
         self.model, self.optimizer, self.loss, self.num_steps = model, optimizer, loss, num_steps
@@ -170,6 +169,8 @@ class Run:
         Raises:
           DivergedError: If a loss, a gradient, or a weight is not finite.
         """
+        for technique in self._techniques:
+            technique.begin(self)
         run_logs = logs.Logs(self.folder, self.step, self.writes)
         end_reason = functools.partial(self._find_end_reason, run_logs, best_metric, early_stopping_evals)
         if end_reason() and not (evaluate and self._must_evaluate(run_logs, eval_steps)):
@@ -201,7 +202,7 @@ class Run:
                     is_first_loop = phase is not current_phase  # It compiles.
                     if is_first_loop:
                         phase = first_step, batch_size, make_batches = current_phase
-                        trainer.set_dataset(functools.partial(make_batches, began_at - first_step))
+                        trainer.set_dataset(functools.partial(self._make_batches, make_batches, began_at - first_step))
                         is_tpu = strategies.device_type(self.strategy) == "TPU"
                         bar.set_postfix_str(f"{COMPILING}, which takes minutes" if is_tpu else COMPILING)
                     profile.begin(began_at)
@@ -237,6 +238,11 @@ class Run:
             print(f"{self.folder}: {end_reason()}")
         return results
 
+    def finish(self):
+        """Restores a plain model after training or restoring."""
+        for technique in self._techniques:
+            technique.finish(self)
+
     def restore_best(self):
         """Restores the weights saved to best/; returns their step, or None if there are none."""
         strategies.wait_for_all_workers(self.strategy)  # The writing worker may not have finished.
@@ -258,6 +264,13 @@ class Run:
             print(f"{self.folder}: ignoring the weights in best/ (step {self._best.step}), since training continues "
                   "without evaluations")
 
+    def _make_batches(self, make_batches, skip_steps, share):
+        """Creates the dataset of a phase with the additional features of techniques."""
+        dataset = make_batches(skip_steps, share)
+        for technique in self._techniques:
+            dataset = technique.batches(dataset)
+        return dataset
+
     def _find_end_reason(self, run_logs, best_metric, early_stopping_evals):
         """Returns why there is nothing to train, or None if there is."""
         if self.step >= self.num_steps:
@@ -276,8 +289,10 @@ class Run:
 
     def _keep_evaluation(self, results, best_metric, run_logs):
         """Saves the weights if they are the best, and logs results."""
-        if best_metric and results[best_metric] > self._best.metrics.get(best_metric, float("-inf")):
-            self._best.save(self.step, results)
+        if best_metric:
+            of_best = [row for row in run_logs.evaluations.rows if row["step"] == self._best.step]
+            if not of_best or results[best_metric] > of_best[0].get(best_metric, float("-inf")):
+                self._best.save(self.step)
         run_logs.add_evaluation(self.step, results)  # After this, a killed run does not evaluate this step again.
 
     def _count_loop_steps(self, phases, eval_steps, profiled_steps):

@@ -74,7 +74,7 @@ REJECTED = (  # command, flags, part of the message
     *(("run_classifier", {"task_name": "mrpc", name: value}, f"`{name}`={value}: requires `task_name`=custom")
       for name, value in (("text_a_column", "a"), ("regression", True), ("label_separator", ","))),
     ("run_classifier", {"label_separator": ",", "regression": True}, "`label_separator`=,: cannot be combined"),
-    ("run_pretraining", {"no_weight_decay": "("}, "`no_weight_decay`"),
+    ("run_pretraining", {"beta_2": 1}, "`beta_2`=1.0: must be less than 1"),
     ("run_pretraining", {"objective": "left_to_right", "max_predictions_per_seq": None},
      "`objective`=left_to_right: requires causal attention; set"),
     ("run_pretraining", {"masked_lm_prob": 0.3}, "`masked_lm_prob`=0.3: requires `masking`=dynamic"),

@@ -1,7 +1,6 @@
 """The training loop, with a model of one weight and results of evaluations that the test sets."""
 
 import csv
-import json
 import os
 import pathlib
 import signal
@@ -89,9 +88,7 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     assert "training stopped at step 10: accuracy has not improved in 3 evaluations; the best is from step 4" in (
         capsys.readouterr().out)
     assert [row["step"] for row in read_rows(tmp_path / "eval_log.csv")] == list(seen)
-    assert json.loads((tmp_path / "best" / "best.json").read_text()) == {
-        "step": 4, "metrics": {"accuracy": 0.9, "eval_loss": 2.0},
-        "before": {"step": 2, "metrics": {"accuracy": 0.3, "eval_loss": 2.0}}}
+    assert sorted(os.listdir(tmp_path / "best")) == ["checkpoint", "ckpt-4.data-00000-of-00001", "ckpt-4.index"]
     assert float(model.weight) == seen[10] != seen[4]
     assert run.restore_best() == 4
     assert float(model.weight) == seen[4]
@@ -107,44 +104,17 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     assert again.restore_best() == 4
 
 
-def test_best_weights_that_were_not_completely_saved_are_the_previous_ones(tmp_path):
-    model = OneWeight()
-    best = checkpoints.BestWeights(str(tmp_path), model)
-    model.weight.assign(2.0)
-    best.save(3, {"accuracy": 0.25})
-    with pytest.MonkeyPatch.context() as patch:  # As if killed between the two files.
-        patch.setattr(checkpoints.CheckpointManager, "save", lambda *_, **__: None)
-        model.weight.assign(5.0)
-        best.save(8, {"accuracy": 0.5})
-    again = checkpoints.BestWeights(str(tmp_path), model)
-    assert (again.step, again.metrics) == (3, {"accuracy": 0.25})
-    assert again.restore() == 3
-    assert float(model.weight) == 2.0
-    again.save(8, {"accuracy": 0.5})
-    assert checkpoints.BestWeights(str(tmp_path), model).step == 8
-
-
 def test_best_weights_whose_file_checkpoint_is_lost(tmp_path):
     model = OneWeight()
     model.weight.assign(2.0)
-    checkpoints.BestWeights(str(tmp_path), model).save(3, {"accuracy": 0.25})
+    checkpoints.BestWeights(str(tmp_path), model).save(3)
     (tmp_path / "best" / "checkpoint").unlink()
     model.weight.assign(5.0)
     again = checkpoints.BestWeights(str(tmp_path), model)
     assert again.restore() == 3
     assert float(model.weight) == 2.0
-    again.save(8, {"accuracy": 0.5})
+    again.save(8)
     assert [path.name for path in (tmp_path / "best").glob("*.index")] == ["ckpt-8.index"]
-
-
-@pytest.mark.parametrize("content", [
-    "[]", '{"step": 5, "metrics": {}, "before": null}', '{"step": 3, "metrics": {"accuracy": "high"}}'])
-def test_a_damaged_best_file(tmp_path, content):
-    best = checkpoints.BestWeights(str(tmp_path), OneWeight())
-    best.save(3, {"accuracy": 0.25})
-    (tmp_path / "best" / "best.json").write_text(content)
-    with pytest.raises(InputError, match=r"best\.json: (has no valid results|expected a JSON object)"):
-        checkpoints.BestWeights(str(tmp_path), OneWeight())
 
 
 @pytest.mark.large
@@ -276,7 +246,7 @@ def test_best_weights_that_are_not_finite(tmp_path):
     model = OneWeight()
     best = checkpoints.BestWeights(str(tmp_path), model)
     model.weight.assign(float("inf"))
-    best.save(3, {"accuracy": 0.25})
+    best.save(3)
     with pytest.raises(InputError, match=rf"^{tmp_path}/best/ckpt-3: weight contains numbers that are not finite"):
         best.restore()
 
