@@ -182,11 +182,6 @@ def may_group_by_length(settings, strategy):
             and allows_dynamic_shapes(strategy))
 
 
-def is_multi_worker(strategy):
-    """Returns whether other processes run the same training and must call collective operations in the same order."""
-    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
-
-
 def is_chief(strategy):
     """Returns whether this process is the worker that writes files."""
     return strategy.extended.should_checkpoint
@@ -194,7 +189,7 @@ def is_chief(strategy):
 
 def wait_for_all_workers(strategy):
     """Waits until every worker has called this function, so that all can read what one has written."""
-    if is_multi_worker(strategy):
+    if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(
             tf.distribute.ReduceOp.SUM, tf.constant(0.0)))
 
