@@ -23,7 +23,7 @@ from run.evaluation import results
 from run.feature_based import embeddings
 from run.feature_based.model import FrozenFeatureModel
 from run.feature_based.settings import ALL, COMBINATIONS, select_layers
-from run.finetuning.sweeps import compute_mean_and_deviation
+from run.finetuning.sweeps import compute_mean_and_deviation, list_columns
 from run.tasks import TASKS
 from run.training import checkpoints, strategies
 from run.training.loop import lock_run, open_run
@@ -32,8 +32,6 @@ RESULTS_FILE, TABLE_FILE, SETTINGS_FILE = "eval_results.txt", "table.tsv", "feat
 DROPOUT = 0.3  # Rate for the inputs of each BiLSTM layer and of the last layer.
 DEVIATION = "_std"  # Suffix of the names of standard deviations over runs.
 NOT_SHOWN = ("global_step", "loss")
-# Names of the main metrics of tasks, in the order of the columns; other results follow.
-METRICS = tuple(f"eval_{name}" for name in ("f1", "matthews_corrcoef", "spearman", "pearson", "micro_f1", "accuracy"))
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
@@ -58,9 +56,9 @@ def run(settings):
         for choice in settings.choices:
             rows[choice] = train_row(settings, choice, strategy, task, features)
             if settings.features == ALL:
-                _write_table(os.path.join(output_dir, TABLE_FILE), rows)
+                _write_table(os.path.join(output_dir, TABLE_FILE), rows, task.metric)
     if settings.features == ALL:
-        print(_format_table(rows))
+        print(_format_table(rows, task.metric))
 
 
 def read_data(settings):
@@ -198,16 +196,16 @@ def _make_rows(task, split, features):
     return {"input_mask": mask.astype(np.int32), "label_ids": labels}
 
 
-def _list_columns(rows):
-    """Returns the names of the results, primary metrics first, without the names of deviations."""
-    names = {name for row in rows.values() for name in row if name not in NOT_SHOWN and not name.endswith(DEVIATION)}
-    return sorted(names, key=lambda name: (METRICS.index(name) if name in METRICS else len(METRICS), name))
+def _list_columns(rows, metric):
+    """Returns the names of the results, the metric of the task first, without the names of deviations."""
+    return [name for name in list_columns(rows.values(), metric)
+            if name not in NOT_SHOWN and not name.endswith(DEVIATION)]
 
 
-def _write_table(path, rows):
+def _write_table(path, rows, metric):
     """Writes the table: a row per choice of features, with the mean of each result and, of several runs, its deviation.
     """
-    names = [column for name in _list_columns(rows) for column in (name, f"{name}{DEVIATION}")
+    names = [column for name in _list_columns(rows, metric) for column in (name, f"{name}{DEVIATION}")
              if any(column in row for row in rows.values())]
     with new_file(path, newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
@@ -215,9 +213,9 @@ def _write_table(path, rows):
         writer.writerows([choice, *(row.get(name, "") for name in names)] for choice, row in rows.items())
 
 
-def _format_table(rows):
+def _format_table(rows, metric):
     """Returns the table as text."""
-    names = _list_columns(rows)
+    names = _list_columns(rows, metric)
     return tables.format_table(("features", *names), [
         (choice, *(_format_cell(row, column) for column in names)) for choice, row in rows.items()])
 

@@ -257,14 +257,15 @@ def _finish(trial, strategy, task, techniques):
         trained.free()
         job.write_scores(trained.folder, scores, writes)
     except DivergedError as error:
-        print(f"{_get_name(trial)}: {error.event}")  # Without the advice, since its checkpoints are deleted.
+        event, *_ = str(error).split(";")  # Without the advice, since its checkpoints are deleted.
+        print(f"{_get_name(trial)}: {event}")
         scores = {}
     if writes:
         _get_state(trial).finish("results", scores)
     return scores
 
 
-def _list_columns(all_scores, metric):
+def list_columns(all_scores, metric):
     """Returns the names of the trials' scores, the metric first."""
     names = {name for scores in all_scores for name in scores or ()}
     return sorted(names, key=lambda name: (name != metric, name == "global_step", name))
@@ -272,7 +273,7 @@ def _list_columns(all_scores, metric):
 
 def _write_table(path, trials, all_scores, metric):
     """Writes search.tsv: one row per finished trial."""
-    names = _list_columns(all_scores, metric)
+    names = list_columns(all_scores, metric)
     with new_file(path, newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow([*SEARCHED, *names, "folder"])
@@ -283,7 +284,7 @@ def _write_table(path, trials, all_scores, metric):
 
 def _format_table(trials, all_scores, best_scores, metric):
     """Returns a table of trials as text."""
-    names = [name for name in _list_columns(all_scores, metric) if name not in ("loss", "global_step")]
+    names = [name for name in list_columns(all_scores, metric) if name not in ("loss", "global_step")]
     rows = []
     for trial, scores in zip(trials, all_scores, strict=True):
         note = "best" if scores is best_scores else ""

@@ -3,8 +3,6 @@
 import concurrent.futures
 import contextlib
 import math
-import mmap
-import os
 import sys
 
 import numpy as np
@@ -15,10 +13,9 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from data_prep import records
-from data_prep.records import reader, writer
+from data_prep.records import reader
 from run.pretraining import dynamic_masking
 
-FRAME_BYTES = writer.HEADER.size + writer.FOOTER.size  # Bytes around each record.
 SCAN_RECORDS = 1000  # Number of records to parse together.
 CHECKED_RECORDS = 100  # Number of records per file to check before training.
 NUM_THREADS = 16  # Number of files to count in parallel, and of remote files to check.
@@ -104,13 +101,14 @@ def name_bad_file(paths, features, limits):
 
 
 def count_records(paths):
-    """Counts the records of TFRecord files: list of int. Reads only the headers of local files.
+    """Counts the records of TFRecord files: list of int. Raises tf.errors.DataLossError if a file is damaged."""
+    def count(path):
+        batches = tf.data.TFRecordDataset(path).batch(SCAN_RECORDS)
+        add = tf.autograph.experimental.do_not_convert(lambda total, batch: total + tf.size(batch, tf.int64))
+        return int(batches.reduce(np.int64(0), add))
 
-    Raises:
-      InputError: If a file ends within a record.
-    """
     with concurrent.futures.ThreadPoolExecutor(NUM_THREADS) as pool:
-        return list(pool.map(lambda path: _count_remote(path) if is_remote(path) else _count_local(path), paths))
+        return list(pool.map(count, paths))
 
 
 def assert_within(features, limits):
@@ -186,23 +184,3 @@ def _describe_mismatch(record, features, limits):
             if not (feature.is_float or 0 <= number < limit):
                 return f"contains {number} in {feature.name}, but the model supports only 0 to {limit - 1}"
     return None
-
-
-def _count_local(path):
-    count = offset = 0
-    size = os.path.getsize(path)
-    if not size:
-        return 0
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        while offset + FRAME_BYTES <= size:
-            offset += writer.HEADER.unpack_from(data, offset)[0] + FRAME_BYTES
-            count += 1
-    if offset != size:
-        raise InputError(f"{path}: is corrupted or truncated: record {count:,} does not end where the next begins")
-    return count
-
-
-def _count_remote(path):
-    batches = tf.data.TFRecordDataset(path).batch(SCAN_RECORDS)
-    add = tf.autograph.experimental.do_not_convert(lambda count, batch: count + tf.size(batch, tf.int64))
-    return int(batches.reduce(np.int64(0), add))

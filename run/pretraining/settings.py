@@ -13,8 +13,8 @@ from bert_tf.model_folder import TokenizerFiles
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES, masking
 from data_prep.pretraining.instances.settings import NO_MASKS
+from data_prep.pretraining.recipes import RECIPES as DATA_RECIPES
 from run.pretraining import phases, vocabulary
-from run.pretraining.recipes import RECIPES
 from run.settings import (
     DeviceSettings,
     OptimizerSettings,
@@ -25,6 +25,17 @@ from run.settings import (
 )
 
 MAX_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretraining_data.
+_ORIGINAL = {**DATA_RECIPES["original"], "train_batch_size": 256, "learning_rate": 1e-4, "num_train_steps": 1_000_000,
+             "num_warmup_steps": 10_000}
+
+# Flags of run_pretraining. BERT: appendix A.2. RoBERTa: 125,000 steps at the learning rate of table 3, with the warm-up
+# of fairseq's README, and with BERT's dropout.
+RECIPES = {
+    "original": {**_ORIGINAL, "phases": "128:0.9,512:0.1"},
+    "original_128": _ORIGINAL,
+    "roberta": {**DATA_RECIPES["roberta"], "train_batch_size": 2048, "learning_rate": 7e-4, "num_train_steps": 125_000,
+                "num_warmup_steps": 10_000, "beta_2": 0.98, "clip_norm": 0.0},
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -71,15 +71,6 @@ def write(path, metadata, lengths, parts, positions):
                       file, indent=2)
 
 
-def check_teacher(folder, teacher):
-    """Raises InputError if a directory has outputs of a teacher other than `teacher`, its description as a dict."""
-    for name in files.at(folder).names_if_dir():
-        path = os.path.join(folder, name, METADATA_FILE)
-        if files.at(path).exists() and files.read_json_object(path).get("teacher") != teacher:
-            raise InputError(f"`answers_dir`={folder}: contains the outputs of another teacher; choose another "
-                             "directory")
-
-
 def add_outputs(stored, dataset, row_name):
     """Adds outputs to the features of a dataset.
 

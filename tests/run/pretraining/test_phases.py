@@ -5,8 +5,7 @@ import re
 import pytest
 
 from run.pretraining.phases import get_phases
-from run.pretraining.recipes import RECIPES
-from run.pretraining.settings import PretrainingSettings, RecordSettings, TrainingSettings
+from run.pretraining.settings import RECIPES, PretrainingSettings, RecordSettings, TrainingSettings
 
 
 def settings_of(phases, input_file="a_{length}.tfrecord", **records):

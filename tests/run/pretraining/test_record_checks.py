@@ -128,5 +128,7 @@ def test_records_are_counted(files, tmp_path):
     assert record_checks.count_records(files) == [10, 10, 10]
     with open(files[0], "rb") as file:
         (tmp_path / "short.tfrecord").write_bytes(file.read()[:-3])
-    with pytest.raises(ValueError, match=r"short\.tfrecord: is corrupted or truncated: record 10 does not end"):
-        record_checks.count_records([str(tmp_path / "short.tfrecord")])
+    paths = [str(tmp_path / "short.tfrecord")]
+    with (pytest.raises(ValueError, match=r"short\.tfrecord: is corrupted, truncated, or not a TFRecord file"),
+          record_checks.name_bad_file(paths, FEATURES, {})):
+        record_checks.count_records(paths)
