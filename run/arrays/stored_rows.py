@@ -16,7 +16,6 @@ import numpy as np
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.arrays.batches import RowsOnDisk
 
 FINGERPRINT_DIGITS = 16
 
@@ -122,8 +121,13 @@ class StoredRows:
             array.flush()
 
 
-class StackedRows(RowsOnDisk):
-    """Rows of a StoredRows whose entries have the same shape [-1, ...], stacked on axis 2."""
+class StackedRows:
+    """Rows of a StoredRows whose entries have the same shape [-1, ...], stacked on axis 2, instead of an array.
+
+    Attributes:
+      dtype: NumPy dtype.
+      shape: (n, S, K, ...), where S is the length of the longest row.
+    """
 
     def __init__(self, stored):
         self._stored = stored
@@ -132,7 +136,7 @@ class StackedRows(RowsOnDisk):
         self.shape = (len(stored.lengths), int(max(stored.lengths)), len(stored.entries), *first.shape[1:])
 
     def read(self, rows, length):
-        """See RowsOnDisk. Shape: [B, length, K, ...]."""
+        """Reads rows, int [B]: array [B, length, K, ...], padded with zeros."""
         return np.stack(self._stored.look_up(rows, length), axis=2)
 
 

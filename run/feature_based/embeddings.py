@@ -90,7 +90,7 @@ def read(folder, layers, lengths, width):
       width: int. H.
 
     Returns:
-      RowsOnDisk, float16 [n, longest row, K, H].
+      StackedRows, float16 [n, longest row, K, H].
 
     Raises:
       InputError: If a file is missing or damaged.

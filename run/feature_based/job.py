@@ -17,7 +17,6 @@ from bert_tf.files import new_file
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.tasks import KINDS
 from data_prep.tasks import word_features
-from run.arrays import batches
 from run.arrays.prediction import Predictor
 from run.evaluation import results
 from run.feature_based import embeddings
@@ -98,10 +97,11 @@ def train_row(settings, choice, strategy, task, features):
     else:
         if is_table:
             print(f"table: {choice}", flush=True)
-        stored = {split: _find_embeddings(settings, choice, strategy, split, task, encoder_features)
-                  for split, encoder_features in features.items()}
+        for split, encoder_features in features.items():
+            task.features[split]["vectors"] = _find_embeddings(
+                settings, choice, strategy, split, task, encoder_features)
         for one in run_settings:
-            new = train_once(one, strategy, task, stored)
+            new = train_once(one, strategy, task)
             all_scores.append(new[-1])
             if best is None or new[-1][task.metric] > best[-1][task.metric]:
                 best, new = new, best
@@ -112,8 +112,6 @@ def train_row(settings, choice, strategy, task, features):
             scores = compute_mean_and_deviation(all_scores)
             results.write_results(path, scores)
         trained, predictor, outputs, _ = best
-        for split in stored:
-            task.features[split]["vectors"] = stored[split]
         if not is_table:
             task.report(outputs, folder)
         if settings.do_predict:
@@ -125,21 +123,19 @@ def train_row(settings, choice, strategy, task, features):
     return scores
 
 
-def train_once(settings, strategy, task, stored):
+def train_once(settings, strategy, task):
     """Trains and evaluates a BiLSTM.
 
     Args:
       settings: FeatureBasedSettings of the run.
-      strategy, task: See `train_row`.
-      stored: Dict of split to the embeddings, RowsOnDisk [n, W, K, H].
+      strategy, task: See `train_row`. The features of the task include the vectors, StackedRows [n, W, K, H].
 
     Returns:
       Tuple of the Run, its Predictor, the outputs for the development data, and their scores, dict of name to float.
     """
     training, config = settings.training, settings.model.config
-    rows = {split: {**task.features[split], "vectors": stored[split]} for split in ("train", "dev")}
     fine_tuning = settings.fine_tuning
-    num_steps = fine_tuning.num_train_steps(len(rows["train"]["input_mask"]))
+    num_steps = fine_tuning.num_train_steps(task.num_train_examples)
 
     def make_model():
         return FrozenFeatureModel(
@@ -148,21 +144,20 @@ def train_once(settings, strategy, task, stored):
             width=settings.lstm_width, dropout_rate=DROPOUT, seed=training.random_seed)
 
     def make_batches(skip_steps, share):
-        return batches.training_batches(
-            rows["train"], training.train_batch_size, training.random_seed, first_step=skip_steps, share=share)
+        return task.training_batches(training.random_seed, skip_steps, share, static_shapes=False)
 
     run = open_run(fine_tuning, strategy, make_model, task.loss, num_steps=num_steps,
                    num_warmup_steps=int(num_steps * settings.warmup_proportion))
     run.train([(0, training.train_batch_size, make_batches)])
     predictor = Predictor(strategy, run.model, per_position=task.per_position, inputs=("vectors", "input_mask"))
-    outputs = predictor(rows["dev"], training.eval_batch_size, "evaluating")
+    outputs = predictor(task.eval_features, training.eval_batch_size, "evaluating")
     scores = {**task.score(outputs), "global_step": run.step}
     results.write_results(os.path.join(training.output_dir, RESULTS_FILE), scores)
     return run, predictor, outputs, scores
 
 
 def _find_embeddings(settings, choice, strategy, split, task, features):
-    """Returns the embeddings of a split, RowsOnDisk [n, W, K, H]; computes them if they are not stored.
+    """Returns the embeddings of a split, StackedRows [n, W, K, H]; computes them if they are not stored.
 
     They are those of the first tokens of a tagger's words, and of all tokens of texts and pairs.
 

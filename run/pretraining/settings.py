@@ -181,19 +181,12 @@ class PretrainingSettings(Settings):
             raise InputError("is required with `masking`=dynamic, since neither a run.json of the records nor a "
                              "directory of a checkpoint names it", "vocab_file")
         check_config(self.model.config, self.records.objective)
-        self.check_apart_from_records()
-        for name in ("input_file", "eval_input_file"):
-            for _, part in phases.get_phases(self):
-                patterns = getattr(part.records, name)
-                if not is_remote(patterns or "") and (patterns or name == "input_file"):
-                    paths.expand_globs(name, patterns, folders=True)
-
-    def check_apart_from_records(self):
-        """Raises InputError if the record patterns match files in the output directory."""
         for _, part in phases.get_phases(self):
-            paths.check_not_read("output_dir", self.training.output_dir, {
-                name: getattr(part.records, name) for name in ("input_file", "eval_input_file")},
-                is_folder=True)
+            patterns = {name: getattr(part.records, name) for name in ("input_file", "eval_input_file")}
+            paths.check_not_read("output_dir", self.training.output_dir, patterns, is_folder=True)
+            for name, pattern in patterns.items():
+                if not is_remote(pattern or "") and (pattern or name == "input_file"):
+                    paths.expand_globs(name, pattern, folders=True)
 
     def notes(self):
         """Yields notes for the user about these settings."""
