@@ -111,14 +111,12 @@ class Log:
         exists = files.at(self._path).exists()
         rows = _read(self._path) if exists else []
         self.rows = [row for row in rows if row["step"] <= first_step]
-        self._is_written = True
         if exists and not self._is_remote:
             self._rewrite()
 
     def add(self, step, values):
         """Adds a row, and appends it to a local file. `values`: Dict of name to float."""
         self.rows.append({"step": step, **values})
-        self._is_written = False
         if self._is_remote:
             return
         if self.rows[-1].keys() != self.rows[0].keys() or len(self.rows) == 1:
@@ -127,10 +125,9 @@ class Log:
             self._append()
 
     def write(self):
-        """Writes a remote file if it lacks rows."""
-        if self._is_remote and not self._is_written:
+        """Writes a remote file."""
+        if self._is_remote and self.rows:
             self._rewrite()
-        self._is_written = True
 
     def _append(self):
         try:
