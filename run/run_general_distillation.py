@@ -9,7 +9,8 @@ from run.compression.distillation_settings import GeneralSettings
 
 SETTINGS = GeneralSettings()
 COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(
-    "student", "losses", "records", "devices", "schedule", "training", "step", "optimizer"))
+    "student", "losses", "records", "devices", "training", "step", "optimizer") | {
+        "do_eval", "num_train_steps", "num_warmup_steps", "max_eval_steps", "eval_steps"})
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -4,27 +4,12 @@ The order is a function of the seed. Batch k does not depend on earlier batches 
 continues with the same batches.
 """
 
-import abc
-
 import numpy as np
 import tensorflow as tf
 
 from run.training.host_batches import WHOLE
 
 SORTED_BATCHES = 50  # Number of batches to sort by length together. More save little time and shuffle less.
-
-
-class RowsOnDisk(abc.ABC):
-    """Row-wise source that can replace an array: a sequence of embeddings for each example.
-
-    Attributes:
-      dtype: NumPy dtype.
-      shape: (n, S, ...), where S is the length of the longest example.
-    """
-
-    @abc.abstractmethod
-    def read(self, rows, length):
-        """Reads the embeddings of examples `rows`, int [B]: array [B, length, ...], padded with zeros."""
 
 
 def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=False, share=WHOLE):
@@ -35,7 +20,7 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
     the arrays' length.
 
     Args:
-      arrays: Dict of arrays [n, ...] or RowsOnDisk, with input_mask [n, S] or [n, choices, S].
+      arrays: Dict of arrays [n, ...] or StackedRows of `stored_rows`, with input_mask [n, S] or [n, choices, S].
       batch_size: int. Examples per batch, B, over all replicas.
       seed: int. Seed of the order.
       first_step: int. Number of the first batch.
@@ -61,11 +46,6 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
     return _dataset(batches, arrays, len(range(batch_size)[share.rows(batch_size)]), static_shapes)
 
 
-def get_step_rows(num_examples, batch_size, seed, step):
-    """Returns the examples [B] of a batch of `training_batches` with static shapes."""
-    return _stream(num_examples, seed, step * batch_size, (step + 1) * batch_size)
-
-
 def count_tokens(input_mask):
     """Returns the tokens per example, or of its longest choice: int [n] from input_mask [n, S] or [n, choices, S]."""
     lengths = input_mask.sum(axis=-1)
@@ -84,8 +64,8 @@ def take_rows(arrays, rows, static_shapes=False, share=WHOLE):
 
 
 def _select_rows(values, rows, width, longest):
-    """Returns `rows` of an array or of RowsOnDisk. Arrays of input_mask's `width` are truncated to `longest`."""
-    if isinstance(values, RowsOnDisk):
+    """Returns `rows` of an array or of StackedRows. Arrays of input_mask's `width` are truncated to `longest`."""
+    if not isinstance(values, np.ndarray):
         return values.read(rows, longest)
     return values[rows][..., :longest] if _is_wide(values, width) else values[rows]
 
@@ -124,7 +104,7 @@ def signature(arrays, num_rows, static_shapes=False):
 
     def spec(values):
         shape = [num_rows, *values.shape[1:]]
-        if isinstance(values, RowsOnDisk):
+        if not isinstance(values, np.ndarray):
             shape[1] = width if static_shapes else None
         elif _is_wide(values, width) and not static_shapes:
             shape[-1] = None

@@ -47,7 +47,7 @@ class Predictor:
         """Predicts all examples.
 
         Args:
-          arrays: Dict of arrays [n, ...] or `batches.RowsOnDisk` with the inputs; input_mask [n, S] or [n, choices, S].
+          arrays: Dict of arrays [n, ...] or StackedRows with the inputs; input_mask [n, S] or [n, choices, S].
           batch_size: int. Examples per batch, over all replicas. A smaller last batch is filled with repeated examples.
           description: Text of the progress bar.
 

@@ -11,16 +11,13 @@ import json
 import math
 import os
 import shutil
-import zipfile
 
 import numpy as np
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.arrays.batches import RowsOnDisk
 
 FINGERPRINT_DIGITS = 16
-UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,26 +44,24 @@ class Entry:
 
 
 class StoredRows:
-    """Files of a directory of arrays.
+    """Files of a directory of arrays: raw values in NAME.bin.
 
     Args:
       folder: Path of the directory.
-      file_name: Pattern of the file names: "{}.bin" for raw values, "layer_{}.npy" for NumPy's format, in which all
-        axes except the first belong to a row.
       entries: Dict of name to Entry.
       lengths: int [n]. Length of each row.
     """
 
-    def __init__(self, folder, file_name, entries, lengths):
+    def __init__(self, folder, entries, lengths):
         self.entries, self.lengths = entries, lengths
-        self._folder, self._file_name, self._is_numpy = folder, file_name, file_name.endswith(".npy")
+        self._folder = folder
         self._offsets = {name: entry.get_offsets(lengths) for name, entry in entries.items()}
         self._open = contextlib.ExitStack()  # A remote file is copied once. The copy exists as long as this object.
         self._values = {}
 
     def get_path(self, name):
         """Returns the path of a name's file."""
-        return os.path.join(self._folder, self._file_name.format(name))
+        return os.path.join(self._folder, f"{name}.bin")
 
     def open(self, consequence):
         """Maps all files, and returns this object.
@@ -77,14 +72,12 @@ class StoredRows:
         Raises:
           InputError: If a file is missing or damaged.
         """
-        for name in self.entries:
+        for name, entry in self.entries.items():
             path = self.get_path(name)
-            try:
-                self._values[name] = self._map(name, path)
-            except UNREADABLE as error:
-                detail = f" ({error})" if str(error) else ""
-                raise InputError(f"{path}: is missing or corrupted{detail}; delete {self._folder} to "
-                                 f"{consequence}") from error
+            place, dtype = files.at(path), np.dtype(entry.dtype)
+            if not place.exists() or place.size() != self._offsets[name][-1] * dtype.itemsize:
+                raise InputError(f"{path}: is missing or corrupted; delete {self._folder} to {consequence}")
+            self._values[name] = np.memmap(self._open.enter_context(place.local_copy()), dtype, "r")
         return self
 
     def look_up(self, rows, length):
@@ -99,22 +92,26 @@ class StoredRows:
             arrays.append(values)
         return arrays
 
-    def find_missing_space(self, folder):
-        """Returns (required bytes, free bytes) if the values do not fit on the disk of `folder`, otherwise None."""
-        required = sum(int(self._offsets[name][-1]) * np.dtype(entry.dtype).itemsize
-                       for name, entry in self.entries.items())
-        free = shutil.disk_usage(folder).free
-        return (required, free) if required > free else None
-
-    def write(self, paths, parts):
+    def write(self, paths, parts, subject, advice):
         """Writes all values.
 
         Args:
           paths: Dict of name to path of the local file to create.
           parts: Iterable of (row numbers, dict of name to sequence of arrays) that contains every row once. An array
             may be longer than its row.
+          subject, advice: Beginning and end of the error message.
+
+        Raises:
+          InputError: If the disk does not have enough space.
         """
-        values = {name: self._create(name, path) for name, path in paths.items()}
+        folder, required, values = os.path.dirname(next(iter(paths.values()))), 0, {}
+        for name, entry in self.entries.items():
+            required += int(self._offsets[name][-1]) * np.dtype(entry.dtype).itemsize
+        if required > (free := shutil.disk_usage(folder).free):
+            raise InputError(f"{subject}: requires {required / 1e6:,.0f} MB in {folder}, but {free / 1e6:,.0f} MB are "
+                             f"free; {advice}")
+        for name, path in paths.items():
+            values[name] = np.memmap(path, self.entries[name].dtype, "w+", shape=(int(self._offsets[name][-1]),))
         for rows, arrays in parts:
             for name, entry in self.entries.items():
                 for row, array in zip(rows, arrays[name], strict=True):
@@ -123,34 +120,14 @@ class StoredRows:
         for array in values.values():
             array.flush()
 
-    def _get_format(self, name):
-        """Returns the dtype and the shape of a file's values."""
-        entry, size = self.entries[name], int(self._offsets[name][-1])
-        shape = entry.shape[1:] if self._is_numpy else []
-        return np.dtype(entry.dtype), (size // math.prod(shape), *shape)
 
-    def _map(self, name, path):
-        """Returns the values of a file as a flat array."""
-        dtype, shape = self._get_format(name)
-        place = files.at(path)
-        if self._is_numpy:
-            values = np.load(self._open.enter_context(place.local_copy()), mmap_mode="r")
-            if (values.dtype, values.shape) != (dtype, shape):
-                raise ValueError(f"contains {values.dtype} {list(values.shape)}")
-            return values.reshape(-1)
-        if not place.exists() or place.size() != shape[0] * dtype.itemsize:
-            raise ValueError
-        return np.memmap(self._open.enter_context(place.local_copy()), dtype, "r")
+class StackedRows:
+    """Rows of a StoredRows whose entries have the same shape [-1, ...], stacked on axis 2, instead of an array.
 
-    def _create(self, name, path):
-        """Creates a file and returns its values as a flat, writable array."""
-        create = np.lib.format.open_memmap if self._is_numpy else np.memmap
-        dtype, shape = self._get_format(name)
-        return create(path, mode="w+", dtype=dtype, shape=shape).reshape(-1)
-
-
-class StackedRows(RowsOnDisk):
-    """Rows of a StoredRows whose entries have the same shape [-1, ...], stacked on axis 2."""
+    Attributes:
+      dtype: NumPy dtype.
+      shape: (n, S, K, ...), where S is the length of the longest row.
+    """
 
     def __init__(self, stored):
         self._stored = stored
@@ -159,7 +136,7 @@ class StackedRows(RowsOnDisk):
         self.shape = (len(stored.lengths), int(max(stored.lengths)), len(stored.entries), *first.shape[1:])
 
     def read(self, rows, length):
-        """See RowsOnDisk. Shape: [B, length, K, ...]."""
+        """Reads rows, int [B]: array [B, length, K, ...], padded with zeros."""
         return np.stack(self._stored.look_up(rows, length), axis=2)
 
 

@@ -19,8 +19,8 @@ def run(settings):
     """Trains, evaluates, and predicts. `settings`: DistillationSettings or GeneralSettings, resolved.
 
     Raises:
-      InputError: See the fine-tuning or pre-training job. Also if the teacher does not match the data, if it lacks a
-        required masked LM head, or if saved outputs belong to another teacher.
+      InputError: See the fine-tuning or pre-training job. Also if the teacher does not match the data, or if it lacks a
+        required masked LM head.
     """
     (_pretrain if isinstance(settings, GeneralSettings) else _fine_tune)(settings)
 

@@ -41,7 +41,7 @@ def loss_curves(folder, training, evaluation):
 
     Args:
       folder: Path of the run's directory.
-      training, evaluation: `run.training.metrics_log.Log`.
+      training, evaluation: `run.training.logs.Log`.
     """
     if not training.rows:
         return

@@ -1,7 +1,7 @@
 """Embeddings from a frozen encoder, saved to disk and read row by row. See run.arrays.stored_rows.
 
-`vectors.json` identifies the encoder and the data. Next to it is one file per computed layer, float16 [words, H] in the
-order of the data, which exists only when it is complete.
+`vectors.json` identifies the encoder and the data. Next to it is one file per computed layer, `layer_N.bin`, float16
+[words, H] in the order of the data, which exists only when it is complete.
 
 Shape legend: S tokens, K layers, H hidden size of the encoder.
 """
@@ -17,7 +17,6 @@ import tensorflow as tf
 from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.cli.run_state import fingerprint
-from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from run.arrays.prediction import Predictor
 from run.arrays.stored_rows import Entry, StackedRows, StoredRows, find_subfolder
@@ -25,7 +24,7 @@ from run.settings import DTYPE_POLICIES
 from run.training import strategies
 
 DTYPE = np.dtype(np.float16)  # Half the memory, without an effect on classifiers.
-METADATA_FILE, LAYER_FILE = "vectors.json", "layer_{}.npy"
+METADATA_FILE, LAYER = "vectors.json", "layer_{}"
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
 
 
@@ -91,7 +90,7 @@ def read(folder, layers, lengths, width):
       width: int. H.
 
     Returns:
-      RowsOnDisk, float16 [n, longest row, K, H].
+      StackedRows, float16 [n, longest row, K, H].
 
     Raises:
       InputError: If a file is missing or damaged.
@@ -101,7 +100,8 @@ def read(folder, layers, lengths, width):
 
 def find_missing(folder, layers):
     """Returns the layers among `layers` that a directory lacks, tuple of int."""
-    return tuple(layer for layer in layers if not files.at(os.path.join(folder, LAYER_FILE.format(layer))).exists())
+    stored = _make_rows(folder, layers, [], 0)
+    return tuple(layer for layer in layers if not files.at(stored.get_path(LAYER.format(layer))).exists())
 
 
 def write(folder, metadata, layers, lengths, width, parts):
@@ -122,15 +122,12 @@ def write(folder, metadata, layers, lengths, width, parts):
     with files.folder_for(folder), files.lock_output("embeddings_dir", folder), contextlib.ExitStack() as unfinished:
         with files.new_file(os.path.join(folder, METADATA_FILE)) as file:
             json.dump(metadata, file, indent=2)
-        paths = {layer: unfinished.enter_context(files.at(stored.get_path(layer)).new_local_file()) for layer in layers}
-        parent = os.path.dirname(paths[layers[0]])
-        if shortage := stored.find_missing_space(parent):
-            required, free = shortage
-            raise InputError(f"`embeddings_dir`: requires {required / 1e6:,.0f} MB in {parent}, but "
-                             f"{free / 1e6:,.0f} MB are free; choose another directory")
-        stored.write(paths, ((rows, {layer: [row_vectors[:, number] for row_vectors in vectors]
-                                   for number, layer in enumerate(layers)}) for rows, vectors in parts))
+        paths = {name: unfinished.enter_context(files.at(stored.get_path(name)).new_local_file())
+                 for name in stored.entries}
+        stored.write(paths, ((rows, {name: [row_vectors[:, number] for row_vectors in vectors]
+                                   for number, name in enumerate(paths)}) for rows, vectors in parts),
+                     "`embeddings_dir`", "choose another directory")
 
 
 def _make_rows(folder, layers, lengths, width):
-    return StoredRows(folder, LAYER_FILE, dict.fromkeys(layers, Entry([-1, width], DTYPE.name)), lengths)
+    return StoredRows(folder, {LAYER.format(layer): Entry([-1, width], DTYPE.name) for layer in layers}, lengths)

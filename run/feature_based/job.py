@@ -5,7 +5,6 @@ Shape legend: n rows, W positions of the longest, S tokens, K layers, H hidden s
 
 import csv
 import os
-import statistics
 
 import numpy as np
 import tensorflow as tf
@@ -18,12 +17,12 @@ from bert_tf.files import new_file
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.tasks import KINDS
 from data_prep.tasks import word_features
-from run.arrays import batches
 from run.arrays.prediction import Predictor
 from run.evaluation import results
 from run.feature_based import embeddings
 from run.feature_based.model import FrozenFeatureModel
 from run.feature_based.settings import ALL, COMBINATIONS, select_layers
+from run.finetuning.sweeps import compute_mean_and_deviation, list_columns
 from run.tasks import TASKS
 from run.training import checkpoints, strategies
 from run.training.loop import lock_run, open_run
@@ -32,8 +31,6 @@ RESULTS_FILE, TABLE_FILE, SETTINGS_FILE = "eval_results.txt", "table.tsv", "feat
 DROPOUT = 0.3  # Rate for the inputs of each BiLSTM layer and of the last layer.
 DEVIATION = "_std"  # Suffix of the names of standard deviations over runs.
 NOT_SHOWN = ("global_step", "loss")
-# Names of the main metrics of tasks, in the order of the columns; other results follow.
-METRICS = tuple(f"eval_{name}" for name in ("f1", "matthews_corrcoef", "spearman", "pearson", "micro_f1", "accuracy"))
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
@@ -58,9 +55,9 @@ def run(settings):
         for choice in settings.choices:
             rows[choice] = train_row(settings, choice, strategy, task, features)
             if settings.features == ALL:
-                _write_table(os.path.join(output_dir, TABLE_FILE), rows)
+                _write_table(os.path.join(output_dir, TABLE_FILE), rows, task.metric)
     if settings.features == ALL:
-        print(_format_table(rows))
+        print(_format_table(rows, task.metric))
 
 
 def read_data(settings):
@@ -100,10 +97,11 @@ def train_row(settings, choice, strategy, task, features):
     else:
         if is_table:
             print(f"table: {choice}", flush=True)
-        stored = {split: _find_embeddings(settings, choice, strategy, split, task, encoder_features)
-                  for split, encoder_features in features.items()}
+        for split, encoder_features in features.items():
+            task.features[split]["vectors"] = _find_embeddings(
+                settings, choice, strategy, split, task, encoder_features)
         for one in run_settings:
-            new = train_once(one, strategy, task, stored)
+            new = train_once(one, strategy, task)
             all_scores.append(new[-1])
             if best is None or new[-1][task.metric] > best[-1][task.metric]:
                 best, new = new, best
@@ -111,13 +109,9 @@ def train_row(settings, choice, strategy, task, features):
                 new[0].free()
         scores = all_scores[0]
         if len(all_scores) > 1:
-            columns = {name: [row[name] for row in all_scores] for name in scores}
-            scores = {name: statistics.mean(values) for name, values in columns.items()} | {
-                f"{name}{DEVIATION}": statistics.stdev(values) for name, values in columns.items()}
+            scores = compute_mean_and_deviation(all_scores)
             results.write_results(path, scores)
         trained, predictor, outputs, _ = best
-        for split in stored:
-            task.features[split]["vectors"] = stored[split]
         if not is_table:
             task.report(outputs, folder)
         if settings.do_predict:
@@ -129,21 +123,19 @@ def train_row(settings, choice, strategy, task, features):
     return scores
 
 
-def train_once(settings, strategy, task, stored):
+def train_once(settings, strategy, task):
     """Trains and evaluates a BiLSTM.
 
     Args:
       settings: FeatureBasedSettings of the run.
-      strategy, task: See `train_row`.
-      stored: Dict of split to the embeddings, RowsOnDisk [n, W, K, H].
+      strategy, task: See `train_row`. The features of the task include the vectors, StackedRows [n, W, K, H].
 
     Returns:
       Tuple of the Run, its Predictor, the outputs for the development data, and their scores, dict of name to float.
     """
     training, config = settings.training, settings.model.config
-    rows = {split: {**task.features[split], "vectors": stored[split]} for split in ("train", "dev")}
     fine_tuning = settings.fine_tuning
-    num_steps = fine_tuning.num_train_steps(len(rows["train"]["input_mask"]))
+    num_steps = fine_tuning.num_train_steps(task.num_train_examples)
 
     def make_model():
         return FrozenFeatureModel(
@@ -152,21 +144,20 @@ def train_once(settings, strategy, task, stored):
             width=settings.lstm_width, dropout_rate=DROPOUT, seed=training.random_seed)
 
     def make_batches(skip_steps, share):
-        return batches.training_batches(
-            rows["train"], training.train_batch_size, training.random_seed, first_step=skip_steps, share=share)
+        return task.training_batches(training.random_seed, skip_steps, share, static_shapes=False)
 
     run = open_run(fine_tuning, strategy, make_model, task.loss, num_steps=num_steps,
                    num_warmup_steps=int(num_steps * settings.warmup_proportion))
     run.train([(0, training.train_batch_size, make_batches)])
     predictor = Predictor(strategy, run.model, per_position=task.per_position, inputs=("vectors", "input_mask"))
-    outputs = predictor(rows["dev"], training.eval_batch_size, "evaluating")
+    outputs = predictor(task.eval_features, training.eval_batch_size, "evaluating")
     scores = {**task.score(outputs), "global_step": run.step}
     results.write_results(os.path.join(training.output_dir, RESULTS_FILE), scores)
     return run, predictor, outputs, scores
 
 
 def _find_embeddings(settings, choice, strategy, split, task, features):
-    """Returns the embeddings of a split, RowsOnDisk [n, W, K, H]; computes them if they are not stored.
+    """Returns the embeddings of a split, StackedRows [n, W, K, H]; computes them if they are not stored.
 
     They are those of the first tokens of a tagger's words, and of all tokens of texts and pairs.
 
@@ -200,16 +191,16 @@ def _make_rows(task, split, features):
     return {"input_mask": mask.astype(np.int32), "label_ids": labels}
 
 
-def _list_columns(rows):
-    """Returns the names of the results, primary metrics first, without the names of deviations."""
-    names = {name for row in rows.values() for name in row if name not in NOT_SHOWN and not name.endswith(DEVIATION)}
-    return sorted(names, key=lambda name: (METRICS.index(name) if name in METRICS else len(METRICS), name))
+def _list_columns(rows, metric):
+    """Returns the names of the results, the metric of the task first, without the names of deviations."""
+    return [name for name in list_columns(rows.values(), metric)
+            if name not in NOT_SHOWN and not name.endswith(DEVIATION)]
 
 
-def _write_table(path, rows):
+def _write_table(path, rows, metric):
     """Writes the table: a row per choice of features, with the mean of each result and, of several runs, its deviation.
     """
-    names = [column for name in _list_columns(rows) for column in (name, f"{name}{DEVIATION}")
+    names = [column for name in _list_columns(rows, metric) for column in (name, f"{name}{DEVIATION}")
              if any(column in row for row in rows.values())]
     with new_file(path, newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
@@ -217,9 +208,9 @@ def _write_table(path, rows):
         writer.writerows([choice, *(row.get(name, "") for name in names)] for choice, row in rows.items())
 
 
-def _format_table(rows):
+def _format_table(rows, metric):
     """Returns the table as text."""
-    names = _list_columns(rows)
+    names = _list_columns(rows, metric)
     return tables.format_table(("features", *names), [
         (choice, *(_format_cell(row, column) for column in names)) for choice, row in rows.items()])
 

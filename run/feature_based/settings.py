@@ -97,19 +97,15 @@ class FeatureBasedSettings(Settings):
     @property
     def task(self):
         """The settings of run_classifier's or run_tagger's task."""
-        column = {} if self.label_column is None else {"label_column": self.label_column}
+        values = {name: value for name, value in self.values().items() if value is not None}
         if self.task_name:
-            return classifier.Settings(
-                task_name=self.task_name, data_dir=self.data_dir, text_a_column=self.text_a_column,
-                text_b_column=self.text_b_column, regression=self.regression,
-                label_separator=self.label_separator, **column)
-        try:
-            column = {name: int(value) for name, value in column.items()}
-        except ValueError:
-            raise InputError("must be a number", "label_column", self.label_column) from None
-        return token_classifier.Settings(
-            train_file=self.train_file, dev_file=self.dev_file, test_file=self.test_file,
-            document_context=self.document_context, **column)
+            return classifier.Settings().replace_values(values)
+        if self.label_column is not None:
+            try:
+                values["label_column"] = int(self.label_column)
+            except ValueError:
+                raise InputError("must be a number", "label_column", self.label_column) from None
+        return token_classifier.Settings().replace_values(values)
 
     @property
     def choices(self):

@@ -25,7 +25,6 @@ from run.evaluation import results
 from run.finetuning.head import choose_new_variables
 from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks import TASKS
-from run.techniques.int8 import Int8
 from run.techniques.trained_weights import TrainedWeights
 from run.training import model_files, strategies
 from run.training.loop import DivergedError, lock_run, open_run
@@ -118,10 +117,7 @@ def check_run(settings, task):
 
 def choose_techniques(settings):
     """Returns the list of Techniques that FineTuningSettings require."""
-    techniques = [TrainedWeights(settings.trained_weights, KINDS[settings.task.kind].needs)]
-    if settings.trained_weights.quantize_from_step is not None:
-        techniques.append(Int8(settings.trained_weights.quantize_from_step))
-    return techniques
+    return [TrainedWeights(settings.trained_weights, KINDS[settings.task.kind].needs)]
 
 
 def train_once(settings, strategy, task, techniques=()):
@@ -146,13 +142,14 @@ def train_once(settings, strategy, task, techniques=()):
     num_steps = settings.num_train_steps(task.num_train_examples) if settings.do_train else None
 
     def make_model():
-        return task.make_model(make_encoder(settings, strategy), task.metadata)
+        step, config = settings.step, settings.model.config
+        fast = strategies.choose_fast(strategy, config, step.jit_compile, step.is_16_bit,
+                                      recompute=step.recompute_activations, remove_padding=groups_by_length)
+        encoder = FastEncoder(config, fast, seed=settings.training.random_seed, dtype=step.dtype_policy)
+        return task.make_model(encoder, task.metadata)
 
     def make_batches(skip_steps, share):
-        batches = task.training_batches(settings.training.random_seed, skip_steps, share, not groups_by_length)
-        for technique in techniques:
-            batches = technique.batches(batches)
-        return batches
+        return task.training_batches(settings.training.random_seed, skip_steps, share, not groups_by_length)
 
     def predict():
         return predictor(task.eval_features, task.eval_batch_size, "evaluating")
@@ -166,8 +163,6 @@ def train_once(settings, strategy, task, techniques=()):
             _make_state(settings, task).begin()
             save_run_files(run.folder, settings, task)
         task.write_training_data()
-        for technique in techniques:
-            technique.begin(run)
         try:
             run.train([(0, settings.training.train_batch_size, make_batches)],
                       (lambda: task.score(predict())) if tuning.eval_steps else None, eval_steps=tuning.eval_steps,
@@ -182,21 +177,11 @@ def train_once(settings, strategy, task, techniques=()):
     restored = os.path.join(run.folder, BEST_FOLDER if best_step else "")
     if run.step and not settings.do_train and holds_adapters(restored):
         load_pretrained(run.model, restored)  # Merges them.
-    for technique in techniques:
-        technique.finish(run)
+    run.finish()
     if task.eval_features is None:
         return run, predictor, {}, None
     outputs = predict()
     return run, predictor, {**task.score(outputs), "global_step": best_step or run.step}, outputs
-
-
-def make_encoder(settings, strategy):
-    """Creates the encoder of FineTuningSettings. Call it in the strategy's scope."""
-    step, config = settings.step, settings.model.config
-    fast = strategies.choose_fast(
-        strategy, config, step.jit_compile, step.is_16_bit, recompute=step.recompute_activations,
-        remove_padding=strategies.may_group_by_length(settings, strategy))
-    return FastEncoder(config, fast, seed=settings.training.random_seed, dtype=step.dtype_policy)
 
 
 def save_run_files(folder, settings, task):

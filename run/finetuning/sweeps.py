@@ -22,7 +22,7 @@ from bert_tf.model_folder import TokenizerFiles, read_config
 from bert_tf.model_folder.model_files import ModelFiles
 from run.evaluation import plots
 from run.finetuning import head, job
-from run.finetuning.settings import SEARCH_FOLDER, FineTuningSettings, format_number
+from run.finetuning.settings import SEARCH_FOLDER, format_number
 from run.techniques.settings import TrainedWeightsSettings
 from run.training import checkpoints, model_files, strategies
 from run.training.loop import DivergedError, lock_run
@@ -85,7 +85,7 @@ def run_seeds(settings, strategy, task, techniques):
             new[0].free()
     trained, predictor, scores, outputs = best
     if len(all_scores) > 1 and scores:
-        job.write_scores(output_dir, _mean_and_deviation(all_scores), trained.writes)
+        job.write_scores(output_dir, compute_mean_and_deviation(all_scores), trained.writes)
         print(f"best of {len(all_scores)} runs by {task.metric}: {trained.folder}")
     return predictor, outputs
 
@@ -119,40 +119,6 @@ def average_ensemble(settings, strategy, task, techniques):
     return predict, outputs
 
 
-@dataclasses.dataclass(frozen=True)
-class Trial:
-    """A combination of hyperparameters, and the scores of training with it.
-
-    Attributes:
-      settings: FineTuningSettings of its run.
-      scores: Dict of name to float. Empty if its loss was not finite. None if the trial is unfinished.
-    """
-
-    settings: FineTuningSettings
-    scores: dict | None = None
-
-    @property
-    def folder(self):
-        """Path of the run's directory."""
-        return self.settings.training.output_dir
-
-    @property
-    def name(self):
-        """Name of the run's directory."""
-        return os.path.basename(self.folder)
-
-    @property
-    def values(self):
-        """Tuple of batch size, learning rate, and epochs, in the order of SEARCHED."""
-        values = self.settings.values()
-        return tuple(values[name] for name in SEARCHED)
-
-    @property
-    def state(self):
-        """RunState whose part "results" is finished at the end of the trial."""
-        return RunState(self.folder, dict(zip(SEARCHED, self.values, strict=True)), name=TRIAL_FILE)
-
-
 def search(settings, strategy, task, techniques):
     """Trains and evaluates each unfinished trial, and uses the best by the task's metric.
 
@@ -168,37 +134,41 @@ def search(settings, strategy, task, techniques):
       InputError: If no trial has a score.
     """
     metric, output_dir, writes = task.metric, settings.training.output_dir, strategies.is_chief(strategy)
-    trials = [_load_scores(Trial(run_settings)) for run_settings in settings.runs]
+    trials = settings.runs
+    all_scores = [_load_scores(trial) for trial in trials]
     for number, trial in enumerate(trials):
-        if trial.scores is None:
-            print(f"search: trial {number + 1} of {len(trials)}, {trial.name}", flush=True)
-            trials[number] = _finish(trial, strategy, task, techniques)
-        best = max((trial for trial in trials if trial.scores), key=lambda trial: trial.scores[metric], default=None)
+        if all_scores[number] is None:
+            print(f"search: trial {number + 1} of {len(trials)}, {_get_name(trial)}", flush=True)
+            all_scores[number] = _finish(trial, strategy, task, techniques)
+        scored = [(other, scores) for other, scores in zip(trials, all_scores, strict=True) if scores]
+        best, best_scores = max(scored, key=lambda pair: pair[1][metric], default=(None, None))
         if writes:
-            for finished in trials:
-                if finished.scores is not None and finished is not best:
-                    checkpoints.remove_checkpoints(finished.folder)
-            _write_table(os.path.join(output_dir, SEARCH_FOLDER, TABLE_FILE), trials, metric)
-    print(_format_table(trials, best, metric))
+            for other, scores in zip(trials, all_scores, strict=True):
+                if scores is not None and other is not best:
+                    checkpoints.remove_checkpoints(other.training.output_dir)
+            _write_table(os.path.join(output_dir, SEARCH_FOLDER, TABLE_FILE), trials, all_scores, metric)
+    print(_format_table(trials, all_scores, best_scores, metric))
     if best is None:
         raise InputError(f"`search`: the loss was not finite in any of {len(trials)} trials; set lower "
                          "`search_learning_rates`")
-    print(f"best of {len(trials)} trials by {metric}: {best.folder}; its weights are in {output_dir}")
-    if find_latest_checkpoint(best.folder) is None:  # An earlier, larger search preferred another one.
-        print(f"{best.folder}: training again, since its weights were deleted")
+    best_folder = best.training.output_dir
+    print(f"best of {len(trials)} trials by {metric}: {best_folder}; its weights are in {output_dir}")
+    if find_latest_checkpoint(best_folder) is None:  # An earlier, larger search preferred another one.
+        print(f"{best_folder}: training again, since its weights were deleted")
         if writes:  # Marks it as unfinished in case this process is killed.
-            files.at(os.path.join(best.folder, TRIAL_FILE)).remove()
+            files.at(os.path.join(best_folder, TRIAL_FILE)).remove()
         task.new_variables = head.choose_new_variables(
             task, settings.model.init_checkpoint, settings.keep_head, settings.model.config)
         _finish(best, strategy, task, techniques)
     trained, predictor, scores, outputs = job.train_once(dataclasses.replace(
-        best.settings, do_train=False, keep_head=None, trained_weights=TrainedWeightsSettings()),
+        best, do_train=False, keep_head=None, trained_weights=TrainedWeightsSettings()),
         strategy, task, techniques)
     if writes:
         job.save_run_files(output_dir, settings, task)
         checkpoints.save_only_checkpoint(output_dir, trained.model, scores["global_step"])
         plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PLOT_FILE),
-                             [(*trial.values, trial.scores.get(metric)) for trial in trials], metric)
+                             [(*_get_values(trial), trial_scores.get(metric))
+                              for trial, trial_scores in zip(trials, all_scores, strict=True)], metric)
     job.write_scores(output_dir, scores, writes)
     return predictor, outputs
 
@@ -237,7 +207,7 @@ def _check_model(folder, config, vocab_file):
             raise InputError(f"its {name} differs from the {name} of the first run", "ensemble", folder)
 
 
-def _mean_and_deviation(all_scores):
+def compute_mean_and_deviation(all_scores):
     """Computes the mean of each score over runs, and its standard deviation as NAME_std."""
     means = {}
     for name in all_scores[0]:
@@ -247,56 +217,78 @@ def _mean_and_deviation(all_scores):
     return means
 
 
+def _get_name(trial):
+    """Returns the name of the directory of a trial, FineTuningSettings."""
+    return os.path.basename(trial.training.output_dir)
+
+
+def _get_values(trial):
+    """Returns the batch size, learning rate, and epochs of a trial, in the order of SEARCHED."""
+    values = trial.values()
+    return [values[name] for name in SEARCHED]
+
+
+def _get_state(trial):
+    """Returns the RunState of a trial, whose part "results" is finished at its end."""
+    return RunState(trial.training.output_dir, dict(zip(SEARCHED, _get_values(trial), strict=True)), name=TRIAL_FILE)
+
+
 def _load_scores(trial):
-    """Returns a Trial with the scores in its directory, unchanged if there are none; raises InputError if damaged."""
-    state = trial.state
+    """Returns the scores in a trial's directory: a dict, empty if it diverged; None if the trial is unfinished.
+
+    Raises:
+      InputError: If the file is damaged.
+    """
+    state = _get_state(trial)
     if not state.is_resumed:
-        return trial
+        return None
     scores = state.result("results")
     if not isinstance(scores, dict) or not all(isinstance(value, int | float) for value in scores.values()):
-        path = os.path.join(trial.folder, TRIAL_FILE)
+        path = os.path.join(trial.training.output_dir, TRIAL_FILE)
         raise InputError(f"{path}: has no valid results; delete it to rerun the trial")
-    return dataclasses.replace(trial, scores=scores)
+    return scores
 
 
 def _finish(trial, strategy, task, techniques):
-    """Trains and evaluates a trial, or resumes it; returns it with its scores, which are saved to its directory."""
+    """Trains and evaluates a trial, or resumes it; returns its scores, which are saved to its directory."""
     writes = strategies.is_chief(strategy)
     try:
-        trained, _, scores, _ = job.train_once(trial.settings, strategy, task, techniques)
+        trained, _, scores, _ = job.train_once(trial, strategy, task, techniques)
         trained.free()
-        job.write_scores(trial.folder, scores, writes)
+        job.write_scores(trained.folder, scores, writes)
     except DivergedError as error:
-        print(f"{trial.name}: {error.event}")  # Without the advice, since its checkpoints are deleted.
+        event, *_ = str(error).split(";")  # Without the advice, since its checkpoints are deleted.
+        print(f"{_get_name(trial)}: {event}")
         scores = {}
     if writes:
-        trial.state.finish("results", scores)
-    return dataclasses.replace(trial, scores=scores)
+        _get_state(trial).finish("results", scores)
+    return scores
 
 
-def _list_columns(trials, metric):
+def list_columns(all_scores, metric):
     """Returns the names of the trials' scores, the metric first."""
-    names = {name for trial in trials for name in trial.scores or ()}
+    names = {name for scores in all_scores for name in scores or ()}
     return sorted(names, key=lambda name: (name != metric, name == "global_step", name))
 
 
-def _write_table(path, trials, metric):
+def _write_table(path, trials, all_scores, metric):
     """Writes search.tsv: one row per finished trial."""
-    names = _list_columns(trials, metric)
+    names = list_columns(all_scores, metric)
     with new_file(path, newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow([*SEARCHED, *names, "folder"])
-        writer.writerows([*trial.values, *(trial.scores.get(name, "") for name in names), trial.name]
-                         for trial in trials if trial.scores is not None)
+        for trial, scores in zip(trials, all_scores, strict=True):
+            if scores is not None:
+                writer.writerow([*_get_values(trial), *(scores.get(name, "") for name in names), _get_name(trial)])
 
 
-def _format_table(trials, best, metric):
+def _format_table(trials, all_scores, best_scores, metric):
     """Returns a table of trials as text."""
-    names = [name for name in _list_columns(trials, metric) if name not in ("loss", "global_step")]
+    names = [name for name in list_columns(all_scores, metric) if name not in ("loss", "global_step")]
     rows = []
-    for trial in trials:
-        scores, note = trial.scores, "best" if trial is best else ""
-        rows.append((*map(format_number, trial.values), str(scores.get("global_step", "")),
+    for trial, scores in zip(trials, all_scores, strict=True):
+        note = "best" if scores is best_scores else ""
+        rows.append((*map(format_number, _get_values(trial)), str(scores.get("global_step", "")),
                      *(f"{scores[name]:.4f}" if name in scores else "-" for name in names),
                      note if scores else "diverged"))
     return tables.format_table(("batch size", "learning rate", "epochs", "steps", *names, ""), rows, num_left=0)

@@ -9,7 +9,7 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import to_vocab_txt
 from bert_tf.tokenization import read_tokenizer
 from data_prep.pretraining.instances import masking
-from run.pretraining import dynamic_masking, inputs, next_tokens, record_checks
+from run.pretraining import dynamic_masking, inputs, record_checks
 
 
 class PretrainingData:
@@ -36,8 +36,7 @@ class PretrainingData:
             self._eval_files = paths.expand_globs("eval_input_file", settings.records.eval_input_file, folders=True)
         self._features, self._transform = _record_features(settings, config)
         self._limits = record_checks.pretraining_limits(config, settings.records.instances)
-        full_files = set(record_checks.check_pretraining_records(
-            self._all_files, self._features, self._limits, settings.records.instances.objective_spec.predicts_next))
+        full_files = set(record_checks.check_pretraining_records(self._all_files, self._features, self._limits))
         if empty := [path for path in self._all_files if path not in full_files]:
             print(f"note: skipping {len(empty):,} file{'s' * (len(empty) > 1)} without records, such as {empty[0]}",
                   file=sys.stderr)
@@ -56,7 +55,8 @@ class PretrainingData:
         """Creates an endless dataset of a host's rows of batches, starting at step `skip_steps`. See `inputs`."""
         return inputs.pretraining_training_data(
             self.files, self._features, self._training.train_batch_size, self._training.random_seed, skip_steps,
-            share=share, limits=self._limits, transform=self._transform, count_records=lambda files: self._counts)
+            share=share, limits=self._limits, transform=self._transform,
+            num_records=self._num_records if skip_steps else None)
 
     def evaluation_batches(self, share, drop_remainder):
         """Creates a dataset of a host's rows of batches that contain every record once. See `inputs`."""
@@ -69,9 +69,9 @@ class PretrainingData:
         return record_checks.name_bad_file(self._all_files, self._features, self._limits)
 
     @functools.cached_property
-    def _counts(self):
-        """Number of records of each training file, counted once for all hosts whose input this process creates."""
-        return record_checks.count_records(self.files)
+    def _num_records(self):
+        """Number of training records, counted once for all hosts whose input this process creates."""
+        return sum(record_checks.count_records(self.files))
 
     @property
     def _all_files(self):
@@ -82,7 +82,7 @@ def _record_features(settings, config):
     """Returns the records' features, and the function that converts them to the model's, or None."""
     records_settings, instances = settings.records, settings.records.instances
     if instances.objective_spec.predicts_next:
-        return instances.features, next_tokens.add_next_tokens
+        return instances.features, inputs.add_next_tokens
     if instances.has_masks:
         return instances.features, None
     vocab_file = to_vocab_txt(records_settings.vocab_file)

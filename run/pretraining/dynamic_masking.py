@@ -42,9 +42,9 @@ def make_masker(settings, vocabulary, seed):
         """Returns positions to mask, int32 [B, P] ascending, padded with 0, and a mask of the valid ones."""
         counts = tf.gather(numbers_to_predict, tf.reduce_sum(tf.cast(is_real, tf.int32), axis=1))
         is_candidate = is_real & (input_ids != vocabulary.cls_id) & (input_ids != vocabulary.sep_id)
-        if not settings.do_whole_word_mask:
-            return _choose_tokens(is_candidate, counts, num_predictions, random_numbers)
-        begins_word = is_candidate & ~_continues_word(input_ids, is_candidate, vocabulary)
+        begins_word = is_candidate
+        if settings.do_whole_word_mask:
+            begins_word &= ~_continues_word(input_ids, is_candidate, vocabulary)
         return _choose_words(is_candidate, begins_word, counts, num_predictions, random_numbers)
 
     def mask(features, epochs, numbers):
@@ -115,23 +115,6 @@ def _continues_word(input_ids, is_candidate, vocabulary):
     return tf.gather(tf.constant(vocabulary.is_continuation), input_ids) & ~is_first
 
 
-def _choose_tokens(is_candidate, counts, num_predictions, random_numbers):
-    """Samples tokens: those with the lowest random numbers, like `_choose_words` with one-token words.
-
-    Args:
-      is_candidate: [B, S] bool.
-      counts: [B] int32. Number of tokens, at most P.
-
-    Returns:
-      See `_choose_words`.
-    """
-    length = is_candidate.shape[1]
-    numbers = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1)  # 1-based number of each candidate.
-    keys, order = _sort_lowest(_random_keys(is_candidate, numbers, random_numbers), min(num_predictions, length))
-    is_taken = (tf.range(keys.shape[1]) < counts[:, tf.newaxis]) & (keys < tf.int64.max)
-    return _pad_ascending(tf.where(is_taken, order, length), length, num_predictions)
-
-
 def _choose_words(is_candidate, begins_word, counts, num_predictions, random_numbers):
     """Samples words in random order, and skips words that would exceed the number of tokens `counts` [B].
 
@@ -143,16 +126,16 @@ def _choose_words(is_candidate, begins_word, counts, num_predictions, random_num
     """
     length = is_candidate.shape[1]
     words = tf.cumsum(tf.cast(begins_word, tf.int32), axis=1)  # 1-based number of each position's word.
-    keys = _random_keys(is_candidate, words, random_numbers)
+    keys = tf.where(is_candidate, random_numbers.bits(words, 62), tf.int64.max)
     sizes = tf.math.bincount(  # Tokens per word.
         words, tf.cast(is_candidate, tf.int32), minlength=length + 1, maxlength=length + 1, axis=-1)
 
     def take(num_tokens):
         """Returns the sampled positions among the first `num_tokens` tokens, S for others; whether this is enough."""
         # Tokens of a word share a random number, so sorting them sorts the words: ties stay in order.
-        least, order = _sort_lowest(keys, num_tokens)
+        negative_keys, order = tf.math.top_k(-keys, num_tokens)
         numbers = tf.gather(words, order, batch_dims=1)
-        is_token = least < tf.int64.max
+        is_token = -negative_keys < tf.int64.max
         last = tf.where(is_token[:, -1], numbers[:, -1], 0)[:, tf.newaxis]
         if num_tokens < length:
             is_token &= numbers != last  # The word may be incomplete here.
@@ -169,17 +152,6 @@ def _choose_words(is_candidate, begins_word, counts, num_predictions, random_num
         positions = tf.cond(
             is_done, lambda: positions, lambda: _pad_ascending(take(length)[0], length, num_predictions))
     return positions
-
-
-def _random_keys(is_candidate, numbers, random_numbers):
-    """Returns int64 [B, S]: items `numbers` of `random_numbers` for candidates, the maximum int64 for others."""
-    return tf.where(is_candidate, random_numbers.bits(numbers, 62), tf.int64.max)
-
-
-def _sort_lowest(keys, count):
-    """Returns the `count` lowest of each row of `keys` [B, S], ascending, and their positions: int64, int32."""
-    negative, order = tf.math.top_k(-keys, count)
-    return -negative, order
 
 
 def _pad_ascending(positions, length, num_predictions):

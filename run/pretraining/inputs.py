@@ -2,22 +2,28 @@
 
 The order of the data is a function of the seed and the epoch, so a run that resumes at step k uses the same examples as
 an uninterrupted run. It skips whole epochs without reading them, and the rest without parsing.
+
+Shape legend: B batch, S sequence.
 """
 
 import tensorflow as tf
 
 from bert_tf.files import is_remote
 from data_prep import records
-from run.pretraining import epochs, record_checks
+from run.pretraining import record_checks
 from run.training.host_batches import WHOLE
 
+SHUFFLE_RECORDS = 10_000  # Size of the shuffle buffer: about 10 MB at length 128.
+READ_FILES = 8  # Number of record files read in parallel in training.
+READ_RECORDS = 16  # Number of records read from one file before the next.
+PLACES = 2**36  # More than the records of an epoch.
 MANY_EPOCHS = 2**27  # More than any run reaches.
 PARSED_TOGETHER = 16  # Batches; uses as many threads as there are cores.
 PARSED_AHEAD = 8  # Batches.
 
 
 def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *, share=WHOLE, limits=None,
-                              transform=None, count_records=record_checks.count_records):
+                              transform=None, num_records=None):
     """Creates endless training batches: every record is used once before any is repeated.
 
     Args:
@@ -30,30 +36,37 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
       limits: Result of record_checks.pretraining_limits, to check every record, or None.
       transform: Callable (features, epochs int64 [rows], places int64 [rows]) -> features, where `epochs` and `places`
         are each record's epoch and position in it. None leaves features unchanged.
-      count_records: Callable of files that returns their numbers of records. Only called to skip steps or for a share.
+      num_records: int. Number of records of all files. None counts them, if steps are skipped.
 
     Returns:
       Dataset of dicts of name to int32 or float32 [rows, length].
     """
-    counts = count_records(files) if skip_steps or share != WHOLE else None
-    first_epoch, first_place = divmod(skip_steps * batch_size, sum(counts)) if skip_steps else (0, 0)
-    paths, rows, remote = tf.constant(files), share.rows(batch_size), any(map(is_remote, files))
+    first_epoch = first_place = 0
+    if skip_steps:
+        num_records = num_records or sum(record_checks.count_records(files))
+        first_epoch, first_place = divmod(skip_steps * batch_size, num_records)
+    rows, num_parallel = share.rows(batch_size), min(len(files), READ_FILES)
+    # For local files, threads would cost as much as everything else here.
+    in_threads = any(map(is_remote, files))
 
     @tf.autograph.experimental.do_not_convert  # Nothing to convert here or below; the search takes a second
-    def epoch_from(epoch):
-        start = tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0)
-        if share == WHOLE:
-            return epochs.read_all_records(paths, remote, seed, epoch, start)
-        return epochs.read_host_records(paths, counts, seed, epoch, start, batch_size, rows)
+    def read_epoch(epoch):
+        file_seed, record_seed = tf.unstack(
+            tf.random.stateless_uniform([2], [seed, epoch], minval=None, maxval=None, dtype=tf.int64))
+        examples = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files), seed=file_seed).interleave(
+            tf.data.TFRecordDataset, cycle_length=num_parallel, block_length=READ_RECORDS,
+            num_parallel_calls=num_parallel if in_threads else None, deterministic=True if in_threads else None)
+        # One number for epoch and place: a second tensor costs 1 microsecond per record.
+        examples = examples.shuffle(SHUFFLE_RECORDS, seed=record_seed).enumerate(epoch * PLACES)
+        return examples.skip(tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0))
 
     @tf.autograph.experimental.do_not_convert
     def parse(numbers, serialized):
-        parsed = _parse(serialized, features, limits)
-        return transform(parsed, *epochs.split_numbers(numbers)) if transform else parsed
+        parsed = _parse(serialized[rows], features, limits)
+        return transform(parsed, numbers[rows] // PLACES, numbers[rows] % PLACES) if transform else parsed
 
-    examples = tf.data.Dataset.range(first_epoch, MANY_EPOCHS).flat_map(epoch_from)
-    batch = examples.batch if share == WHOLE else examples.rebatch
-    return _parse_batches(batch(rows.stop - rows.start, drop_remainder=True), parse)
+    examples = tf.data.Dataset.range(first_epoch, MANY_EPOCHS).flat_map(read_epoch)
+    return _parse_batches(examples.batch(batch_size, drop_remainder=True), parse)
 
 
 def pretraining_evaluation_data(files, features, batch_size, drop_remainder=False, *, share=WHOLE, limits=None,
@@ -72,6 +85,30 @@ def pretraining_evaluation_data(files, features, batch_size, drop_remainder=Fals
 
     batches = tf.data.TFRecordDataset(files).enumerate().batch(batch_size, drop_remainder=drop_remainder)
     return _parse_batches(batches, parse)
+
+
+def add_next_tokens(features, epochs, places):
+    """Makes each token predict the next one of its sequence: left-to-right language modeling.
+
+    Args:
+      features: Dict of int32 [B, S]. Features of data_prep.records.unmasked_pretraining_features, packed or not.
+      epochs, places: Unused; see `transform` of `pretraining_training_data`.
+
+    Returns:
+      The features, with "masked_lm_positions" and "masked_lm_ids", int32 [B, S - 1], and "masked_lm_weights", float32
+      [B, S - 1], 0 for tokens without a next one.
+    """
+    del epochs, places
+    input_ids, sequences = features["input_ids"], features["input_mask"]
+    following = sequences[:, 1:]
+    has_next = (following > 0) & (following == sequences[:, :-1])
+    positions = tf.range(input_ids.shape[1] - 1)[tf.newaxis]
+    return {
+        **features,
+        "masked_lm_positions": tf.tile(positions, [tf.shape(input_ids)[0], 1]),
+        "masked_lm_ids": tf.where(has_next, input_ids[:, 1:], 0),
+        "masked_lm_weights": tf.cast(has_next, tf.float32),
+    }
 
 
 def _parse_batches(batches, parse):

@@ -1,7 +1,6 @@
 """The pre-training job, from settings to results: records, model, training, evaluation."""
 
 import contextlib
-import functools
 import os
 
 import tensorflow as tf
@@ -34,7 +33,8 @@ def run(settings, techniques=()):
       InputError: If settings do not match the devices, the records, or the run in output_dir; if a loss is not finite;
         or if a record is invalid.
     """
-    schedule, folder, config = settings.schedule, settings.training.output_dir, settings.model.config
+    folder, config = settings.training.output_dir, settings.model.config
+    objective = settings.records.instances.objective_spec
     strategy = make_strategy(settings)  # Must precede all TensorFlow computation.
     parts = [(first_step, part, PretrainingData(part, config)) for first_step, part in phases.get_phases(settings)]
     for note in settings.notes():
@@ -49,36 +49,26 @@ def run(settings, techniques=()):
         for _, _, data in parts:
             stack.enter_context(data.name_bad_file())
         training = start(settings, strategy, techniques)
-        evaluator = PretrainingEvaluator(strategy, training.model, sentence_label(settings),
-                                         get_objective(settings).token_loss)
+        evaluator = PretrainingEvaluator(strategy, training.model, objective.sentence_label, objective.token_loss)
 
         def evaluate():
             """Evaluates on records of the last step's phase."""
             data = [data for first_step, _, data in parts if first_step < max(1, training.step)][-1]
             return evaluator(lambda share: data.evaluation_batches(
-                share, drop_remainder=not strategies.allows_dynamic_shapes(strategy)), schedule.max_eval_steps)
-
-        def make_batches(data, skip_steps, share):
-            batches = data.training_batches(skip_steps, share)
-            for technique in techniques:
-                batches = technique.batches(batches)
-            return batches
+                share, drop_remainder=not strategies.allows_dynamic_shapes(strategy)), settings.max_eval_steps)
 
         results = None
         if settings.do_train:
             if training.writes:
                 state.begin()
                 model_files.save_run_files(folder, config, settings.tokenizer)
-            for technique in techniques:
-                technique.begin(training)
             results = training.train(
-                [(first_step, part.training.train_batch_size, functools.partial(make_batches, data))
+                [(first_step, part.training.train_batch_size, data.training_batches)
                  for first_step, part, data in parts],
-                evaluate if schedule.eval_steps else None, eval_steps=schedule.eval_steps,
+                evaluate if settings.eval_steps else None, eval_steps=settings.eval_steps,
                 profiled_steps=settings.profiled_steps)
-            for technique in techniques:
-                technique.finish(training)
-        if schedule.do_eval:
+            training.finish()
+        if settings.do_eval:
             results = results or evaluate()
             if training.writes:
                 write_results(os.path.join(folder, RESULTS_FILE), {**results, "global_step": training.step})
@@ -91,7 +81,7 @@ def make_strategy(settings):
         for _, part in phases.get_phases(settings):
             strategies.check_batch_size("train_batch_size", part.training.train_batch_size, strategy,
                                         settings.step.accumulate_steps)
-    if settings.schedule.do_eval:
+    if settings.do_eval:
         strategies.check_batch_size("eval_batch_size", settings.training.eval_batch_size, strategy)
     return strategy
 
@@ -102,17 +92,18 @@ def start(settings, strategy, techniques=()):
     Raises:
       InputError: If there is nothing to train, and no trained model to evaluate.
     """
-    schedule, checkpoint, config = settings.schedule, settings.model.init_checkpoint, settings.model.config
+    checkpoint, config = settings.model.init_checkpoint, settings.model.config
+    objective = settings.records.instances.objective_spec
 
     def make_model():
         fast = choose_fast(settings, strategy, config, recompute=settings.step.recompute_activations)
         encoder = FastEncoder(config, fast, seed=settings.training.random_seed, dtype=settings.step.dtype_policy)
-        return models.BertPretrainer(encoder, sentence_label=sentence_label(settings))
+        return models.BertPretrainer(encoder, sentence_label=objective.sentence_label)
 
-    loss = losses.create_pretraining_loss(sentence_label(settings), get_objective(settings).token_loss)
+    loss = losses.create_pretraining_loss(objective.sentence_label, objective.token_loss)
     run = open_run(settings, strategy, make_model, loss, techniques, init_checkpoint=checkpoint,
-                   num_steps=schedule.num_train_steps if settings.do_train else None,
-                   num_warmup_steps=schedule.num_warmup_steps)
+                   num_steps=settings.num_train_steps if settings.do_train else None,
+                   num_warmup_steps=settings.num_warmup_steps)
     if not (settings.do_train or run.step):
         if not checkpoint:
             raise InputError(f"`output_dir`={run.folder}: contains no checkpoint to evaluate; "
@@ -130,16 +121,6 @@ def choose_fast(settings, strategy, config, **options):
     return strategies.choose_fast(
         strategy, config, step.jit_compile, step.is_16_bit, **options,
         remove_padding=strategies.allows_dynamic_shapes(strategy) and not step.jit_compile)
-
-
-def sentence_label(settings):
-    """Returns the name of the sentence-level label of PretrainingSettings, or None."""
-    return get_objective(settings).sentence_label
-
-
-def get_objective(settings):
-    """Returns the Objective of PretrainingSettings."""
-    return settings.records.instances.objective_spec
 
 
 def _make_state(settings, parts):

@@ -10,7 +10,6 @@ import math
 from bert_tf.errors import InputError
 
 PLACEHOLDER = "{length}"  # Used in the names of record files.
-NAMES = {"max_seq_length": "length", "train_batch_size": "batch size", "max_predictions_per_seq": "predictions"}
 FORM = "LENGTH:FRACTION[:BATCH[:PREDICTIONS]]; separate phases by commas"
 
 
@@ -32,7 +31,7 @@ def get_phases(settings):
     if len(parts) > 1 and PLACEHOLDER not in (settings.records.input_file or ""):
         raise InputError(f"`phases`={text}: `input_file` must contain {PLACEHOLDER}, for example "
                          f"records_{PLACEHOLDER}.tfrecord")
-    steps = settings.schedule.num_train_steps
+    steps = settings.num_train_steps
     firsts = [round(before * steps) for before in itertools.accumulate(fractions[:-1], initial=0.0)]
     for (_, part), first, stop in zip(parts, firsts, [*firsts[1:], steps], strict=True):
         if first == stop:
@@ -68,5 +67,4 @@ def _parse_phase(text, settings):
             training=dataclasses.replace(settings.training, train_batch_size=batch_size),
             phases=None)
     except InputError as error:  # about a setting that `phases` replaces
-        message = f"{NAMES[error.argument]} {error.value}: {error.problem}" if error.argument in NAMES else error
-        raise InputError(f"`phases`: {text!r}: {message}") from error
+        raise InputError(f"`phases`: {text!r}: {error}") from error

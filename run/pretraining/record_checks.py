@@ -3,8 +3,6 @@
 import concurrent.futures
 import contextlib
 import math
-import mmap
-import os
 import sys
 
 import numpy as np
@@ -15,30 +13,20 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from data_prep import records
-from data_prep.records import reader, writer
+from data_prep.records import reader
 from run.pretraining import dynamic_masking
 
-FRAME_BYTES = writer.HEADER.size + writer.FOOTER.size  # Bytes around each record.
 SCAN_RECORDS = 1000  # Number of records to parse together.
 CHECKED_RECORDS = 100  # Number of records per file to check before training.
 NUM_THREADS = 16  # Number of files to count in parallel, and of remote files to check.
-# Features of records that the given settings cannot read -> what to do.
-UNEXPECTED_FEATURES = {
-    "masked_lm_positions": "contain masks and would be masked twice; set `masking`=static, or create records with "
-                           "`masking`=dynamic",
-    "positions": "contain several sequences each; set `pack_sequences`",
-    "next_sentence_labels": "contain next sentence labels; set `objective`=sentence_pairs, or create records with this "
-                            "`objective`",
-    "sentence_order_labels": "contain sentence order labels; set `objective`=sentence_order, or create records with "
-                             "this `objective`",
+# Features of some kinds of records: their content, and the settings that determine whether records have them.
+FEATURES_OF_KINDS = {
+    "masked_lm_positions": ("masks", "`masking` or `objective`"),
+    "positions": ("several sequences each", "`pack_sequences`"),
+    "next_sentence_labels": ("next sentence labels", "`objective`"),
+    "sentence_order_labels": ("sentence order labels", "`objective`"),
 }
 CORRUPTED = "is corrupted, truncated, or not a TFRecord file; inspect_records finds the byte"
-MASKED = "contain masks; create records with `objective`=left_to_right"
-MISSING_FEATURES = {
-    "positions": "contain one sequence each; omit `pack_sequences`, or create records with it",
-    "next_sentence_labels": "lack next sentence labels; set the `objective` that they were created with",
-    "sentence_order_labels": "lack sentence order labels; set the `objective` that they were created with",
-}
 
 
 def pretraining_limits(config, instances):
@@ -54,7 +42,7 @@ def pretraining_limits(config, instances):
             "masked_lm_ids": config.vocab_size, f"{label}_labels": 2, f"{label}_positions": length}
 
 
-def check_pretraining_records(paths, features, limits, predicts_next=False):
+def check_pretraining_records(paths, features, limits):
     """Raises InputError, naming the file, unless the first records of each file match the model.
 
     Args:
@@ -62,7 +50,6 @@ def check_pretraining_records(paths, features, limits, predicts_next=False):
       features: Features from data_prep.records.pretraining_features, or from unmasked_pretraining_features for records
         without masks.
       limits: Result of `pretraining_limits`.
-      predicts_next: bool. See Objective.
 
     Returns:
       List of the paths of files that contain records; others are empty.
@@ -70,12 +57,10 @@ def check_pretraining_records(paths, features, limits, predicts_next=False):
     def check(path):
         """Returns whether a file contains records."""
         present = _first_features(path)
-        unexpected = UNEXPECTED_FEATURES | ({"masked_lm_positions": MASKED} if predicts_next else {})
-        for advice, is_wrong in ((unexpected, lambda name: name in present and name not in names),
-                                 (MISSING_FEATURES, lambda name: name in names and name not in present)):
-            wrong = next((advice[name] for name in advice if present and is_wrong(name)), None)
-            if wrong:
-                raise InputError(f"{path}: its records {wrong}")
+        for name, (content, flags) in FEATURES_OF_KINDS.items():
+            if present and (name in present) != (name in names):
+                raise InputError(f"{path}: its records {'contain' if name in present else 'lack'} {content}; set "
+                                 f"{flags} to the value that they were created with")
         wrong = find_bad_record([path], features, limits, CHECKED_RECORDS)
         if wrong:
             raise InputError(wrong)
@@ -116,13 +101,14 @@ def name_bad_file(paths, features, limits):
 
 
 def count_records(paths):
-    """Counts the records of TFRecord files: list of int. Reads only the headers of local files.
+    """Counts the records of TFRecord files: list of int. Raises tf.errors.DataLossError if a file is damaged."""
+    def count(path):
+        batches = tf.data.TFRecordDataset(path).batch(SCAN_RECORDS)
+        add = tf.autograph.experimental.do_not_convert(lambda total, batch: total + tf.size(batch, tf.int64))
+        return int(batches.reduce(np.int64(0), add))
 
-    Raises:
-      InputError: If a file ends within a record.
-    """
     with concurrent.futures.ThreadPoolExecutor(NUM_THREADS) as pool:
-        return list(pool.map(lambda path: _count_remote(path) if is_remote(path) else _count_local(path), paths))
+        return list(pool.map(count, paths))
 
 
 def assert_within(features, limits):
@@ -198,23 +184,3 @@ def _describe_mismatch(record, features, limits):
             if not (feature.is_float or 0 <= number < limit):
                 return f"contains {number} in {feature.name}, but the model supports only 0 to {limit - 1}"
     return None
-
-
-def _count_local(path):
-    count = offset = 0
-    size = os.path.getsize(path)
-    if not size:
-        return 0
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        while offset + FRAME_BYTES <= size:
-            offset += writer.HEADER.unpack_from(data, offset)[0] + FRAME_BYTES
-            count += 1
-    if offset != size:
-        raise InputError(f"{path}: is corrupted or truncated: record {count:,} does not end where the next begins")
-    return count
-
-
-def _count_remote(path):
-    batches = tf.data.TFRecordDataset(path).batch(SCAN_RECORDS)
-    add = tf.autograph.experimental.do_not_convert(lambda count, batch: count + tf.size(batch, tf.int64))
-    return int(batches.reduce(np.int64(0), add))

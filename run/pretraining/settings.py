@@ -13,8 +13,8 @@ from bert_tf.model_folder import TokenizerFiles
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES, masking
 from data_prep.pretraining.instances.settings import NO_MASKS
+from data_prep.pretraining.recipes import RECIPES as DATA_RECIPES
 from run.pretraining import phases, vocabulary
-from run.pretraining.recipes import RECIPES
 from run.settings import (
     DeviceSettings,
     OptimizerSettings,
@@ -25,6 +25,17 @@ from run.settings import (
 )
 
 MAX_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretraining_data.
+_ORIGINAL = {**DATA_RECIPES["original"], "train_batch_size": 256, "learning_rate": 1e-4, "num_train_steps": 1_000_000,
+             "num_warmup_steps": 10_000}
+
+# Flags of run_pretraining. BERT: appendix A.2. RoBERTa: 125,000 steps at the learning rate of table 3, with the warm-up
+# of fairseq's README, and with BERT's dropout.
+RECIPES = {
+    "original": {**_ORIGINAL, "phases": "128:0.9,512:0.1"},
+    "original_128": _ORIGINAL,
+    "roberta": {**DATA_RECIPES["roberta"], "train_batch_size": 2048, "learning_rate": 7e-4, "num_train_steps": 125_000,
+                "num_warmup_steps": 10_000, "beta_2": 0.98, "clip_norm": 0.0},
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,23 +100,6 @@ class RecordSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class ScheduleSettings(Settings):
-    """Training schedule, and evaluations."""
-
-    outer_settings: ClassVar = ("do_train",)
-
-    do_eval: bool = setting(False, "Evaluate the model, after training if --do_train is set.", changeable=None)
-    num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, changeable=True)
-    num_warmup_steps: int = setting(
-        10000, "Number of steps over which the learning rate increases from 0. If it exceeds --num_train_steps, the "
-               "learning rate never reaches its peak.", lower=0, changeable=True)
-    max_eval_steps: int = setting(100, "Maximum number of batches to evaluate.", lower=1, changeable=True)
-    eval_steps: int | None = setting(
-        None, "Number of training steps between evaluations, whose results go to eval_log.csv and loss.png. Requires "
-              "--do_train and --do_eval.", lower=1, needs=("do_train", "do_eval"), changeable=True)
-
-
-@dataclasses.dataclass(frozen=True)
 class PretrainingSettings(Settings):
     """A pre-training run.
 
@@ -122,11 +116,19 @@ class PretrainingSettings(Settings):
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     records: RecordSettings = dataclasses.field(default_factory=RecordSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
-    schedule: ScheduleSettings = dataclasses.field(default_factory=ScheduleSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     do_train: bool = setting(False, "Train the model.", changeable=None)
+    do_eval: bool = setting(False, "Evaluate the model, after training if --do_train is set.", changeable=None)
+    num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, changeable=True)
+    num_warmup_steps: int = setting(
+        10000, "Number of steps over which the learning rate increases from 0. If it exceeds --num_train_steps, the "
+               "learning rate never reaches its peak.", lower=0, changeable=True)
+    max_eval_steps: int = setting(100, "Maximum number of batches to evaluate.", lower=1, changeable=True)
+    eval_steps: int | None = setting(
+        None, "Number of training steps between evaluations, whose results go to eval_log.csv and loss.png. Requires "
+              "--do_train and --do_eval.", lower=1, needs=("do_train", "do_eval"), changeable=True)
     profile_steps: str | None = setting(
         None, "Steps FROM:TO, 1-based, to record in a TensorBoard profile in --output_dir. For example, 11:12 records "
               "two steps after the first ten.", needs="do_train", changeable=True)
@@ -139,8 +141,8 @@ class PretrainingSettings(Settings):
     tokenizer: TokenizerFiles = dataclasses.field(default=TokenizerFiles(), compare=False, repr=False)
 
     def check(self):
-        if self.profiled_steps and self.profiled_steps[0] > self.schedule.num_train_steps:
-            raise InputError(f"training ends at step {self.schedule.num_train_steps}; set earlier steps",
+        if self.profiled_steps and self.profiled_steps[0] > self.num_train_steps:
+            raise InputError(f"training ends at step {self.num_train_steps}; set earlier steps",
                              "profile_steps", self.profile_steps)
         if self.phases:
             _ = phases.get_phases(self)
@@ -173,33 +175,25 @@ class PretrainingSettings(Settings):
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do, or if the objective does not fit the config.
         """
-        if not (self.do_train or self.schedule.do_eval):
+        if not (self.do_train or self.do_eval):
             raise InputError("nothing to do; set `do_train`, `do_eval`, or both")
         if self.records.masking == "dynamic" and not self.records.vocab_file:
             raise InputError("is required with `masking`=dynamic, since neither a run.json of the records nor a "
                              "directory of a checkpoint names it", "vocab_file")
         check_config(self.model.config, self.records.objective)
-        self.check_apart_from_records()
-        for name in ("input_file", "eval_input_file"):
-            for _, part in phases.get_phases(self):
-                patterns = getattr(part.records, name)
-                if not is_remote(patterns or "") and (patterns or name == "input_file"):
-                    paths.expand_globs(name, patterns, folders=True)
-
-    def check_apart_from_records(self):
-        """Raises InputError if the record patterns match files in the output directory."""
         for _, part in phases.get_phases(self):
-            paths.check_not_read("output_dir", self.training.output_dir, {
-                name: getattr(part.records, name) for name in ("input_file", "eval_input_file")},
-                is_folder=True)
+            patterns = {name: getattr(part.records, name) for name in ("input_file", "eval_input_file")}
+            paths.check_not_read("output_dir", self.training.output_dir, patterns, is_folder=True)
+            for name, pattern in patterns.items():
+                if not is_remote(pattern or "") and (pattern or name == "input_file"):
+                    paths.expand_globs(name, pattern, folders=True)
 
     def notes(self):
         """Yields notes for the user about these settings."""
         yield from self.devices.notes()
-        schedule = self.schedule
-        if self.do_train and schedule.num_warmup_steps >= schedule.num_train_steps:
-            yield (f"note: --num_warmup_steps={schedule.num_warmup_steps}: the learning rate never reaches its peak "
-                   f"within --num_train_steps={schedule.num_train_steps}")
+        if self.do_train and self.num_warmup_steps >= self.num_train_steps:
+            yield (f"note: --num_warmup_steps={self.num_warmup_steps}: the learning rate never reaches its peak "
+                   f"within --num_train_steps={self.num_train_steps}")
         for _, part in phases.get_phases(self):
             yield from part.records.notes()
 

@@ -8,6 +8,7 @@ import abc
 import copy
 from typing import ClassVar
 
+from bert_tf.losses import TotalLoss
 from bert_tf.served_models import SERVED_MODELS
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
@@ -26,6 +27,8 @@ class Task(abc.ABC):
       kind: str. Name in task.json.
       data: data_prep.tasks.TaskData, of the class `data_class`.
       metric: str. Name in the result of `score` that weights and runs are compared by; higher is better.
+      loss: The `bert_tf.losses.TotalLoss` of the model's outputs.
+      logits_loss: Key in `bert_tf.techniques.distillation.LOGITS_LOSSES` of the distillation loss.
       evaluates_predictions: bool. Whether evaluation and prediction use the same file, in one pass.
       folder: Path of the directory for results and training data.
       new_variables: Names of the model's variables that are not loaded from init_checkpoint.
@@ -36,6 +39,8 @@ class Task(abc.ABC):
     data_class: ClassVar[type]
     kind: ClassVar[str]
     metric: str
+    loss: TotalLoss
+    logits_loss: str
     evaluates_predictions: ClassVar[bool] = False
 
     def __init__(self, settings, model_metadata):
@@ -146,16 +151,6 @@ class Task(abc.ABC):
             return self.settings.tuning.predict_batch_size
         return self.settings.training.eval_batch_size
 
-    @property
-    @abc.abstractmethod
-    def loss(self):
-        """The `bert_tf.losses.TotalLoss` of the model's outputs."""
-
-    @property
-    @abc.abstractmethod
-    def logits_loss(self):
-        """Key in `bert_tf.techniques.distillation.LOGITS_LOSSES` of the distillation loss."""
-
     def average(self, outputs):
         """Averages the probabilities of several models.
 
@@ -175,8 +170,7 @@ class Task(abc.ABC):
     def decisions(self, outputs):
         """Returns the model's decisions for outputs (see `score`): a list with one item per decision."""
 
-    @abc.abstractmethod
-    def report(self, outputs, folder):
+    def report(self, outputs, folder):  # noqa: B027
         """Writes files about an evaluation, in addition to its scores, to `folder`. `outputs`: See `score`."""
 
     @abc.abstractmethod

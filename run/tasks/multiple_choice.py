@@ -14,14 +14,7 @@ class MultipleChoiceTask(Task):
     data_class = MultipleChoiceData
     kind = MultipleChoiceData.Settings.kind
     metric = "eval_accuracy"
-
-    @property
-    def loss(self):
-        return losses.classification_loss
-
-    @property
-    def logits_loss(self):
-        return "softmax"
+    loss, logits_loss = losses.classification_loss, "softmax"
 
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]

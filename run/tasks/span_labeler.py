@@ -27,6 +27,7 @@ class SpanLabelerTask(Task):
     data_class = SpanLabelerData
     kind = SpanLabelerData.Settings.kind
     metric = "eval_f1"
+    logits_loss = "spans"
     evaluates_predictions = True
 
     def __init__(self, settings, model_metadata):
@@ -86,10 +87,6 @@ class SpanLabelerTask(Task):
     def loss(self):
         return losses.create_span_loss(self._ignore_padding)
 
-    @property
-    def logits_loss(self):
-        return "spans"
-
     def score(self, outputs):
         answers = self._predict_answers(outputs)
         threshold = self._find_threshold(answers)
@@ -102,9 +99,6 @@ class SpanLabelerTask(Task):
         """Returns the answer to each question."""
         answers = self._predict_answers(outputs)
         return list(answers.choose(self._find_threshold(answers)).values())
-
-    def report(self, outputs, folder):
-        """Writes nothing in addition to the scores."""
 
     def predict(self, predictor, eval_outputs, folder):
         """Writes predictions.json, nbest_predictions.json, and, for SQuAD 2.0, null_odds.json."""

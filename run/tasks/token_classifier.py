@@ -19,6 +19,7 @@ class TokenClassifierTask(Task):
 
     data_class = TokenClassifierData
     kind = TokenClassifierData.Settings.kind
+    loss, logits_loss = losses.token_classification_loss, "tokens"
 
     def read(self, tokenizer, ignore_padding):
         """See Task. Also raises InputError if there is no model to use."""
@@ -30,14 +31,6 @@ class TokenClassifierTask(Task):
     @property
     def metric(self):
         return "eval_f1" if self._has_entities else "eval_accuracy"
-
-    @property
-    def loss(self):
-        return losses.token_classification_loss
-
-    @property
-    def logits_loss(self):
-        return "tokens"
 
     def score(self, outputs):
         """Computes F1, precision, and recall by seqeval for entities; accuracy and macro F1 for other labels."""

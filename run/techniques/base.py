@@ -1,4 +1,4 @@
-"""The contract of training techniques: the methods that a job calls, and when."""
+"""The contract of training techniques: the methods that a run calls, and when."""
 
 
 class Technique:

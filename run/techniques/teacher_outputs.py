@@ -8,15 +8,16 @@ import dataclasses
 import itertools
 import json
 import os
+import zipfile
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.arrays.stored_rows import UNREADABLE, Entry, StoredRows
+from run.arrays.stored_rows import Entry, StoredRows
 
-METADATA_FILE, LENGTHS_FILE, OUTPUT_FILE = "answers.json", "lengths.npy", "{}.bin"
+METADATA_FILE, LENGTHS_FILE = "answers.json", "lengths.npy"
 PREFIX = "teacher_"  # Prefix of the names of outputs among features.
 CONSEQUENCE = "query the teacher again"
 
@@ -37,9 +38,9 @@ def read(folder):
         entries = {name: Entry(**entry) for name, entry in metadata["entries"].items()}
         if any(os.path.basename(name) != name for name in entries):
             raise ValueError("lists files of other directories")
-    except UNREADABLE as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise InputError(f"{folder}: is corrupted ({error}); delete it to {CONSEQUENCE}") from error
-    return StoredRows(folder, OUTPUT_FILE, entries, lengths).open(CONSEQUENCE)
+    return StoredRows(folder, entries, lengths).open(CONSEQUENCE)
 
 
 def write(path, metadata, lengths, parts, positions):
@@ -61,25 +62,13 @@ def write(path, metadata, lengths, parts, positions):
         parts = iter(parts)
         first = next(parts)
         entries = {name: _make_entry(value, positions[name]) for name, value in first[1].items()}
-        stored = StoredRows(folder, OUTPUT_FILE, entries, lengths)
-        if shortage := stored.find_missing_space(folder):
-            required, free = shortage
-            raise InputError(f"{path}: the teacher outputs require {required / 1e6:,.0f} MB, but {free / 1e6:,.0f} MB "
-                             "are free; set `nokeep_answers` to query the teacher in each step")
-        stored.write({name: stored.get_path(name) for name in entries}, itertools.chain([first], parts))
+        stored = StoredRows(folder, entries, lengths)
+        stored.write({name: stored.get_path(name) for name in entries}, itertools.chain([first], parts), path,
+                     "set `nokeep_answers` to query the teacher in each step")
         np.save(os.path.join(folder, LENGTHS_FILE), np.asarray(lengths, np.int32))
         with open(os.path.join(folder, METADATA_FILE), "w", encoding="utf-8") as file:
             json.dump({**metadata, "entries": {name: dataclasses.asdict(entry) for name, entry in entries.items()}},
                       file, indent=2)
-
-
-def check_teacher(folder, teacher):
-    """Raises InputError if a directory has outputs of a teacher other than `teacher`, its description as a dict."""
-    for name in files.at(folder).names_if_dir():
-        path = os.path.join(folder, name, METADATA_FILE)
-        if files.at(path).exists() and files.read_json_object(path).get("teacher") != teacher:
-            raise InputError(f"`answers_dir`={folder}: contains the outputs of another teacher; choose another "
-                             "directory")
 
 
 def add_outputs(stored, dataset, row_name):

@@ -1,11 +1,13 @@
-"""Selection of trained weights and their learning rates: LoRA, frozen layers, layer-wise rates."""
+"""Selection of trained weights, their learning rates, and their rounding: LoRA, frozen layers, int8."""
 
 import os
 
 from bert_tf.checkpoints import adapters, model_tensors
+from bert_tf.errors import InputError
 from bert_tf.optimization import layerwise_factors
 from bert_tf.techniques import lora
 from bert_tf.techniques.freezing import freeze
+from bert_tf.techniques.int8 import FakeQuantization, quantize
 from run.techniques.base import Technique
 from run.training.checkpoints import ADAPTER_FILE
 
@@ -24,7 +26,16 @@ class TrainedWeights(Technique):
         self._settings, self._needs = settings, needs
 
     def build(self, run):
-        """See Technique. Freezes weights, adds adapters, and sets learning rates."""
+        """See Technique. Freezes weights, adds adapters, sets learning rates, and rounds to int8.
+
+        A model that is not trained always computes in int8.
+        """
+        if (first_step := self._settings.quantize_from_step) is not None:
+            if run.num_steps is not None and first_step > run.num_steps:
+                raise InputError(f"training ends at step {run.num_steps}; set an earlier step", "quantize_from_step",
+                                 first_step)
+            is_on = None if run.num_steps is None else lambda: run.optimizer.iterations >= first_step
+            quantize(run.model, FakeQuantization(is_on))
         settings, encoder = self._settings, run.model.encoder
         if run.num_steps is None:
             return

@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from bert_tf import files, optimization
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, read_json_object, to_json
+from bert_tf.files import new_file
 from bert_tf.latest_checkpoint import RUN_NAME, STATE_FILE, create_state_error, find_latest_checkpoint, list_checkpoints
 from bert_tf.model_folder import BEST_FOLDER
 
-BEST_FILE = "best.json"
+SUPERSEDED_FILE = "superseded"  # In best/.
 ADAPTER_FILE = "adapter.safetensors"  # In the directory of a run with adapters: the weights that it trained.
 TEMPORARY_NAMES = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")  # Temporary names that TensorFlow uses.
 
@@ -115,12 +115,10 @@ def _remove_temporary_files(directory):
 
 
 class BestWeights:
-    """The weights with the highest value of a metric, in the directory best/ of a run.
+    """The weights with the highest value of a metric: a checkpoint of only the weights in the directory best/ of a run.
 
-    The directory contains a checkpoint of only the weights, which `load_pretrained` reads, and best.json. That file
-    records the step and its metrics, and under "before" the same of the replaced weights. It is written first: if a run
-    is killed in between, the weights still match "before". "is_superseded" means that the run was then trained
-    further without evaluations, so its latest weights count.
+    A file next to it, superseded, records that the run was then trained further without evaluations, so its latest
+    weights count.
 
     Args:
       output_dir: Path of the run's directory.
@@ -129,7 +127,6 @@ class BestWeights:
 
     Attributes:
       step: Step of the saved weights, or None if there are none.
-      metrics: Dict of metric name to float of the saved weights. Empty if there are none.
       is_superseded: bool. Whether the run was trained further without evaluations.
     """
 
@@ -138,20 +135,18 @@ class BestWeights:
         self._model = model
         self._writes = writes
         self._manager = None
-        self.step, self.metrics, self.is_superseded = None, {}, False
         check_state(self._folder)
-        latest = find_latest_checkpoint(self._folder)
-        if latest and files.at(self._path).exists():
-            self.step, self.metrics, self.is_superseded = _read_best(self._path, os.path.basename(latest))
+        found = re.fullmatch(rf"{RUN_NAME}-(\d+)", os.path.basename(find_latest_checkpoint(self._folder) or ""))
+        self.step = int(found[1]) if found else None
+        self._mark = files.at(os.path.join(self._folder, SUPERSEDED_FILE))
+        self.is_superseded = self._mark.exists()
 
-    def save(self, step, metrics):
+    def save(self, step):
         """Saves the model's weights, which replace the previous ones."""
-        before = {"step": self.step, "metrics": self.metrics}
-        self.step, self.metrics, self.is_superseded = step, metrics, False
+        self.step = step
         if not self._writes:
             return
         files.at(self._folder).make_dirs()
-        self._write({"step": step, "metrics": metrics, "before": before})
         if self._manager is None:
             self._manager = CheckpointManager(tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1)
         self._manager.save(step)
@@ -161,8 +156,11 @@ class BestWeights:
         if self.step is None or is_superseded == self.is_superseded:
             return
         self.is_superseded = is_superseded
-        if self._writes:
-            self._write({"step": self.step, "metrics": self.metrics, "is_superseded": is_superseded})
+        if self._writes and is_superseded:
+            with new_file(os.path.join(self._folder, SUPERSEDED_FILE)):
+                pass
+        elif self._writes:
+            self._mark.remove()
 
     def restore(self):
         """Restores the saved weights; returns their step, or None if there are none or they are obsolete."""
@@ -173,28 +171,6 @@ class BestWeights:
         checkpoint.restore(latest).assert_existing_objects_matched()
         check_finite(latest, self._model.trainable_variables)
         return self.step
-
-    def _write(self, values):
-        with new_file(self._path) as file:
-            file.write(to_json(self._path, values, indent=2) + "\n")
-
-    @property
-    def _path(self):
-        return os.path.join(self._folder, BEST_FILE)
-
-
-def _read_best(path, checkpoint):
-    """Returns `(step, metrics, is_superseded)` from best.json for a checkpoint; raises InputError if it has none."""
-    content = read_json_object(path)
-    is_superseded = content.get("is_superseded", False)
-    for entry in (content, content.get("before")):
-        if not isinstance(entry, dict) or type(entry.get("step")) is not int or checkpoint != f"ckpt-{entry['step']}":
-            continue
-        metrics = entry.get("metrics")
-        if isinstance(metrics, dict) and all(isinstance(value, int | float) for value in metrics.values()):
-            return entry["step"], metrics, bool(is_superseded)
-    raise InputError(f"{path}: has no valid results for {checkpoint}; delete the directory to continue without its "
-                     "weights")
 
 
 def find_not_finite(variables):

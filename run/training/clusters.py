@@ -14,6 +14,7 @@ from bert_tf.latest_checkpoint import find_latest_checkpoint
 
 VARIABLE = "the environment variable TF_CONFIG"
 JOBS = ("chief", "worker")  # The tasks that train.
+FORM = '{"cluster": {"worker": ["HOST:PORT", ...]}, "task": {"type": "worker", "index": 0}}'
 _TASK = re.compile(r"/job:(\w+)(?:/replica:\d+)?/task:(\d+)")  # A task in TensorFlow's messages.
 
 
@@ -25,47 +26,29 @@ def read_cluster():
       HOST:PORT; None if TF_CONFIG has no cluster.
 
     Raises:
-      InputError: If TF_CONFIG is not JSON, or does not describe a cluster in which this task trains.
+      InputError: If TF_CONFIG does not describe a cluster in which this task trains.
     """
+    text, tasks = os.environ.get("TF_CONFIG"), {}
     try:
-        config = json.loads(os.environ.get("TF_CONFIG") or "{}")
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{VARIABLE} is not JSON: {error}") from error
-    if not isinstance(config, dict):
-        raise InputError(f"{VARIABLE} must be an object with the keys cluster and task, but is a "
-                         f"{type(config).__name__}")
-    for name in ("cluster", "task"):
-        if not isinstance(config.get(name, {}), dict):
-            raise InputError(f"{VARIABLE} must have an object for {name}, but has {config[name]!r:.60}")
-    if not config.get("cluster"):
-        return None
-    tasks = _read_tasks(config["cluster"])
-    task = config.get("task", {})
-    if task.get("type") not in JOBS:
-        raise InputError(f"{VARIABLE} has the task type {task.get('type')!r:.60}; must be chief or worker")
-    own = f"{task['type']} {task.get('index')}"
+        config = json.loads(text or "{}")
+        if not config.get("cluster"):
+            return None
+        for job, addresses in config["cluster"].items():
+            if job != "evaluator":  # It does not train with the others.
+                tasks |= {f"{job} {index}": address for index, address in enumerate(addresses)}
+        own = f"{config['task']['type']} {config['task'].get('index')}"
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise InputError(f"{VARIABLE} must have the form {FORM}, but is {text:.60}") from error
+    for task, address in tasks.items():
+        if task.partition(" ")[0] not in JOBS:
+            raise InputError(f"{VARIABLE} has the task {task:.60}; must be a chief or worker")
+        if not is_address(address):
+            raise InputError(f"{VARIABLE} has the address {address!r:.60} for {task}; must be HOST:PORT")
+    if len(set(tasks.values())) < len(tasks):
+        raise InputError(f"{VARIABLE} lists an address twice: {', '.join(tasks.values()):.60}")
     if own not in tasks:
         raise InputError(f"{VARIABLE} has the task {own:.60}, but its cluster has only {', '.join(tasks):.60}")
     return own, tasks
-
-
-def _read_tasks(cluster):
-    """Returns dict of the name of each task of a cluster that trains -> its address; raises InputError if invalid."""
-    tasks = {}
-    for job, addresses in cluster.items():
-        if job == "evaluator":  # It does not train with the others.
-            continue
-        if job not in JOBS:
-            raise InputError(f"{VARIABLE} lists tasks of type {job!r:.60}; must be chief or worker")
-        if not isinstance(addresses, list):
-            raise InputError(f"{VARIABLE} must have a list of addresses for {job}, but has {addresses!r:.60}")
-        for index, address in enumerate(addresses):
-            if not is_address(address):
-                raise InputError(f"{VARIABLE} has the address {address!r:.60} for {job} {index}; must be HOST:PORT")
-            if address in tasks.values():
-                raise InputError(f"{VARIABLE} lists the address {address} twice")
-            tasks[f"{job} {index}"] = address
-    return tasks
 
 
 def is_address(text):

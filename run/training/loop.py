@@ -4,7 +4,6 @@ import contextlib
 import functools
 import os
 import sys
-import threading
 import time
 
 import tensorflow as tf
@@ -15,32 +14,18 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.optimization import create_optimizer
-from run.evaluation import plots
-from run.training import clusters, metrics_log, strategies
+from run.training import clusters, logs, strategies
 from run.training.checkpoints import BestWeights, CheckpointManager, check_finite, find_not_finite
 from run.training.preemption import Preemption, PreemptionExit
-from run.training.profiling import Profile
 from run.training.step import Trainer
-from run.training.summaries import Summaries
 
 # Shown in the progress bar.
-BAR_SECONDS = 0.5  # Time between two updates of the progress bar.
 SAVING = "saving a checkpoint"
 COMPILING = "compiling the first step"
-COMPILING_FOR_MINUTES = f"{COMPILING}, which takes minutes"
 
 
 class DivergedError(InputError):
-    """The loss or a gradient is not finite.
-
-    Args:
-      event: str. The step, and the value that is not finite.
-      advice: str. The last checkpoint, and what to do.
-    """
-
-    def __init__(self, event, advice):
-        super().__init__(f"{event}; {advice}")
-        self.event = event
+    """The loss or a gradient is not finite. Advice, which mentions the last checkpoint, follows ";" in the message."""
 
 
 def open_run(settings, strategy, make_model, loss, techniques=(), *, num_steps=None, num_warmup_steps=0,
@@ -70,10 +55,9 @@ def open_run(settings, strategy, make_model, loss, techniques=(), *, num_steps=N
     with strategy.scope():
         optimizer = create_optimizer(
             rates.learning_rate, num_steps or 1, num_warmup_steps, rates.optimizer, clip_norm=rates.clip_norm,
-            weight_decay=rates.weight_decay_rate, no_decay=rates.no_weight_decay, decay_power=rates.decay_power,
-            beta_1=rates.beta_1, beta_2=rates.beta_2, epsilon=rates.epsilon,
+            weight_decay=rates.weight_decay_rate, decay_power=rates.decay_power, beta_2=rates.beta_2,
             scale_loss=step.mixed_precision == "float16")
-        run = Run(settings.training, step, strategy, make_model(), optimizer, loss, num_steps)
+        run = Run(settings.training, step, strategy, make_model(), optimizer, loss, num_steps, techniques)
         for technique in techniques:
             technique.build(run)
         run.restore(init_checkpoint, new_variables)
@@ -120,8 +104,8 @@ class Run:
       init_layers: Layers of init_checkpoint that initialize the model's layers. See `load_pretrained`.
     """
 
-    def __init__(self, training, step, strategy, model, optimizer, loss, num_steps):
-        self._training, self._step_settings = training, step
+    def __init__(self, training, step, strategy, model, optimizer, loss, num_steps, techniques=()):
+        self._training, self._step_settings, self._techniques = training, step, techniques
         self.folder, self.seed = training.output_dir, training.random_seed
         self.strategy, self.writes = strategy, strategies.is_chief(strategy)
         self.model, self.optimizer, self.loss, self.num_steps = model, optimizer, loss, num_steps
@@ -129,7 +113,7 @@ class Run:
 
     def restore(self, init_checkpoint=None, new_variables=()):
         """Loads the weights. See `open_run` for the arguments. Call it in the strategy's scope."""
-        metrics_log.check(self.folder)
+        logs.check(self.folder)
         self._best = BestWeights(self.folder, self.model, writes=self.writes)
         if self.num_steps:
             own = {id(variable) for variable in self.model.trainable_variables}
@@ -176,80 +160,79 @@ class Run:
         Raises:
           DivergedError: If a loss, a gradient, or a weight is not finite.
         """
-        log = metrics_log.Log(self.folder, metrics_log.TRAINING_LOG, self.step, writes=self.writes)
-        eval_log = metrics_log.Log(self.folder, metrics_log.EVALUATION_LOG, self.step, writes=self.writes)
-        end_reason = functools.partial(self._find_end_reason, eval_log, best_metric, early_stopping_evals)
-        if end_reason() and not (evaluate and self._must_evaluate(eval_log, eval_steps)):
+        for technique in self._techniques:
+            technique.begin(self)
+        run_logs = logs.Logs(self.folder, self.step, self.writes)
+        end_reason = functools.partial(self._find_end_reason, run_logs, best_metric, early_stopping_evals)
+        if end_reason() and not (evaluate and self._must_evaluate(run_logs, eval_steps)):
             print(f"{self.folder}: {end_reason()}")
-            self._draw_curves(log, eval_log)  # A run that was killed at its end may not have drawn them.
+            run_logs.draw_curves()  # A run that was killed at its end may not have drawn them.
             return None
         self._announce(evaluate)
         strategies.hide_first_compilation()
         trainer = Trainer(
             self.strategy, self.network, self.optimizer, self.loss,
             accumulate_steps=self._step_settings.accumulate_steps, jit_compile=self._step_settings.jit_compile)
-        summaries = Summaries(self.folder if self.writes else None, self.optimizer.iterations)
-        profile = Profile(profiled_steps, self.folder, self.writes)
-        save = functools.partial(self._save, log, summaries)
         results = phase = None
         interval = 0.2 if sys.stderr.isatty() else 10  # An occasional line is enough for a log file.
         with tqdm(total=self.num_steps, initial=self.step, desc="training", unit="step", mininterval=interval,
-                  dynamic_ncols=True) as bar, Preemption() as preemption:
+                  dynamic_ncols=True) as bar, Preemption() as preemption, Profile(
+                      profiled_steps, self.folder, self.writes) as profile:
             try:
                 while True:
-                    if evaluate and self._must_evaluate(eval_log, eval_steps):
+                    if evaluate and self._must_evaluate(run_logs, eval_steps):
                         with preemption.raise_immediately():
                             results = {name: float(value) for name, value in evaluate().items()}
-                        self._keep_evaluation(results, best_metric, eval_log, summaries, bar)
+                        self._keep_evaluation(results, best_metric, run_logs)
+                        bar.write(f"step {self.step}: " + ", ".join(
+                            f"{name} {value:.4g}" for name, value in results.items()))
                     if end_reason():
                         break
                     began_at, began = self.step, time.monotonic()
-                    is_first_loop = phase != sum(first <= began_at for first, *_ in phases) - 1
-                    if is_first_loop:  # of a phase; it compiles
-                        phase = sum(first <= began_at for first, *_ in phases) - 1
-                        first_step, batch_size, make_batches = phases[phase]
-                        trainer.set_dataset(functools.partial(make_batches, began_at - first_step))
-                        bar.set_postfix_str(self._describe_compilation())
+                    current_phase = [each for each in phases if each[0] <= began_at][-1]
+                    is_first_loop = phase is not current_phase  # It compiles.
+                    if is_first_loop:
+                        phase = first_step, batch_size, make_batches = current_phase
+                        trainer.set_dataset(functools.partial(self._make_batches, make_batches, began_at - first_step))
+                        is_tpu = strategies.device_type(self.strategy) == "TPU"
+                        bar.set_postfix_str(f"{COMPILING}, which takes minutes" if is_tpu else COMPILING)
                     profile.begin(began_at)
-                    count = min(self._count_loop_steps(began_at, phases, evaluate and eval_steps),
-                                profile.count_steps(began_at))
-                    with self._moving(bar):
-                        means = trainer.train(count)
+                    means = trainer.train(self._count_loop_steps(phases, evaluate and eval_steps, profiled_steps))
                     means = {name: float(value) for name, value in means.items()}
                     profile.end(self.step)
                     if trainer.first_bad_step:
-                        log.write()  # Shows what led to this step.
-                        summaries.write()
+                        run_logs.write()  # Shows what led to this step.
                         raise self._create_diverged_error(trainer.first_bad_step,
                                                           "the loss or a gradient is not a finite number")
                     if evaluate is None:
                         self._best.supersede(True)
                     tokens = means.pop("tokens")
-                    log.add(self.step, means)
-                    per_second = (self.step - began_at) / (time.monotonic() - began)
-                    rates = {} if is_first_loop else {"examples_per_second": batch_size * per_second,
-                                                      "tokens_per_second": tokens * per_second}
-                    summaries.add({**means, **rates, "steps_per_second": per_second})
+                    rates = {"steps_per_second": (self.step - began_at) / (time.monotonic() - began)}
+                    if not is_first_loop:
+                        rates["examples_per_second"] = batch_size * rates["steps_per_second"]
+                        rates["tokens_per_second"] = tokens * rates["steps_per_second"]
+                    run_logs.add_training(self.step, means, rates)
                     bar.set_postfix_str(_describe_progress(means, rates), refresh=False)
                     bar.update(self.step - bar.n)
                     preemption.check()
                     if self.step % self._training.save_checkpoints_steps == 0:
-                        save(bar)
-                save(bar)
+                        self._save(run_logs, bar)
+                self._save(run_logs, bar)
             except PreemptionExit:
-                save(bar)
+                self._save(run_logs, bar)
                 bar.close()
                 print(f"{self.folder}: stopped by SIGTERM and saved at step {self.step}; run the same command to "
                       "resume", file=sys.stderr)
                 raise
-            finally:
-                profile.end()
-        log.write()
-        summaries.write()
-        self._draw_curves(log, eval_log)
+        run_logs.draw_curves()
         if self.step < self.num_steps:
             print(f"{self.folder}: {end_reason()}")
         return results
+
+    def finish(self):
+        """Restores a plain model after training or restoring."""
+        for technique in self._techniques:
+            technique.finish(self)
 
     def restore_best(self):
         """Restores the weights saved to best/; returns their step, or None if there are none."""
@@ -272,67 +255,54 @@ class Run:
             print(f"{self.folder}: ignoring the weights in best/ (step {self._best.step}), since training continues "
                   "without evaluations")
 
-    @contextlib.contextmanager
-    def _moving(self, bar):
-        """Moves a progress bar of steps while a loop of steps runs; not on a TPU, which cannot be asked meanwhile."""
-        def move():
-            while not stopped.wait(BAR_SECONDS):
-                bar.update(self.step - bar.n)
+    def _make_batches(self, make_batches, skip_steps, share):
+        """Creates the dataset of a phase with the additional features of techniques."""
+        dataset = make_batches(skip_steps, share)
+        for technique in self._techniques:
+            dataset = technique.batches(dataset)
+        return dataset
 
-        stopped, thread = threading.Event(), threading.Thread(target=move, daemon=True)
-        if strategies.device_type(self.strategy) != "TPU":
-            thread.start()
-        try:
-            yield
-        finally:
-            stopped.set()
-            if thread.is_alive():
-                thread.join()
-
-    def _describe_compilation(self):
-        return COMPILING_FOR_MINUTES if strategies.device_type(self.strategy) == "TPU" else COMPILING
-
-    def _find_end_reason(self, eval_log, best_metric, early_stopping_evals):
+    def _find_end_reason(self, run_logs, best_metric, early_stopping_evals):
         """Returns why there is nothing to train, or None if there is."""
         if self.step >= self.num_steps:
             return (f"training is finished at step {self.step} of {self.num_steps}; to continue, increase the "
                     "number of steps; to start again, choose another directory")
-        best = self._best.step
-        if early_stopping_evals and best and sum(row["step"] > best for row in eval_log.rows) >= early_stopping_evals:
+        best, rows = self._best.step, run_logs.evaluations.rows
+        if early_stopping_evals and best and sum(row["step"] > best for row in rows) >= early_stopping_evals:
             return (f"training stopped at step {self.step}: {best_metric} has not improved in "
                     f"{early_stopping_evals} evaluations; the best is from step {best}")
         return None
 
-    def _must_evaluate(self, eval_log, eval_steps):
+    def _must_evaluate(self, run_logs, eval_steps):
         """Returns whether this step requires an evaluation that an earlier, killed run has not finished."""
         is_due = self.step >= self.num_steps or (eval_steps and self.step and self.step % eval_steps == 0)
-        return is_due and all(row["step"] != self.step for row in eval_log.rows)
+        return is_due and all(row["step"] != self.step for row in run_logs.evaluations.rows)
 
-    def _keep_evaluation(self, results, best_metric, eval_log, summaries, bar):
+    def _keep_evaluation(self, results, best_metric, run_logs):
         """Saves the weights if they are the best, and logs results."""
-        if best_metric and results[best_metric] > self._best.metrics.get(best_metric, float("-inf")):
-            self._best.save(self.step, results)
-        summaries.add(results, "eval")
-        eval_log.add(self.step, results)
-        eval_log.write()  # After this, a killed run does not evaluate this step again.
-        bar.write(f"step {self.step}: " + ", ".join(f"{name} {value:.4g}" for name, value in results.items()))
+        if best_metric:
+            of_best = [row for row in run_logs.evaluations.rows if row["step"] == self._best.step]
+            if not of_best or results[best_metric] > of_best[0].get(best_metric, float("-inf")):
+                self._best.save(self.step)
+        run_logs.add_evaluation(self.step, results)  # After this, a killed run does not evaluate this step again.
 
-    def _count_loop_steps(self, step, phases, eval_steps):
+    def _count_loop_steps(self, phases, eval_steps, profiled_steps):
         """Returns the steps of the next loop, which runs in one call of a tf.function.
 
         Loops end at multiples of the settings, regardless of where a run was resumed. So the log has the same rows, and
         all workers run the same loops.
         """
-        training = self._training
-        intervals = training.log_steps, training.iterations_per_loop, training.save_checkpoints_steps, eval_steps
-        ends = [self.num_steps, *(first for first, *_ in phases if first > step),
-                *((step // interval + 1) * interval for interval in intervals if interval)]
-        return min(ends) - step
+        training, step = self._training, self.step
+        first_profiled, last_profiled = profiled_steps or (1, 0)
+        ends = [self.num_steps, first_profiled - 1, last_profiled, *(first for first, *_ in phases)]
+        for interval in (training.log_steps, training.iterations_per_loop, training.save_checkpoints_steps, eval_steps):
+            if interval:
+                ends.append((step // interval + 1) * interval)
+        return min(end for end in ends if end > step) - step
 
-    def _save(self, log, summaries, bar):
+    def _save(self, run_logs, bar):
         """Saves a checkpoint of this step, after the log, which a run that resumes from it requires up to its step."""
-        log.write()
-        summaries.write()
+        run_logs.write()
         if not self._manager.must_save(self.step):
             return
         if name := find_not_finite(self.model.trainable_variables):  # The last update's loss was not checked yet.
@@ -342,20 +312,50 @@ class Run:
         self._manager.save(self.step)
         bar.set_postfix_str(postfix or "", refresh=False)
 
-    def _draw_curves(self, log, eval_log):
-        if self.writes:
-            plots.loss_curves(self.folder, log, eval_log)
-
     def _create_diverged_error(self, step, what):
         """Creates the DivergedError for a step."""
         last = find_latest_checkpoint(self.folder)
         state = f"contains the checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
-        return DivergedError(f"step {step}: {what}",
-                             f"{self.folder} {state}; a lower `learning_rate` or a longer warm-up may help")
+        return DivergedError(
+            f"step {step}: {what}; {self.folder} {state}; a lower `learning_rate` or a longer warm-up may help")
+
+
+class Profile:
+    """Context manager that records a TensorBoard profile of a range of steps, on all devices of this process.
+
+    Args:
+      steps: Tuple of int, the first and last step, 1-based; None records nothing. A loop of steps must end before the
+        first one, and after the last one.
+      folder: Path of the directory to write to.
+      writes: bool. Whether this process records.
+    """
+
+    def __init__(self, steps, folder, writes):
+        self._first, self._last = steps or (0, 0)
+        self._folder, self._writes, self._is_recording = folder, writes, False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.end(self._last)
+
+    def begin(self, step):
+        """Starts to record if the step after `step` is the first one."""
+        if self._writes and step + 1 == self._first:
+            tf.profiler.experimental.start(self._folder)
+            self._is_recording = True
+
+    def end(self, step):
+        """Writes the profile if `step` is the last one."""
+        if self._is_recording and step == self._last:
+            self._is_recording = False
+            tf.profiler.experimental.stop()
+            print(f"{self._folder}: wrote a profile; to view it, run tensorboard --logdir={self._folder}")
 
 
 def _describe_progress(means, rates):
     parts = [f"loss {means['loss']:.3f}"]
-    if rates:
+    if "examples_per_second" in rates:
         parts += [f"{rates['examples_per_second']:.0f} examples/s", f"{rates['tokens_per_second']:,.0f} tokens/s"]
     return ", ".join(parts)

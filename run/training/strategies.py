@@ -11,8 +11,7 @@ from official.common import distribute_utils
 from bert_tf import processor
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
-from run.settings.devices import CPU_STRATEGY
-from run.settings.training import TF32
+from run.settings import CPU_STRATEGY, TF32
 from run.training import clusters
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.
@@ -99,11 +98,6 @@ def _explain_errors(name, tpu_name):
             raise
         raise InputError(f"`tpu_name`={tpu_name}: the server at this address is not a TensorFlow TPU: "
                          f"{(error.message.splitlines() or [type(error).__name__])[0]}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:  # Errors from the cluster and task in TF_CONFIG.
-        if name != "multi_worker_mirrored":
-            raise
-        raise InputError("the environment variable TF_CONFIG does not describe a cluster with this task: "
-                         f"{error}") from error
 
 
 def _explain_unseen_gpus():
@@ -188,11 +182,6 @@ def may_group_by_length(settings, strategy):
             and allows_dynamic_shapes(strategy))
 
 
-def is_multi_worker(strategy):
-    """Returns whether other processes run the same training and must call collective operations in the same order."""
-    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
-
-
 def is_chief(strategy):
     """Returns whether this process is the worker that writes files."""
     return strategy.extended.should_checkpoint
@@ -200,7 +189,7 @@ def is_chief(strategy):
 
 def wait_for_all_workers(strategy):
     """Waits until every worker has called this function, so that all can read what one has written."""
-    if is_multi_worker(strategy):
+    if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(
             tf.distribute.ReduceOp.SUM, tf.constant(0.0)))
 

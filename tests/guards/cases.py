@@ -108,8 +108,7 @@ CASES = {
     "best": Case("run.run_classifier", {**CLASSIFIER, "do_eval": True, "eval_steps": 2}),
     "no_groups": Case("run.run_classifier", {**CLASSIFIER, "group_by_length": False}),
     "clipping_and_decay": pretraining("sentence_pairs", clip_norm=0.1, weight_decay_rate=0.2, num_warmup_steps=2),
-    "adam": pretraining("sentence_pairs", beta_1=0.8, beta_2=0.98, epsilon=1e-4, decay_power=2.0,
-                        no_weight_decay="bias"),
+    "adam": pretraining("sentence_pairs", beta_2=0.98, decay_power=2.0),
     "teacher": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": "deep.json"}),
     # Techniques.
     "lora": Case("run.run_classifier", {**CLASSIFIER, "lora_rank": 3}),

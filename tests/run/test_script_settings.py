@@ -19,7 +19,8 @@ from run.serving.settings import (
 )
 from run.settings import OriginalDeviceSettings
 from run.settings.served_models import LabelSettings
-from run.techniques.int8 import Int8
+from run.techniques.settings import TrainedWeightsSettings
+from run.techniques.trained_weights import TrainedWeights
 from tests import remote_folders, scripts
 
 TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
@@ -55,7 +56,7 @@ def test_settings_that_do_not_go_together(settings, values, message):
 
 def test_int8_after_the_last_step():
     with pytest.raises(InputError, match="`quantize_from_step`=4: training ends at step 3; set an earlier step"):
-        Int8(4).build(types.SimpleNamespace(num_steps=3))
+        TrainedWeights(TrainedWeightsSettings(quantize_from_step=4), None).build(types.SimpleNamespace(num_steps=3))
 
 
 SERVED = {"init_checkpoint": "pretrained", "max_seq_length": 32}

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from run.evaluation import plots
-from run.training import metrics_log
+from run.training import logs
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_search_results(figures, tmp_path):
 
 def test_loss_curves(figures, tmp_path):
     """Metrics of the evaluation that are not losses have a second panel."""
-    training, evaluation = (metrics_log.Log(str(tmp_path), name, 0, writes=False) for name in ("a.csv", "b.csv"))
+    training, evaluation = (logs.Log(str(tmp_path), name, 0, writes=False) for name in ("a.csv", "b.csv"))
     plots.loss_curves(str(tmp_path), training, evaluation)
     assert not list(tmp_path.iterdir())
     for step, loss in ((1, 2.0), (2, 1.0)):

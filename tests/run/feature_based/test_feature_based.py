@@ -71,7 +71,8 @@ def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
     expected = outputs[3].numpy()[features["label_ids"] != word_features.IGNORED]
     folders = {json.loads(path.read_text())["positions"]: path.parent
                for path in folder.glob("embeddings/*/vectors.json")}
-    np.testing.assert_allclose(np.load(folders[len(expected)] / "layer_4.npy"), expected, atol=5e-3)
+    found = np.fromfile(folders[len(expected)] / "layer_4.bin", np.float16).reshape(expected.shape)
+    np.testing.assert_allclose(found, expected, atol=5e-3)
 
 
 @pytest.mark.extra_large
@@ -89,7 +90,7 @@ def test_runs_with_other_settings_and_inputs(folder, reference):
     (folder / "filled" / "notes.txt").write_text("a")
     with pytest.raises(InputError, match=r"is not empty and has no feature_based\.json to resume from"):
         run(folder, "filled")
-    count = lambda: len(list(folder.glob("embeddings/*/layer_4.npy")))
+    count = lambda: len(list(folder.glob("embeddings/*/layer_4.bin")))
     before = count()
     with pytest.MonkeyPatch.context() as patch:  # Only the embeddings matter here.
         patch.setattr("run.training.loop.Run.train", lambda *_, **__: None)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from run.pretraining import epochs, inputs
+from run.pretraining import inputs
 from run.training.host_batches import HostShare
 from tests.run.pretraining.toy_records import FEATURES, P, S, write_numbered
 
@@ -71,7 +71,7 @@ def add_numbers(features, epochs, places):
 def test_the_order_of_several_hosts_is_that_of_one(tmp_path, monkeypatch):
     """Files end within a block, with a block, and just before. There are more files and records than buffers hold."""
     for name, value in (("SHUFFLE_RECORDS", 11), ("READ_FILES", 3), ("READ_RECORDS", 4)):
-        monkeypatch.setattr(epochs, name, value)
+        monkeypatch.setattr(inputs, name, value)
     paths = [write_numbered(tmp_path / f"{number}.tfrecord", FEATURES, 50 * number, count)
              for number, count in enumerate((4, 9, 1, 16, 7, 8, 3, 22))]
     assert_hosts_have_the_batches_of_one(

@@ -8,7 +8,7 @@ from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.pretraining import phases
-from run.pretraining.next_tokens import add_next_tokens
+from run.pretraining.inputs import add_next_tokens
 from run.pretraining.settings import PretrainingSettings, RecordSettings, check_config
 from tests.encoders import make_encoder
 
@@ -63,7 +63,7 @@ def test_phases_have_no_number_of_predictions():
                                    phases=text)
 
     assert [part.records.max_seq_length for _, part in phases.get_phases(make("128:0.9,512:0.1"))] == [128, 512]
-    with pytest.raises(InputError, match="predictions 9: cannot be combined with `objective`=left_to_right"):
+    with pytest.raises(InputError, match="`max_predictions_per_seq`=9: cannot be combined with `objective`="):
         make("128:0.9,512:0.1:8:9")
 
 

@@ -14,7 +14,7 @@ from bert_tf.config import BertConfig
 from data_prep.pretraining import InstanceSettings, JobSettings
 from data_prep.pretraining import job as pretraining_data
 from run.pretraining import job
-from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings
+from run.pretraining.settings import PretrainingSettings, RecordSettings
 from run.settings import TrainingSettings
 from tests import state_files
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
@@ -60,8 +60,8 @@ def make_settings(folder, objective, phases=None, **schedule):
         records=RecordSettings(input_file=str(folder / f"{objective}.tfrecord"), max_seq_length=S,
                                objective=objective, vocab_file=VOCAB_FILE, **get_predictions(objective),
                                **KINDS[objective]),
-        do_train=True, phases=phases, schedule=ScheduleSettings(
-            do_eval=True, num_train_steps=STEPS, num_warmup_steps=1, max_eval_steps=2, **schedule),
+        do_train=True, phases=phases, do_eval=True, num_train_steps=STEPS, num_warmup_steps=1, max_eval_steps=2,
+        **schedule,
         training=TrainingSettings(output_dir=str(folder / objective), train_batch_size=4, save_checkpoints_steps=2))
 
 
@@ -86,8 +86,7 @@ def phases(tmp_path_factory, config):
                       max_predictions_per_seq=predictions)
     settings = PretrainingSettings(
         records=RecordSettings(input_file=str(folder / "of_{length}.tfrecord"), objective="doc_sentences"),
-        do_train=True, phases=PHASES, schedule=ScheduleSettings(
-            do_eval=True, num_train_steps=STEPS, num_warmup_steps=1, max_eval_steps=1),
+        do_train=True, phases=PHASES, do_eval=True, num_train_steps=STEPS, num_warmup_steps=1, max_eval_steps=1,
         training=TrainingSettings(output_dir=str(folder / "run"), save_checkpoints_steps=1))
     job.run(settings.replace_values({"config": config}))
     return settings

@@ -5,15 +5,13 @@ import re
 import pytest
 
 from run.pretraining.phases import get_phases
-from run.pretraining.recipes import RECIPES
-from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings
-from run.settings import TrainingSettings
+from run.pretraining.settings import RECIPES, PretrainingSettings, RecordSettings, TrainingSettings
 
 
 def settings_of(phases, input_file="a_{length}.tfrecord", **records):
     return PretrainingSettings(
         records=RecordSettings(input_file=input_file, eval_input_file="b_{length}", **records),
-        phases=phases, schedule=ScheduleSettings(num_train_steps=1000),
+        phases=phases, num_train_steps=1000,
         training=TrainingSettings(train_batch_size=32))
 
 
@@ -29,7 +27,7 @@ def test_the_original_recipe_has_two_lengths():
     recipe = RECIPES["original"]
     settings = PretrainingSettings(
         records=RecordSettings(input_file="a_{length}.tfrecord"),
-        phases=recipe["phases"], schedule=ScheduleSettings(num_train_steps=recipe["num_train_steps"]),
+        phases=recipe["phases"], num_train_steps=recipe["num_train_steps"],
         training=TrainingSettings(train_batch_size=recipe["train_batch_size"]))
     assert [(first_step, part.records.max_seq_length, part.records.max_predictions_per_seq,
              part.training.train_batch_size) for first_step, part in get_phases(settings)] == [
@@ -42,7 +40,7 @@ def test_the_original_recipe_has_two_lengths():
     ("128:x", "'128:x' is not a phase; must be LENGTH:FRACTION"),
     ("128:0.5:1:2:3,64:0.5", "'128:0.5:1:2:3' is not a phase"),
     ("128:1.5,64:-0.5", "'128:1.5': the fraction must be greater than 0 and at most 1"),
-    ("3:1", "`phases`: '3:1': length 3: must be at least 4"),
+    ("3:1", "`phases`: '3:1': `max_seq_length`=3: must be at least 4"),
     ("32:1:2000000000", "`phases`: '32:1:2000000000': `train_batch_size`=2000000000: too large for "),
     ("128:0.9999,512:0.0001", "the phase of length 512 has none of the 1000 steps"),
 ])

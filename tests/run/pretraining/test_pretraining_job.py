@@ -8,7 +8,7 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.cli.model_settings import ModelSettings
 from run.pretraining import job
-from run.pretraining.settings import PretrainingSettings, ScheduleSettings
+from run.pretraining.settings import PretrainingSettings
 from run.settings import TrainingSettings
 from run.training import strategies
 
@@ -28,7 +28,7 @@ def test_only_used_batch_sizes_must_be_divisible(two_replicas, monkeypatch, do, 
 def test_a_checkpoint_without_heads_is_not_evaluated(tmp_path, reference_config):
     tf.train.Checkpoint(model=models.BertEncoder(reference_config)).write(str(tmp_path / "encoder"))
     settings = PretrainingSettings(
-        schedule=ScheduleSettings(do_eval=True),
+        do_eval=True,
         model=ModelSettings(init_checkpoint=str(tmp_path / "encoder"), config=reference_config),
         training=TrainingSettings(output_dir=str(tmp_path / "out")))
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")

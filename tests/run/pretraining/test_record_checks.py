@@ -72,11 +72,11 @@ PACKED = {"objective": "doc_sentences", "pack_sequences": True}
 
 
 @pytest.mark.parametrize(("kind", "wanted", "message"), [
-    ({}, {"masking": "dynamic"}, "contain masks and would be masked twice; set `masking`=static"),
-    ({}, {"objective": "full_sentences"}, "contain next sentence labels"),
+    ({}, {"masking": "dynamic"}, "contain masks; set `masking` or"),
+    ({}, {"objective": "full_sentences"}, "contain next sentence labels; set `objective` to"),
     ({"objective": "segment_pairs"}, {"objective": "sentence_order"}, "lack sentence order labels"),
     (PACKED, {"objective": "doc_sentences"}, "contain several sequences each; set `pack_sequences`"),
-    ({"objective": "doc_sentences"}, PACKED, "contain one sequence each; omit `pack_sequences`"),
+    ({"objective": "doc_sentences"}, PACKED, "lack several sequences each; set `pack_sequences`"),
     ({**PACKED, "objective": "sentence_order", "max_sequences_per_pack": 3},
      {**PACKED, "objective": "sentence_order", "max_sequences_per_pack": 2}, "3 numbers in sentence_order_positions"),
 ])
@@ -91,8 +91,8 @@ def test_records_of_another_kind(tmp_path, kind, wanted, message):
 def test_records_with_masks_for_an_objective_without(tmp_path):
     path = write_records(tmp_path / "a.tfrecord", FEATURES, 1)
     wanted = InstanceSettings(max_seq_length=S, objective="left_to_right")
-    with pytest.raises(ValueError, match=r"records contain masks; create records with `objective`=left_to_right$"):
-        record_checks.check_pretraining_records([path], wanted.features, {}, wanted.objective_spec.predicts_next)
+    with pytest.raises(ValueError, match=r"records contain masks; set `masking` or `objective` to the value"):
+        record_checks.check_pretraining_records([path], wanted.features, {})
 
 
 def test_more_sequences_than_a_pack_may_hold(tmp_path):
@@ -126,5 +126,7 @@ def test_records_are_counted(files, tmp_path):
     assert record_checks.count_records(files) == [10, 10, 10]
     with open(files[0], "rb") as file:
         (tmp_path / "short.tfrecord").write_bytes(file.read()[:-3])
-    with pytest.raises(ValueError, match=r"short\.tfrecord: is corrupted or truncated: record 10 does not end"):
-        record_checks.count_records([str(tmp_path / "short.tfrecord")])
+    paths = [str(tmp_path / "short.tfrecord")]
+    with (pytest.raises(ValueError, match=r"short\.tfrecord: is corrupted, truncated, or not a TFRecord file"),
+          record_checks.name_bad_file(paths, FEATURES, {})):
+        record_checks.count_records(paths)

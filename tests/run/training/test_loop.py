@@ -1,7 +1,6 @@
 """The training loop, with a model of one weight and results of evaluations that the test sets."""
 
 import csv
-import json
 import os
 import pathlib
 
@@ -16,7 +15,7 @@ from bert_tf.latest_checkpoint import find_latest_checkpoint, has_run
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
 from run.settings import StepSettings, TrainingSettings
-from run.training import checkpoints, loop, profiling
+from run.training import checkpoints, loop
 
 ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}  # Results of evaluations, by step.
 
@@ -87,9 +86,7 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     assert "training stopped at step 10: accuracy has not improved in 3 evaluations; the best is from step 4" in (
         capsys.readouterr().out)
     assert [row["step"] for row in read_rows(tmp_path / "eval_log.csv")] == list(seen)
-    assert json.loads((tmp_path / "best" / "best.json").read_text()) == {
-        "step": 4, "metrics": {"accuracy": 0.9, "eval_loss": 2.0},
-        "before": {"step": 2, "metrics": {"accuracy": 0.3, "eval_loss": 2.0}}}
+    assert sorted(os.listdir(tmp_path / "best")) == ["checkpoint", "ckpt-4.data-00000-of-00001", "ckpt-4.index"]
     assert float(model.weight) == seen[10] != seen[4]
     assert run.restore_best() == 4
     assert float(model.weight) == seen[4]
@@ -105,31 +102,17 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     assert again.restore_best() == 4
 
 
-def test_best_weights_that_were_not_completely_saved_are_the_previous_ones(tmp_path):
+def test_best_weights_whose_file_checkpoint_is_lost(tmp_path):
     model = OneWeight()
-    best = checkpoints.BestWeights(str(tmp_path), model)
     model.weight.assign(2.0)
-    best.save(3, {"accuracy": 0.25})
-    with pytest.MonkeyPatch.context() as patch:  # As if killed between the two files.
-        patch.setattr(checkpoints.CheckpointManager, "save", lambda *_, **__: None)
-        model.weight.assign(5.0)
-        best.save(8, {"accuracy": 0.5})
+    checkpoints.BestWeights(str(tmp_path), model).save(3)
+    (tmp_path / "best" / "checkpoint").unlink()
+    model.weight.assign(5.0)
     again = checkpoints.BestWeights(str(tmp_path), model)
-    assert (again.step, again.metrics) == (3, {"accuracy": 0.25})
     assert again.restore() == 3
     assert float(model.weight) == 2.0
-    again.save(8, {"accuracy": 0.5})
-    assert checkpoints.BestWeights(str(tmp_path), model).step == 8
-
-
-@pytest.mark.parametrize("content", [
-    "[]", '{"step": 5, "metrics": {}, "before": null}', '{"step": 3, "metrics": {"accuracy": "high"}}'])
-def test_a_damaged_best_file(tmp_path, content):
-    best = checkpoints.BestWeights(str(tmp_path), OneWeight())
-    best.save(3, {"accuracy": 0.25})
-    (tmp_path / "best" / "best.json").write_text(content)
-    with pytest.raises(InputError, match=r"best\.json: (has no valid results|expected a JSON object)"):
-        checkpoints.BestWeights(str(tmp_path), OneWeight())
+    again.save(8)
+    assert [path.name for path in (tmp_path / "best").glob("*.index")] == ["ckpt-8.index"]
 
 
 @pytest.mark.large
@@ -169,7 +152,7 @@ def test_a_resumed_log_is_that_of_an_uninterrupted_run(tmp_path, monkeypatch):
     settings = {"steps": 40, "log_steps": 7, "save_checkpoints_steps": 10}
     whole, _ = start(tmp_path / "whole", **settings)
     train(whole, batches)
-    add = loop.metrics_log.Log.add
+    add = loop.logs.Log.add
 
     def interrupt(log, step, values):
         add(log, step, values)
@@ -177,7 +160,7 @@ def test_a_resumed_log_is_that_of_an_uninterrupted_run(tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop.metrics_log.Log, "add", interrupt)
+        patch.setattr(loop.logs.Log, "add", interrupt)
         broken, _ = start(tmp_path / "broken", **settings)
         with pytest.raises(KeyboardInterrupt):
             train(broken, batches)
@@ -225,7 +208,7 @@ def test_checkpoints_with_weights_that_are_not_finite(tmp_path):
     train(run, batches)
     best = checkpoints.BestWeights(str(tmp_path), model)
     model.weight.assign(float("nan"))
-    best.save(3, {"accuracy": 0.25})
+    best.save(3)
     tf.train.Checkpoint(model=model).write(str(tmp_path / "ckpt-3"))
     for load, name in ((best.restore, "best/ckpt-3"), (lambda: start(tmp_path), "ckpt-3")):
         with pytest.raises(InputError, match=rf"^{tmp_path}/{name}: weight contains numbers that are not finite"):
@@ -323,7 +306,8 @@ def test_deleted_checkpoints_leave_a_finished_run_or_none(tmp_path, monkeypatch)
 def test_a_profile_of_some_steps(tmp_path, capsys, monkeypatch, steps, rows, writes):
     """The profile ends with the run at the latest. Workers that do not write run the same loops."""
     run, model = start(tmp_path, profiled_steps=steps, log_steps=5)
-    monkeypatch.setattr(loop, "Profile", lambda steps, folder, _: profiling.Profile(steps, folder, writes))
+    profile = loop.Profile
+    monkeypatch.setattr(loop, "Profile", lambda steps, folder, _: profile(steps, folder, writes))
     train(run, batches)
     profiles = list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))
     assert len(profiles) == writes

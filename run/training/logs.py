@@ -1,14 +1,24 @@
-"""Metrics by step in CSV files: `training_log.csv` and `eval_log.csv`."""
+"""Metrics of a run by step: `training_log.csv`, `eval_log.csv`, their plot, and TensorBoard event files.
+
+Remote files cannot be appended to: each addition uploads the entire file. They are therefore only written with the
+checkpoints.
+"""
 
 import csv
 import io
 import os
 
+import tensorflow as tf
+
 from bert_tf import files
 from bert_tf.errors import InputError
+from run.evaluation import plots
 
 TRAINING_LOG = "training_log.csv"
 EVALUATION_LOG = "eval_log.csv"
+# Number of remote events, and time, that TensorFlow buffers before it writes them.
+KEPT_EVENTS = 1 << 20
+KEPT_MILLISECONDS = (1 << 31) // 1000 - 1  # TensorFlow converts it to microseconds in an int32: over half an hour.
 
 
 def check(folder):
@@ -19,10 +29,72 @@ def check(folder):
             _read(path)
 
 
+class Logs:
+    """The logs of a run, which a resumed run continues.
+
+    Args:
+      folder: Path of the run's directory.
+      first_step: int. Step at which the run resumes.
+      writes: bool. Whether to write files. With several workers, one writes.
+
+    Attributes:
+      training, evaluations: Log.
+    """
+
+    def __init__(self, folder, first_step, writes=True):
+        self.training = Log(folder, TRAINING_LOG, first_step, writes)
+        self.evaluations = Log(folder, EVALUATION_LOG, first_step, writes)
+        self._folder, self._writes = folder, writes
+        self._writers = {}
+
+    def add_training(self, step, means, rates):
+        """Adds means over the last steps, and rates, which only TensorBoard shows: dicts of name to float."""
+        self.training.add(step, means)
+        self._add_events("", step, means | rates)
+
+    def add_evaluation(self, step, results):
+        """Adds and writes the results of an evaluation, dict of name to float."""
+        self._add_events("eval", step, results)
+        self.evaluations.add(step, results)
+        self.evaluations.write()
+
+    def write(self):
+        """Writes all additions to remote files."""
+        self.training.write()
+        for writer in self._writers.values():
+            writer.write()
+
+    def draw_curves(self):
+        """Plots loss.png."""
+        if self._writes:
+            plots.loss_curves(self._folder, self.training, self.evaluations)
+
+    def _add_events(self, part, step, values):
+        """Adds scalars for TensorBoard, which shows those of a subdirectory `part` as a separate curve."""
+        if not self._writes:
+            return
+        if part not in self._writers:
+            self._writers[part] = _create_writer(os.path.join(self._folder, part).rstrip("/"))
+        with self._writers[part].as_default(step):  # flushes at its end
+            for name, value in values.items():
+                tf.summary.scalar(name, value)
+
+
+def _create_writer(path):
+    """Creates a writer of events, with a method `write`; the events of a remote file wait for it."""
+    if not files.is_remote(path):
+        writer = tf.summary.create_file_writer(path)
+        writer.write = lambda: None
+        return writer
+    writer = tf.summary.create_file_writer(path, max_queue=KEPT_EVENTS, flush_millis=KEPT_MILLISECONDS)
+    writer.write, writer.flush = writer.flush, lambda: None
+    return writer
+
+
 class Log:
     """Metrics by step, in a CSV file that a resumed run continues.
 
-    Rows are appended to a local file immediately. A remote file does not support this; `write` rewrites it.
+    Rows are appended to a local file immediately; `write` rewrites a remote file.
 
     Args:
       folder: Path of the run's directory.
@@ -39,14 +111,12 @@ class Log:
         exists = files.at(self._path).exists()
         rows = _read(self._path) if exists else []
         self.rows = [row for row in rows if row["step"] <= first_step]
-        self._is_written = True
         if exists and not self._is_remote:
             self._rewrite()
 
     def add(self, step, values):
         """Adds a row, and appends it to a local file. `values`: Dict of name to float."""
         self.rows.append({"step": step, **values})
-        self._is_written = False
         if self._is_remote:
             return
         if self.rows[-1].keys() != self.rows[0].keys() or len(self.rows) == 1:
@@ -55,10 +125,9 @@ class Log:
             self._append()
 
     def write(self):
-        """Writes a remote file if it lacks rows."""
-        if self._is_remote and not self._is_written:
+        """Writes a remote file."""
+        if self._is_remote and self.rows:
             self._rewrite()
-        self._is_written = True
 
     def _append(self):
         try:
