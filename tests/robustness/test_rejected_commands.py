@@ -114,7 +114,7 @@ REJECTED = (  # command, flags, part of the message
     ("export_saved_model", {"task": "encoder", "multi_label": True}, "`multi_label`=True: has no effect on models of "),
     ("export_saved_model", {"format": "litert", "static_length": True}, "`static_length`=True: has no effect with `fo"),
     ("predict", {"model": "served", "top_k": 3}, "`top_k`=3: has no effect with `model`=served, whose settings are "),
-    ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: only applies to LiteRT"),
+    ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: requires `with_litert` or"),
     ("learn_vocab", {"initial_vocab": "vocab.txt", "vocab_size": None, "min_character_count": 3},
      "`min_character_count`=3: cannot be combined with `initial_vocab`"),
     ("extract_features", {"layers": "first"}, "`layers`=first: "),

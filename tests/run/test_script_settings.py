@@ -127,7 +127,7 @@ def folder(tmp_path_factory, reference):
     ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "full"}, "is not empty; choose another "),
     ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the directory"),
     ("run.answer", {}, "`context` is required without `context_file`"),
-    ("run.answer", {"context": "a", "context_file": "a.tsv"}, "`context`=a: cannot be combined with `context_file`"),
+    ("run.answer", {"context": "a", "context_file": "a.tsv"}, "`context_file`=a.tsv: cannot be combined with `con"),
     ("run.answer", {"context": "a", "model": "full"},
      "`init_checkpoint`=bert: cannot be combined with `model`; set only one of them"),
     ("run.predict", {"model": "bert", "input_file": "a.tsv", "output_file": "b.jsonl"},
