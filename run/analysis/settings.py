@@ -30,10 +30,10 @@ class AttentionReportSettings(ServingSettings):
     text: tuple[str, ...] = setting(
         (), "Text, or several, separated by ` ||| `: the two texts of a pair, a question and its context, or a text "
             "and its choices; can be repeated.", repeated=True, required="without input_file or wrong_examples",
-        not_with=("input_file", "wrong_examples"))
+        not_with="wrong_examples")
     input_file: str | None = setting(
         None, "Text file with a text, or several, separated by ` ||| `, on each line, instead of --text.",
-        not_with="wrong_examples", role=roles.INPUT_FILE)
+        not_with=("text", "wrong_examples"), role=roles.INPUT_FILE)
     wrong_examples: int = setting(
         0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
     format: str = setting("html", "html: one page that requires no network. npz: the numbers.", choices=FORMATS)

@@ -75,10 +75,10 @@ class AnswerSettings(TerminalSettings):
 
     span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     question: tuple[str, ...] = setting((), "Question; can be repeated.", repeated=True)
-    context: str | None = setting(None, "Text that contains the answers.", required="without context_file",
-                                  not_with="context_file")
+    context: str | None = setting(None, "Text that contains the answers.", required="without context_file")
     context_file: str | None = setting(
-        None, "UTF-8 file with the text that contains the answers, instead of --context.", role=roles.INPUT_FILE)
+        None, "UTF-8 file with the text that contains the answers, instead of --context.", not_with="context",
+        role=roles.INPUT_FILE)
 
     def read_context(self):
         """Reads the text of `context` or `context_file`."""

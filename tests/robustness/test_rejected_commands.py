@@ -73,7 +73,7 @@ REJECTED = (  # command, flags, part of the message; rules that settings declare
       for command in ("predict", "export_saved_model")),
     ("export_saved_model", {"task": "encoder", "multi_label": True}, "`multi_label`=True: has no effect on models of "),
     ("export_saved_model", {"format": "litert", "static_length": True}, "`static_length`=True: has no effect with `fo"),
-    ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: only applies to LiteRT"),
+    ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: requires `with_litert` or"),
     ("run_pretraining", {"objective": "left_to_right", "max_predictions_per_seq": None},
      "`objective`=left_to_right: requires causal attention; set"),
     ("create_pretraining_data", {"mask_fraction": 0.95}, "`mask_fraction`=0.95: must be at most 1 together with `rand"),
