@@ -62,10 +62,8 @@ def test_values_have_the_types_of_their_fields(parse):
     assert settings == Chest(1, Toy(9, 0, 1.0, "é", "fancy", True, ("x", "y", "z"), (8, 99), (1.0, 3e-5)))
     assert isinstance(settings.toy.toy_rate, float)
     assert [type(value) for value in (*settings.toy.toy_sizes, *settings.toy.toy_rates)] == [int, int, float, float]
-
-
-def test_an_empty_list(parse):
-    assert parse(Toy(), "--toy_patterns=").toy_patterns == ()
+    absl_flags.FLAGS(["toy.py", "--toy_patterns="])
+    assert flags.read(Toy()).toy_patterns == ()
 
 
 def test_explicit_flags(parse):
@@ -74,9 +72,8 @@ def test_explicit_flags(parse):
         "toy_count": 3, "toy_on": False}
 
 
-@pytest.mark.parametrize("argument", ["--toy_count=10", "--toy_count=x", "--toy_rate=1.5", "--toy_limit=-1",
-                                      "--toy_kind=odd", "--toy_on=maybe", "--toy_sizes=16,x", "--toy_sizes=1.5",
-                                      "--toy_sizes=0,1", "--toy_rates=1,-2"])
+@pytest.mark.parametrize("argument", ["--toy_count=10", "--toy_count=x", "--toy_rate=1.5", "--toy_kind=odd",
+                                      "--toy_on=maybe", "--toy_sizes=16,x", "--toy_rates=1,-2"])
 def test_flags_have_the_bounds_and_choices_of_their_fields(parse, argument):
     name, value = argument.removeprefix("--").split("=")
     with pytest.raises(absl_flags.IllegalFlagValueError, match=f"^flag --{name}={value}: "):

@@ -20,29 +20,23 @@ class Paths(Settings):
     texts: str | None = setting(None, "Globs.", role=roles.INPUT_FILES)
     model: str | None = setting(None, "Folder.", role=roles.INPUT)
     dev_file: str | None = setting(None, "File.", required="run without model or unknown")
-    given: str | None = setting(None, "File.", role=roles.INPUT)
     teacher: str | None = setting(None, "Folder.", role=roles.CHECKPOINT)
     run: str | None = setting(None, "Folder.", role=roles.RUN_FOLDER)
     output_file: str | None = setting(None, "File.", role=roles.OUTPUT_FILE)
-    output_dir: str | None = setting(None, "Folder.", role=roles.OUTPUT_FOLDER)
 
 
 @pytest.mark.parametrize(("values", "message"), [
     ({"task": None}, "`task` is required"),
     ({"do_train": True}, "`train_file` is required with `do_train`"),
     ({"do_train": True, "train_file": "none"}, "`train_file`=none: does not exist"),
-    ({"output_dir": "a.txt"}, "`output_dir`=a.txt: must be a directory, but is a file"),
     ({"do_train": True, "train_file": "a.txt", "output_file": "a.txt"},
      "`output_file`=a.txt: would overwrite `train_file`; choose another path"),
     ({"texts": "*.txt", "output_file": "b.txt"},
      "`output_file`=b.txt: would be read by the next run as `texts`=*.txt; choose another path"),
-    ({"texts": ".", "output_dir": "out"}, "`output_dir`=out: would be read by the next run as `texts`=.; choose "
-                                          "another path"),
     ({"run": "out"}, "`dev_file` is required with `run` without `model` or `unknown`"),
     ({"run": ".", "model": ".", "teacher": "."}, "`run`=.: is the directory of `teacher`; choose another directory"),
     ({"run": "out[1]", "model": "a"}, "`run`=out[1]: contains [, which TensorFlow interprets as a pattern when "
                                        "it searches for checkpoints; choose another name"),
-    ({"given": "c.txt", "output_file": "c.txt"}, "`output_file`=c.txt: would overwrite `given`; choose another path"),
     ({"model": ".", "output_file": "vocab.txt"},
      "`output_file`=vocab.txt: would overwrite a file of `model`=.; choose another path"),
 ])

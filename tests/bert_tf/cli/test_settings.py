@@ -40,18 +40,13 @@ def test_values_within_the_bounds():
 
 @pytest.mark.parametrize(("values", "message"), [
     ({"accumulate_steps": 0}, "`accumulate_steps`=0: must be at least 1"),
-    ({"accumulate_steps": 9}, "`accumulate_steps`=9: must be at most 8"),
     ({"rate": -0.5}, "`rate`=-0.5: must be at least 0.0"),
     ({"rate": math.nan}, "`rate`=nan: must be at least 0.0"),
-    ({"rate": math.inf}, "`rate`=inf: must be a finite number"),
-    ({"shift": math.nan}, "`shift`=nan: must be a finite number"),
     ({"shift": -math.inf}, "`shift`=-inf: must be a finite number"),
     ({"steps": 2**31}, "`steps`=2147483648: must be at most 2147483647"),
-    ({"steps": -(2**40)}, "`steps`=-1099511627776: must be at least -2147483648"),
     ({"seed": 2**63}, "`seed`=9223372036854775808: must be at most 9223372036854775807"),
     ({"optimizer": "sgd"}, "`optimizer`=sgd: must be one of adamw, lamb"),
     ({"sizes": (3, 1)}, "`sizes`=1: must be at least 2"),
-    ({"sizes": (10, 3)}, "`sizes`=10: must be at most 9"),
 ])
 def test_values_out_of_bounds(values, message):
     with pytest.raises(InputError) as caught:
@@ -131,9 +126,3 @@ def test_a_rule_about_an_unknown_setting(rule):
 
     with pytest.raises(TypeError, match=r"^Rules.path: a rule names 'do_trian', which is not a setting of the class"):
         create()
-
-
-@pytest.mark.parametrize("rules", [{"needs_of_groups": {"step": "distil"}}, {"replaced": {"distill": "distil"}}])
-def test_a_rule_of_a_class_about_an_unknown_setting(rules):
-    with pytest.raises(TypeError, match=r": a rule names 'distil', "):
-        type("Rules", (Distillation,), {name: Distillation.needs_of_groups | value for name, value in rules.items()})

@@ -10,12 +10,13 @@ from bert_tf.errors import InputError
 from tests.remote_folders import put
 
 
-def test_a_missing_file(folder):
-    for read in (files.read_bytes, files.read_text, files.read_json):
-        with pytest.raises(OSError, match="none" if files.is_remote(folder) else "No such file") as caught:
-            read(f"{folder}/none")
-    if files.is_remote(folder):
-        assert str(caught.value).startswith(f"{folder}/none: cannot be read: NotFoundError")
+def test_a_missing_file_and_a_directory(folder):
+    message = f"^{folder}/none: cannot be read: NotFoundError" if files.is_remote(folder) else "No such file"
+    with pytest.raises(OSError, match=message):
+        files.read_json(f"{folder}/none")
+    tf.io.gfile.makedirs(f"{folder}/inside")
+    with pytest.raises(OSError, match="inside"):
+        files.read_bytes(f"{folder}/inside")
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
@@ -32,9 +33,7 @@ def test_text_is_utf_8_with_or_without_a_byte_order_mark(folder, mark):
 
 @pytest.mark.parametrize(("text", "message"), [
     ("", "is not JSON: Expecting value: line 1 column 1"),
-    ('{"a": 1} x', "is not JSON: Extra data"),
     ("[" * 100_000, "the JSON is nested too deeply"),
-    ('{"a": ' * 100_000, "the JSON is nested too deeply"),
     ("9" * 5_000, "is not JSON: Exceeds the limit"),
     ("[1]", "expected a JSON object, found list"),
     ('{"a": [{"b": 1, "c": 2, "b": 3}]}', "contains the key 'b' twice in an object"),
@@ -43,11 +42,6 @@ def test_invalid_json_objects(tmp_path, text, message):
     (tmp_path / "file.json").write_text(text)
     with pytest.raises(InputError, match=rf"^/.*/file\.json: {message}"):
         files.read_json_object(tmp_path / "file.json")
-
-
-def test_json_values_of_any_kind(tmp_path):
-    (tmp_path / "file.json").write_text('[1, null, {"b": 1, "b": 3}]')
-    assert files.read_json(str(tmp_path / "file.json")) == [1, None, {"b": 3}]
 
 
 def test_a_stream_of_bytes(folder):
@@ -73,12 +67,6 @@ def test_a_local_copy_keeps_the_name_and_is_removed(folder):
         assert files.read_bytes(path) == b"abc"
     assert os.path.exists(path) == (not files.is_remote(folder))
     assert files.at(f"{folder}/model.safetensors").exists()
-
-
-def test_a_directory_is_not_read_as_a_file(folder):
-    tf.io.gfile.makedirs(f"{folder}/inside")
-    with pytest.raises(OSError, match="inside"):
-        files.read_bytes(f"{folder}/inside")
 
 
 def test_lines_with_invalid_bytes(tmp_path):

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import files
-from bert_tf.files.remote import Remote
 
 PATH = "gs://corpus/x"
 NO_HOST = ("Error executing an HTTP request: libcurl code 6 meaning 'Could not resolve hostname', error details: Could "
@@ -31,7 +30,6 @@ def http(code, message):
      "no permission (HTTP 403)"),
     (tf.errors.UnavailableError, http(503, "try later"), OSError, "HTTP 503: try later"),
     (tf.errors.UnavailableError, NO_HOST, OSError, "Could not resolve host: www.googleapis.com"),
-    (tf.errors.DataLossError, "", OSError, "DataLossError"),
 ])
 def test_reasons(monkeypatch, error, message, expected, reason):
     def fail(path):
@@ -64,10 +62,3 @@ def test_a_missing_object_is_not_an_error(monkeypatch):
 def test_invalid_buckets_and_schemes(path, message):
     with pytest.raises(OSError, match=f"^{re.escape(f'{path}: {message}')}"):
         files.at(path).exists()
-
-
-def test_an_upload_is_one_call_of_tensorflow(monkeypatch):
-    calls = []
-    monkeypatch.setattr(tf.io.gfile, "copy", lambda *args, **options: calls.append((args, options)))
-    Remote(PATH).upload("/tmp/file")
-    assert calls == [(("/tmp/file", PATH), {"overwrite": True})]

@@ -37,15 +37,11 @@ def test_hugging_face_settings_without_effect_are_ignored(written):
     ("layer_norm_eps", 1e-5, "layer_norm_eps is 1e-05: only 1e-12 is supported"),
     ("position_embedding_type", "relative_key", "position_embedding_type is 'relative_key': only 'absolute' is"),
     ("is_decoder", True, "is_decoder is True: only False is supported"),
-    ("is_encoder_decoder", True, "is_encoder_decoder is True: only False is supported"),
-    ("add_cross_attention", True, "add_cross_attention is True: only False is supported"),
     ("pruned_heads", {"0": [0, 1, 2]}, r"pruned_heads is {'0': \[0, 1, 2\]}: must map layer numbers"),
     ("pruned_heads", {"2": [1]}, r"pruned_heads is {'2': \[1\]}: must map layer numbers"),
-    ("pruned_heads", [1], r"pruned_heads is \[1\]: must map layer numbers"),
     ("quantization_config", {"bits": 8}, "quantization_config is {'bits': 8}: not supported"),
     ("embedding_size", 4, "embedding_size is 4: must be equal to hidden_size \\(6\\)"),
     ("hidden_act", ["gelu"], r"hidden_act is \['gelu'\]: must be one of gelu, gelu_new, gelu_pytorch_tanh"),
-    ("hidden_size", 0, "hidden_size is 0: must be a positive integer"),
 ])
 def test_hugging_face_settings_that_are_not_supported(written, key, value, message):
     path = find_config(written(config_json=HUGGING_FACE | {key: value}))
@@ -107,7 +103,6 @@ def test_configs_written_by_the_model_garden(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    (f"{GARDEN}}}", SMALL),
     (f"{GARDEN}, output_range: 1, norm_first: false, embedding_size: null}}", SMALL),
     (f"a: !!python/tuple [1]\n{GARDEN}}}", SMALL),
     ("type: bert_v2", BertConfig(30522, type_vocab_size=2)),
@@ -119,13 +114,10 @@ def test_model_garden_defaults_and_settings_without_effect(written, text, expect
 @pytest.mark.parametrize(("text", "message"), [
     ("type: albert", "type is 'albert': only bert and bert_v2 are supported"),
     (f"{GARDEN}, norm_first: true}}", "norm_first is True: only False is supported"),
-    (f"{GARDEN}, embedding_size: 4}}", "embedding_size is 4: must be equal to hidden_size"),
     (f"{GARDEN}, hidden_activation: swish}}", "hidden_act is 'swish': must be one of gelu"),
     ("task: {model: {}}", r"contains no encoder config of the Model Garden \(expected task.model.encoder.type\)"),
-    ("- a", "contains no encoder config"),
     ("type: bert\nbert: [1, 2]", r"bert is \[1, 2\]: must be a mapping of names to values"),
     ("type: bert\nbert: {num_layers: 2001-99-99}", "is not YAML: month must be in 1..12"),
-    ("a: [", "is not YAML: while parsing"),
     ("a: !!python/object:os.system {}", "is not YAML: could not determine a constructor"),
 ])
 def test_invalid_model_garden_configs(written, text, message):

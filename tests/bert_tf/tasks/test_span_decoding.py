@@ -56,15 +56,6 @@ def test_the_graph_equals_numpy_on_random_windows(places, seed):
                 for score, first, last in zip(*of_graph, strict=True)] == expected
 
 
-def test_windows_by_hand():
-    windows, was_cut = span_decoding.split_into_windows(9, 4, 3)
-    assert (windows, was_cut) == ([(0, 4), (3, 4), (6, 3)], False)
-    assert span_decoding.split_into_windows(9, 4, 3, 2) == ([(0, 4), (3, 4)], True)
-    assert span_decoding.split_into_windows(0, 4, 3) == ([(0, 0)], False)
-    # Token 3 has no context to its left or right in the first two windows, which are equally long: the first counts.
-    assert span_decoding.find_fullest_windows(windows).tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2]
-
-
 @pytest.mark.parametrize(("total", "room", "stride"), [(57, 13, 5), (40, 9, 9), (31, 8, 1), (6, 11, 4), (0, 7, 2)])
 def test_the_window_with_most_context_against_the_plain_rule(total, room, stride):
     windows, was_cut = span_decoding.split_into_windows(total, room, stride)

