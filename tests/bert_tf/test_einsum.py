@@ -1,7 +1,6 @@
 """The operations for XLA in 16 bits: attention, GELU, and layer normalization with custom gradients."""
 
 import dataclasses
-import functools
 import re
 
 import numpy as np
@@ -10,8 +9,8 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.fast.dropout import Drop, draw, hash_words
-from bert_tf.fast.einsum import attention_core, gelu_from_input, normalize_in_one_pass, project_to_heads
+from bert_tf.fast.dropout import Drop, draw
+from bert_tf.fast.einsum import attention_core, normalize_in_one_pass
 from bert_tf.fast.layout import SequenceLayout
 from bert_tf.layers import attention_bias
 from bert_tf.layers.basic import normalize
@@ -65,24 +64,6 @@ def test_attention_core_equals_automatic_differentiation(bias, rate, dtype, tole
     check(found, expected, tolerance)
 
 
-def test_projection_to_heads_equals_automatic_differentiation():
-    random = np.random.default_rng(9)
-    x, kernel, upstream = (tf.constant(random.normal(size=shape)) for shape in (
-        [BATCH, KEYS, 8], [8, HEADS, WIDTH], [BATCH, KEYS, HEADS, WIDTH]))
-    found = differentiate(project_to_heads, [x, kernel], upstream)
-    check(found, differentiate(lambda x, kernel: tf.einsum("bsh,hnd->bsnd", x, kernel), [x, kernel], upstream), 1e-10)
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-6), ("bfloat16", 2**-7), ("float16", 2**-10)])
-def test_gelu_equals_automatic_differentiation(dtype, tolerance):
-    """The gradient is computed in float32. The tolerance is two units of roundoff in 16 bits."""
-    x = tf.cast(tf.linspace(-9.0, 9.0, 997), dtype)
-    upstream = tf.constant(np.random.default_rng(7).normal(size=997), dtype)
-    found = differentiate(gelu_from_input, [x], upstream)[1:]
-    expected = differentiate(functools.partial(tf.nn.gelu, approximate=True), [tf.cast(x, tf.float64)], upstream)[1:]
-    check(found, expected, tolerance)
-
-
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-4), ("bfloat16", 2**-6), ("float16", 2**-9)])
 def test_layer_normalization_in_one_pass(dtype, tolerance):
     """Statistics are float32, also for a mean of thirty standard deviations."""
@@ -98,14 +79,6 @@ def draw_drop(shape, seed):
     """Draws a Drop at a rate of 0.1 with a SequenceLayout."""
     layout = SequenceLayout(tf.ones([2, 3], tf.int32))
     return layout.draw(0.1, tf.constant(shape), tf.constant(seed))
-
-
-def test_hashed_words_follow_their_formula():
-    factors, addends, columns = np.split(tf.random.stateless_uniform(
-        [17], [3, 4], minval=None, maxval=None, dtype=tf.uint32).numpy().astype(np.uint64), [6, 12])
-    expected = ((factors | 1)[:, np.newaxis] * columns + addends[:, np.newaxis]) % 2**32
-    words = hash_words(tf.constant([2, 3, 5]), tf.constant([3, 4]))
-    np.testing.assert_array_equal(words, expected.reshape([2, 3, 5]))
 
 
 @pytest.mark.parametrize("shape", [[701, 768], [2, 12, 67, 131]], ids=str)

@@ -1,13 +1,16 @@
-"""Checks of paths, local and remote: inputs, globs, and outputs that would replace or become an input."""
+"""Checks of paths, local and remote, one at a time and together by their roles."""
 
 import contextlib
+import dataclasses
 import os
 import re
+from typing import ClassVar
 
 import pytest
 import tensorflow as tf
 
-from bert_tf.cli import paths
+from bert_tf.cli import paths, roles
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from tests.remote_folders import new_folder, put
 
@@ -144,12 +147,49 @@ def test_outputs_that_would_replace_an_input(tmp_path, monkeypatch, output, give
         paths.check_not_overwritten("output_file", output, given)
 
 
-def test_output_directories_of_a_model_or_a_data_set(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    os.mkdir("m")
-    with pytest.raises(InputError, match=r"^`output_dir`=m/: is the directory of `teacher`; choose another directory$"):
-        paths.check_separate("output_dir", "m/", {"student": None, "teacher": "m/bert_model.ckpt"})
-    paths.check_separate("output_dir", "new", {"teacher": "m"})
+def test_output_directories_of_a_data_set():
     with pytest.raises(InputError, match=r"^`output_dir`=d: would overwrite `dev_file`=d/dev.tsv"):
         paths.check_files_not_overwritten("output_dir", "d", r".*\.tsv", {"dev_file": "d/dev.tsv"})
     paths.check_files_not_overwritten("output_dir", "d", r".*\.txt", {"dev_file": "d/dev.tsv"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Paths(Settings):
+    outer_settings: ClassVar = ("unknown",)
+
+    do_train: bool = setting(False, "Train.")
+    task: str | None = setting(None, "Task.", required=True)
+    train_file: str | None = setting(None, "File.", required="do_train", role=roles.INPUT_FILE)
+    texts: str | None = setting(None, "Globs.", role=roles.INPUT_FILES)
+    model: str | None = setting(None, "Folder.", role=roles.INPUT)
+    dev_file: str | None = setting(None, "File.", required="run without model or unknown")
+    teacher: str | None = setting(None, "Folder.", role=roles.CHECKPOINT)
+    run: str | None = setting(None, "Folder.", role=roles.RUN_FOLDER)
+    output_file: str | None = setting(None, "File.", role=roles.OUTPUT_FILE)
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"task": None}, "`task` is required"),
+    ({"do_train": True}, "`train_file` is required with `do_train`"),
+    ({"do_train": True, "train_file": "none"}, "`train_file`=none: does not exist"),
+    ({"do_train": True, "train_file": "a.txt", "output_file": "a.txt"},
+     "`output_file`=a.txt: would overwrite `train_file`; choose another path"),
+    ({"texts": "*.txt", "output_file": "b.txt"},
+     "`output_file`=b.txt: would be read by the next run as `texts`=*.txt; choose another path"),
+    ({"run": "out"}, "`dev_file` is required with `run` without `model` or `unknown`"),
+    ({"run": ".", "model": ".", "teacher": "."}, "`run`=.: is the directory of `teacher`; choose another directory"),
+    ({"run": "out[1]", "model": "a"}, "`run`=out[1]: contains [, which TensorFlow interprets as a pattern when "
+                                       "it searches for checkpoints; choose another name"),
+    ({"model": ".", "output_file": "vocab.txt"},
+     "`output_file`=vocab.txt: would overwrite a file of `model`=.; choose another path"),
+])
+def test_invalid_paths(tmp_path, monkeypatch, values, message):
+    (tmp_path / "a.txt").write_text("a")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        roles.check(Paths(**{"task": "mrpc", **values}))
+    assert str(caught.value) == message
+
+
+def test_a_file_without_its_condition_is_not_checked(tmp_path):
+    roles.check(Paths(task="mrpc", train_file="none", output_file=str(tmp_path / "none")))

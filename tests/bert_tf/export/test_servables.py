@@ -141,21 +141,6 @@ def test_span_labeler(servables):
     assert_near(response["end_logits"][is_token], expected[..., 1][is_token])
 
 
-@pytest.mark.parametrize("name", REQUESTS)
-def test_unusual_requests(servables, name):
-    """An empty text, 10,000 words, and bytes that are not UTF-8; then no text at all."""
-    texts = [b"", b"dog " * 10_000, b"the \xff\xfe dog \xe2\x82", b"the  dog "]
-    request = {key: [[text, b"it"] for text in texts] if key == "choices" else texts for key in REQUESTS[name]}
-    response = respond(servables[name], request)
-    assert response["was_cut"].tolist() == [False, True, False, False]
-    for output, value in response.items():
-        assert value.dtype == object or np.isfinite(value.astype(float)).all()
-        if output in ("probabilities", "pooled_output", "score"):
-            assert_near(value[2], value[3])
-    nothing = {key: tf.zeros([0, 2] if key == "choices" else [0], tf.string) for key in request}
-    assert all(value.shape[0] == 0 for value in respond(servables[name], nothing).values())
-
-
 @pytest.mark.parametrize(("name", "request_"), [
     ("classifier", {"text_a": ["a", "b"], "text_b": ["c"]}),
     ("choice", {"text_a": ["a"], "choices": [["c", "d"], ["e", "f"]]}),
@@ -257,12 +242,8 @@ def test_versions(servables, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("name", "options", "message"), [
     ("encoder", {"max_seq_length": 32}, "from 4 to max_position_embeddings, 31"),
     ("squad", {"max_seq_length": 9}, "`max_seq_length`=9: must be greater than `max_query_length` [+] 3, 9"),
+    ("classifier", {"labels": ("x", "y")}, "there are 2 labels, but the model has 3 outputs"),
 ])
-def test_invalid_lengths(toy_tokenizer, name, options, message):
+def test_invalid_metadata(toy_tokenizer, name, options, message):
     with pytest.raises(InputError, match=message):
         make_servable(name, toy_tokenizer, **options)
-
-
-def test_a_wrong_number_of_labels(toy_tokenizer):
-    with pytest.raises(InputError, match="there are 2 labels, but the model has 3 outputs"):
-        make_servable("classifier", toy_tokenizer, labels=("x", "y"))

@@ -1,8 +1,10 @@
-"""Files and directories that appear only when they are complete: local, and on TensorFlow's file systems (ram://)."""
+"""Files and directories appear only when they are complete, on all file systems; an output has one writer."""
 
 import io
 import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 import zipfile
 
@@ -11,8 +13,9 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.files import lock_output
 from bert_tf.files.remote import Remote
-from tests import remote_folders
+from tests import remote_folders, scripts
 from tests.remote_folders import put
 
 ON_EVERY_SYSTEM = pytest.mark.parametrize("folder", ["local", "remote", "store"], indirect=True)
@@ -260,3 +263,47 @@ def test_json_contains_only_finite_numbers():
     for number in (float("nan"), float("inf"), -float("inf")):
         with pytest.raises(InputError, match=r"^a\.json: cannot contain NaN or infinity; the model computes numbers"):
             files.to_json("a.json", {"value": [0.5, number]})
+
+
+HOLD = ("import sys\nfrom bert_tf.files import lock_output\nwith lock_output('output_dir', sys.argv[1]):\n"
+        "    print('held', flush=True)\n    sys.stdin.read()")
+
+
+def lock_error(path):
+    """Returns the message of the error in locking a path."""
+    with pytest.raises(InputError) as caught, lock_output("output_dir", str(path)):
+        pass
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["directory", "a.tfrecord"])
+def test_this_process_locks_an_output_once(tmp_path, name):
+    (tmp_path / "directory").mkdir()
+    path = str(tmp_path / name)
+    with lock_output("output_dir", path), lock_output("output_dir", f"{tmp_path}/other"):
+        assert lock_error(path) == f"`output_dir`={path}: locked by process {os.getpid()}; wait until it finishes, " \
+                                   "or stop it"
+    with pytest.raises(ZeroDivisionError), lock_output("output_dir", path):
+        raise ZeroDivisionError
+    with lock_output("output_dir", path):
+        pass
+    assert os.listdir(tmp_path) == ["directory"]
+    assert os.listdir(tmp_path / "directory") == []
+
+
+@pytest.mark.large
+def test_a_lock_ends_with_a_killed_process(tmp_path):
+    for path, left in ((tmp_path, []), (tmp_path / "a.tfrecord", [".a.tfrecord.lock"])):
+        with subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True, cwd=scripts.ROOT) as holder:
+            assert holder.stdout.readline() == "held\n"
+            assert f"locked by process {holder.pid};" in lock_error(path)
+            holder.kill()
+        assert os.listdir(tmp_path) == left
+        with lock_output("output_dir", str(path)):
+            pass
+
+
+def test_remote_outputs_have_no_locks():
+    with lock_output("output_dir", "ram://folder"), lock_output("output_dir", "ram://folder"):
+        pass

@@ -1,4 +1,4 @@
-"""Configs of all formats: which one takes precedence, and models that are not supported."""
+"""Configs of all formats, which one takes precedence, unsupported models, and the tasks of fine-tuned models."""
 
 import dataclasses
 import os
@@ -12,6 +12,8 @@ from official.nlp.tasks import masked_lm
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import check_vocabulary, find_config, read_config
+from bert_tf.model_folder.task_metadata import read_hugging_face_task
+from bert_tf.tasks.metadata import TaskMetadata
 from tests.bert_tf.model_folder.conftest import HUGGING_FACE, SMALL
 
 EXACT = dataclasses.replace(SMALL, hidden_act="gelu_exact")
@@ -47,11 +49,6 @@ def test_hugging_face_settings_that_are_not_supported(written, key, value, messa
     path = find_config(written(config_json=HUGGING_FACE | {key: value}))
     with pytest.raises(InputError, match=f"^{path}: {message}"):
         read_config(path)
-
-
-def test_unknown_keys_of_the_original_format_are_rejected(written):
-    with pytest.raises(InputError, match="unknown key 'use_cache' in a BERT config"):
-        read_config(find_config(written(bert_config_json=SMALL.to_dict() | {"use_cache": True})))
 
 
 def test_weights_determine_the_format_of_a_config_without_marks(written):
@@ -134,3 +131,45 @@ def test_a_vocabulary_larger_than_the_model(written):
     with pytest.raises(InputError, match=r"vocab.txt: has 20 entries, but .*bert_config.json has vocab_size 19, so "
                                          "they belong to different models; set the correct files explicitly"):
         check_vocabulary(f"{folder}/bert_config.json", f"{folder}/vocab.txt", f"{folder}/vocab.txt")
+
+
+NAMES = {"id2label": {"0": "b", "1": "a", "2": "c"}}
+CLASSIFIER, TAGGER = ({"architectures": [f"BertFor{name}Classification"]} for name in ("Sequence", "Token"))
+
+
+def describe(kind, labels=(), multi_label=False):
+    """Returns the TaskMetadata of a config.json."""
+    return TaskMetadata(kind, None, None, labels, multi_label=multi_label)
+
+
+@pytest.mark.parametrize(("values", "task"), [
+    ({"architectures": ["BertModel"]}, None),
+    ({}, None),
+    ({"architectures": ["BertForMaskedLM"]}, describe("masked_lm")),
+    ({"architectures": ["BertForQuestionAnswering"]}, describe("span_labeler")),
+    ({"architectures": ["BertForMultipleChoice"], **NAMES}, describe("multiple_choice")),
+    (CLASSIFIER | NAMES, describe("classifier", ("b", "a", "c"))),
+    (CLASSIFIER | NAMES | {"problem_type": "multi_label_classification"},
+     describe("classifier", ("b", "a", "c"), multi_label=True)),
+    (CLASSIFIER, describe("classifier", ("LABEL_0", "LABEL_1"))),
+    (CLASSIFIER | {"id2label": {"0": "LABEL_0"}}, describe("classifier")),
+    (CLASSIFIER | {"id2label": {"0": "score"}, "problem_type": "regression"}, describe("classifier")),
+    (TAGGER | NAMES, describe("token_classifier", ("b", "a", "c"))),
+    (TAGGER | {"id2label": {"0": "O"}}, describe("token_classifier", ("O",))),
+])
+def test_the_model_class_and_its_labels(written, values, task):
+    folder = written(config_json=values)
+    assert read_hugging_face_task(folder) == read_hugging_face_task(f"{folder}/model.safetensors") == task
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"id2label": {"0": "a", "2": "b"}}, "id2label is {'0': 'a', '2': 'b'}: must map consecutive numbers"),
+    ({"id2label": {}}, "id2label is {}: must contain at least one label"),
+    ({"id2label": {"0": "a", "1": "b", "2": "a"}}, "id2label contains the label 'a' twice"),
+    ({"problem_type": "ranking"}, "problem_type is 'ranking': must be one of regression, single_label_classific"),
+    ({"problem_type": "regression", **NAMES}, "problem_type is 'regression' with 3 outputs: only one is supported"),
+])
+def test_invalid_labels(written, values, message):
+    folder = written(config_json=CLASSIFIER | values)
+    with pytest.raises(InputError, match=f"^{folder}/config.json: {message}"):
+        read_hugging_face_task(folder)
