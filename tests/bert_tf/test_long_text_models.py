@@ -73,13 +73,3 @@ def test_pooled_logits(texts, pooling, pool, options):
     np.testing.assert_allclose(observed["logits"], expected, rtol=0, atol=1e-5)
     single = {name: values[:, 0] for name, values in texts.items()}
     np.testing.assert_allclose(model(single)["logits"], plain(single)["logits"], rtol=0, atol=1e-5)
-
-
-def test_missing_windows_are_not_computed(texts, monkeypatch):
-    """Without padding, the encoder computes the 7 existing windows of 12."""
-    model = BertLongTextClassifier(make_encoder(toy_servables.CONFIG, seed=5, layers="unpadded"), 3)
-    shapes, encode = [], model.encoder.encode_positions
-    monkeypatch.setattr(model.encoder, "encode_positions", lambda windows, *options: shapes.append(
-        windows["input_ids"].shape) or encode(windows, *options))
-    model(texts)
-    assert shapes == [[7, 5]]

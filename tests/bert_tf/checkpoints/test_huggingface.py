@@ -255,13 +255,10 @@ def test_weights_in_several_files(write_parts, hf_tiny):
     assert checkpoint_files(hf_tiny) == [os.path.join(hf_tiny, "model.safetensors")]
 
 
-def test_one_of_several_files_is_missing_or_corrupted(write_parts, tmp_path):
+def test_one_of_several_files_is_missing(write_parts, tmp_path):
     path = write_parts()
     (tmp_path / "model-00002-of-00002.safetensors").unlink()
     with pytest.raises(InputError, match=r"lists model-00002-of-00002.safetensors, which does not exist; the checkp"):
-        open_checkpoint(path)
-    (tmp_path / "model-00002-of-00002.safetensors").write_bytes(b"no")
-    with pytest.raises(InputError, match=r"model-00002-of-00002.safetensors: is not a safetensors file, or is"):
         open_checkpoint(path)
 
 

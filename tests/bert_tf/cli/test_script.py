@@ -126,9 +126,6 @@ def test_temporary_files_are_removed(run, tmp_path, monkeypatch):
     def main(argv):
         with tempfile.NamedTemporaryFile(delete=False) as file:
             seen.append(file.name)
-        assert sorted(os.listdir(tmp_path)) == sorted(
-            ["bert_tf_temporary_alive", "bert_tf_temporary_link", "other",
-             os.path.basename(os.path.dirname(file.name))])
         raise InputError("wrong")
 
     lock = os.open(tmp_path / "bert_tf_temporary_alive", os.O_RDONLY)

@@ -47,24 +47,11 @@ def test_sources_of_the_casing(written, contents, expected):
     assert (found.do_lower_case, found.strip_accents, found.casing_from) == (*expected[:2], source)
 
 
-def test_the_directory_name_of_a_published_model_determines_the_casing(written, tmp_path):
-    folder = written(tmp_path / "cased_L-12_H-768_A-12", vocab_txt="")
-    assert find_tokenizer(folder) == TokenizerFiles(f"{folder}/vocab.txt", False, None, "cased_L-12_H-768_A-12")
-    assert find_tokenizer(f"{folder}/bert_model.ckpt").do_lower_case is False
-
-
 def test_vocab_txt_takes_precedence_over_tokenizer_json(written):
     folder = written(tokenizer_json={"normalizer": BERT_NORMALIZER})
     assert find_tokenizer(folder).vocab_file == f"{folder}/tokenizer.json"
     written(vocab_txt="")
     assert find_tokenizer(folder).vocab_file == f"{folder}/vocab.txt"
-
-
-def test_best_weights_use_the_vocabulary_of_their_run(written, tmp_path):
-    written(vocab_txt="", task_json={"do_lower_case": True})
-    written(tmp_path / "best", checkpoint_txt="")
-    assert find_tokenizer(str(tmp_path / "best")) == TokenizerFiles(
-        str(tmp_path / "vocab.txt"), True, None, str(tmp_path / "task.json"))
 
 
 @pytest.mark.parametrize(("do_lower_case", "strip_accents"), [

@@ -1,4 +1,4 @@
-"""What all formats of a loaded model share: checks of requests, batches, warnings, and numbers that are not finite."""
+"""A loaded model of any format: checks of requests and batches, warnings, and numbers that are not finite."""
 
 import warnings
 

@@ -164,8 +164,8 @@ def test_layer_maps():
 
 THESEUS_LAYERS = (1, 2)
 TEXTS = {"input_ids": tf.constant([[2, 9, 4, 8, 0], [3, 7, 0, 0, 0], [4, 5, 6, 7, 8]]),
-            "input_mask": tf.constant([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 1]]),
-            "segment_ids": tf.zeros([3, 5], tf.int32)}
+         "input_mask": tf.constant([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 1]]),
+         "segment_ids": tf.zeros([3, 5], tf.int32)}
 
 
 def make_pair(**options):
