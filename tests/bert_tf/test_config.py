@@ -58,6 +58,8 @@ def test_sizes_per_layer():
     ({"hidden_act": "swish"}, "hidden_act is 'swish': must be one of gelu"),
     ({"hidden_dropout_prob": False}, "hidden_dropout_prob is False: must be a number, at least 0 and below 1"),
     ({"hidden_act": ["gelu"]}, r"hidden_act is \['gelu'\]: must be one of gelu"),
+    ({"vocab_size": 2**31}, "vocab_size is 2147483648: must be a positive integer, at most 2147483647"),
+    ({"vocab_size": True}, "vocab_size is True: must be a positive integer$"),
     ({"num_hidden_layers": 2**31 - 1}, "num_hidden_layers is 2147483647: must be at most 10000"),
     ({"vocab_size": 2 * 10**9, "hidden_size": 768},
      "the encoder has 1,536,.* weights: must be at most 1,000,000,000,000"),
@@ -97,6 +99,9 @@ def test_files_that_are_not_configs(tmp_path, text, message):
 
 @pytest.mark.parametrize(("name", "sizes", "parameters"), [
     ("tiny", (2, 128, 2, 512), 4_385_920),
+    ("mini", (4, 256, 4, 1024), 11_170_560),
+    ("small", (4, 512, 8, 2048), 28_763_648),
+    ("medium", (8, 512, 8, 2048), 41_373_184),
     ("base", (12, 768, 12, 3072), 109_482_240),  # The BERT paper says 110M.
     ("large", (24, 1024, 16, 4096), 335_141_888),  # The BERT paper says 340M.
 ])

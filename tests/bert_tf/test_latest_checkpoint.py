@@ -26,6 +26,7 @@ def fill(folder, *prefixes, state=None, incomplete=()):
     (("model.ckpt-1000000",), NAMED.format("/elsewhere/model.ckpt-1000000"), "model.ckpt-1000000"),
     (("model.ckpt-1000000",), NAMED.format(r"/m\303\274ller/model.ckpt-1000000"), "model.ckpt-1000000"),
     (("biobert_model.ckpt",), None, "biobert_model.ckpt"),
+    (("ckpt-3", "ckpt-5"), "model_checkpoint_path: 'ckpt-3'\n", "ckpt-3"),
     (("ckpt-3", "ckpt-5"), 'all_model_checkpoint_paths: "ckpt-5" model_checkpoint_path: "ckpt-3"', "ckpt-3"),
     (("bert_model.ckpt", "ckpt_3"), NAMED.format("ckpt-3"), None),
     ((), None, None),

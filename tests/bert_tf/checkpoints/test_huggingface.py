@@ -100,6 +100,7 @@ def describe(kind, labels=(), multi_label=False):
     ("BertPretrainer", (), None, "ForPreTraining", describe("masked_lm"), ("cls.predictions.bias", 19)),
     ("BertClassifier", (2,), describe("classifier", ("böse", "gut")), "ForSequenceClassification", None,
      ("classifier.bias", 2)),
+    ("BertClassifier", (3,), describe("classifier", ABC, True), "ForSequenceClassification", None, ()),
     ("BertClassifier", (1,), describe("classifier"), "ForSequenceClassification", None, ()),
     ("BertClassifier", (2,), describe("juggler", ("a", "b")), "ForSequenceClassification",
      describe("classifier", ("LABEL_0", "LABEL_1")), ()),

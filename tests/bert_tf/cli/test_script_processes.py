@@ -20,6 +20,7 @@ TOY = ("from bert_tf.cli import script\n"
 
 @pytest.mark.parametrize(("redirection", "arguments", "status", "error", "works"), [
     ("", ["--help"], 0, "", False),
+    (">/dev/full", ["--help"], 1, "toy.py: standard output cannot be written: No space left on device\n", False),
     (">&-", ["--help"], 1, "toy.py: standard output is closed; redirect it to a file or to /dev/null\n", False),
     (">/dev/full", [], 1, "toy.py: standard output cannot be written: No space left on device\n", True),
     (">&-", [], 1, "toy.py: standard output is closed; redirect it to a file or to /dev/null\n", False),

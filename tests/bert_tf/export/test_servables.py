@@ -8,6 +8,7 @@ from bert_tf import export, models, served_models
 from bert_tf.errors import InputError
 from bert_tf.export import saved_model
 from bert_tf.tasks.metadata import TaskMetadata
+from tests import toy_servables
 from tests.encoders import make_encoder
 from tests.toy_servables import CONFIG, LONG, MAX_SEQ_LENGTH, REQUESTS, TEXTS, TOP_K, make_model, make_servable
 
@@ -62,10 +63,8 @@ def test_encoder(servables, toy_tokenizer):
 
 def test_masked_lm(servables, toy_tokenizer):
     response, vocabulary = respond(servables["masked_lm"], REQUESTS["masked_lm"]), toy_tokenizer.vocabulary
-    ids = [vocabulary.index(piece) for piece in ("[CLS]", "the", "[MASK]", "is", "[MASK]", "[SEP]")]
-    logits = make_model("masked_lm")({"input_ids": tf.constant([ids]), "input_mask": tf.ones([1, 6], tf.int32),
-                                      "segment_ids": tf.zeros([1, 6], tf.int32),
-                                      "masked_lm_positions": tf.constant([[2, 4]])})["masked_lm_logits"]
+    row = toy_servables.make_row(toy_tokenizer, "[CLS] the [MASK] is [MASK] [SEP]", [2, 4])
+    logits = make_model("masked_lm")(row)["masked_lm_logits"]
     # Entries of the config without a token are never predicted.
     expected, best = tf.math.top_k(tf.nn.softmax(logits)[..., : len(vocabulary)], TOP_K)
     assert response["num_masks"].tolist() == [2, 0, 1, 0]
@@ -117,9 +116,7 @@ def test_tagger_limits_the_number_of_windows(servables):
 
 def test_tagger_uses_unk_for_a_word_without_tokens(servables, toy_tokenizer):
     response = respond(servables["tagger"], {"text": ["the \x01 dog"]})
-    ids = [toy_tokenizer.vocabulary.index(piece) for piece in ("[CLS]", "the", "[UNK]", "dog", "[SEP]")]
-    logits = make_model("tagger")({"input_ids": tf.constant([ids]), "input_mask": tf.ones([1, 5], tf.int32),
-                                   "segment_ids": tf.zeros([1, 5], tf.int32)})["logits"]
+    logits = make_model("tagger")(toy_servables.make_row(toy_tokenizer, "[CLS] the [UNK] dog [SEP]"))["logits"]
     assert_near(response["scores"], tf.reduce_max(tf.nn.softmax(logits), axis=-1)[:, 1:4])
 
 
@@ -220,8 +217,7 @@ def test_responses_of_bfloat16_models_are_float32(toy_tokenizer, name):
     response = respond(serve(model, toy_tokenizer, metadata), {"text": ["a [MASK] dog"]})
     assert {value.dtype for value in response.values() if value.dtype.kind not in "Oib"} == {np.dtype("float32")}
     if name == "masked_lm":  # scores in bfloat16 would often be equal
-        logits = model({"input_ids": tf.constant([[2, 5, 6, 3]]), "input_mask": tf.ones([1, 4], tf.int32),
-                        "segment_ids": tf.zeros([1, 4], tf.int32), "masked_lm_positions": tf.constant([[1]])})
+        logits = model(toy_servables.make_row(toy_tokenizer, "[CLS] the a [SEP]", [1]))
         assert len(np.unique(logits["masked_lm_logits"])) == CONFIG.vocab_size
 
 

@@ -307,3 +307,14 @@ def test_a_lock_ends_with_a_killed_process(tmp_path):
 def test_remote_outputs_have_no_locks():
     with lock_output("output_dir", "ram://folder"), lock_output("output_dir", "ram://folder"):
         pass
+
+
+def test_records_have_one_writer(tmp_path, reference):
+    from data_prep.pretraining import JobSettings, job
+
+    text, output = tmp_path / "text.txt", tmp_path / "a.tfrecord"
+    text.write_text("A story.\nOf two.\n\nAnother story.\nOf three.\n")
+    with lock_output("output_file", str(output)), pytest.raises(
+            InputError, match=f"`output_file`={output}: locked by process {os.getpid()};"):
+        job.run(JobSettings(str(text), str(output), str(reference / "text" / "vocab.txt")))
+    assert not output.exists()

@@ -111,8 +111,10 @@ def test_model_garden_defaults_and_settings_without_effect(written, text, expect
 @pytest.mark.parametrize(("text", "message"), [
     ("type: albert", "type is 'albert': only bert and bert_v2 are supported"),
     (f"{GARDEN}, norm_first: true}}", "norm_first is True: only False is supported"),
+    (f"{GARDEN}, embedding_size: 4}}", "embedding_size is 4: must be equal to hidden_size"),
     (f"{GARDEN}, hidden_activation: swish}}", "hidden_act is 'swish': must be one of gelu"),
     ("task: {model: {}}", r"contains no encoder config of the Model Garden \(expected task.model.encoder.type\)"),
+    ("- a", "contains no encoder config"),
     ("type: bert\nbert: [1, 2]", r"bert is \[1, 2\]: must be a mapping of names to values"),
     ("type: bert\nbert: {num_layers: 2001-99-99}", "is not YAML: month must be in 1..12"),
     ("a: !!python/object:os.system {}", "is not YAML: could not determine a constructor"),
@@ -145,6 +147,7 @@ def describe(kind, labels=(), multi_label=False):
 @pytest.mark.parametrize(("values", "task"), [
     ({"architectures": ["BertModel"]}, None),
     ({}, None),
+    ({"architectures": None}, None),
     ({"architectures": ["BertForMaskedLM"]}, describe("masked_lm")),
     ({"architectures": ["BertForQuestionAnswering"]}, describe("span_labeler")),
     ({"architectures": ["BertForMultipleChoice"], **NAMES}, describe("multiple_choice")),
@@ -152,6 +155,7 @@ def describe(kind, labels=(), multi_label=False):
     (CLASSIFIER | NAMES | {"problem_type": "multi_label_classification"},
      describe("classifier", ("b", "a", "c"), multi_label=True)),
     (CLASSIFIER, describe("classifier", ("LABEL_0", "LABEL_1"))),
+    (CLASSIFIER | {"num_labels": 3}, describe("classifier", ("LABEL_0", "LABEL_1", "LABEL_2"))),
     (CLASSIFIER | {"id2label": {"0": "LABEL_0"}}, describe("classifier")),
     (CLASSIFIER | {"id2label": {"0": "score"}, "problem_type": "regression"}, describe("classifier")),
     (TAGGER | NAMES, describe("token_classifier", ("b", "a", "c"))),
@@ -164,6 +168,7 @@ def test_the_model_class_and_its_labels(written, values, task):
 
 @pytest.mark.parametrize(("values", "message"), [
     ({"id2label": {"0": "a", "2": "b"}}, "id2label is {'0': 'a', '2': 'b'}: must map consecutive numbers"),
+    ({"id2label": ["a"]}, r"id2label is \['a'\]: must map"),
     ({"id2label": {}}, "id2label is {}: must contain at least one label"),
     ({"id2label": {"0": "a", "1": "b", "2": "a"}}, "id2label contains the label 'a' twice"),
     ({"problem_type": "ranking"}, "problem_type is 'ranking': must be one of regression, single_label_classific"),

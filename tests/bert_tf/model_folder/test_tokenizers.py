@@ -100,9 +100,11 @@ def test_a_vocabulary_written_by_the_tokenizers_library(tmp_path):
 
 @pytest.mark.parametrize(("model", "message"), [
     (None, r"contains no vocabulary \(expected model.vocab\)"),
+    (WORDPIECE | {"vocab": 3}, "contains no vocabulary"),
     ({"type": "Unigram", "vocab": [["a", 0.5]]}, "model.type is 'Unigram': only 'WordPiece' is supported"),
     (WORDPIECE | {"unk_token": "<unk>"}, r"model.unk_token is '<unk>': only '\[UNK\]' is supported"),
     (WORDPIECE | {"vocab": {"a": 0, "b": 2}}, "the IDs of model.vocab must be 0 to 1"),
+    (WORDPIECE | {"vocab": ["a", "b"]}, "the IDs of model.vocab must be 0 to 1"),
     (WORDPIECE | {"vocab": {"a": 0, "b": None}}, "the IDs of model.vocab must be 0 to 1"),
 ])
 def test_vocabularies_that_are_not_supported(written, model, message):
