@@ -72,7 +72,8 @@ def test_models_from_configs_as_json(name, features):
     assert_equal(again.weights, model.weights)  # The seeds are equal, too.
     randomize(model)
     again.set_weights(model.get_weights())
-    assert_equal(call(again, features), call(model, features))
+    for training in (False, True):
+        assert_equal(call(again, features, training), call(model, features, training))
 
 
 @pytest.mark.large

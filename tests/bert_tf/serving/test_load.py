@@ -20,19 +20,9 @@ from bert_tf.tasks import KINDS
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.vocabulary import describe_lines
 from run.serving.settings import PredictionSettings
-from tests import scripts
+from tests import scripts, toy_servables
 from tests.encoders import make_encoder
-from tests.toy_servables import (
-    CONFIG,
-    LOAD_OPTIONS,
-    MAX_SEQ_LENGTH,
-    PIECES,
-    REQUESTS,
-    TASKS,
-    TEXTS,
-    make_model,
-    make_servable,
-)
+from tests.toy_servables import CONFIG, LOAD_OPTIONS, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS, make_model, make_servable
 
 pytestmark = [pytest.mark.extra_large, pytest.mark.timeout(180)]  # the first test writes seven models in three formats
 
@@ -104,11 +94,11 @@ def test_general_names_and_invalid_utf8(load):
     assert_equal(load("tagger")(text_a=texts), load("tagger", "LiteRT")(text=texts))
 
 
-def test_a_vocabulary_with_duplicate_and_blank_lines(get_path, tmp_path):
+def test_a_vocabulary_with_duplicate_and_blank_lines(get_path, toy_tokenizer, tmp_path):
     """Every format has the original's IDs: the last of duplicates. The checkpoint's note names them."""
     path = tmp_path / "run"
     shutil.copytree(get_path("masked_lm"), path)
-    pieces = PIECES.split()
+    pieces = toy_tokenizer.vocabulary
     (path / "vocab.txt").write_text("\n".join([*pieces[:9], "", *pieces[9:], "dog"]) + "\n")
     tokenizer = BertTokenizer(str(path / "vocab.txt"))
     export.save(make_servable("masked_lm", tokenizer), str(tmp_path / "served"))
@@ -131,11 +121,8 @@ def test_a_vocabulary_with_duplicate_and_blank_lines(get_path, tmp_path):
 
 def test_pairs_of_a_masked_lm_equal_a_direct_computation(load, toy_tokenizer):
     """In every format: each [MASK] of both texts, and the probability of the next sentence."""
-    pieces = ["[CLS]", "the", "[MASK]", "went", "[SEP]", "it", "[MASK]", "fox", "##es", "[SEP]"]
-    ids = [[toy_tokenizer.vocabulary.index(piece) for piece in pieces]]
-    outputs = make_model("pretrained")({
-        "input_ids": tf.constant(ids), "input_mask": tf.ones([1, 10], tf.int32),
-        "segment_ids": tf.constant([[0] * 5 + [1] * 5]), "masked_lm_positions": tf.constant([[2, 6]])})
+    row = toy_servables.make_row(toy_tokenizer, "[CLS] the [MASK] went [SEP] it [MASK] fox ##es [SEP]", [2, 6])
+    outputs = make_model("pretrained")(row)
     probabilities = tf.nn.softmax(outputs["masked_lm_logits"])[0, :, : toy_tokenizer.vocab_size]
     best, best_ids = tf.math.top_k(probabilities, 3)
     is_next = tf.nn.softmax(outputs["next_sentence_logits"])[0, 0]
