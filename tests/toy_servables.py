@@ -75,6 +75,16 @@ def make_tokenizer(folder):
     return BertTokenizer(str(path))
 
 
+def make_row(tokenizer, pieces, masked_lm_positions=()):
+    """Returns the features of one row of pieces, a str; those after the first [SEP] are the second text."""
+    pieces = pieces.split()
+    num_first = pieces.index("[SEP]") + 1
+    row = {"input_ids": [tokenizer.vocabulary.index(piece) for piece in pieces], "input_mask": [1] * len(pieces),
+           "segment_ids": [int(number >= num_first) for number in range(len(pieces))],
+           "masked_lm_positions": list(masked_lm_positions)}
+    return {name: tf.constant([values], tf.int32) for name, values in row.items()}
+
+
 def write_checkpoints(folder):
     """Writes the directory NAME of a run for each task."""
     for name in REQUESTS:

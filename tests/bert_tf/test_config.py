@@ -54,29 +54,24 @@ def test_sizes_per_layer():
 @pytest.mark.parametrize(("change", "message"), [
     ({"vocab_sise": 3}, "unknown key 'vocab_sise'"),
     ({"hidden_size": 7}, "hidden_size is 7: must be a multiple of num_attention_heads \\(2\\)"),
-    ({"hidden_size": 0}, "hidden_size is 0: must be a positive integer"),
     ({"vocab_size": 3.5}, "vocab_size is 3.5: must be a positive integer"),
     ({"hidden_act": "swish"}, "hidden_act is 'swish': must be one of gelu"),
-    ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob is 1.0: must be a number, at least 0 and below 1"),
     ({"hidden_dropout_prob": False}, "hidden_dropout_prob is False: must be a number, at least 0 and below 1"),
-    ({"hidden_dropout_prob": float("nan")}, "hidden_dropout_prob is nan: must be a number"),
     ({"hidden_act": ["gelu"]}, r"hidden_act is \['gelu'\]: must be one of gelu"),
     ({"vocab_size": 2**31}, "vocab_size is 2147483648: must be a positive integer, at most 2147483647"),
+    ({"vocab_size": True}, "vocab_size is True: must be a positive integer$"),
     ({"num_hidden_layers": 2**31 - 1}, "num_hidden_layers is 2147483647: must be at most 10000"),
     ({"vocab_size": 2 * 10**9, "hidden_size": 768},
      "the encoder has 1,536,.* weights: must be at most 1,000,000,000,000"),
-    ({"vocab_size": True}, "vocab_size is True: must be a positive integer$"),
-    ({"initializer_range": -1}, "initializer_range is -1: must be a positive number"),
-    ({"initializer_range": float("nan")}, "initializer_range is nan: must be a positive number"),
     ({"initializer_range": float("inf")}, "initializer_range is inf: must be a positive number"),
     ({"attention_heads_per_layer": [2, 1]}, r"attention_heads_per_layer is \[2, 1\]: must be a list of "
                                             "num_hidden_layers \\(3\\) sizes"),
     ({"attention_heads_per_layer": [2, 0, 1]}, "attention_heads_per_layer of layer 1 is 0: must be a positive"),
     ({"attention_heads_per_layer": [2, 3, 1]}, r"is \[2, 3, 1\]: must be at most num_attention_heads .2., which"),
-    ({"intermediate_size_per_layer": 4}, "intermediate_size_per_layer is 4: must be a list"),
     ({"embedding_size": 7}, "embedding_size is 7: must be at most hidden_size \\(6\\)"),
-    ({"attention": "left"}, "attention is 'left': must be one of bidirectional, causal$"),
     ({"attention": ["causal"]}, r"attention is \['causal'\]: must be one of bidirectional, causal$"),
+    ({"type_vocab_size": -1}, "type_vocab_size is -1: must be a non-negative integer"),
+    ({"pooler_act": "swish"}, "pooler_act is 'swish': must be one of gelu, gelu_exact, relu, tanh, linear"),
     ({"bilstm_head": 1}, "bilstm_head is 1: must be true or false"),
     ({"hidden_size": 9, "num_attention_heads": 3, "bilstm_head": True}, "hidden_size is 9: must be even with bilstm_"),
     ({"num_hidden_groups": 2}, "num_hidden_groups is 2: must divide num_hidden_layers .3."),
@@ -115,26 +110,16 @@ def test_published_sizes(name, sizes, parameters):
     assert sizes == (config.num_hidden_layers, config.hidden_size, config.num_attention_heads, config.intermediate_size)
     assert (config.vocab_size, config.max_position_embeddings, config.type_vocab_size) == (30522, 512, 2)
     assert config.num_parameters == parameters
-
-
-@pytest.mark.parametrize(("name", "millions"), [
-    ("tiny", 4.4), ("mini", 11.3), ("small", 29.1), ("medium", 41.7), ("base", 110.1)])
-def test_parameters_are_those_published(name, millions):
-    """Turc et al. 2019, table 1, which includes the masked LM head."""
-    config = BertConfig.from_name(name)
-    masked_lm_head = config.hidden_size**2 + 3 * config.hidden_size + config.vocab_size
-    assert round((config.num_parameters + masked_lm_head) / 1e6, 1) == millions
+    with pytest.raises(ValueError, match="unknown BERT size 'huge'; must be one of tiny, mini, small, medium"):
+        BertConfig.from_name("huge")
 
 
 @pytest.mark.parametrize("config", [BertConfig(**SIZES), BertConfig.from_name("tiny", vocab_size=17), PRUNED,
-                                    BertConfig(**SIZES, num_hidden_groups=1)])
+                                    BertConfig(**SIZES, num_hidden_groups=1),
+                                    BertConfig(**SIZES | {"type_vocab_size": 0}),
+                                    BertConfig(**SIZES, embedding_size=4, project_embedding_sum=True)])
 def test_parameters_are_those_of_the_model(config, capsys):
     encoder = models.BertEncoder(config)
     encoder.summary()
     assert f"Total params: {config.num_parameters} (" in capsys.readouterr().out
     assert sum(variable.shape.num_elements() for variable in encoder.trainable_variables) == config.num_parameters
-
-
-def test_an_unknown_published_size():
-    with pytest.raises(ValueError, match="unknown BERT size 'huge'; must be one of tiny, mini, small, medium"):
-        BertConfig.from_name("huge")

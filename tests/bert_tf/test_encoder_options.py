@@ -1,4 +1,4 @@
-"""Options of FastEncoder do not change outputs, losses, gradients, and dropout masks.
+"""Options of FastEncoder do not change outputs, losses, gradients, and dropout masks; 16 bits are close to float32.
 
 Tolerances: 2e-5 absolute in float32.
 """
@@ -8,12 +8,13 @@ import dataclasses
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.fast.compiled import get_activation_block
-from bert_tf.fast.layout import UnpaddedLayout
-from bert_tf.layers import attention_bias
+from bert_tf.fast.layers import compute_probabilities
+from bert_tf.layers import LayerNorm, attention_bias
 from tests.encoders import make_encoder
 from tests.gradients import assert_close, compute_gradients
 
@@ -100,32 +101,10 @@ def test_a_compiled_block_in_a_branch_has_a_gradient():
     np.testing.assert_array_equal(compute_gradient(tf.constant(False)), [[1, 1]])
 
 
-@pytest.mark.parametrize(("multiple", "packed", "unpacked"), [
-    (1, [[0, 1], [4, 5], [10, 11]], [[[0, 1], [0, 0], [4, 5]], [[0, 0], [0, 0], [10, 11]]]),
-    # The first padding position comes along, after the tokens.
-    (2, [[0, 1], [4, 5], [10, 11], [2, 3]], [[[0, 1], [2, 3], [4, 5]], [[0, 0], [0, 0], [10, 11]]]),
-])
-def test_an_unpadded_layout_by_hand(multiple, packed, unpacked):
-    layout = UnpaddedLayout(tf.constant([[1, 0, 1], [0, 0, 1]]), multiple=multiple)
-    rows = tf.reshape(tf.range(12.0), [2, 3, 2])
-    with tf.GradientTape() as tape:
-        tape.watch(rows)
-        tokens = layout.tokens(rows)
-        loss = tf.reduce_sum(tokens[:3] * [[2.0, 3.0], [5.0, 7.0], [11.0, 13.0]])
-    assert layout.num_tokens == (3 if multiple > 1 else None)
-    np.testing.assert_array_equal(tokens, packed)
-    np.testing.assert_array_equal(layout.sequences(tokens), unpacked)
-    np.testing.assert_array_equal(tape.gradient(loss, rows), [[[2, 3], [0, 0], [5, 7]], [[0, 0], [0, 0], [11, 13]]])
-
-
-def test_an_unpadded_layout_of_rows_without_padding():
-    layout = UnpaddedLayout(tf.ones([1, 3], tf.int32), multiple=2)
-    assert layout.tokens(tf.zeros([1, 3, 2])).shape == [3, 2]
-
-
 @pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}, {"layers": "unpadded", "last_where_read": True}])
-def test_a_batch_of_padding_is_finite(reference_config, options):
-    encoder = make_encoder(reference_config, **options)
+@pytest.mark.parametrize("attention", ["bidirectional", "causal"])
+def test_a_batch_of_padding_is_finite(reference_config, options, attention):
+    encoder = make_encoder(dataclasses.replace(reference_config, attention=attention), **options)
     empty = {name: tf.zeros([2, 5], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
     assert np.isfinite(encoder(empty)["pooled_output"]).all()
     assert np.isfinite(models.BertClassifier(encoder, 3)(empty)["logits"]).all()
@@ -183,3 +162,52 @@ def test_last_where_read_computes_fewer_rows(reference_config, batch):
     complete, partial = count_rows(layers="padded"), count_rows(last_where_read=True)
     assert complete.count(batch_size * length) == partial.count(batch_size * length) + 3  # Of four in a layer.
     assert partial.count(batch_size * (1 + predictions)) == 3
+
+
+# Unit roundoff: 2^-8 of bfloat16, 2^-11 of float16. After two layers, activations have sizes from 1 to 3.
+@pytest.mark.parametrize(("policy", "tolerance"), [("mixed_bfloat16", 0.1), ("mixed_float16", 0.02)])
+def test_outputs_in_16_bits_are_close_to_float32(pretrainer, batch, policy, tolerance):
+    plain, mixed = pretrainer(), pretrainer(dtype=policy)
+    assert all(variable.dtype == tf.float32 for variable in mixed.trainable_variables)
+    encoded = mixed.encoder(batch)
+    assert encoded["sequence_output"].dtype == tf_keras.mixed_precision.Policy(policy).compute_dtype
+    difference = np.abs(tf.cast(encoded["sequence_output"], tf.float32) - plain.encoder(batch)["sequence_output"])
+    assert 1e-4 < difference.max() < tolerance
+    outputs = mixed(batch)
+    assert outputs["masked_lm_logits"].dtype == outputs["next_sentence_logits"].dtype == tf.float32
+    np.testing.assert_allclose(losses.pretraining_loss(outputs, batch)["loss"],
+                               losses.pretraining_loss(plain(batch), batch)["loss"], rtol=tolerance / 10)
+
+
+def test_statistics_of_layer_norm_are_float32():
+    """The mean of the inputs, 1028, is not a bfloat16 number."""
+    x = tf.cast(1000.0 + tf.reshape(tf.range(64.0) % 8 * 8, [2, 32]), tf.bfloat16)
+    normed = tf.cast(LayerNorm(32)(x), tf.float32).numpy()
+    np.testing.assert_allclose(normed, (x.numpy().astype(np.float32) - 1028) / np.sqrt(336), rtol=2**-8)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-7), ("bfloat16", 2**-8), ("float16", 2**-10)])
+def test_softmax_and_its_gradient(dtype, tolerance):
+    """Compared with TensorFlow's in float64; in 16 bits, the gradient does not keep the float32 probabilities."""
+    random = np.random.default_rng(3)
+    scores, upstream = (tf.constant(random.normal(size=(2, 3, 5, 7)), dtype) for _ in range(2))
+    bias = tf.constant(random.normal(size=(2, 1, 1, 7)), tf.float32)
+
+    @tf.function
+    def compute(scores):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            probabilities = compute_probabilities(scores, bias, training=True)
+        return probabilities, tape.gradient(probabilities, scores, upstream)
+
+    exact_scores = tf.cast(scores, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(exact_scores)
+        expected = tf.nn.softmax(exact_scores + tf.cast(bias, tf.float64))
+    expected_gradient = tape.gradient(expected, exact_scores, tf.cast(upstream, tf.float64))
+    for found, value in zip(compute(scores), (expected, expected_gradient), strict=True):
+        assert found.dtype == scores.dtype
+        np.testing.assert_allclose(tf.cast(found, tf.float64), value, rtol=0, atol=tolerance)
+    operations = compute.get_concrete_function(scores).graph.get_operations()
+    softmax, = (operation for operation in operations if operation.type == "Softmax")
+    assert (len(softmax.outputs[0].consumers()) == 1) == (dtype != "float32")

@@ -66,15 +66,3 @@ def test_the_package_imports_names_on_first_use():
         "assert not hasattr(bert_tf, 'UnknownName')\n"
         "from bert_tf import *\n"
         "assert BertTokenizer.__module__ == 'bert_tf.tokenization.tokenizer'\n")
-
-
-def test_tokenization_imports_names_on_first_use():
-    run("import sys\nfrom bert_tf import tokenization\n"
-        "assert tokenization.read_vocabulary.__module__ == 'bert_tf.tokenization.vocabulary'\n"
-        "assert 'tensorflow' not in sys.modules\n"
-        "assert all(hasattr(tokenization, name) for name in tokenization.__all__)\n"
-        "assert set(tokenization.__all__) <= set(dir(tokenization))\n"
-        "assert 'tensorflow' in sys.modules\n"
-        "assert not hasattr(tokenization, 'UnknownName')\n"
-        "from bert_tf.tokenization import *\n"
-        "assert BertTokenizer.__module__ == 'bert_tf.tokenization.tokenizer'\n")

@@ -23,10 +23,8 @@ def fill(folder, *prefixes, state=None, incomplete=()):
     (("ckpt-5", "ckpt-10", "ckpt-20"), NAMED.format("ckpt-10"), "ckpt-10"),
     (("ckpt-5", "ckpt-10", "ckpt-9"), None, "ckpt-10"),
     (("ckpt-5", "ckpt-10"), NAMED.format("ckpt-20"), "ckpt-10"),
-    (("model.ckpt-1000000",), None, "model.ckpt-1000000"),
     (("model.ckpt-1000000",), NAMED.format("/elsewhere/model.ckpt-1000000"), "model.ckpt-1000000"),
     (("model.ckpt-1000000",), NAMED.format(r"/m\303\274ller/model.ckpt-1000000"), "model.ckpt-1000000"),
-    (("weights",), NAMED.format("weights"), "weights"),
     (("biobert_model.ckpt",), None, "biobert_model.ckpt"),
     (("ckpt-3", "ckpt-5"), "model_checkpoint_path: 'ckpt-3'\n", "ckpt-3"),
     (("ckpt-3", "ckpt-5"), 'all_model_checkpoint_paths: "ckpt-5" model_checkpoint_path: "ckpt-3"', "ckpt-3"),
@@ -64,8 +62,7 @@ def test_a_directory_that_does_not_exist(tmp_path):
     assert list_checkpoints(str(tmp_path / "run")) == []
 
 
-@pytest.mark.parametrize("state", ["", "\n", 'all_model_checkpoint_paths: "ckpt-5"\n', 'model_checkpoint_path: ""\n',
-                                   'model_checkpoint_path: "ckpt-', "nonsense"])
+@pytest.mark.parametrize("state", ["", 'all_model_checkpoint_paths: "ckpt-5"\n', 'model_checkpoint_path: "ckpt-'])
 def test_a_corrupted_file(tmp_path, state):
     folder = fill(tmp_path / "run", "ckpt-5", state=state)
     with pytest.raises(InputError, match=rf"^{folder}/checkpoint: is corrupted; delete the file to use the checkpoint "

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.losses import create_pretraining_loss
-from bert_tf.models import BertEncoder, BertPretrainer
+from bert_tf.models import BertPretrainer
 from tests.encoders import make_encoder
 from tests.gradients import compute_gradients
 
@@ -76,13 +76,3 @@ def test_losses_and_gradients(reference_config, batches, options, label):
     for name, gradient in expected.items():
         # The gradient of the key bias is only rounding: it shifts all scores of a row equally.
         assert "qkv/bias" in name or tf.norm(found[name] - gradient) / tf.norm(gradient) < 1e-6, name
-
-
-def test_packed_sequences_do_not_attend_to_each_other(reference_config, batches):
-    encoder = BertEncoder(reference_config)
-    features = {name: tf.constant(batches[1][name]) for name in ("input_ids", "input_mask", "segment_ids", "positions")}
-    others = {**features, "input_ids": tf.where(features["input_mask"] == 2, 7, features["input_ids"])}
-    states, changed = (encoder(each)["sequence_output"] for each in (features, others))
-    is_second = batches[1]["input_mask"] == 2
-    np.testing.assert_array_equal(states[~is_second], changed[~is_second])
-    assert (np.abs(states[is_second] - changed[is_second]) > 1e-3).any(axis=-1).all()

@@ -1,6 +1,5 @@
 """from_pretrained and save_pretrained: what `fit` trained is read by `bert_tf.load`, the scripts, and other formats."""
 
-import json
 import warnings
 
 import numpy as np
@@ -18,70 +17,59 @@ from tests.encoders import make_encoder
 TEXTS = ["a dog", "the fox jumps", "it is over the lazy dog", ""]
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return toy_servables.make_tokenizer(tmp_path_factory.mktemp("tokenizer"))
-
-
-def encode(tokenizer):
-    return {name: tf.constant(value) for name, value in tokenizer.encode(TEXTS, max_seq_length=16).items()}
+def encode(toy_tokenizer):
+    return {name: tf.constant(value) for name, value in toy_tokenizer.encode(TEXTS, max_seq_length=16).items()}
 
 
 @pytest.fixture(scope="module")
-def trained(tokenizer):
+def trained(toy_tokenizer):
     """A classifier of three labels, trained by `fit` with a loss of this project."""
     model = models.BertClassifier(make_encoder(toy_servables.CONFIG, seed=3), 3)
     model.compile(bert_tf.create_optimizer(1e-2, 6, 1), loss=losses.classification_loss)
-    batches = tf.data.Dataset.from_tensors((encode(tokenizer), tf.constant([0, 1, 2, 1]))).repeat(6)
+    batches = tf.data.Dataset.from_tensors((encode(toy_tokenizer), tf.constant([0, 1, 2, 1]))).repeat(6)
     history = model.fit(batches, epochs=1, steps_per_epoch=6, verbose=0).history
     assert history.keys() == {"loss"}
     return model
 
 
 @pytest.fixture(scope="module")
-def saved(trained, tokenizer, tmp_path_factory):
+def saved(trained, toy_tokenizer, tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "reviews"
-    trained.save_pretrained(path, tokenizer, labels=["x", "y", "z"])
+    trained.save_pretrained(path, toy_tokenizer, labels=["x", "y", "z"])
     return path
 
 
-def test_load_predicts_what_the_model_predicts(trained, saved, tokenizer):
+def test_load_predicts_what_the_model_predicts(trained, saved, toy_tokenizer):
     loaded = bert_tf.load(saved)
     assert (loaded.kind, loaded.labels, loaded.inputs) == ("classifier", ("x", "y", "z"), ("text",))
-    expected = tf.nn.softmax(trained(encode(tokenizer))["logits"])
+    expected = tf.nn.softmax(trained(encode(toy_tokenizer))["logits"])
     np.testing.assert_allclose(loaded(text=TEXTS)["probabilities"], expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["tf1", "huggingface", "model_garden"])
-def test_formats_of_other_projects(trained, saved, tokenizer, tmp_path, name):
+def test_formats_of_other_projects(trained, saved, toy_tokenizer, tmp_path, name):
     path = tmp_path / name
     scripts.run_here("run.convert_checkpoint", input=saved, output=path, format=name)
     has_head = name != "model_garden"  # whose checkpoints are of encoders
     model = models.BertClassifier.from_pretrained(path, num_labels=None if has_head else 3)
     assert isinstance(model.encoder, fast.FastEncoder)
     for found, expected in ((model, trained), (model.encoder, trained.encoder))[not has_head:]:
-        found, expected = (each(encode(tokenizer)) for each in (found, expected))
+        found, expected = (each(encode(toy_tokenizer)) for each in (found, expected))
         name = "logits" if "logits" in found else "pooled_output"
         np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=1e-5)
+    loaded = bert_tf.load(path, max_seq_length=16)
+    assert loaded.kind == ("classifier" if has_head else "encoder")
     again = bert_tf.BertTokenizer.from_pretrained(path)
-    np.testing.assert_array_equal(again.tokenize(TEXTS).values, tokenizer.tokenize(TEXTS).values)
-
-
-def test_scripts_read_the_directory(saved, tmp_path):
-    scripts.run_here("run.export_saved_model", init_checkpoint=saved, export_dir=tmp_path / "served")
-    served = bert_tf.load(tmp_path / "served")
-    np.testing.assert_allclose(served(text=TEXTS)["probabilities"], bert_tf.load(saved)(text=TEXTS)["probabilities"],
-                               rtol=0, atol=1e-6)
-    assert json.loads(served.metadata.to_json()) == json.loads((saved / "task.json").read_text())
+    np.testing.assert_array_equal(again.tokenize(TEXTS).values, toy_tokenizer.tokenize(TEXTS).values)
 
 
 @pytest.mark.parametrize(("model_class", "arguments"), [
     (models.BertTokenClassifier, {"num_labels": 4}), (models.BertSpanLabeler, {}), (models.BertMultipleChoice, {}),
     (models.BertPretrainer, {})], ids=lambda value: getattr(value, "__name__", ""))
-def test_every_model_from_an_encoder(saved, tokenizer, tmp_path, model_class, arguments):
+def test_every_model_from_an_encoder(saved, toy_tokenizer, tmp_path, model_class, arguments):
     encoder = models.BertEncoder.from_pretrained(saved, fast=False)
     assert type(encoder) is models.BertEncoder
-    encoder.save_pretrained(tmp_path / "encoder", tokenizer)
+    encoder.save_pretrained(tmp_path / "encoder", toy_tokenizer)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = model_class.from_pretrained(tmp_path / "encoder", **arguments)
@@ -90,17 +78,17 @@ def test_every_model_from_an_encoder(saved, tokenizer, tmp_path, model_class, ar
         [True] if model_class is models.BertPretrainer else [])
     kernel = model.encoder.encoder_layers[0].attention.qkv.kernel
     np.testing.assert_array_equal(kernel, encoder.encoder_layers[0].attention.qkv.kernel)
-    model.save_pretrained(tmp_path / "model", tokenizer)
+    model.save_pretrained(tmp_path / "model", toy_tokenizer)
     again = model_class.from_pretrained(tmp_path / "model")
     for variable, expected in zip(again.variables, model.variables, strict=True):
         if "StateVar" not in variable.name:
             np.testing.assert_array_equal(variable, expected, err_msg=variable.name)
 
 
-def test_the_loss_of_compile_is_the_loss_of_the_project(tokenizer):
+def test_the_loss_of_compile_is_the_loss_of_the_project(toy_tokenizer):
     """For a dict of labels too; `fit` averages over the examples of all batches."""
     model = models.BertSpanLabeler(make_encoder(toy_servables.CONFIG, seed=3))
-    features = encode(tokenizer)
+    features = encode(toy_tokenizer)
     labels = {"start_positions": tf.constant([[0], [1], [2], [0]]), "end_positions": tf.constant([[1], [1], [3], [0]])}
     loss = losses.create_span_loss()
     model.compile(loss=loss)
@@ -112,7 +100,7 @@ def test_the_loss_of_compile_is_the_loss_of_the_project(tokenizer):
         custom.fit(tf.zeros([2, 3]), tf.zeros([2, 1]), verbose=0)
 
 
-def test_rejected_directories_and_arguments(trained, saved, tokenizer, tmp_path):
+def test_rejected_directories_and_arguments(trained, saved, toy_tokenizer, tmp_path):
     with pytest.raises(InputError, match=r"`num_labels` is required: .* is not a fine-tuned token_classifier"):
         models.BertTokenClassifier.from_pretrained(saved)
     with pytest.raises(InputError, match="BertSpanLabeler has no argument num_labels; it has name"):
@@ -120,15 +108,15 @@ def test_rejected_directories_and_arguments(trained, saved, tokenizer, tmp_path)
     with pytest.raises(InputError, match="does not exist"):
         models.BertEncoder.from_pretrained(tmp_path / "nowhere")
     with pytest.raises(InputError, match="`labels` has 2 names, but the model has 3 outputs"):
-        trained.save_pretrained(tmp_path / "other", tokenizer, labels=["x", "y"])
+        trained.save_pretrained(tmp_path / "other", toy_tokenizer, labels=["x", "y"])
     with pytest.raises(InputError, match="`doc_stride`=8: cannot be used: a classifier does not have it"):
-        trained.save_pretrained(tmp_path / "other", tokenizer, doc_stride=8)
+        trained.save_pretrained(tmp_path / "other", toy_tokenizer, doc_stride=8)
     small = models.BertEncoder(BertConfig(5, 8, 1, 2, 12, max_position_embeddings=16))
     with pytest.raises(InputError, match="vocabulary entries, but the model has 5"):
-        small.save_pretrained(tmp_path / "other", tokenizer)
+        small.save_pretrained(tmp_path / "other", toy_tokenizer)
     assert not (tmp_path / "other").exists()
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "checkpoint").write_text("")
     with pytest.raises(InputError, match=r"contains another model \(checkpoint\); choose another directory"):
-        trained.save_pretrained(tmp_path / "run", tokenizer)
+        trained.save_pretrained(tmp_path / "run", toy_tokenizer)
     assert checkpoints.find_checkpoint(str(saved))

@@ -102,13 +102,11 @@ def describe(kind, labels=(), multi_label=False):
      ("classifier.bias", 2)),
     ("BertClassifier", (3,), describe("classifier", ABC, True), "ForSequenceClassification", None, ()),
     ("BertClassifier", (1,), describe("classifier"), "ForSequenceClassification", None, ()),
-    ("BertClassifier", (2,), None, "ForSequenceClassification", describe("classifier", ("LABEL_0", "LABEL_1")), ()),
     ("BertClassifier", (2,), describe("juggler", ("a", "b")), "ForSequenceClassification",
      describe("classifier", ("LABEL_0", "LABEL_1")), ()),
     ("BertTokenClassifier", (3,), describe("token_classifier", ABC), "ForTokenClassification", None,
      ("classifier.weight", 3, 6)),
     ("BertSpanLabeler", (), describe("span_labeler"), "ForQuestionAnswering", None, ("qa_outputs.weight", 2, 6)),
-    ("BertSpanLabeler", (), None, "ForQuestionAnswering", describe("span_labeler"), ("qa_outputs.bias", 2)),
     ("BertMultipleChoice", (), describe("multiple_choice"), "ForMultipleChoice", None, ("classifier.weight", 1, 6)),
 ])
 def test_models_and_their_tasks_are_written_and_read(tmp_path, model_class, outputs, task, architecture, read, head):
@@ -157,14 +155,11 @@ def test_half_precision_becomes_float32(arrays, write_variant):
 
 @pytest.mark.parametrize(("change", "message"), [
     (lambda value: value.astype(np.int8), "has type int8, but weights must be floating-point numbers; convert the mod"),
-    (lambda value: value > 0, "has type bool, but weights"),
-    (lambda value: value + np.float32("nan"), r"contains numbers that are not finite \(NaN or infinity\); choose an"),
-    (lambda value: (value * 1e6).astype(np.float16), r"contains numbers that are not finite \(NaN"),
+    (lambda value: (value * 1e6).astype(np.float16), r"contains numbers that are not finite \(NaN or infinity\); cho"),
 ])
-@pytest.mark.parametrize("key", ["bert.embeddings.word_embeddings.weight", "bert.pooler.dense.weight",
-                                 "bert.encoder.layer.1.attention.self.key.bias"])
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-def test_weights_that_are_not_finite_floats(arrays, write_variant, key, change, message):
+def test_weights_that_are_not_finite_floats(arrays, write_variant, change, message):
+    key = "bert.encoder.layer.1.attention.self.key.bias"
     path = write_variant(arrays | {key: change(arrays[key])})
     with pytest.raises(InputError, match=rf"^{path}/model\.safetensors: {re.escape(key)} {message}"):
         load_pretrained(models.BertPretrainer(huggingface.read_config(path)), path)
@@ -187,16 +182,14 @@ def test_the_config_of_the_checkpoint_is_compared_with_the_model(hf_tiny):
             load_pretrained(models.BertEncoder(dataclasses.replace(config, **change)), hf_tiny)
 
 
-def test_a_checkpoint_with_an_unsupported_config_is_rejected(write_variant):
-    path = write_variant(layer_norm_eps=1e-5)
-    with pytest.raises(InputError, match=f"^{path}/config.json: layer_norm_eps is 1e-05: only 1e-12 is supported"):
-        open_checkpoint(path)
-
-
-def test_missing_settings_have_the_defaults_of_transformers(write_variant):
+def test_missing_and_unsupported_settings(write_variant):
+    """The defaults are those of transformers."""
     path = write_variant(vocab_size=None, type_vocab_size=None, hidden_act=None, layer_norm_eps=None)
     config = huggingface.read_config(path)
     assert (config.vocab_size, config.type_vocab_size, config.hidden_act) == (30522, 2, "gelu_exact")
+    path = write_variant(layer_norm_eps=1e-5)
+    with pytest.raises(InputError, match=f"^{path}/config.json: layer_norm_eps is 1e-05: only 1e-12 is supported"):
+        open_checkpoint(path)
 
 
 def test_a_pickle_is_never_opened(tmp_path):
@@ -263,22 +256,16 @@ def test_weights_in_several_files(write_parts, hf_tiny):
     assert checkpoint_files(hf_tiny) == [os.path.join(hf_tiny, "model.safetensors")]
 
 
-def test_one_of_several_files_is_missing_or_corrupted(write_parts, tmp_path):
+def test_one_of_several_files_is_missing(write_parts, tmp_path):
     path = write_parts()
     (tmp_path / "model-00002-of-00002.safetensors").unlink()
     with pytest.raises(InputError, match=r"lists model-00002-of-00002.safetensors, which does not exist; the checkp"):
         open_checkpoint(path)
-    (tmp_path / "model-00002-of-00002.safetensors").write_bytes(b"no")
-    with pytest.raises(InputError, match=r"model-00002-of-00002.safetensors: is not a safetensors file, or is"):
-        open_checkpoint(path)
 
 
 @pytest.mark.parametrize(("index", "message"), [
-    ("{", "is not JSON"),
-    ('{"weight_map": 3}', "is corrupted; it has no weight_map of tensors to files in the same directory"),
-    ('{"weight_map": {"a": 3}}', "is corrupted; it has no weight_map"),
+    ('{"weight_map": {"a": 3}}', "is corrupted; it has no weight_map of tensors to files in the same directory"),
     ('{"weight_map": {"a": "../model.safetensors"}}', "is corrupted; it has no weight_map"),
-    ('{"weight_map": {"a": ""}}', "is corrupted; it has no weight_map"),
     ('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}',
      "lists a in model-00001-of-00002.safetensors, which does not"),
     ('{"weight_map": {}}', "is not a BERT model; it has no bert.embeddings.word_embeddings.weight"),

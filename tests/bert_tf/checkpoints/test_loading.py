@@ -1,7 +1,8 @@
-"""Checkpoints loaded into models: variables that are loaded, missing, unused, and extended, and models that differ."""
+"""Checkpoints: detection of their format, loading into models, and errors if that is not possible."""
 
 import dataclasses
 import os
+import pathlib
 import shutil
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.checkpoints import load_pretrained, open_checkpoint
+from bert_tf.checkpoints import find_checkpoint, load_pretrained, open_checkpoint, tf1
+from bert_tf.checkpoints.tensorflow_file import OBJECT_GRAPH
 from bert_tf.errors import InputError
 
 
@@ -60,10 +62,12 @@ def test_variables_that_are_excluded_keep_their_values(reference, reference_conf
         np.testing.assert_array_equal(variable, value)
 
 
-def test_weights_of_a_training_run_without_optimizer_state(training_checkpoint, reference_config):
+def test_the_latest_weights_of_a_training_run_without_optimizer_state(training_checkpoint, reference_config):
     path, trained = training_checkpoint
+    checkpoint = open_checkpoint(os.path.dirname(path))
+    assert (checkpoint.kind, checkpoint.path, checkpoint.config) == ("training checkpoint", path, None)
     model = models.BertClassifier(reference_config, 3)
-    report = load_pretrained(model, path)
+    report = load_pretrained(model, os.path.dirname(path))
     assert report.missing == ("output_weights", "output_bias")
     assert all(name.startswith("cls/") for name in report.unused)
     for ours, theirs in zip(model.encoder.variables, trained.encoder.variables, strict=True):
@@ -77,7 +81,6 @@ def test_weights_of_a_training_run_without_optimizer_state(training_checkpoint, 
                                       r"\[65, 32\] in the model; set max_position_embeddings to 64"),
     ({"max_position_embeddings": 63}, r"set max_position_embeddings to 64 in the model's config; shorter sequences"),
     ({"type_vocab_size": 3}, r"token_type_embeddings has shape \[2, 32\] .* set type_vocab_size to 2 in the model's"),
-    ({"intermediate_size": 65}, r"intermediate/dense/kernel has shape \[32, 64\] in the checkpoint and \[32, 65\]"),
     ({"hidden_size": 36}, r"has shape \[120, 32\] in the checkpoint and \[120, 36\] in the model"),
     ({"num_hidden_layers": 3}, "lacks bert/encoder/layer_2/attention/self/qkv/kernel and 11 more encoder"),
 ])
@@ -94,3 +97,108 @@ def test_corrupted_files(tf1_checkpoint, reference_config, tmp_path):
     (tmp_path / "cut.ckpt.index").write_bytes(b"anything but an index" * 9)
     with pytest.raises(InputError, match=r"cut\.ckpt: the checkpoint cannot be read: not an sstable"):
         open_checkpoint(prefix)
+
+
+def test_a_directory_with_two_formats(reference, tmp_path, tf1_checkpoint, reference_config):
+    tf1.write(tmp_path, open_checkpoint(tf1_checkpoint).tensors, reference_config)
+    shutil.copy(reference / "hf_tiny" / "model.safetensors", tmp_path)
+    with pytest.raises(InputError, match=r"contains bert_model\.ckpt and model\.safetensors; set one of them"):
+        open_checkpoint(str(tmp_path))
+    assert open_checkpoint(str(tmp_path / "bert_model.ckpt")).kind == "TF1 checkpoint"
+    assert open_checkpoint(str(tmp_path / "model.safetensors")).kind == "Hugging Face model"
+    os.rename(tmp_path / "model.safetensors", tmp_path / "pytorch_model.bin")  # never opened, so it is ignored
+    assert open_checkpoint(str(tmp_path)).kind == "TF1 checkpoint"
+
+
+@pytest.mark.parametrize("to_path", [pathlib.Path, os.fsencode])
+def test_paths_of_any_type(reference, tf1_checkpoint, to_path):
+    for ending in ("", ".index", ".meta", ".data-00000-of-00001"):
+        assert find_checkpoint(to_path(f"{tf1_checkpoint}{ending}")) == tf1_checkpoint
+    checkpoint = open_checkpoint(to_path(str(reference / "hf_tiny")))
+    assert (checkpoint.kind, checkpoint.path) == (
+        "Hugging Face model", str(reference / "hf_tiny" / "model.safetensors"))
+
+
+def test_a_directory_of_the_original_that_was_moved(tf1_checkpoint, tmp_path, capfd):
+    for ending in (".index", ".data-00000-of-00001"):
+        shutil.copy(f"{tf1_checkpoint}{ending}", tmp_path / f"model.ckpt-1000000{ending}")
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "/elsewhere/model.ckpt-1000000"\n')
+    checkpoint = open_checkpoint(str(tmp_path))
+    assert (checkpoint.kind, checkpoint.path) == ("TF1 checkpoint", f"{tmp_path}/model.ckpt-1000000")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_file_checkpoint_that_was_left_behind(reference, tmp_path):
+    shutil.copy(reference / "hf_tiny" / "model.safetensors", tmp_path)
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
+    assert open_checkpoint(str(tmp_path)).kind == "Hugging Face model"
+
+
+@pytest.mark.parametrize(("path", "message"), [
+    ("{}/nothing", r"^{}/nothing: no checkpoint found; {}/nothing\.index does not exist$"),
+    ("none.safetensors", r"^none\.safetensors: does not exist$"),
+    ("none://a/b.safetensors", r"^none://a/b\.safetensors: cannot be read: File system scheme 'none'"),
+])
+def test_missing_checkpoints(tmp_path, path, message):
+    with pytest.raises(InputError, match=message.replace("{}", str(tmp_path))):
+        open_checkpoint(path.replace("{}", str(tmp_path)))
+
+
+def write_tensors(prefix, **tensors):
+    names = sorted(tensors)
+    tf.raw_ops.SaveV2(prefix=str(prefix), tensor_names=names, shape_and_slices=[""] * len(names),
+                      tensors=[tensors[name] for name in names])
+    return str(prefix)
+
+
+def test_weights_that_keras_saved_in_the_format_of_tensorflow(reference_config, tmp_path):
+    models.BertPretrainer(reference_config).save_weights(str(tmp_path / "weights"))
+    for path in (tmp_path, tmp_path / "weights"):
+        with pytest.raises(InputError, match=rf"^{tmp_path}/weights: was not written by these scripts .*; load it "
+                                             r"into the model, .* tf\.train\.Checkpoint\(model=model\)\.write"):
+            open_checkpoint(path)
+
+
+def test_layer_normalizations_with_names_of_keras(tf1_checkpoint, tmp_path):
+    reader = tf.train.load_checkpoint(tf1_checkpoint)
+    tensors = {name.replace("LayerNorm", "layer_normalization_1" if "layer_0" in name else "layer_normalization"):
+               reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+    path = write_tensors(tmp_path / "ckpt", **tensors)
+    with pytest.raises(InputError, match=rf"^{path}: contains bert/embeddings/layer_normalization/beta, .*; rename "
+                                         "layer_normalization to LayerNorm in all of these names, without a number$"):
+        open_checkpoint(path)
+
+
+def test_a_checkpoint_of_another_model(tmp_path):
+    path = tf.train.Checkpoint(weights=tf.Variable([1.0])).save(str(tmp_path / "ckpt"))
+    with pytest.raises(InputError, match=r"ckpt-1: the checkpoint does not contain a BERT of .*; its first "):
+        open_checkpoint(path)
+
+
+@pytest.mark.parametrize("graph", [tf.constant(b"\xff\xff no message"), tf.constant([1.5, 2.5])])
+def test_a_corrupted_object_graph(tmp_path, graph):
+    path = write_tensors(tmp_path / "ckpt", **{OBJECT_GRAPH: graph})
+    with pytest.raises(InputError, match=rf"/ckpt: the checkpoint cannot be read: its {OBJECT_GRAPH} is"):
+        open_checkpoint(path)
+
+
+def test_tensors_of_the_object_graph_that_do_not_exist(training_checkpoint, tmp_path):
+    reader = tf.train.load_checkpoint(training_checkpoint[0])
+    path = write_tensors(tmp_path / "cut", **{OBJECT_GRAPH: reader.get_tensor(OBJECT_GRAPH)})
+    with pytest.raises(InputError, match=r"/cut: the checkpoint cannot be read: it lists model/.*, but does not"):
+        open_checkpoint(path)
+
+
+@pytest.mark.parametrize(("name", "value", "message"), [
+    ("cls/predictions/output_bias", np.array(b"text"), "output_bias contains text in the checkpoint; a model requires"),
+    ("cls/predictions/output_bias", np.float32(0), "output_bias is a scalar in the checkpoint, but models have no"),
+    ("bert/encoder/layer_1/attention/self/key/bias", np.float32(0), "self/key/bias is a scalar"),
+    ("bert/pooler/dense/bias", np.zeros(32, np.int8), "bert/pooler/dense/bias has type int8, but weights must be"),
+    ("bert/pooler/dense/bias", np.full(32, np.inf, np.float32), "bert/pooler/dense/bias contains numbers that are not"),
+])
+def test_tensors_that_cannot_be_weights(tf1_checkpoint, reference_config, tmp_path, name, value, message):
+    reader = tf.train.load_checkpoint(tf1_checkpoint)
+    tensors = {each: reader.get_tensor(each) for each in reader.get_variable_to_shape_map()} | {name: value}
+    path = write_tensors(tmp_path / "ckpt", **tensors)
+    with pytest.raises(InputError, match=rf"^{path}: .*{message}"):
+        load_pretrained(models.BertPretrainer(reference_config), path)

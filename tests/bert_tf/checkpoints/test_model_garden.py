@@ -77,27 +77,16 @@ ENCODER_OUTPUTS = {"sequence_output": "sequence_output", "pooled_output": "poole
 PRETRAINER_OUTPUTS = {"masked_lm_logits": "mlm_logits", "next_sentence_logits": "next_sentence"}
 
 
-@pytest.mark.extra_large
 @BOTH_ENCODERS
-@pytest.mark.parametrize("item", ["encoder", "model"])
-def test_their_encoder_is_read(encoder_class, item, features, tmp_path):
-    theirs = randomize(get_encoder(encoder_class), seed=1)
-    path = tf.train.Checkpoint(**{item: theirs}).save(str(tmp_path / "bert_model.ckpt"))
-    ours = models.BertEncoder(CONFIG)
+@pytest.mark.parametrize("is_encoder", [False, True])
+def test_theirs_are_read(encoder_class, is_encoder, features, tmp_path):
+    theirs = randomize(get_encoder(encoder_class) if is_encoder else get_pretrainer(encoder_class), seed=2)
+    items = {"encoder": theirs} if is_encoder else theirs.checkpoint_items | {"model": theirs}
+    path = tf.train.Checkpoint(**items).save(str(tmp_path / "bert_model.ckpt"))
+    ours = (models.BertEncoder if is_encoder else models.BertPretrainer)(CONFIG)
     report = load_pretrained(ours, path)
     assert report.missing == report.unused == ()
-    assert_same_outputs(ours, theirs, features, ENCODER_OUTPUTS)
-
-
-@BOTH_ENCODERS
-def test_their_pretrainer_is_read(encoder_class, features, tmp_path):
-    theirs = randomize(get_pretrainer(encoder_class), seed=2)
-    items = theirs.checkpoint_items | {"model": theirs}
-    path = tf.train.Checkpoint(**items).save(str(tmp_path / "pretrained"))
-    ours = models.BertPretrainer(CONFIG)
-    report = load_pretrained(ours, path)
-    assert report.missing == report.unused == ()
-    assert_same_outputs(ours, theirs, features, PRETRAINER_OUTPUTS)
+    assert_same_outputs(ours, theirs, features, ENCODER_OUTPUTS if is_encoder else PRETRAINER_OUTPUTS)
 
 
 @pytest.mark.parametrize("optimizer_class", [tf_keras.optimizers.Adam, tf_keras.optimizers.legacy.Adam])
@@ -115,30 +104,19 @@ def test_the_state_of_their_optimizer_is_not_read(optimizer_class, tmp_path):
 
 
 @BOTH_ENCODERS
-def test_their_models_restore_ours(encoder_class, features, tmp_path):
-    """By the items of their pretrainer, and as the model alone."""
-    ours = randomize(models.BertPretrainer(CONFIG), seed=4)
+@pytest.mark.parametrize("is_encoder", [False, True])
+def test_theirs_restore_ours(encoder_class, is_encoder, features, tmp_path):
+    """By the items of their pretrainer, and as a model or an encoder."""
+    ours = randomize((models.BertEncoder if is_encoder else models.BertPretrainer)(CONFIG), seed=4)
     assert model_garden.write(tmp_path, model_tensors(ours), CONFIG) == ()
     assert BertConfig.from_json_file(tmp_path / "bert_config.json") == CONFIG
-    theirs = get_pretrainer(encoder_class)
-    for items in ({"model": theirs}, theirs.checkpoint_items | {"model": theirs}):
+    theirs = get_encoder(encoder_class) if is_encoder else get_pretrainer(encoder_class)
+    further = {"encoder": theirs} if is_encoder else theirs.checkpoint_items | {"model": theirs}
+    for items in ({"model": theirs}, further):
         randomize(theirs, seed=5)
         status = tf.train.Checkpoint(**items).restore(str(tmp_path / "bert_model.ckpt"))
         status.assert_existing_objects_matched()
-        assert_same_outputs(ours, theirs, features, PRETRAINER_OUTPUTS)
-        assert_same_outputs(ours.encoder, theirs.encoder_network, features, ENCODER_OUTPUTS)
-
-
-@BOTH_ENCODERS
-def test_their_encoder_restores_ours(encoder_class, features, tmp_path):
-    ours = randomize(models.BertEncoder(CONFIG), seed=3)
-    assert model_garden.write(tmp_path, model_tensors(ours), CONFIG) == ()
-    theirs = get_encoder(encoder_class)
-    for item in ("encoder", "model"):
-        randomize(theirs, seed=5)
-        status = tf.train.Checkpoint(**{item: theirs}).restore(str(tmp_path / "bert_model.ckpt"))
-        status.assert_existing_objects_matched()
-        assert_same_outputs(ours, theirs, features, ENCODER_OUTPUTS)
+        assert_same_outputs(ours, theirs, features, ENCODER_OUTPUTS if is_encoder else PRETRAINER_OUTPUTS)
 
 
 def test_unsupported_heads_are_listed(tmp_path):
@@ -155,8 +133,7 @@ def test_another_number_of_attention_heads_is_rejected(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "shape", "rank"), [
-    ("self_attention/query/kernel", [6, 6], 3), ("self_attention/value/bias", [6], 2),
-    ("self_attention/attention_output/kernel", [6, 6], 3)])
+    ("self_attention/query/kernel", [6, 6], 3), ("self_attention/value/bias", [6], 2)])
 def test_a_kernel_without_an_axis_for_heads_is_rejected(tmp_path, name, shape, rank):
     variables = {"words": tf.Variable(tf.zeros([19, 6]), name="word_embeddings/embeddings"),
                  "part": tf.Variable(tf.zeros(shape), name=f"transformer/layer_0/{name}")}

@@ -4,12 +4,11 @@ import os
 import pathlib
 import subprocess
 import sys
-from importlib.machinery import ModuleSpec
 
 import pytest
 
 from bert_tf.cli import commands
-from tests import scripts
+from tests import reference_page, scripts
 
 
 def run(monkeypatch, *arguments):
@@ -17,29 +16,15 @@ def run(monkeypatch, *arguments):
     commands.main()
 
 
-def list_modules():
-    """Returns the names of all modules that define a script."""
-    paths = [path for package in ("run", "data_prep") for path in (scripts.ROOT / package).glob("*.py")]
-    paths.append(scripts.ROOT / "run" / "demo" / "__main__.py")
-    return {str(path.relative_to(scripts.ROOT).with_suffix("")).replace("/", ".").removesuffix(".__main__")
-            for path in paths if "COMMAND.run()" in path.read_text(encoding="utf-8")}
-
-
-def test_all_scripts_are_listed_once():
+def test_all_scripts_are_listed_once(monkeypatch, capsys):
     modules = [module for group in commands.SCRIPTS.values() for module in group]
-    assert sorted(modules) == sorted(list_modules())
-    names = [module.partition(".")[2] for module in modules]
-    assert len({*names}) == len(names)
-    lines = commands.list_scripts().splitlines()
-    assert "  learn_vocab               Learns a WordPiece vocabulary from text" in lines
-    assert "Analysis:" in lines
-    assert max(map(len, lines)) <= 120
-
-
-@pytest.mark.parametrize("arguments", [[], ["--help"]])
-def test_the_list_is_printed(monkeypatch, capsys, arguments):
-    run(monkeypatch, *arguments)
-    assert capsys.readouterr().out == f"{commands.list_scripts()}\n"
+    assert sorted(modules) == sorted(reference_page.find_scripts())
+    for arguments in ([], ["--help"]):
+        run(monkeypatch, *arguments)
+        lines = capsys.readouterr().out.splitlines()
+        assert "  learn_vocab               Learns a WordPiece vocabulary from text" in lines
+        assert "Analysis:" in lines
+        assert max(map(len, lines)) <= 120
 
 
 def test_unknown_scripts(monkeypatch):
@@ -80,9 +65,3 @@ def test_a_package_of_another_project_with_the_same_name(tmp_path: pathlib.Path)
     assert (done.returncode, done.stderr) == (
         1, "bert-tf: run from PyPI also installs the package 'run'; remove it with pip uninstall run, then install "
            "bert-tf again\n")
-
-
-def test_missing_files_of_a_package(monkeypatch):
-    """After another project with the same package has been removed, its directory is a namespace package."""
-    monkeypatch.setattr(commands.importlib.util, "find_spec", lambda name: ModuleSpec(name, None))
-    assert commands.find_foreign_package() == "files of the package 'run' are missing; install bert-tf again"

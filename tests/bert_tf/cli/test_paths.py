@@ -1,13 +1,16 @@
-"""Checks of paths, local and remote: inputs, globs, and outputs that would replace or become an input."""
+"""Checks of paths, local and remote, one at a time and together by their roles."""
 
 import contextlib
+import dataclasses
 import os
 import re
+from typing import ClassVar
 
 import pytest
 import tensorflow as tf
 
-from bert_tf.cli import paths
+from bert_tf.cli import paths, roles
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from tests.remote_folders import new_folder, put
 
@@ -35,13 +38,10 @@ def expect(argument_and_path, message):
     (paths.check_file, "none", "does not exist$"),
     (paths.check_file, "d", "must be a file, but is a directory$"),
     (paths.check_folder, "d", None),
-    (paths.check_folder, "none", "does not exist$"),
     (paths.check_folder, "a.txt", "must be a directory, but is a file$"),
     (paths.check_output_dir, "d", None),
     (paths.check_output_dir, "new/run", None),
-    (paths.check_output_dir, "a.txt", "must be a directory, but is a file$"),
     (paths.check_output_file, "a.txt", None),
-    (paths.check_output_file, "new", None),
     (paths.check_output_file, "new[1]", None),
     (paths.check_output_file, "d", "must be a file, but is a directory$"),
     (paths.check_output_file, "none/new", "the directory .*/none does not exist; create it"),
@@ -54,14 +54,11 @@ def test_single_paths(root, check, name, message):
 
 @pytest.mark.parametrize(("check", "path", "message"), [
     (paths.check_output_dir, "gs://bucket//run", "contains an empty, '.', or '..' component"),
-    (paths.check_output_file, "ram://a/../b", "contains an empty, '.', or '..' component"),
     (paths.check_output_dir, "gs:/bucket/run", "is not the path of a bucket; set gs://bucket/run"),
     (paths.check_file, "pipe", "is not a regular file; write its content to one first$"),
-    (paths.expand_globs, "pipe", "is not a regular file; write its content to one first$"),
     (paths.check_output_file, "pipe", "is not a regular file; choose another path"),
     (paths.check_output_file, "link", "is a symbolic link to nowhere, which does not exist"),
     (paths.check_file, "caf\udce9.txt", r"caf\\udce9\.txt': is not valid UTF-8; rename it"),
-    (paths.expand_globs, "*.txt", r"caf\\udce9\.txt': is not valid UTF-8; rename it"),
 ])
 def test_special_paths(tmp_path, monkeypatch, check, path, message):
     monkeypatch.chdir(tmp_path)
@@ -100,18 +97,13 @@ def test_globs(root, patterns, expected):
 
 
 @pytest.mark.parametrize(("pattern", "folders", "message"), [
-    ("*.csv", False, "does not exist$"), ("d", False, "must be a file, but is a directory"),
-    ("[d]", False, "must be a file, but is a directory"), ("empty", True, "is a directory without files")])
+    ("*.csv", False, "does not exist$"), ("[d]", False, "must be a file, but is a directory"),
+    ("empty", True, "is a directory without files")])
 def test_globs_without_files(root, pattern, folders, message):
     with expect(f"`input_file`={root}/{pattern.strip('[]')}: ", message):
         paths.expand_globs("input_file", f"{root}/{pattern}", folders=folders)
     with pytest.raises(InputError, match=r"^`input_file` is required$"):
         paths.expand_globs("input_file", ",")
-
-
-def test_a_glob_on_an_unknown_file_system():
-    with pytest.raises(InputError, match=r"^`input_file`=none://a/\*: cannot be read: File system scheme 'none' not"):
-        paths.expand_globs("input_file", "none://a/*")
 
 
 def test_an_unreadable_directory_is_an_error(tmp_path, monkeypatch):
@@ -124,13 +116,11 @@ def test_an_unreadable_directory_is_an_error(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("output", "patterns", "is_folder", "is_found"), [
-    ("texts/new", "texts", False, True), ("texts/a/b/new", "texts", False, True), ("new", "texts", False, False),
-    ("textsnew", "texts", False, False), ("texts/new.txt", "other/*,texts/*.txt", False, True),
-    ("texts/new.bin", "texts/*.txt", False, False), ("runs/a/new.bin", "runs/*", False, True),
-    ("runs/a/b/new.txt", "runs/**/*.txt", False, True), ("new.txt", "runs/**/*.txt", False, False),
+    ("texts/a/b/new", "texts", False, True), ("textsnew", "texts", False, False),
+    ("texts/new.txt", "other/*,texts/*.txt", False, True), ("texts/new.bin", "texts/*.txt", False, False),
+    ("runs/a/new.bin", "runs/*", False, True), ("runs/a/b/new.txt", "runs/**/*.txt", False, True),
     ("texts/new", None, False, False), ("gs://b/texts/new", "texts", False, False),
-    ("run", "*.tfrecord", True, False), ("run", "run/*", True, True), ("run", ".", True, True),
-    ("run", "*", True, True),
+    ("run", "*.tfrecord", True, False), ("run", ".", True, True), ("run", "*", True, True),
 ])
 def test_outputs_that_the_next_run_would_read(tmp_path, monkeypatch, output, patterns, is_folder, is_found):
     monkeypatch.chdir(tmp_path)
@@ -142,10 +132,8 @@ def test_outputs_that_the_next_run_would_read(tmp_path, monkeypatch, output, pat
 @pytest.mark.parametrize(("output", "given", "message"), [
     ("link", {"vocab_file": "m/vocab.txt"}, "would overwrite `vocab_file`"),
     ("link", {"vocab_file": None, "input_file": ["a", "m/vocab.txt"]}, "would overwrite `input_file`"),
-    ("new", {"vocab_file": "m/vocab.txt", "input_file": None}, None),
     ("m/answers.jsonl", {"model": "m"}, None),
     ("m/vocab.txt", {"model": "m"}, "would overwrite a file of `model`=m"),
-    ("m/config.json", {"model": "m"}, "would overwrite a file of `model`=m"),
     ("m/vocab.txt", {"init_checkpoint": "m/bert_model.ckpt"},
      "would overwrite a file of `init_checkpoint`=m/bert_model.ckpt"),
     ("m/../d/dev.tsv", {"data_dir": "d"}, "would overwrite a file of `data_dir`=d"),
@@ -159,12 +147,49 @@ def test_outputs_that_would_replace_an_input(tmp_path, monkeypatch, output, give
         paths.check_not_overwritten("output_file", output, given)
 
 
-def test_output_directories_of_a_model_or_a_data_set(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    os.mkdir("m")
-    with pytest.raises(InputError, match=r"^`output_dir`=m/: is the directory of `teacher`; choose another directory$"):
-        paths.check_separate("output_dir", "m/", {"student": None, "teacher": "m/bert_model.ckpt"})
-    paths.check_separate("output_dir", "new", {"teacher": "m"})
+def test_output_directories_of_a_data_set():
     with pytest.raises(InputError, match=r"^`output_dir`=d: would overwrite `dev_file`=d/dev.tsv"):
         paths.check_files_not_overwritten("output_dir", "d", r".*\.tsv", {"dev_file": "d/dev.tsv"})
     paths.check_files_not_overwritten("output_dir", "d", r".*\.txt", {"dev_file": "d/dev.tsv"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Paths(Settings):
+    outer_settings: ClassVar = ("unknown",)
+
+    do_train: bool = setting(False, "Train.")
+    task: str | None = setting(None, "Task.", required=True)
+    train_file: str | None = setting(None, "File.", required="do_train", role=roles.INPUT_FILE)
+    texts: str | None = setting(None, "Globs.", role=roles.INPUT_FILES)
+    model: str | None = setting(None, "Folder.", role=roles.INPUT)
+    dev_file: str | None = setting(None, "File.", required="run without model or unknown")
+    teacher: str | None = setting(None, "Folder.", role=roles.CHECKPOINT)
+    run: str | None = setting(None, "Folder.", role=roles.RUN_FOLDER)
+    output_file: str | None = setting(None, "File.", role=roles.OUTPUT_FILE)
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"task": None}, "`task` is required"),
+    ({"do_train": True}, "`train_file` is required with `do_train`"),
+    ({"do_train": True, "train_file": "none"}, "`train_file`=none: does not exist"),
+    ({"do_train": True, "train_file": "a.txt", "output_file": "a.txt"},
+     "`output_file`=a.txt: would overwrite `train_file`; choose another path"),
+    ({"texts": "*.txt", "output_file": "b.txt"},
+     "`output_file`=b.txt: would be read by the next run as `texts`=*.txt; choose another path"),
+    ({"run": "out"}, "`dev_file` is required with `run` without `model` or `unknown`"),
+    ({"run": ".", "model": ".", "teacher": "."}, "`run`=.: is the directory of `teacher`; choose another directory"),
+    ({"run": "out[1]", "model": "a"}, "`run`=out[1]: contains [, which TensorFlow interprets as a pattern when "
+                                       "it searches for checkpoints; choose another name"),
+    ({"model": ".", "output_file": "vocab.txt"},
+     "`output_file`=vocab.txt: would overwrite a file of `model`=.; choose another path"),
+])
+def test_invalid_paths(tmp_path, monkeypatch, values, message):
+    (tmp_path / "a.txt").write_text("a")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        roles.check(Paths(**{"task": "mrpc", **values}))
+    assert str(caught.value) == message
+
+
+def test_a_file_without_its_condition_is_not_checked(tmp_path):
+    roles.check(Paths(task="mrpc", train_file="none", output_file=str(tmp_path / "none")))

@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import gc
 import io
 import os
 import signal
@@ -62,13 +61,10 @@ def test_status_without_an_error(run):
     (FileNotFoundError(errno.ENOENT, "No such file or directory", "a/b.txt"), "a/b.txt: No such file or directory"),
     (FileNotFoundError(errno.ENOENT, "No such file or directory", "a\nb"), "a\\nb: No such file or directory"),
     (PermissionError(errno.EACCES, "Permission denied", "a", None, "b"), "a -> b: Permission denied"),
-    (OSError(errno.EIO, "Input/output error"), "Input/output error"),
     (OSError(), "OSError"),
     (MemoryError("Unable to allocate 9 TiB"), "not enough memory: Unable to allocate 9 TiB"),
-    (MemoryError(), "not enough memory"),
     (BrokenPipeError(errno.EPIPE, "Broken pipe"), "Broken pipe"),  # of another process, not of standard output
     (tf.errors.NotFoundError(None, None, "a.tfrecord; No such file\n\t [[in the graph]]"), "a.tfrecord; No such file"),
-    (tf.errors.DataLossError(None, None, ""), "DataLossError"),
     (tf.errors.ResourceExhaustedError(None, None, "{{function_node __wrapped__CreateSummaryFileWriter_device_/job:a}} "
                                       "run/events.out; No space left on device [Op:CreateSummaryFileWriter]"),
      "run/events.out; No space left on device"),
@@ -86,11 +82,9 @@ def test_a_lost_worker_is_one_line_and_status_75(run):
 
 
 @pytest.mark.parametrize("error", [
-    ValueError("`max_seq_length` is odd"), KeyError("input_ids"), AssertionError(), RecursionError("too deep"),
-    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), io.UnsupportedOperation("not writable"),
-    tf.errors.InvalidArgumentError(None, None, "Incompatible shapes"),
-    tf.errors.FailedPreconditionError(None, None, "uninitialized"), tf.errors.InternalError(None, None, "of a kernel"),
-    tf.errors.CancelledError(None, None, "")], ids=lambda error: type(error).__name__)
+    ValueError("`max_seq_length` is odd"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+    io.UnsupportedOperation("not writable"), tf.errors.InvalidArgumentError(None, None, "Incompatible shapes")],
+    ids=lambda error: type(error).__name__)
 def test_a_bug_shows_its_traceback_and_asks_for_a_report(run, error):
     status, errors = run(fails_with(error))
     assert status == 70
@@ -100,11 +94,6 @@ def test_a_bug_shows_its_traceback_and_asks_for_a_report(run, error):
     assert "raise error" in errors
     assert f"{type(error).__name__}" in errors
     assert last == f"toy.py: {REPORT} with the command and the traceback above"
-
-
-def test_environment_errors_exist_in_tensorflow():
-    for name in script.ENVIRONMENT_ERRORS:
-        assert issubclass(getattr(tf.errors, name), tf.errors.OpError)
 
 
 def test_traceback_of_invalid_input(run):
@@ -137,9 +126,6 @@ def test_temporary_files_are_removed(run, tmp_path, monkeypatch):
     def main(argv):
         with tempfile.NamedTemporaryFile(delete=False) as file:
             seen.append(file.name)
-        assert sorted(os.listdir(tmp_path)) == sorted(
-            ["bert_tf_temporary_alive", "bert_tf_temporary_link", "other",
-             os.path.basename(os.path.dirname(file.name))])
         raise InputError("wrong")
 
     lock = os.open(tmp_path / "bert_tf_temporary_alive", os.O_RDONLY)
@@ -198,43 +184,17 @@ def test_backquoted_names_of_flags(run):
     assert script.to_flag_names("`notraceback` or `nontraceback`") == "--notraceback or `nontraceback`"
 
 
-class Terminal(io.StringIO):
-    """Standard error that is a terminal, or not."""
-
-    def __init__(self, is_terminal):
-        super().__init__()
-        self.isatty = lambda: is_terminal
-
-
-@pytest.mark.parametrize(("is_terminal", "slow_seconds", "message"), [
-    (True, 0.01, "toy.py: loading TensorFlow\n"), (True, 60, ""), (False, 0.01, "")])
-def test_a_slow_import_is_announced_in_a_terminal(is_terminal, slow_seconds, message, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("is_terminal", "message"), [(True, "toy.py: loading TensorFlow\n"), (False, "")])
+def test_a_slow_import_is_announced_in_a_terminal(is_terminal, message, monkeypatch, tmp_path):
     (tmp_path / "slow_job.py").write_text("import time\ntime.sleep(0.3)\ndef run(settings): raise InterruptedError\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "slow_job", raising=False)
     monkeypatch.setattr(sys, "argv", ["scripts/toy.py"])
-    monkeypatch.setattr(sys, "stderr", Terminal(is_terminal))
-    monkeypatch.setattr(script, "SLOW_SECONDS", slow_seconds)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    sys.stderr.isatty = lambda: is_terminal
+    monkeypatch.setattr(script, "SLOW_SECONDS", 0.01)
     command = script.Command(Settings(), "slow_job")
     monkeypatch.setattr(command, "resolve", lambda arguments: command.settings)
     with pytest.raises(InterruptedError):
         command.main(["scripts/toy.py"])
     assert sys.stderr.getvalue() == message
-
-
-def test_imported_objects_are_exempt_from_garbage_collection():
-    def fail_without_collection():
-        assert not gc.isenabled()
-        raise KeyError
-
-    gc.unfreeze()
-    try:
-        with pytest.raises(KeyError), script.exempt_from_collection():
-            fail_without_collection()
-        assert gc.isenabled()
-        assert gc.get_freeze_count() == 0
-        with script.exempt_from_collection():
-            pass
-        assert gc.get_freeze_count() > 0
-    finally:
-        gc.unfreeze()

@@ -24,8 +24,6 @@ TOY = ("from bert_tf.cli import script\n"
     (">&-", ["--help"], 1, "toy.py: standard output is closed; redirect it to a file or to /dev/null\n", False),
     (">/dev/full", [], 1, "toy.py: standard output cannot be written: No space left on device\n", True),
     (">&-", [], 1, "toy.py: standard output is closed; redirect it to a file or to /dev/null\n", False),
-    ("2>&-", [], 0, "", True),
-    ("<&-", [], 0, "", True),
     ("<&- 2>&-", [], 0, "", True),
     (">&- 2>&-", [], 1, "", False),
 ])

@@ -1,139 +1,164 @@
-"""Bounds, choices, and rules of settings, and groups of settings."""
+"""Settings: bounds, choices, rules, and groups; the flags that they define, and settings that are read from flags."""
 
 import dataclasses
 import math
 from typing import ClassVar
 
 import pytest
+from absl import flags as absl_flags
 
+from bert_tf.cli import flags
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
-class Step(Settings):
-    accumulate_steps: int = setting(1, "Micro-batches.", lower=1, upper=8)
-    rate: float | None = setting(None, "Rate.", lower=0.0)
-    optimizer: str = setting("adamw", "Rule.", choices=("adamw", "lamb"))
-    sizes: tuple[int, ...] = setting((3, 4), "Sizes.", lower=2, upper=9)
-    shift: float = setting(0.0, "Shift.")
-    steps: int = setting(7, "Steps.")
-    seed: int = setting(7, "Seed.", most=LARGEST_SEED)
+class Toy(Settings):
+    toy_count: int = setting(3, "Number of `toy_kind` toys.", lower=1, upper=9)
+    toy_rate: float | None = setting(None, "Rate.", lower=0.0)
+    toy_shift: float = setting(0.0, "Shift.")
+    toy_steps: int = setting(7, "Steps.")
+    toy_seed: int = setting(7, "Seed.", most=LARGEST_SEED)
+    toy_kind: str = setting("plain", "Kind.", choices=("plain", "fancy"))
+    toy_name: str | None = setting(None, "Name.")
+    toy_on: bool = setting(False, "Switch.")
+    toy_patterns: tuple[str, ...] = setting(("a", "b"), "Patterns.")
+    toy_sizes: tuple[int, ...] = setting((16, 32), "Sizes.", lower=2, upper=99)
+    toy_rates: tuple[float, ...] = setting((5e-5, 2.0), "Rates.", lower=0)
 
 
 @dataclasses.dataclass(frozen=True)
-class Job(Settings):
-    steps: int = setting(5, "Steps.", lower=1)
-    warmup: int = setting(0, "Warmup.", lower=0)
-    step: Step = dataclasses.field(default_factory=Step)
+class Chest(Settings):
+    chest_size: int = setting(2, "Toys.", lower=1)
+    chest_train: bool = setting(False, "Train.")
+    chest_steps: int | None = setting(None, "Steps.", needs=("chest_train", "toy_kind=fancy"))
+    chest_search: bool = setting(False, "Search.", not_with=("toy_rate; set `toy_rates`", "toy_seed or toy_shift"))
+    chest_rates: tuple[float, ...] = setting((1.0,), "Rates.", needs="chest_search or chest_steps")
+    toy: Toy = dataclasses.field(default_factory=lambda: Toy(toy_count=7))
 
     def check(self):
-        if self.warmup > self.steps:
-            raise InputError(f"`warmup`={self.warmup}: must not be over `steps`, {self.steps}")
+        if self.toy.toy_count < self.chest_size:
+            raise InputError(f"`toy_count`={self.toy.toy_count}: is below `chest_size`, {self.chest_size}")
+
+
+NAMES = [field.name for each in (Toy, Chest) for field in dataclasses.fields(each) if field.name != "toy"]
 
 
 def test_values_within_the_bounds():
-    assert Step() == Step(1, None, "adamw")
-    assert Step(8, 0.0, "lamb", sizes=(2, 9)).accumulate_steps == 8
-    assert Step(seed=-(2**63), steps=2**31 - 1, shift=1e300).seed == -(2**63)
+    toy = Toy(toy_count=9, toy_rate=0.0, toy_kind="fancy", toy_sizes=(2, 99), toy_steps=2**31 - 1, toy_shift=1e300)
+    assert (toy.toy_rate, toy.toy_sizes) == (0.0, (2, 99))
+    assert Toy(toy_seed=-(2**63)).toy_seed == -(2**63)
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ({"accumulate_steps": 0}, "`accumulate_steps`=0: must be at least 1"),
-    ({"accumulate_steps": 9}, "`accumulate_steps`=9: must be at most 8"),
-    ({"rate": -0.5}, "`rate`=-0.5: must be at least 0.0"),
-    ({"rate": math.nan}, "`rate`=nan: must be at least 0.0"),
-    ({"rate": math.inf}, "`rate`=inf: must be a finite number"),
-    ({"shift": math.nan}, "`shift`=nan: must be a finite number"),
-    ({"shift": -math.inf}, "`shift`=-inf: must be a finite number"),
-    ({"steps": 2**31}, "`steps`=2147483648: must be at most 2147483647"),
-    ({"steps": -(2**40)}, "`steps`=-1099511627776: must be at least -2147483648"),
-    ({"seed": 2**63}, "`seed`=9223372036854775808: must be at most 9223372036854775807"),
-    ({"optimizer": "sgd"}, "`optimizer`=sgd: must be one of adamw, lamb"),
-    ({"sizes": (3, 1)}, "`sizes`=1: must be at least 2"),
-    ({"sizes": (10, 3)}, "`sizes`=10: must be at most 9"),
+    ({"toy_count": 0}, "`toy_count`=0: must be at least 1"),
+    ({"toy_rate": math.nan}, "`toy_rate`=nan: must be at least 0.0"),
+    ({"toy_shift": -math.inf}, "`toy_shift`=-inf: must be a finite number"),
+    ({"toy_steps": 2**31}, "`toy_steps`=2147483648: must be at most 2147483647"),
+    ({"toy_seed": 2**63}, "`toy_seed`=9223372036854775808: must be at most 9223372036854775807"),
+    ({"toy_kind": "odd"}, "`toy_kind`=odd: must be one of plain, fancy"),
+    ({"toy_sizes": (3, 1)}, "`toy_sizes`=1: must be at least 2"),
 ])
 def test_values_out_of_bounds(values, message):
     with pytest.raises(InputError) as caught:
-        Step(**values)
+        Toy(**values)
     assert str(caught.value) == message
 
 
 def test_checks_of_a_class():
-    with pytest.raises(InputError, match=r"^`warmup`=6: must not be over `steps`, 5$"):
-        Job(warmup=6)
-    with pytest.raises(InputError, match="`steps`=0: must be at least 1"):  # bounds are checked first
-        Job(steps=0, warmup=6)
-    with pytest.raises(InputError, match="`warmup`=5: must not be over `steps`, 4"):
-        dataclasses.replace(Job(warmup=5), steps=4)
-
-
-@dataclasses.dataclass(frozen=True)
-class Tuning(Settings):
-    do_train: bool = setting(False, "Train.")
-    eval_steps: int | None = setting(None, "Steps.", needs=("do_train", "optimizer=lamb"))
-    search: bool = setting(False, "Search.", not_with=("rate; set `rates`", "seed or shift"))
-    rates: tuple[float, ...] = setting((1.0,), "Rates.", needs="search or eval_steps", lower=0)
-    step: Step = dataclasses.field(default_factory=Step)
+    with pytest.raises(InputError, match=r"^`toy_count`=7: is below `chest_size`, 8$"):
+        dataclasses.replace(Chest(), chest_size=8)
+    with pytest.raises(InputError, match="`chest_size`=0: must be at least 1"):  # bounds are checked first
+        Chest(chest_size=0, chest_rates=(3.0,))
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ({"eval_steps": 0}, "`eval_steps`=0: requires `do_train` and `optimizer`=lamb"),
-    ({"eval_steps": 5, "do_train": True}, "`eval_steps`=5: requires `optimizer`=lamb"),
-    ({"rates": (1.0, 2.5)}, "`rates`=1.0,2.5: requires `search` or `eval_steps`"),
-    ({"search": True, "step": Step(rate=0.0)}, "`search`=True: cannot be combined with `rate`; set `rates`"),
-    ({"search": True, "step": Step(shift=0.5)}, "`search`=True: cannot be combined with `seed` or `shift`"),
+    ({"chest_steps": 0}, "`chest_steps`=0: requires `chest_train` and `toy_kind`=fancy"),
+    ({"chest_steps": 5, "chest_train": True}, "`chest_steps`=5: requires `toy_kind`=fancy"),
+    ({"chest_rates": (1.0, 2.5)}, "`chest_rates`=1.0,2.5: requires `chest_search` or `chest_steps`"),
+    ({"chest_search": True, "toy": Toy(toy_rate=0.0)},
+     "`chest_search`=True: cannot be combined with `toy_rate`; set `toy_rates`"),
+    ({"chest_search": True, "toy": Toy(toy_shift=0.5)},
+     "`chest_search`=True: cannot be combined with `toy_seed` or `toy_shift`"),
 ])
 def test_rules(values, message):
     with pytest.raises(InputError) as caught:
-        Tuning(**values)
+        Chest(**values)
     assert str(caught.value) == message
 
 
 def test_rules_that_are_met():
-    assert Tuning(search=True, rates=(2.0,)).rates == (2.0,)
-    assert Tuning(eval_steps=5, do_train=True, step=Step(optimizer="lamb")).eval_steps == 5
+    assert Chest(chest_search=True, chest_rates=(2.0,)).chest_rates == (2.0,)
+    assert Chest(chest_steps=5, chest_train=True, toy=Toy(toy_kind="fancy")).chest_steps == 5
+
+
+def test_a_rule_about_an_unknown_setting():
+    with pytest.raises(TypeError, match=r"^Rules.path: a rule names 'do_trian', which is not a setting of the class"):
+        @dataclasses.dataclass(frozen=True)
+        class Rules(Chest):
+            path: str | None = setting(None, "Path.", needs=("chest_train", "do_trian"))
 
 
 def test_values_of_all_groups():
-    assert [field.name for field, _ in Job().fields()][:3] == ["steps", "warmup", "accumulate_steps"]
-    assert Job(step=Step(seed=9)).values()["seed"] == 9
-    assert Job().replace_values({"seed": 9, "warmup": 2, "unknown": 1}) == Job(warmup=2, step=Step(seed=9))
+    assert [field.name for field, _ in Chest().fields()][4:6] == ["chest_rates", "toy_count"]
+    assert Chest().replace_values({"toy_seed": 9, "chest_size": 3, "unknown": 1}) == Chest(
+        chest_size=3, toy=Toy(toy_count=7, toy_seed=9))
 
 
 @dataclasses.dataclass(frozen=True)
 class Distillation(Settings):
-    needs_of_groups: ClassVar = {"step": "distill"}
+    needs_of_groups: ClassVar = {"toy": "distill"}
 
     distill: bool = setting(False, "Distill.")
-    step: Step = dataclasses.field(default_factory=Step)
+    toy: Toy = dataclasses.field(default_factory=Toy)
 
 
 def test_a_group_that_requires_a_setting():
-    assert Distillation(True, Step(2)).names("step") >= {"accumulate_steps", "rate"}
-    with pytest.raises(InputError, match=r"^`accumulate_steps`=2: requires `distill`$"):
-        Distillation(step=Step(2))
+    assert Distillation(True, Toy(2)).names("toy") >= {"toy_count", "toy_rate"}
+    with pytest.raises(InputError, match=r"^`toy_count`=2: requires `distill`$"):
+        Distillation(toy=Toy(2))
 
 
-@pytest.mark.parametrize("rule", [
-    {"needs": ("do_train", "do_trian")}, {"not_with": "do_train or do_trian=true; set `rates`"},
-    {"required": "do_train without do_trian"}, {"required": "do_trian"}])
-def test_a_rule_about_an_unknown_setting(rule):
-    """It would never apply."""
-    def create():
-        @dataclasses.dataclass(frozen=True)
-        class Rules(Tuning):
-            outer_settings: ClassVar = ("do_eval",)
+@pytest.fixture
+def parse():
+    """(settings, *arguments, only=None) -> the settings that are read from the parsed flags."""
+    def define_and_read(settings, *arguments, only=None):
+        flags.define(settings, only)
+        absl_flags.FLAGS(["toy.py", *arguments])
+        return flags.read(settings)
 
-            steps: int = setting(0, "Steps.", needs="seed or do_eval")  # `seed` is in the group `step`
-            path: str | None = setting(None, "Path.", **rule)
-        return Rules
-
-    with pytest.raises(TypeError, match=r"^Rules.path: a rule names 'do_trian', which is not a setting of the class"):
-        create()
+    yield define_and_read
+    for name in NAMES:
+        if name in absl_flags.FLAGS:
+            delattr(absl_flags.FLAGS, name)
 
 
-@pytest.mark.parametrize("rules", [{"needs_of_groups": {"step": "distil"}}, {"replaced": {"distill": "distil"}}])
-def test_a_rule_of_a_class_about_an_unknown_setting(rules):
-    with pytest.raises(TypeError, match=r": a rule names 'distil', "):
-        type("Rules", (Distillation,), {name: Distillation.needs_of_groups | value for name, value in rules.items()})
+def test_defaults_of_flags_are_those_of_the_object(parse):
+    assert parse(Chest()) == Chest()  # whose toy_count is not the default of its class
+    assert not set(flags.get_explicit()) & set(NAMES)
+    assert absl_flags.FLAGS["toy_count"].help == "Number of --toy_kind toys."
+
+
+def test_values_of_flags_have_the_types_of_their_fields(parse):
+    settings = parse(Chest(), "--chest_size=1", "--toy_count=9", "--toy_rate=1", "--toy_name=é", "--toy_kind=fancy",
+                     "--toy_on", "--toy_patterns=", "--toy_sizes=8, 99", "--toy_rates=1,3e-5", "--chest_train=false")
+    assert settings == Chest(1, toy=Toy(9, 1.0, toy_kind="fancy", toy_name="é", toy_on=True, toy_patterns=(),
+                                        toy_sizes=(8, 99), toy_rates=(1.0, 3e-5)))
+    values = (settings.toy.toy_rate, *settings.toy.toy_sizes, *settings.toy.toy_rates)
+    assert [type(value) for value in values] == [float, int, int, float, float]
+    explicit = flags.get_explicit()
+    assert (explicit["toy_on"], explicit["chest_train"], "toy_seed" in explicit) == (True, False, False)
+
+
+@pytest.mark.parametrize("argument", ["--toy_count=10", "--toy_count=x", "--toy_rate=-1.5", "--toy_kind=odd",
+                                      "--toy_on=maybe", "--toy_sizes=16,x", "--toy_rates=1,-2"])
+def test_flags_have_the_bounds_and_choices_of_their_fields(parse, argument):
+    name, value = argument.removeprefix("--").split("=")
+    with pytest.raises(absl_flags.IllegalFlagValueError, match=f"^flag --{name}={value}: "):
+        parse(Toy(), argument)
+
+
+def test_a_subset_of_the_fields(parse):
+    settings = parse(Chest(toy=Toy(toy_count=5)), "--toy_name=x", only=("toy_name", "chest_size"))
+    assert settings == Chest(toy=Toy(toy_count=5, toy_name="x"))
+    assert [name for name in NAMES if name in absl_flags.FLAGS] == ["toy_name", "chest_size"]

@@ -109,18 +109,6 @@ def test_layers_that_share_their_weights(features, tmp_path):
     np.testing.assert_array_equal(again(features)["masked_lm_logits"], shared(features)["masked_lm_logits"])
 
 
-@pytest.mark.parametrize(("output_format", "options"), [
-    ("huggingface", {"intermediate_size_per_layer": (3, 10, 1, 10)}),
-    ("model_garden", {"attention_heads_per_layer": (2, 1, 3, 3)}),
-    *((name, options) for name in ("huggingface", "model_garden")
-      for options in ({"embedding_size": 5}, {"num_hidden_groups": 2})),
-])
-def test_formats_that_cannot_store_a_model(output_format, options, tmp_path):
-    with pytest.raises(InputError, match=rf"{next(iter(options))} is .*: not supported by"):
-        FORMATS[output_format].write(str(tmp_path), {}, dataclasses.replace(CONFIG, **options))
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.extra_large
 def test_a_litert_file_with_shared_layers(tmp_path):
     tokenizer = toy_servables.make_tokenizer(tmp_path)

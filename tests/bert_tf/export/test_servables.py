@@ -8,6 +8,7 @@ from bert_tf import export, models, served_models
 from bert_tf.errors import InputError
 from bert_tf.export import saved_model
 from bert_tf.tasks.metadata import TaskMetadata
+from tests import toy_servables
 from tests.encoders import make_encoder
 from tests.toy_servables import CONFIG, LONG, MAX_SEQ_LENGTH, REQUESTS, TEXTS, TOP_K, make_model, make_servable
 
@@ -62,10 +63,8 @@ def test_encoder(servables, toy_tokenizer):
 
 def test_masked_lm(servables, toy_tokenizer):
     response, vocabulary = respond(servables["masked_lm"], REQUESTS["masked_lm"]), toy_tokenizer.vocabulary
-    ids = [vocabulary.index(piece) for piece in ("[CLS]", "the", "[MASK]", "is", "[MASK]", "[SEP]")]
-    logits = make_model("masked_lm")({"input_ids": tf.constant([ids]), "input_mask": tf.ones([1, 6], tf.int32),
-                                      "segment_ids": tf.zeros([1, 6], tf.int32),
-                                      "masked_lm_positions": tf.constant([[2, 4]])})["masked_lm_logits"]
+    row = toy_servables.make_row(toy_tokenizer, "[CLS] the [MASK] is [MASK] [SEP]", [2, 4])
+    logits = make_model("masked_lm")(row)["masked_lm_logits"]
     # Entries of the config without a token are never predicted.
     expected, best = tf.math.top_k(tf.nn.softmax(logits)[..., : len(vocabulary)], TOP_K)
     assert response["num_masks"].tolist() == [2, 0, 1, 0]
@@ -117,9 +116,7 @@ def test_tagger_limits_the_number_of_windows(servables):
 
 def test_tagger_uses_unk_for_a_word_without_tokens(servables, toy_tokenizer):
     response = respond(servables["tagger"], {"text": ["the \x01 dog"]})
-    ids = [toy_tokenizer.vocabulary.index(piece) for piece in ("[CLS]", "the", "[UNK]", "dog", "[SEP]")]
-    logits = make_model("tagger")({"input_ids": tf.constant([ids]), "input_mask": tf.ones([1, 5], tf.int32),
-                                   "segment_ids": tf.zeros([1, 5], tf.int32)})["logits"]
+    logits = make_model("tagger")(toy_servables.make_row(toy_tokenizer, "[CLS] the [UNK] dog [SEP]"))["logits"]
     assert_near(response["scores"], tf.reduce_max(tf.nn.softmax(logits), axis=-1)[:, 1:4])
 
 
@@ -139,21 +136,6 @@ def test_span_labeler(servables):
     expected = model.head(model.encoder(features)["sequence_output"])
     assert_near(response["start_logits"][is_token], expected[..., 0][is_token])
     assert_near(response["end_logits"][is_token], expected[..., 1][is_token])
-
-
-@pytest.mark.parametrize("name", REQUESTS)
-def test_unusual_requests(servables, name):
-    """An empty text, 10,000 words, and bytes that are not UTF-8; then no text at all."""
-    texts = [b"", b"dog " * 10_000, b"the \xff\xfe dog \xe2\x82", b"the  dog "]
-    request = {key: [[text, b"it"] for text in texts] if key == "choices" else texts for key in REQUESTS[name]}
-    response = respond(servables[name], request)
-    assert response["was_cut"].tolist() == [False, True, False, False]
-    for output, value in response.items():
-        assert value.dtype == object or np.isfinite(value.astype(float)).all()
-        if output in ("probabilities", "pooled_output", "score"):
-            assert_near(value[2], value[3])
-    nothing = {key: tf.zeros([0, 2] if key == "choices" else [0], tf.string) for key in request}
-    assert all(value.shape[0] == 0 for value in respond(servables[name], nothing).values())
 
 
 @pytest.mark.parametrize(("name", "request_"), [
@@ -235,8 +217,7 @@ def test_responses_of_bfloat16_models_are_float32(toy_tokenizer, name):
     response = respond(serve(model, toy_tokenizer, metadata), {"text": ["a [MASK] dog"]})
     assert {value.dtype for value in response.values() if value.dtype.kind not in "Oib"} == {np.dtype("float32")}
     if name == "masked_lm":  # scores in bfloat16 would often be equal
-        logits = model({"input_ids": tf.constant([[2, 5, 6, 3]]), "input_mask": tf.ones([1, 4], tf.int32),
-                        "segment_ids": tf.zeros([1, 4], tf.int32), "masked_lm_positions": tf.constant([[1]])})
+        logits = model(toy_servables.make_row(toy_tokenizer, "[CLS] the a [SEP]", [1]))
         assert len(np.unique(logits["masked_lm_logits"])) == CONFIG.vocab_size
 
 
@@ -257,12 +238,8 @@ def test_versions(servables, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("name", "options", "message"), [
     ("encoder", {"max_seq_length": 32}, "from 4 to max_position_embeddings, 31"),
     ("squad", {"max_seq_length": 9}, "`max_seq_length`=9: must be greater than `max_query_length` [+] 3, 9"),
+    ("classifier", {"labels": ("x", "y")}, "there are 2 labels, but the model has 3 outputs"),
 ])
-def test_invalid_lengths(toy_tokenizer, name, options, message):
+def test_invalid_metadata(toy_tokenizer, name, options, message):
     with pytest.raises(InputError, match=message):
         make_servable(name, toy_tokenizer, **options)
-
-
-def test_a_wrong_number_of_labels(toy_tokenizer):
-    with pytest.raises(InputError, match="there are 2 labels, but the model has 3 outputs"):
-        make_servable("classifier", toy_tokenizer, labels=("x", "y"))

@@ -1,12 +1,15 @@
-"""The metadata at the end of a LiteRT file, and files that are corrupted; no graphs are opened."""
+"""Parts of LiteRTModel that open no graphs: metadata, files that are corrupted, and batches of rows of any lengths."""
 
+import functools
 import zipfile
 
+import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel, compiled_graphs
 from bert_tf.litert import metadata as metadata_file
+from bert_tf.litert.buckets import CALL, plan
 from bert_tf.tasks.metadata import TaskMetadata
 from tests.toy_servables import PIECES
 
@@ -59,3 +62,23 @@ def test_metadata_that_would_exhaust_the_memory(path, content, limit, monkeypatc
     monkeypatch.setattr(metadata_file, "MOST_BYTES", limit)
     with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model with text inputs"):
         metadata_file.read(path)
+
+
+def test_no_other_batches_cost_less():
+    assert plan([], {16: [1, 8]}) == []
+    generator = np.random.default_rng(3)
+    sizes = {4: [1, 3], 7: [1, 3], 20: [1, 3]}
+
+    @functools.cache
+    def least(lengths):  # of all ways to cut, by trying each
+        bucket = next((each for each in sizes if lengths and each >= lengths[-1]), 0)
+        return min((size * bucket + CALL + least(lengths[:-taken])
+                    for size in sizes.get(bucket, ()) for taken in range(1, min(size, len(lengths)) + 1)), default=0)
+
+    for count in range(1, 12):
+        lengths = sorted(generator.integers(1, 21, count).tolist())
+        batches = plan(lengths, sizes)
+        assert sum(size * bucket + CALL for size, bucket, _, _ in batches) == least(tuple(lengths))
+        assert [start for _, _, start, _ in batches] == [0, *(end for _, _, _, end in batches[:-1])]
+        assert batches[-1][3] == count
+        assert all(bucket >= lengths[end - 1] and size >= end - start for size, bucket, start, end in batches)

@@ -1,4 +1,4 @@
-"""Configs of all formats: which one takes precedence, and models that are not supported."""
+"""Configs of all formats, which one takes precedence, unsupported models, and the tasks of fine-tuned models."""
 
 import dataclasses
 import os
@@ -12,6 +12,8 @@ from official.nlp.tasks import masked_lm
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import check_vocabulary, find_config, read_config
+from bert_tf.model_folder.task_metadata import read_hugging_face_task
+from bert_tf.tasks.metadata import TaskMetadata
 from tests.bert_tf.model_folder.conftest import HUGGING_FACE, SMALL
 
 EXACT = dataclasses.replace(SMALL, hidden_act="gelu_exact")
@@ -37,25 +39,16 @@ def test_hugging_face_settings_without_effect_are_ignored(written):
     ("layer_norm_eps", 1e-5, "layer_norm_eps is 1e-05: only 1e-12 is supported"),
     ("position_embedding_type", "relative_key", "position_embedding_type is 'relative_key': only 'absolute' is"),
     ("is_decoder", True, "is_decoder is True: only False is supported"),
-    ("is_encoder_decoder", True, "is_encoder_decoder is True: only False is supported"),
-    ("add_cross_attention", True, "add_cross_attention is True: only False is supported"),
     ("pruned_heads", {"0": [0, 1, 2]}, r"pruned_heads is {'0': \[0, 1, 2\]}: must map layer numbers"),
     ("pruned_heads", {"2": [1]}, r"pruned_heads is {'2': \[1\]}: must map layer numbers"),
-    ("pruned_heads", [1], r"pruned_heads is \[1\]: must map layer numbers"),
     ("quantization_config", {"bits": 8}, "quantization_config is {'bits': 8}: not supported"),
     ("embedding_size", 4, "embedding_size is 4: must be equal to hidden_size \\(6\\)"),
     ("hidden_act", ["gelu"], r"hidden_act is \['gelu'\]: must be one of gelu, gelu_new, gelu_pytorch_tanh"),
-    ("hidden_size", 0, "hidden_size is 0: must be a positive integer"),
 ])
 def test_hugging_face_settings_that_are_not_supported(written, key, value, message):
     path = find_config(written(config_json=HUGGING_FACE | {key: value}))
     with pytest.raises(InputError, match=f"^{path}: {message}"):
         read_config(path)
-
-
-def test_unknown_keys_of_the_original_format_are_rejected(written):
-    with pytest.raises(InputError, match="unknown key 'use_cache' in a BERT config"):
-        read_config(find_config(written(bert_config_json=SMALL.to_dict() | {"use_cache": True})))
 
 
 def test_weights_determine_the_format_of_a_config_without_marks(written):
@@ -107,7 +100,6 @@ def test_configs_written_by_the_model_garden(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    (f"{GARDEN}}}", SMALL),
     (f"{GARDEN}, output_range: 1, norm_first: false, embedding_size: null}}", SMALL),
     (f"a: !!python/tuple [1]\n{GARDEN}}}", SMALL),
     ("type: bert_v2", BertConfig(30522, type_vocab_size=2)),
@@ -125,7 +117,6 @@ def test_model_garden_defaults_and_settings_without_effect(written, text, expect
     ("- a", "contains no encoder config"),
     ("type: bert\nbert: [1, 2]", r"bert is \[1, 2\]: must be a mapping of names to values"),
     ("type: bert\nbert: {num_layers: 2001-99-99}", "is not YAML: month must be in 1..12"),
-    ("a: [", "is not YAML: while parsing"),
     ("a: !!python/object:os.system {}", "is not YAML: could not determine a constructor"),
 ])
 def test_invalid_model_garden_configs(written, text, message):
@@ -142,3 +133,48 @@ def test_a_vocabulary_larger_than_the_model(written):
     with pytest.raises(InputError, match=r"vocab.txt: has 20 entries, but .*bert_config.json has vocab_size 19, so "
                                          "they belong to different models; set the correct files explicitly"):
         check_vocabulary(f"{folder}/bert_config.json", f"{folder}/vocab.txt", f"{folder}/vocab.txt")
+
+
+NAMES = {"id2label": {"0": "b", "1": "a", "2": "c"}}
+CLASSIFIER, TAGGER = ({"architectures": [f"BertFor{name}Classification"]} for name in ("Sequence", "Token"))
+
+
+def describe(kind, labels=(), multi_label=False):
+    """Returns the TaskMetadata of a config.json."""
+    return TaskMetadata(kind, None, None, labels, multi_label=multi_label)
+
+
+@pytest.mark.parametrize(("values", "task"), [
+    ({"architectures": ["BertModel"]}, None),
+    ({}, None),
+    ({"architectures": None}, None),
+    ({"architectures": ["BertForMaskedLM"]}, describe("masked_lm")),
+    ({"architectures": ["BertForQuestionAnswering"]}, describe("span_labeler")),
+    ({"architectures": ["BertForMultipleChoice"], **NAMES}, describe("multiple_choice")),
+    (CLASSIFIER | NAMES, describe("classifier", ("b", "a", "c"))),
+    (CLASSIFIER | NAMES | {"problem_type": "multi_label_classification"},
+     describe("classifier", ("b", "a", "c"), multi_label=True)),
+    (CLASSIFIER, describe("classifier", ("LABEL_0", "LABEL_1"))),
+    (CLASSIFIER | {"num_labels": 3}, describe("classifier", ("LABEL_0", "LABEL_1", "LABEL_2"))),
+    (CLASSIFIER | {"id2label": {"0": "LABEL_0"}}, describe("classifier")),
+    (CLASSIFIER | {"id2label": {"0": "score"}, "problem_type": "regression"}, describe("classifier")),
+    (TAGGER | NAMES, describe("token_classifier", ("b", "a", "c"))),
+    (TAGGER | {"id2label": {"0": "O"}}, describe("token_classifier", ("O",))),
+])
+def test_the_model_class_and_its_labels(written, values, task):
+    folder = written(config_json=values)
+    assert read_hugging_face_task(folder) == read_hugging_face_task(f"{folder}/model.safetensors") == task
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"id2label": {"0": "a", "2": "b"}}, "id2label is {'0': 'a', '2': 'b'}: must map consecutive numbers"),
+    ({"id2label": ["a"]}, r"id2label is \['a'\]: must map"),
+    ({"id2label": {}}, "id2label is {}: must contain at least one label"),
+    ({"id2label": {"0": "a", "1": "b", "2": "a"}}, "id2label contains the label 'a' twice"),
+    ({"problem_type": "ranking"}, "problem_type is 'ranking': must be one of regression, single_label_classific"),
+    ({"problem_type": "regression", **NAMES}, "problem_type is 'regression' with 3 outputs: only one is supported"),
+])
+def test_invalid_labels(written, values, message):
+    folder = written(config_json=CLASSIFIER | values)
+    with pytest.raises(InputError, match=f"^{folder}/config.json: {message}"):
+        read_hugging_face_task(folder)

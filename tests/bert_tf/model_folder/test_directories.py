@@ -52,12 +52,10 @@ def test_the_first_directory_with_one_of_the_files_is_used(written, tmp_path):
 @pytest.mark.parametrize(("names", "weights", "is_theirs"), [
     (("model.safetensors", "pytorch_model.bin"), "model.safetensors", True),
     (("model.safetensors.index.json", "model-00001-of-00002.safetensors"), "model.safetensors.index.json", True),
-    (("pytorch_model.bin",), "pytorch_model.bin", True),
     (("model.safetensors", "checkpoint", "ckpt-3.index"), "model.safetensors", False),
     (("model.safetensors", "checkpoint"), "model.safetensors", True),  # a file that was left behind
     (("pytorch_model.bin", "bert_model.ckpt.index"), "pytorch_model.bin", False),
     (("tf_model.h5",), "tf_model.h5", True),
-    (("tf_model.h5", "bert_model.ckpt.index"), "tf_model.h5", False),
     (("bert_model.ckpt.index",), None, False),
 ])
 def test_weights_in_a_directory(tmp_path, names, weights, is_theirs):
@@ -67,15 +65,9 @@ def test_weights_in_a_directory(tmp_path, names, weights, is_theirs):
     assert is_hugging_face(str(tmp_path)) == is_theirs
 
 
-def test_a_directory_named_like_weights(tmp_path):
-    (tmp_path / "model.safetensors").mkdir()
-    assert weights_in(str(tmp_path)) is None
-
-
 @pytest.mark.parametrize(("name", "message"), [
     ("tf_model.h5", "convert it to .* with transformers 4.46 and PyTorch: AutoModelForPreTraining.*, from_tf=True"),
     ("model.weights.h5", r"load it into its model, and save that with tf\.train\.Checkpoint\(model=model\)\.write"),
-    ("model.keras", "load it into its model"),
 ])
 def test_files_of_keras(tmp_path, name, message):
     (tmp_path / name).touch()

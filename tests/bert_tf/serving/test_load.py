@@ -13,7 +13,6 @@ import tensorflow as tf
 
 import bert_tf
 from bert_tf import export, models
-from bert_tf.checkpoints import convert
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.serving import exports
@@ -21,19 +20,9 @@ from bert_tf.tasks import KINDS
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.vocabulary import describe_lines
 from run.serving.settings import PredictionSettings
-from tests import scripts
+from tests import scripts, toy_servables
 from tests.encoders import make_encoder
-from tests.toy_servables import (
-    CONFIG,
-    LOAD_OPTIONS,
-    MAX_SEQ_LENGTH,
-    PIECES,
-    REQUESTS,
-    TASKS,
-    TEXTS,
-    make_model,
-    make_servable,
-)
+from tests.toy_servables import CONFIG, LOAD_OPTIONS, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS, make_model, make_servable
 
 pytestmark = [pytest.mark.extra_large, pytest.mark.timeout(180)]  # the first test writes seven models in three formats
 
@@ -85,46 +74,17 @@ def test_responses_of_all_formats_are_equal(load, get_path, name):
     assert [row["was_cut"] for row in rows] == expected["was_cut"].tolist()
 
 
-def test_rows_equal_those_of_the_script(load, get_path, tmp_path, capsys):
-    requests = [{"text_a": "the dog", "choices": ["a", "book on", "it"][:number]} for number in (3, 2, 3)]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(each) + "\n" for each in requests))
-    scripts.run_here("run.predict", model=get_path("choice"), input_file=tmp_path / "in.jsonl",
-                     output_file=tmp_path / "out.jsonl")
-    rows = load("choice").predict(**{name: [each[name] for each in requests] for name in requests[0]})
-    assert rows == [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-
-
-@pytest.mark.parametrize("name", ["masked_lm", "classifier", "squad"])
-def test_embeddings_are_the_mean_of_the_last_layer(load, get_path, tmp_path, name):
-    (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n")
-    scripts.run_here("run.extract_features", init_checkpoint=get_path(name), input_file=tmp_path / "texts.txt",
-                     layers="-1", pooling="mean", output_file=tmp_path / "out.npz", output_format="npz",
-                     max_seq_length=MAX_SEQ_LENGTH)
-    embeddings = load(name).encode(TEXTS, batch_size=3)
+@pytest.mark.parametrize(("name", "kind"), [
+    ("classifier", "checkpoint"), ("squad", "checkpoint"), ("encoder", "SavedModel"), ("encoder", "LiteRT")])
+def test_embeddings_are_the_mean_of_the_last_layer(load, name, kind):
+    """The models of all tasks have the same encoder."""
+    outputs = load("encoder")(text=TEXTS)
+    mask = outputs["input_mask"][..., np.newaxis]
+    expected = (outputs["sequence_output"] * mask).sum(axis=1) / mask.sum(axis=1)
+    embeddings = load(name, kind).encode(TEXTS, batch_size=3)
     assert embeddings.dtype == np.float32
-    with np.load(tmp_path / "out.npz") as arrays:
-        np.testing.assert_allclose(embeddings, arrays["vectors"][:, 0], rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["SavedModel", "LiteRT"])
-def test_embeddings_of_an_export(load, kind):
-    expected = load("encoder").encode(TEXTS)
-    np.testing.assert_allclose(load("encoder", kind).encode(TEXTS), expected, rtol=0, atol=1e-5)
-    assert load("encoder", kind).encode([]).shape == (0, expected.shape[1])
-    with pytest.raises(InputError, match=r"classifier.*: an exported classifier of text_a and text_b cannot "
-                                         "compute text embeddings"):
-        load("classifier", kind).encode(TEXTS)
-
-
-@pytest.mark.parametrize("kind", FORMATS)
-def test_invalid_requests(load, kind):
-    model = load("classifier", kind)
-    for call in (model, model.predict):
-        with pytest.raises(InputError, match="`text_b` must contain as many examples as `text_a`"):
-            call(text_a=["a"], text_b=[])
-    for call in (load("choice", kind), load("choice", kind).predict):
-        with pytest.raises(InputError, match="`choices` must contain at least one text in each row"):
-            call(text_a=["a"], choices=[[]])
+    np.testing.assert_allclose(embeddings, expected, rtol=0, atol=1e-5)
+    assert load(name, kind).encode([]).shape == (0, CONFIG.hidden_size)
 
 
 def test_general_names_and_invalid_utf8(load):
@@ -134,26 +94,13 @@ def test_general_names_and_invalid_utf8(load):
     assert_equal(load("tagger")(text_a=texts), load("tagger", "LiteRT")(text=texts))
 
 
-@pytest.mark.parametrize("file_format", ["tf1", "huggingface", "model_garden"])
-def test_checkpoints_of_other_projects(load, get_path, tmp_path, file_format):
-    convert(str(get_path("masked_lm")), str(tmp_path / "new"), file_format, CONFIG,
-            str(get_path("masked_lm") / "vocab.txt"))
-    path = tmp_path / "new" / ("bert_model.ckpt" if file_format == "tf1" else "")
-    model = bert_tf.load(path, top_k=2, max_seq_length=MAX_SEQ_LENGTH)
-    assert model.kind == "masked_lm"
-    expected = load("masked_lm").predict(text=["a [MASK] dog"])[0]["masks"][0][:2]
-    (row,) = model.predict(text=["a [MASK] dog"])
-    assert [each["piece"] for each in row["masks"][0]] == [each["piece"] for each in expected]
-
-
-def test_a_vocabulary_with_duplicate_and_blank_lines(get_path, tmp_path):
+def test_a_vocabulary_with_duplicate_and_blank_lines(get_path, toy_tokenizer, tmp_path):
     """Every format has the original's IDs: the last of duplicates. The checkpoint's note names them."""
     path = tmp_path / "run"
     shutil.copytree(get_path("masked_lm"), path)
-    pieces = PIECES.split()
+    pieces = toy_tokenizer.vocabulary
     (path / "vocab.txt").write_text("\n".join([*pieces[:9], "", *pieces[9:], "dog"]) + "\n")
     tokenizer = BertTokenizer(str(path / "vocab.txt"))
-    assert tokenizer.tokenize(["a dog jumps"]).to_list() == [[6, CONFIG.vocab_size - 1, 11, 12]]
     export.save(make_servable("masked_lm", tokenizer), str(tmp_path / "served"))
     (tmp_path / "lite.tflite").write_bytes(litert.convert(make_servable(
         "masked_lm", tokenizer, layers="litert", static_length=True), lengths=(16,), batch_sizes=(1,)))
@@ -174,11 +121,8 @@ def test_a_vocabulary_with_duplicate_and_blank_lines(get_path, tmp_path):
 
 def test_pairs_of_a_masked_lm_equal_a_direct_computation(load, toy_tokenizer):
     """In every format: each [MASK] of both texts, and the probability of the next sentence."""
-    pieces = ["[CLS]", "the", "[MASK]", "went", "[SEP]", "it", "[MASK]", "fox", "##es", "[SEP]"]
-    ids = [[toy_tokenizer.vocabulary.index(piece) for piece in pieces]]
-    outputs = make_model("pretrained")({
-        "input_ids": tf.constant(ids), "input_mask": tf.ones([1, 10], tf.int32),
-        "segment_ids": tf.constant([[0] * 5 + [1] * 5]), "masked_lm_positions": tf.constant([[2, 6]])})
+    row = toy_servables.make_row(toy_tokenizer, "[CLS] the [MASK] went [SEP] it [MASK] fox ##es [SEP]", [2, 6])
+    outputs = make_model("pretrained")(row)
     probabilities = tf.nn.softmax(outputs["masked_lm_logits"])[0, :, : toy_tokenizer.vocab_size]
     best, best_ids = tf.math.top_k(probabilities, 3)
     is_next = tf.nn.softmax(outputs["next_sentence_logits"])[0, 0]
@@ -217,22 +161,18 @@ def test_labels_from_a_file(load, get_path, tmp_path):
     assert model.predict(**PAIR) == load("classifier").predict(**PAIR)
 
 
-def test_an_explicit_tokenizer(get_path, tmp_path):
+def test_explicit_files(get_path, tmp_path):
     """The files of an unsupported tokenizer are then not an error."""
     shutil.copytree(get_path("masked_lm"), tmp_path / "bare")
     (tmp_path / "bare" / "tokenizer_config.json").write_text('{"tokenizer_class": "T5Tokenizer"}')
-    options = {"vocab_file": tmp_path / "bare" / "vocab.txt", "max_seq_length": MAX_SEQ_LENGTH}
+    config = (tmp_path / "bare" / "bert_config.json").rename(tmp_path / "config.json")
+    options = {"vocab_file": tmp_path / "bare" / "vocab.txt", "max_seq_length": 20}
     with pytest.raises(InputError, match="tokenizer_class is 'T5Tokenizer'"):
         bert_tf.load(tmp_path / "bare", **options)
-    assert bert_tf.load(tmp_path / "bare", do_lower_case=False, **options).metadata.do_lower_case is False
-
-
-def test_an_explicit_config(get_path, tmp_path):
-    shutil.copytree(get_path("masked_lm"), tmp_path / "bare")
-    config = (tmp_path / "bare" / "bert_config.json").rename(tmp_path / "config.json")
     with pytest.raises(InputError, match="`bert_config_file` is required"):
-        bert_tf.load(tmp_path / "bare")
-    assert bert_tf.load(tmp_path / "bare", bert_config_file=config, max_seq_length=20).limit == 20
+        bert_tf.load(tmp_path / "bare", do_lower_case=False, **options)
+    model = bert_tf.load(tmp_path / "bare", do_lower_case=False, bert_config_file=config, **options)
+    assert (model.metadata.do_lower_case, model.limit) == (False, 20)
 
 
 @pytest.mark.parametrize(("name", "kind", "options", "message"), [
@@ -241,15 +181,12 @@ def test_an_explicit_config(get_path, tmp_path):
     ("encoder", "checkpoint", {"strip_accents": "no"}, "strip_accents is 'no': must be true or false or null"),
     ("tagger", "checkpoint", {"kind": "tagger"}, "`kind`=tagger: must be one of classifier, token_classifier"),
     ("tagger", "checkpoint", {"max_seq_length": "64"}, "max_seq_length is '64': must be an integer or null"),
-    ("tagger", "checkpoint", {"max_seq_length": True}, "max_seq_length is True: must be an integer or null"),
     ("tagger", "checkpoint", {"do_lower_case": "no"},
      "`do_lower_case`=no: conflicts with task.json of `path`=.*tagger .True."),
     ("tagger", "checkpoint", {"kind": "span_labeler"}, "`kind`=span_labeler: conflicts with task.json"),
     ("tagger", "LiteRT", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `path`=.*tagger.tflite, who"),
     ("tagger", "SavedModel", {"pairs": True}, "`pairs`=True: has no effect with `path`=.*tagger, whose sett"),
     ("encoder", "checkpoint", {"top_k": 3}, "`top_k`=3: has no effect on models of kind encoder; omit it"),
-    ("masked_lm", "checkpoint", {"doc_stride": 9}, "`doc_stride`=9: has no effect on models of kind masked_lm"),
-    ("masked_lm", "LiteRT", {"top_k": 9}, "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm.tflite"),
     ("masked_lm", "SavedModel", {"top_k": 9}, "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm/1"),
 ])
 def test_invalid_options(get_path, name, kind, options, message):
@@ -278,17 +215,13 @@ def test_invalid_paths(path):
         bert_tf.load(path)
 
 
-@pytest.mark.parametrize("options", [{"model": "squad"}, {"length": 3}])
-def test_unknown_options(get_path, options):
-    with pytest.raises(TypeError, match=f"unexpected keyword argument '{min(options)}'"):
-        bert_tf.load(get_path("tagger"), **options)
-
-
 def test_the_options_have_the_names_of_flags():
     options = inspect.signature(bert_tf.load).parameters
     assert {*options} == {"path", "kind", *PredictionSettings(model="x").values()} - {
         "model", "task", "input_file", "columns", "output_file", "batch_size"}
     assert all(f"  {name}: " in inspect.getdoc(bert_tf.load) for name in options)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'model'"):
+        bert_tf.load("path", model="squad")
 
 
 def test_the_length_defaults_to_all_positions(get_path):

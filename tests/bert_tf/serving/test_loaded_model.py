@@ -1,4 +1,4 @@
-"""The contract of a loaded model: what all formats share."""
+"""A loaded model of any format: checks of requests and batches, warnings, and numbers that are not finite."""
 
 import warnings
 
@@ -8,14 +8,17 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tokenization.rows import check_request
 
 ENCODER = TaskMetadata("encoder", 3, True)
 
 
-def make_toy_model():
-    """Returns an encoder of two dimensions; texts of more than three characters are truncated."""
+def make_toy_model(value=1.0):
+    """Returns an encoder with outputs that are all `value`; texts of more than three characters are truncated."""
     def answer(texts):
-        return {"sequence_output": np.ones([len(texts["text"]), 1, 2]), "input_mask": np.ones([len(texts["text"]), 1]),
+        size = len(texts["text"])
+        return {"pooled_output": np.full([size, 2], value, np.float32),
+                "sequence_output": np.full([size, 3, 2], value, np.float32), "input_mask": np.ones([size, 3], np.int32),
                 "was_cut": np.array([len(text) > 3 for text in texts["text"]], bool)}
 
     return LoadedModel(ENCODER, "toy", answer)
@@ -34,14 +37,19 @@ def test_embeddings_of_truncated_texts_warn_once():
     assert caught[0].filename == __file__
 
 
-def test_two_names_of_an_input():
+def test_invalid_requests():
     for call in (make_toy_model(), make_toy_model().predict):
         for names in (("text", "text_a"), ("text_a", "text")):
             with pytest.raises(InputError, match="^`{}` and `{}` are the same input; set only one".format(*names)):
                 call(**{name: ["a"] for name in names})
+        with pytest.raises(InputError, match=r"^`text` must be a list of texts, not str$"):
+            call(text="a")
+    pairs = LoadedModel(TaskMetadata("classifier", 3, True, pairs=True), "toy", None)
+    with pytest.raises(InputError, match=r"^toy: an exported classifier of text_a and text_b cannot compute text em"):
+        pairs.encode(["a"])
 
 
-@pytest.mark.parametrize("batch_size", [0, "2", None, 2.0])
+@pytest.mark.parametrize("batch_size", [0, 2.0])
 def test_invalid_batch_sizes(batch_size):
     for call in (lambda: make_toy_model().predict(text=["a"], batch_size=batch_size),
                  lambda: make_toy_model().encode(["a"], batch_size=batch_size)):
@@ -49,21 +57,60 @@ def test_invalid_batch_sizes(batch_size):
             call()
 
 
-def make_constant_model(value):
-    """Returns an encoder whose outputs are all equal to `value`."""
-    def answer(texts):
-        size = len(texts["text"])
-        return {"pooled_output": np.full([size, 2], value, np.float32), "was_cut": np.zeros([size], bool),
-                "sequence_output": np.full([size, 3, 2], value, np.float32),
-                "input_mask": np.ones([size, 3], np.int32)}
-
-    return LoadedModel(ENCODER, "toy", answer)
-
-
 @pytest.mark.parametrize("call", [lambda model: model(text=["a"]), lambda model: model.predict(text=["a"]),
                                   lambda model: model.encode(["a"])])
 def test_outputs_that_are_not_finite(call):
-    call(make_constant_model(1.0))
+    call(make_toy_model(1.0))
     for value in (np.nan, np.inf):
         with pytest.raises(InputError, match=r"^toy: computes pooled_output with numbers that are not finite"):
-            call(make_constant_model(value))
+            call(make_toy_model(value))
+
+
+TEXT, CHOICES = {"text": 1}, {"text_a": 1, "choices": 2}
+
+
+@pytest.mark.parametrize(("values", "problem"), [
+    ("a", "must be a list of texts, not str"),
+    (None, "must be a list of texts, not NoneType"),
+    ({"a": 1}, "must be a list of texts, not dict"),
+    (iter(["a"]), "must be a list of texts, not list_iterator"),
+    (np.array("a"), "must be a list of texts, not a scalar"),
+    ([None], "must contain texts, not NoneType"),
+    ([["a"]], "must contain texts, not list"),
+])
+def test_texts_of_wrong_types(values, problem):
+    with pytest.raises(InputError, match=f"^`text` {problem}$"):
+        check_request("encoder", TEXT, {"text": values})
+
+
+@pytest.mark.parametrize(("values", "problem"), [
+    ("a", "must be a list of texts, not str"),
+    (["a"], "must be a list of texts, not str"),
+    (np.array(["a"]), "must be a list of texts, not a scalar"),
+    ([[]], "must contain at least one text in each row"),
+    ([["a", None]], "must contain texts, not NoneType"),
+])
+@pytest.mark.parametrize("is_ragged", [False, True])
+def test_choices_of_wrong_types(values, problem, is_ragged):
+    with pytest.raises(InputError, match=f"^`choices` {problem}$"):
+        check_request("multiple_choice", CHOICES, {"text_a": ["a"], "choices": values}, is_ragged)
+
+
+@pytest.mark.parametrize(("ranks", "request_", "message"), [
+    (TEXT, {}, "inputs none: a model of kind encoder requires text"),
+    (TEXT, {"text_a": ["a"]}, "inputs text_a: a model of kind encoder requires text"),
+    ({"question": 1, "context": 1}, {"question": ["a", "b"], "context": ["c"]},
+     "`context` must contain as many examples as `question`"),
+])
+def test_missing_and_unequal_inputs(ranks, request_, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        check_request("encoder", ranks, request_)
+
+
+def test_valid_requests():
+    assert check_request("encoder", TEXT, {"text": ("a", b"b\xff", np.str_("c"))}) == {"text": ["a", "b", "c"]}
+    request = {"text_a": np.array(["a", "b"], object), "choices": [["c"], ["d", "e"]]}
+    assert check_request("multiple_choice", CHOICES, request, is_ragged=True) == {
+        "text_a": ["a", "b"], "choices": [["c"], ["d", "e"]]}
+    with pytest.raises(InputError, match="`choices` must contain the same number of texts in each row"):
+        check_request("multiple_choice", CHOICES, request)

@@ -7,31 +7,14 @@ import pytest
 from official.nlp.tools import squad_evaluate_v2_0
 
 from bert_tf.errors import InputError
-from bert_tf.served_models import SERVED_MODELS
-from bert_tf.tasks import KINDS, UNTRAINED_KINDS
+from bert_tf.tasks import KINDS
 from bert_tf.tasks.base import softmax
-from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tasks.span_labeler import normalize
-from bert_tf.tokenization import rows
-
-
-def test_registries_name_the_same_kinds():
-    assert set(KINDS) == set(SERVED_MODELS)
-    assert {name: kind.name for name, kind in KINDS.items()} == {name: name for name in KINDS}
-    assert UNTRAINED_KINDS == ("encoder", "masked_lm")
-
-
-def test_metadata_has_the_fields_of_every_kind():
-    fields = set(TaskMetadata.__dataclass_fields__)
-    assert all(kind.fields.keys() <= fields for kind in KINDS.values())
-    assert [name for name, kind in KINDS.items() if kind.has_labels] == ["classifier", "token_classifier"]
 
 
 @pytest.mark.parametrize(("kind", "texts", "question"), [
-    ("classifier", ["a"], {"text": "a"}),
     ("classifier", ["a", "b"], {"text_a": "a", "text_b": "b"}),
     ("encoder", ["a", "b"], {"text_a": "a", "text_b": "b"}),
-    ("token_classifier", ["a"], {"text": "a"}),
     ("span_labeler", ["a", ""], {"question": "a", "context": ""}),
     ("multiple_choice", ["a", None, ("b", "c")], {"text_a": "a", "choices": ("b", "c")}),
 ])
@@ -47,20 +30,6 @@ def test_texts_become_inputs(kind, texts, question):
 def test_texts_for_another_kind(kind, texts, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         KINDS[kind].question(*texts)
-
-
-@pytest.mark.parametrize(("kind", "request_", "message"), [
-    ("encoder", {}, "inputs none: a model of kind encoder requires text"),
-    ("encoder", {"text_a": ["a"]}, "inputs text_a: a model of kind encoder requires text"),
-    ("encoder", {"text": "a"}, "`text` must be a list of texts, not str"),
-    ("encoder", {"text": ["a", 3]}, "`text` must contain texts, not int"),
-    ("span_labeler", {"question": ["a", "b"], "context": ["c"]}, "`context` must contain as many examples as `que"),
-    ("multiple_choice", {"text_a": ["a", "b"], "choices": [["c"], ["d", "e"]]}, "`choices` must contain the same"),
-    ("multiple_choice", {"text_a": ["a"], "choices": ["b"]}, "`choices` must be a list of texts, not str"),
-])
-def test_invalid_requests(kind, request_, message):
-    with pytest.raises(InputError, match=f"^{message}"):
-        rows.check_request(kind, KINDS[kind].inputs(), request_)
 
 
 def test_probabilities_become_logits():

@@ -1,11 +1,13 @@
-"""The graph and NumPy decode the same spans from random scores, in the same order."""
+"""Answers of span labelers: the graph and plain Python find the same spans from random scores, and the same texts."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.served_models.span_labeler import rank_spans
-from bert_tf.tasks import span_decoding
+from bert_tf.served_models.span_labeler import extract_span_texts, rank_spans, split_contexts
+from bert_tf.tasks import span_decoding, span_labeler
+from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 from bert_tf.tokenization.windows import split_into_windows
 
 LENGTH, STRIDE, MOST_WINDOWS, LONGEST_ANSWER = 29, 5, 6, 7
@@ -56,15 +58,6 @@ def test_the_graph_equals_numpy_on_random_windows(places, seed):
                 for score, first, last in zip(*of_graph, strict=True)] == expected
 
 
-def test_windows_by_hand():
-    windows, was_cut = span_decoding.split_into_windows(9, 4, 3)
-    assert (windows, was_cut) == ([(0, 4), (3, 4), (6, 3)], False)
-    assert span_decoding.split_into_windows(9, 4, 3, 2) == ([(0, 4), (3, 4)], True)
-    assert span_decoding.split_into_windows(0, 4, 3) == ([(0, 0)], False)
-    # Token 3 has no context to its left or right in the first two windows, which are equally long: the first counts.
-    assert span_decoding.find_fullest_windows(windows).tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2]
-
-
 @pytest.mark.parametrize(("total", "room", "stride"), [(57, 13, 5), (40, 9, 9), (31, 8, 1), (6, 11, 4), (0, 7, 2)])
 def test_the_window_with_most_context_against_the_plain_rule(total, room, stride):
     windows, was_cut = span_decoding.split_into_windows(total, room, stride)
@@ -77,3 +70,43 @@ def test_the_window_with_most_context_against_the_plain_rule(total, room, stride
                   for number, (start, stop) in enumerate(spans) if start <= token < stop}
         expected.append(max(scores, key=scores.get))  # the first of equal ones
     assert span_decoding.find_fullest_windows(windows).tolist() == expected
+
+
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"東京大学日本国は。", "fun", "cafe", "##s", "x", "."]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+    path.write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    return BertTokenizer(str(path)), PlainTokenizer(VOCABULARY, True, True)
+
+
+@pytest.mark.parametrize(("context", "first", "last", "expected"), [
+    ("東京大学日本国\u200b", 2, 3, "大学"),  # dropped by the tokenizer
+    ("東京\u200b大学日本国", 2, 3, "大学"),
+    ("東京は大学。東京は犬。", 6, 7, "東京"),  # a word with [UNK] elsewhere
+    ("東京 大学 日本国\ufe0f", 1, 3, "京 大学"),
+    ("x (Cafe\u0301s) .", 2, 3, "Cafe\u0301s"),  # an accent belongs to the token before it
+    ("x  \u202f fun\n.", 0, 2, "x fun ."),
+])
+def test_the_source_of_a_span(tokenizers, context, first, last, expected):
+    pieces = split_contexts(tokenizers[0], tf.constant(["x fun", context]))  # counts tokens over all contexts
+    texts, starts, ends = extract_span_texts(
+        pieces, tf.constant([1], tf.int64), *(tf.constant([2 + token], tf.int64) for token in (first, last)))
+    plain = span_labeler.split(tokenizers[1], context)
+    assert plain.ids == pieces.ids[1].numpy().tolist()
+    found = (texts[0].numpy().decode(), int(starts[0]), int(ends[0]))
+    assert found == plain.span_text(first, last)
+    assert (found[0], " ".join(context[found[1] : found[2]].split())) == (expected, expected)
+
+
+def test_all_spans_of_a_context(tokenizers):
+    context = "東京\u200b大学は犬。 (Cafe\u0301s) fun❤\ufe0f 日本\u3000国\u202fx."
+    pieces = split_contexts(tokenizers[0], tf.constant([context]))
+    plain = span_labeler.split(tokenizers[1], context)
+    first, last = np.triu_indices(len(plain.ids))
+    found = extract_span_texts(pieces, tf.zeros([len(first)], tf.int64), tf.constant(first), tf.constant(last))
+    spans = zip(*(each.numpy() for each in found), strict=True)
+    assert [(text.decode(), start, end) for text, start, end in spans] == [
+        plain.span_text(*span) for span in zip(first, last, strict=True)]

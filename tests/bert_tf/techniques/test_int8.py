@@ -24,11 +24,6 @@ PRUNED = dataclasses.replace(CONFIG, attention_heads_per_layer=(3, 2), intermedi
                              embedding_size=24)
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return toy_servables.make_tokenizer(tmp_path_factory.mktemp("tokenizer"))
-
-
 def make_model(config, **options):
     """Returns a classifier whose biases and normalization are not at their initial values."""
     model = models.BertClassifier(make_encoder(config, **options), 3)
@@ -39,18 +34,18 @@ def make_model(config, **options):
 
 
 @pytest.fixture(scope="module")
-def features(tokenizer):
-    return {name: tf.constant(value) for name, value in tokenizer.encode(
+def features(toy_tokenizer):
+    return {name: tf.constant(value) for name, value in toy_tokenizer.encode(
         toy_servables.TEXTS, ["a dog", "of", "it is " * 20, ""], max_seq_length=24).items()}
 
 
 @pytest.mark.extra_large
 @pytest.mark.parametrize("config", [CONFIG, PRUNED], ids=["full", "pruned"])
-def test_the_int8_file_and_the_model_agree(config, tokenizer, tmp_path):
+def test_the_int8_file_and_the_model_agree(config, toy_tokenizer, tmp_path):
     """To 1e-5; without fake quantization, they differ by more than 2e-3."""
     model = make_model(config, layers="litert")
     servable = ServedClassifier(
-        model, tokenizer, TaskMetadata("classifier", 24, True, tuple("xyz"), pairs=True), static_length=True)
+        model, toy_tokenizer, TaskMetadata("classifier", 24, True, tuple("xyz"), pairs=True), static_length=True)
     path = tmp_path / "model.tflite"
     path.write_bytes(litert.convert(servable, "int8", lengths=(24,), batch_sizes=(1,)))
     assert max(litert.largest_differences(servable, str(path)).values()) > 2e-3
@@ -72,12 +67,6 @@ def test_gradients_ignore_rounding(features, options, monkeypatch):
     for name in ("quantize_rows", "quantize_weights"):
         monkeypatch.setattr(int8, name, lambda value, **axis: value)
     assert_close(compute_gradients(model, batch, losses.classification_loss), expected, 1e-5)
-
-
-def test_a_projection_after_the_embeddings_is_rejected():
-    model = models.BertClassifier(dataclasses.replace(CONFIG, embedding_size=24, project_embedding_sum=True), 3)
-    with pytest.raises(InputError, match="project_embedding_sum is True; a model with this projection cannot be"):
-        quantize(model, FakeQuantization())
 
 
 @pytest.mark.extra_large
@@ -117,7 +106,11 @@ def test_names_of_layers_and_one_layer(features):
     assert np.abs(found["encoder_outputs"][1] - expected["encoder_outputs"][1]).max() > 1e-4
 
 
-def test_shared_layers_are_rejected():
-    model = models.BertClassifier(dataclasses.replace(CONFIG, num_hidden_groups=1), 3)
-    with pytest.raises(InputError, match="num_hidden_groups is 1; layers that share weights cannot be trained"):
+@pytest.mark.parametrize(("change", "message"), [
+    ({"num_hidden_groups": 1}, "num_hidden_groups is 1; layers that share weights cannot be trained"),
+    ({"embedding_size": 24, "project_embedding_sum": True}, "project_embedding_sum is True; a model with this project"),
+])
+def test_rejected_models(change, message):
+    model = models.BertClassifier(dataclasses.replace(CONFIG, **change), 3)
+    with pytest.raises(InputError, match=message):
         quantize(model, FakeQuantization())

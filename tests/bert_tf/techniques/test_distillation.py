@@ -1,5 +1,6 @@
-"""Losses of distillation compared with NumPy; layer maps; states and attention of student and teacher."""
+"""Distillation: losses compared with NumPy, layer maps, states and attention; and BERT-of-Theseus."""
 
+import dataclasses
 import operator
 
 import numpy as np
@@ -20,6 +21,7 @@ from bert_tf.techniques.distillation import (
     create_taps,
 )
 from bert_tf.techniques.layer_maps import check_layers, map_layers, student_config
+from bert_tf.techniques.theseus import ReplacingRate, TheseusModel, groups
 from tests.encoders import make_encoder
 
 ROWS, LENGTH, WIDTH, LAYERS, HEADS, CLASSES = 5, 7, 6, 3, 2, 4
@@ -158,3 +160,69 @@ def test_layer_maps():
     with pytest.raises(InputError, match="`student_layers`=7: layer 7 does not exist"):
         check_layers("student_layers", (7,), 6)
     assert student_config(CONFIG, (0, 3)) == BertConfig.from_dict({**CONFIG.to_dict(), "num_hidden_layers": 2})
+
+
+THESEUS_LAYERS = (1, 2)
+TEXTS = {"input_ids": tf.constant([[2, 9, 4, 8, 0], [3, 7, 0, 0, 0], [4, 5, 6, 7, 8]]),
+         "input_mask": tf.constant([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 1]]),
+         "segment_ids": tf.zeros([3, 5], tf.int32)}
+
+
+def make_pair(**options):
+    """Returns a student with a teacher's embeddings, THESEUS_LAYERS, pooler, and head; and the teacher."""
+    config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    teacher = models.BertClassifier(make_encoder(config, **options), 3)
+    student = models.BertClassifier(make_encoder(student_config(config, THESEUS_LAYERS), **options), 3)
+    values = {variable.name: variable for variable in teacher.variables}
+    for variable in student.variables:
+        name = variable.name
+        for number, layer in enumerate(THESEUS_LAYERS):
+            name = name.replace(f"/layer_{number}/", f"/from_{layer}/")
+        if "dropout_generator" not in name and "StateVar" not in name:
+            variable.assign(values[name.replace("/from_", "/layer_")])
+    return student, teacher
+
+
+def theseus(student, teacher, rate):
+    return TheseusModel(student, teacher, map_layers("uniform", 2, 4), ReplacingRate(rate, 10**9, lambda: 0, 7))
+
+
+def test_the_schedule_and_the_groups():
+    step = tf.Variable(0, dtype=tf.int64)
+    rate = ReplacingRate(0.3, 100, lambda: step, 5)
+    found = []
+    for number in (0, 50, 100, 200):
+        step.assign(number)
+        found.append(float(rate.value()))
+    np.testing.assert_allclose(found, [0.3, 0.65, 1.0, 1.0], rtol=1e-6)
+    assert rate.draw(4).numpy().all()
+    constant_rate, samples = ReplacingRate(0.3, 10**9, lambda: step, 5), []
+    for number in (*range(300), 7):
+        step.assign(number)
+        samples.append(constant_rate.draw(3).numpy())
+    assert np.mean(samples) == pytest.approx(0.3, abs=0.05)
+    np.testing.assert_array_equal(samples[7], samples[300])  # A resumed run samples the same layers.
+    assert float(ReplacingRate(0.3, 0, lambda: 0, 5).value()) == 1
+    assert groups((1, 3, 5)) == (range(2), range(2, 4), range(4, 6))
+    assert groups((2, 4)) == (range(3), range(3, 5))
+
+
+def test_rate_0_computes_the_teacher_and_1_the_student():
+    student, teacher = make_pair(layers="unpadded", last_where_read=True)
+    for rate, alone in ((0.0, teacher), (1.0, student)):
+        mixed = theseus(student, teacher, rate)(TEXTS, training=True)
+        np.testing.assert_allclose(mixed["logits"], alone(TEXTS)["logits"], atol=1e-5)
+    assert np.abs(teacher(TEXTS)["logits"] - student(TEXTS)["logits"]).max() > 1e-2
+    np.testing.assert_allclose(theseus(student, teacher, 0.0)(TEXTS)["logits"], student(TEXTS)["logits"])
+
+
+def test_replaced_layers_are_not_trained():
+    student, teacher = make_pair()
+    model = theseus(student, teacher, 0.0)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(TEXTS, training=True)["logits"][:, 0])
+    variables = model.trainable_variables
+    assert len(variables) == len(student.trainable_variables)
+    for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
+        size = 0.0 if gradient is None else float(tf.reduce_sum(tf.abs(tf.convert_to_tensor(gradient))))
+        assert (size == 0) == ("/layer_" in variable.name), variable.name
