@@ -38,8 +38,8 @@ class TrainingSettings(Settings):
               "checkpoint, and evaluation.", lower=1, changeable=True)
     log_steps: int = setting(
         100, "Number of steps between rows of the training log, whose losses are means over these steps. The log also "
-             "has a row at each checkpoint and evaluation, and every --iterations_per_loop steps. The progress bar "
-             "and SIGTERM are handled at the same steps: set a lower number if steps are slow.", lower=1,
+             "has a row at each checkpoint and evaluation, and every --iterations_per_loop steps. SIGTERM is handled "
+             "at the same steps: set a lower number if steps are slow.", lower=1,
         changeable=True)
     random_seed: int = setting(12345, "Seed of the initial weights, of dropout, and of the order of the data.",
                                most=LARGEST_SEED)

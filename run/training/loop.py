@@ -4,6 +4,7 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 import time
 
 import tensorflow as tf
@@ -22,6 +23,7 @@ from run.training.step import Trainer
 # Shown in the progress bar.
 SAVING = "saving a checkpoint"
 COMPILING = "compiling the first step"
+BAR_SECONDS = 0.5  # Time between two updates of the progress bar.
 
 
 class DivergedError(InputError):
@@ -197,7 +199,8 @@ class Run:
                         is_tpu = strategies.device_type(self.strategy) == "TPU"
                         bar.set_postfix_str(f"{COMPILING}, which takes minutes" if is_tpu else COMPILING)
                     profile.begin(began_at)
-                    means = trainer.train(self._count_loop_steps(phases, evaluate and eval_steps, profiled_steps))
+                    with self._moving(bar):
+                        means = trainer.train(self._count_loop_steps(phases, evaluate and eval_steps, profiled_steps))
                     means = {name: float(value) for name, value in means.items()}
                     profile.end(self.step)
                     if trainer.first_bad_step:
@@ -285,6 +288,23 @@ class Run:
             if not of_best or results[best_metric] > of_best[0].get(best_metric, float("-inf")):
                 self._best.save(self.step)
         run_logs.add_evaluation(self.step, results)  # After this, a killed run does not evaluate this step again.
+
+    @contextlib.contextmanager
+    def _moving(self, bar):
+        """Moves a progress bar of steps while a loop of steps runs; not on a TPU, which cannot be asked meanwhile."""
+        def move():
+            while not stopped.wait(BAR_SECONDS):
+                bar.update(self.step - bar.n)
+
+        stopped, thread = threading.Event(), threading.Thread(target=move, daemon=True)
+        if strategies.device_type(self.strategy) != "TPU":
+            thread.start()
+        try:
+            yield
+        finally:
+            stopped.set()
+            if thread.is_alive():
+                thread.join()
 
     def _count_loop_steps(self, phases, eval_steps, profiled_steps):
         """Returns the steps of the next loop, which runs in one call of a tf.function.
