@@ -12,19 +12,12 @@ LEAST_PROBABILITY = 1e-30  # Lower bound at which p log p is effectively 0.
 
 
 class Measure(NamedTuple):
-    """A number that describes a head, averaged over the tokens for which it is defined.
+    """A number that describes a head, averaged over the tokens for which it is defined."""
 
-    Attributes:
-      name: Name in tables.
-      title: Name for people.
-      help: A sentence.
-      is_behavior: Whether it is a fraction of attention to a target that characterizes the head.
-    """
-
-    name: str
-    title: str
+    name: str  # In tables.
+    title: str  # For people.
     help: str
-    is_behavior: bool = False
+    is_behavior: bool = False  # Whether it is a fraction of attention to a target that characterizes the head.
 
 
 MEASURES = (
@@ -45,22 +38,15 @@ DIRECTIONS = ("dependent to head", "head to dependent")
 
 
 class Tokens(NamedTuple):
-    """Properties of the tokens of a batch; float32 [B, S] with 1 and 0.
+    """Properties of the tokens of a batch; float32 [B, S] with 1 and 0."""
 
-    Attributes:
-      real: 1 for non-padding tokens.
-      cls, sep, punctuation: 1 for [CLS]; for [SEP]; for a punctuation mark.
-      first, second: 1 for tokens of the first text; of the second; without [CLS] and [SEP].
-      in_pair: 1 for non-padding tokens in a row of two texts.
-    """
-
-    real: tf.Tensor
+    real: tf.Tensor  # Non-padding tokens.
     cls: tf.Tensor
     sep: tf.Tensor
-    punctuation: tf.Tensor
-    first: tf.Tensor
+    punctuation: tf.Tensor  # Tokens that are a punctuation mark.
+    first: tf.Tensor  # Tokens of the first text, without [CLS] and [SEP].
     second: tf.Tensor
-    in_pair: tf.Tensor
+    in_pair: tf.Tensor  # Non-padding tokens in a row of two texts.
 
     @classmethod
     def from_features(cls, features, tokenizer, is_punctuation):
@@ -103,10 +89,8 @@ def sum_measures(attention, tokens):
 
     distances = tf.abs(tf.range(size)[:, tf.newaxis] - tf.range(size))
     weights = tf.cast(distances, tf.float32) * tokens.real[:, :, tf.newaxis]  # [B, S, S]
-    logs = tf.math.log(tf.maximum(attention, LEAST_PROBABILITY))
-    entropy = -tf.einsum("bnq,bq->n", tf.reduce_sum(attention * logs, axis=-1), tokens.real)
     return tf.stack([
-        entropy, tf.einsum("bnqk,bqk->n", attention, weights),
+        _entropies(attention, tokens.real[:, tf.newaxis]), tf.einsum("bnqk,bqk->n", attention, weights),
         _diagonal(attention, tokens.real, 0), _diagonal(attention, tokens.real[:, 1:], -1),
         _diagonal(attention, tokens.real[:, 1:], 1),
         sum_attention(by_all, tokens.cls), sum_attention(by_all, tokens.sep), sum_attention(by_all, tokens.punctuation),

@@ -21,32 +21,20 @@ ROWS_AT_A_TIME = 1024
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """Examples to train or evaluate a probe.
+    """Examples to train or evaluate a probe."""
 
-    Attributes:
-      vectors: [T, K, D] of any float type. Hidden states of the items.
-      items: int [E, A]. Items of each example; a probe reads their concatenated states.
-      labels: int [E]; -1 is a class that no probe can predict.
-    """
-
-    vectors: np.ndarray
-    items: np.ndarray
-    labels: np.ndarray
+    vectors: np.ndarray  # [T, K, D] of any float type. Hidden states of the items.
+    items: np.ndarray  # int [E, A]. Items of each example; a probe reads their concatenated states.
+    labels: np.ndarray  # int [E]; -1 is a class that no probe can predict.
 
 
 @dataclasses.dataclass(frozen=True)
 class ProbeResult:
-    """Results of probes.
+    """Results of probes."""
 
-    Attributes:
-      accuracy: float64 [K]. Accuracy of each layer's probe on the evaluation examples.
-      mix_accuracy: float. Accuracy of the mix.
-      weights: float64 [K]. Weights of the layers in the mix; their sum is 1.
-    """
-
-    accuracy: np.ndarray
+    accuracy: np.ndarray  # float64 [K]. Accuracy of each layer's probe on the evaluation examples.
     mix_accuracy: float
-    weights: np.ndarray
+    weights: np.ndarray  # float64 [K]. Weights of the layers in the mix; their sum is 1.
 
     @property
     def center(self):

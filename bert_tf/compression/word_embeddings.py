@@ -4,6 +4,7 @@ In small models, they are most of the weights. Shape legend: V vocabulary, H hid
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -41,7 +42,8 @@ def factorize(tensors, config, size):
     squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1][:, :size]
     root = np.maximum(squares[:size], squares[0] * 1e-12) ** 0.25
     factors = {WORD_EMBEDDINGS: table @ (vectors / root), EMBEDDING_PROJECTION: (vectors * root).T}
-    stored = {name: _to_stored_tensor(np.ascontiguousarray(value, np.float32)) for name, value in factors.items()}
+    stored = {name: StoredTensor(list(value.shape), functools.partial(np.ascontiguousarray, value, np.float32))
+              for name, value in factors.items()}
     return tensors | stored, dataclasses.replace(config, embedding_size=size), squares[:size].sum() / squares.sum()
 
 
@@ -59,7 +61,3 @@ def keep_pieces(tensors, config, ids):
     smaller = {name: tensors[name].map([len(ids), *tensors[name].shape[1:]], lambda value: value[ids])
                for name in BY_PIECE if name in tensors}
     return tensors | smaller, dataclasses.replace(config, vocab_size=len(ids))
-
-
-def _to_stored_tensor(value):
-    return StoredTensor(list(value.shape), lambda: value)
