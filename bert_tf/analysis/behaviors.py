@@ -50,12 +50,9 @@ class Tokens(NamedTuple):
 
     @classmethod
     def from_features(cls, features, tokenizer, is_punctuation):
-        """Creates the Tokens for features.
+        """Creates the Tokens for features, int32 [B, S].
 
-        Args:
-          features: Dict of int32 [B, S], inputs of a model.
-          tokenizer: BertTokenizer.
-          is_punctuation: bool [V]. Whether each token of the vocabulary is a punctuation mark.
+        `is_punctuation`: bool [V]. Whether each token of the vocabulary is a punctuation mark.
         """
         ids, real = features["input_ids"], features["input_mask"] > 0
         is_cls, is_sep = ids == tokenizer.cls_id, ids == tokenizer.sep_id
@@ -68,14 +65,9 @@ class Tokens(NamedTuple):
 
 
 def sum_measures(attention, tokens):
-    """Computes the sums of MEASURES over the tokens of a batch.
+    """Computes the sums of MEASURES over the Tokens of a batch, float32 [N, M].
 
-    Args:
-      attention: float32 [B, N, S, S]. Probabilities, from the second last axis to the last; any values at padding.
-      tokens: Tokens.
-
-    Returns:
-      float32 [N, M].
+    `attention`: float32 [B, N, S, S]. Probabilities, from the second last axis to the last; any values at padding.
     """
     size = tf.shape(attention)[-1]
     first, second = tokens.first * tokens.in_pair, tokens.second

@@ -51,8 +51,7 @@ def probe(train, dev, num_classes, *, epochs=20, batch_size=256, learning_rate=2
     Args:
       train, dev: Examples for training and for evaluation.
       num_classes: int, C.
-      epochs: int. Number of training epochs.
-      batch_size: int.
+      epochs, batch_size: int.
       learning_rate: float. Initial learning rate of Adam; it falls linearly to 0.
       seed: int. Seed of the order of examples.
 

@@ -10,6 +10,7 @@ import re
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.techniques.layer_maps import student_config
 
 LAYER = re.compile(r"bert/encoder/layer_(\d+)/(.+)")
 
@@ -28,11 +29,10 @@ class RetainedUnits:
 
 
 def most_important(values, count):
-    """Selects the most important heads, or neurons, and at least one per layer.
+    """Selects the `count` most important heads, or neurons, of all layers together, and at least one per layer.
 
     Args:
       values: L arrays of float. Importances, normalized so that layers can be compared.
-      count: int. Number to select in all layers together.
 
     Returns:
       L arrays of int. Ascending numbers of the selected heads or neurons.
@@ -45,12 +45,7 @@ def most_important(values, count):
 
 
 def prune(tensors, config, retained):
-    """Removes heads and neurons from a model.
-
-    Args:
-      tensors: Dict of canonical name to bert_tf.checkpoints.tensors.StoredTensor.
-      config: BertConfig of the model.
-      retained: RetainedUnits.
+    """Removes all heads and neurons except RetainedUnits from a model: canonical name -> StoredTensor, and BertConfig.
 
     Returns:
       Tuple `(tensors, config)` of the smaller model. The config has the sizes of each layer, or one if all are equal.
@@ -82,11 +77,7 @@ def prune(tensors, config, retained):
 
 
 def drop_layers(tensors, config, layers):
-    """Removes encoder layers and renumbers the remaining ones.
-
-    Args:
-      tensors, config: See `prune`.
-      layers: 0-based indices of the layers to remove.
+    """Removes encoder layers, by their 0-based indices, and renumbers the remaining ones; see `prune`.
 
     Returns:
       Tuple `(tensors, config)` of the smaller model.
@@ -113,6 +104,4 @@ def drop_layers(tensors, config, layers):
             moved[name] = tensor
         elif int(match[1]) in remaining:
             moved[f"bert/encoder/layer_{remaining.index(int(match[1]))}/{match[2]}"] = tensor
-    per_layer = {name: tuple(sizes[layer] for layer in remaining) for name in (
-        "attention_heads_per_layer", "intermediate_size_per_layer") if (sizes := getattr(config, name))}
-    return moved, dataclasses.replace(config, num_hidden_layers=len(remaining), **per_layer)
+    return moved, student_config(config, remaining)

@@ -19,11 +19,7 @@ def factorize(tensors, config, size):
     """Factorizes the word embedding matrix [V, H] into [V, E] [E, H]: the best approximation, by its singular values.
 
     Both factors are scaled by the square roots of the singular values, so that neither learns faster than the other.
-
-    Args:
-      tensors: Dict of canonical name to StoredTensor.
-      config: BertConfig of the model.
-      size: int, E.
+    A model is a dict of canonical name to StoredTensor, and its BertConfig. `size` is E.
 
     Returns:
       Tuple `(tensors, config, fraction)`: the model, and the fraction of the squared norm that the approximation has.
@@ -48,11 +44,7 @@ def factorize(tensors, config, size):
 
 
 def keep_pieces(tensors, config, ids):
-    """Reduces the vocabulary of a model.
-
-    Args:
-      tensors, config: See `factorize`.
-      ids: int [n]. IDs of the tokens to keep, in the order of the new vocabulary.
+    """Reduces the vocabulary of a model to the tokens with int [n] `ids`, in this order; see `factorize`.
 
     Returns:
       Tuple `(tensors, config)` of the smaller model.

@@ -24,9 +24,6 @@ class DynamicLossScale(tf.Module):
     """A factor of the loss, at least 1: halves when a gradient overflows, doubles after `growth_steps` good steps.
 
     Otherwise, gradients of float16 activations would be rounded to zero. bfloat16 has the range of float32.
-
-    Attributes:
-      value: float32 variable, scalar.
     """
 
     def __init__(self, initial=INITIAL, growth_steps=GROWTH_STEPS):
@@ -70,11 +67,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
 
     Args:
       learning_rate: float or schedule.
-      weight_decay: float. Times the variable, it is added to the update of each variable that `decays`.
-      clip_norm: float. Maximum global norm of the gradients; 0 for no clipping.
-      no_decay: Regular expressions that are searched in the names of variables.
-      beta_1, beta_2: float. Decay rates of the two moments.
-      epsilon: float. Added to the square root of the second moment.
+      weight_decay, clip_norm, no_decay, beta_1, beta_2, epsilon: See `create_optimizer`.
       loss_scale: DynamicLossScale, or None. The optimizer divides the gradients by it.
     """
 
@@ -112,10 +105,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     def build(self, var_list, aside=()):
         """Creates the moments, zeros of each variable's shape.
 
-        Args:
-          var_list: Variables of the model.
-          aside: Further variables. Their moments come last, so that a checkpoint with them can also be read without
-            them.
+        Those of the variables `aside` come last, so that a checkpoint with them can also be read without them.
         """
         super().build([*var_list, *aside])
         if getattr(self, "_built", False):

@@ -37,7 +37,6 @@ class FakeQuantization(Hook):
         self.is_on, self._norm = is_on, norm
 
     def product(self, x, kernel, multiply):
-        """See `Hook`."""
         if not _is_quantized(kernel):
             return multiply(x, kernel)
         quantized = self._passing(kernel, lambda value: quantize_weights(value, axis=0))
@@ -49,7 +48,6 @@ class FakeQuantization(Hook):
         return multiply(self._passing(x - shift, quantize_rows), quantized) + multiply(shift, kernel)
 
     def rows(self, rows, table):
-        """See `Hook`."""
         if not _is_quantized(table):
             return rows
         return self._passing(rows, lambda value: quantize_weights(value, axis=-1))
@@ -101,12 +99,9 @@ def quantizable(model):
 
 
 def quantize(model, quantization, only=None):
-    """Makes a model compute with a FakeQuantization, or without one if it is None.
+    """Makes a model compute with a FakeQuantization, or without one if it is None, before any function of it is traced.
 
-    Args:
-      model: Model of bert_tf.models, before any function of it is traced.
-      quantization: FakeQuantization, or None.
-      only: Names of `quantizable` layers; None for all.
+    `only`: Names of `quantizable` layers; None for all.
 
     Raises:
       InputError: If layers of the model share their weights, if its embeddings are projected after LayerNorm, or if

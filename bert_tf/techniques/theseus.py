@@ -46,8 +46,7 @@ class TheseusModel:
 
     Args:
       student, teacher: Models of bert_tf.models with the same hidden size.
-      layer_map: See `groups`.
-      rate: ReplacingRate.
+      layer_map, rate: See `groups` and `ReplacingRate`.
     """
 
     def __init__(self, student, teacher, layer_map, rate):
