@@ -12,19 +12,12 @@ LEAST_PROBABILITY = 1e-30  # Lower bound at which p log p is effectively 0.
 
 
 class Measure(NamedTuple):
-    """A number that describes a head, averaged over the tokens for which it is defined.
+    """A number that describes a head, averaged over the tokens for which it is defined."""
 
-    Attributes:
-      name: Name in tables.
-      title: Name for people.
-      help: A sentence.
-      is_behavior: Whether it is a fraction of attention to a target that characterizes the head.
-    """
-
-    name: str
-    title: str
+    name: str  # In tables.
+    title: str  # For people.
     help: str
-    is_behavior: bool = False
+    is_behavior: bool = False  # Whether it is a fraction of attention to a target that characterizes the head.
 
 
 MEASURES = (
@@ -45,31 +38,21 @@ DIRECTIONS = ("dependent to head", "head to dependent")
 
 
 class Tokens(NamedTuple):
-    """Properties of the tokens of a batch; float32 [B, S] with 1 and 0.
+    """Properties of the tokens of a batch; float32 [B, S] with 1 and 0."""
 
-    Attributes:
-      real: 1 for non-padding tokens.
-      cls, sep, punctuation: 1 for [CLS]; for [SEP]; for a punctuation mark.
-      first, second: 1 for tokens of the first text; of the second; without [CLS] and [SEP].
-      in_pair: 1 for non-padding tokens in a row of two texts.
-    """
-
-    real: tf.Tensor
+    real: tf.Tensor  # Non-padding tokens.
     cls: tf.Tensor
     sep: tf.Tensor
-    punctuation: tf.Tensor
-    first: tf.Tensor
+    punctuation: tf.Tensor  # Tokens that are a punctuation mark.
+    first: tf.Tensor  # Tokens of the first text, without [CLS] and [SEP].
     second: tf.Tensor
-    in_pair: tf.Tensor
+    in_pair: tf.Tensor  # Non-padding tokens in a row of two texts.
 
     @classmethod
     def from_features(cls, features, tokenizer, is_punctuation):
-        """Creates the Tokens for features.
+        """Creates the Tokens for features, int32 [B, S].
 
-        Args:
-          features: Dict of int32 [B, S], inputs of a model.
-          tokenizer: BertTokenizer.
-          is_punctuation: bool [V]. Whether each token of the vocabulary is a punctuation mark.
+        `is_punctuation`: bool [V]. Whether each token of the vocabulary is a punctuation mark.
         """
         ids, real = features["input_ids"], features["input_mask"] > 0
         is_cls, is_sep = ids == tokenizer.cls_id, ids == tokenizer.sep_id
@@ -82,14 +65,9 @@ class Tokens(NamedTuple):
 
 
 def sum_measures(attention, tokens):
-    """Computes the sums of MEASURES over the tokens of a batch.
+    """Computes the sums of MEASURES over the Tokens of a batch, float32 [N, M].
 
-    Args:
-      attention: float32 [B, N, S, S]. Probabilities, from the second last axis to the last; any values at padding.
-      tokens: Tokens.
-
-    Returns:
-      float32 [N, M].
+    `attention`: float32 [B, N, S, S]. Probabilities, from the second last axis to the last; any values at padding.
     """
     size = tf.shape(attention)[-1]
     first, second = tokens.first * tokens.in_pair, tokens.second

@@ -21,17 +21,11 @@ ROWS_AT_A_TIME = 1024
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """Examples to train or evaluate a probe.
+    """Examples to train or evaluate a probe."""
 
-    Attributes:
-      vectors: [T, K, D] of any float type. Hidden states of the items.
-      items: int [E, A]. Items of each example; a probe reads their concatenated states.
-      labels: List of E labels.
-    """
-
-    vectors: np.ndarray
-    items: np.ndarray
-    labels: list
+    vectors: np.ndarray  # [T, K, D] of any float type. Hidden states of the items.
+    items: np.ndarray  # int [E, A]. Items of each example; a probe reads their concatenated states.
+    labels: list  # E labels.
 
     def gather(self, rows):
         """Returns the states of the items of some examples, float32 [rows, A, K, D]."""
@@ -40,17 +34,11 @@ class Examples:
 
 @dataclasses.dataclass(frozen=True)
 class ProbeResult:
-    """Results of probes.
+    """Results of probes."""
 
-    Attributes:
-      accuracy: float64 [K]. Accuracy of each layer's probe on the evaluation examples.
-      mix_accuracy: float. Accuracy of the mix.
-      weights: float64 [K]. Weights of the layers in the mix; their sum is 1.
-    """
-
-    accuracy: np.ndarray
+    accuracy: np.ndarray  # float64 [K]. Accuracy of each layer's probe on the evaluation examples.
     mix_accuracy: float
-    weights: np.ndarray
+    weights: np.ndarray  # float64 [K]. Weights of the layers in the mix; their sum is 1.
 
     @property
     def center(self):

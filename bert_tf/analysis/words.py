@@ -6,12 +6,9 @@ from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 
 
 def word_numbers(pieces):
-    """Returns the 0-based number of the word of each token, int64 [S].
+    """Returns the 0-based number of the word of each of `pieces`, a list of S str: int64 [S].
 
     A token that begins with ## continues the word of the previous token; [CLS] and [SEP] are separate words.
-
-    Args:
-      pieces: List of S str. Tokens.
     """
     goes_on = [index > 0 and piece.startswith(SUFFIX_INDICATOR) and pieces[index - 1] not in SPECIAL_PIECES
                for index, piece in enumerate(pieces)]

@@ -7,8 +7,15 @@
 """
 
 from bert_tf.checkpoints.conversion import FORMATS, convert
-from bert_tf.checkpoints.detection import checkpoint_files, find_checkpoint, holds_adapters, open_checkpoint
-from bert_tf.checkpoints.loading import LoadReport, load_pretrained, model_tensors
+from bert_tf.checkpoints.loading import (
+    LoadReport,
+    checkpoint_files,
+    find_checkpoint,
+    holds_adapters,
+    load_pretrained,
+    model_tensors,
+    open_checkpoint,
+)
 
 __all__ = ["FORMATS", "LoadReport", "checkpoint_files", "convert", "find_checkpoint", "holds_adapters",
            "load_pretrained", "model_tensors", "open_checkpoint"]

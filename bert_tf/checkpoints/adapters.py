@@ -32,9 +32,7 @@ def is_adapter(name):
 def merge_adapters(tensors, scale=None):
     """Returns canonical tensors with each adapter merged into its kernel; unchanged without adapters.
 
-    Args:
-      tensors: Dict of canonical name to StoredTensor.
-      scale: float. Factor of the adapters' output; None to read it from the tensors.
+    `scale`: float. Factor of the adapters' output; None to read it from the tensors.
     """
     scopes = [name.removesuffix(A) for name in tensors if name.endswith(A)]
     if not scopes:
@@ -42,24 +40,19 @@ def merge_adapters(tensors, scale=None):
     scale = float(tensors[SCALE].read()) if scale is None else scale
     plain = {name: tensor for name, tensor in tensors.items() if not is_adapter(name)}
     for name in scopes:
-        plain[f"{name}/kernel"] = _merge_kernel(*(tensors[f"{name}{leaf}"] for leaf in ("/kernel", A, B)), scale)
+        kernel, a, b = (tensors[f"{name}{leaf}"] for leaf in ("/kernel", A, B))
+        plain[f"{name}/kernel"] = kernel.map(
+            kernel.shape, lambda value, a=a, b=b: value + np.float32(scale) * (a.read() @ b.read()))
     return plain
 
 
-def _merge_kernel(kernel, a, b, scale):
-    return kernel.map(kernel.shape, lambda value: value + np.float32(scale) * (a.read() @ b.read()))
-
-
 def write(path, tensors, heads):
-    """Writes the adapters of a model, and its head, to a file.
+    """Writes the adapters of a model, and its head, to a file; returns its size in bytes.
 
     Args:
       path: Path of the file.
       tensors: Dict of canonical name to StoredTensor, from model_tensors; kernels have their values before training.
       heads: Canonical names of the tensors that were trained together with the adapters.
-
-    Returns:
-      int. Size of the file in bytes.
     """
     names = sorted({*heads, *(name for name in tensors if name.endswith((A, B)))})
     scale = float(tensors[SCALE].read())

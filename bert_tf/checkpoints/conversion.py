@@ -6,11 +6,12 @@ import math
 import numpy as np
 
 from bert_tf.checkpoints import adapters, huggingface, model_garden, tf1
-from bert_tf.checkpoints.detection import open_checkpoint
+from bert_tf.checkpoints.loading import open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TokenizerFiles, find_config, read_config
 from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
+from bert_tf.model_folder.weights import name_file
 from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
 from bert_tf.variables import POSITION_EMBEDDINGS
 
@@ -43,25 +44,26 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
         raise InputError(f"`format`={output_format}: must be one of {', '.join(FORMATS)}")
     checkpoint = open_checkpoint(source)
     config = config or checkpoint.config
-    if config is None and (config_path := find_config(checkpoint.path)):
-        config = read_config(config_path)
     if config is None:
-        raise InputError(f"`bert_config_file` is required: there is no config next to {checkpoint.path}")
+        config_path = find_config(checkpoint.path)
+        if config_path is None:
+            raise InputError(f"`bert_config_file` is required: there is no config next to {checkpoint.path}")
+        config = read_config(config_path)
     check_config(checkpoint, config)
     if adapter:
         checkpoint = adapters.apply_adapter_file(checkpoint, adapter)
     if max_position_embeddings:
         checkpoint, config = extend_positions(checkpoint, config, max_position_embeddings)
-    if vocab_file:
-        _check_vocabulary(vocab_file, config)
+    entries = count_ids(read_vocabulary(to_vocab_txt(vocab_file))) if vocab_file else 0
+    if entries > config.vocab_size:
+        raise InputError(f"`vocab_file`={vocab_file}: has {entries} entries, but the model has {config.vocab_size}; "
+                         "set the vocabulary of the model")
 
     writer = FORMATS[output_format]
     format_options, tokenizer_settings = {}, {}
     if writer is huggingface:
-        try:
+        with name_file(checkpoint.path):
             huggingface.get_model_settings(checkpoint.tensors, task)
-        except InputError as error:
-            raise InputError(f"{checkpoint.path}: {error}") from error
         format_options = {"task": task}
         if vocab_file:
             tokenizer_settings = {"model_max_length": config.max_position_embeddings,
@@ -73,14 +75,6 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     return [f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} tensors, "
             f"{sum(map(math.prod, shapes)):,} parameters",
             *(f"  {note}" for note in _notes(output_format, config, left_out))]
-
-
-def _check_vocabulary(vocab_file, config):
-    """Raises InputError if a vocabulary has more entries than the model."""
-    entries = count_ids(read_vocabulary(to_vocab_txt(vocab_file)))
-    if entries > config.vocab_size:
-        raise InputError(f"`vocab_file`={vocab_file}: has {entries} entries, but the model has {config.vocab_size}; "
-                         "set the vocabulary of the model")
 
 
 def _notes(output_format, config, left_out):
@@ -105,12 +99,8 @@ def extend_positions(checkpoint, config, length):
     See Beltagy et al. 2020, section 5. Existing positions are unchanged.
 
     Args:
-      checkpoint: Checkpoint that `config` describes.
-      config: BertConfig.
+      checkpoint, config: Checkpoint, and the BertConfig that describes it.
       length: int. New number of position embeddings.
-
-    Returns:
-      Tuple `(Checkpoint, BertConfig)`.
 
     Raises:
       InputError: If there are already as many position embeddings.

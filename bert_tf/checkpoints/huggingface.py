@@ -19,11 +19,11 @@ import safetensors.numpy
 
 from bert_tf import files
 from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_weights
-from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_files, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME, from_bert
 from bert_tf.model_folder import check_loadable
+from bert_tf.model_folder.configs import read_hugging_face_config
 from bert_tf.model_folder.task_metadata import generic_labels, get_task_settings
 from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
 from bert_tf.tasks import KINDS, Classifier
@@ -90,7 +90,9 @@ def read(path):
         for key in keys:
             name = canonical_name(key)
             if name is not None:
-                tensors[name] = _to_stored_tensor(path, file, key, transposed=name.endswith(TRANSPOSED))
+                tensor = _to_stored_tensor(path, file, key)
+                is_transposed = name.endswith(TRANSPOSED)
+                tensors[name] = tensor.map(tensor.shape[::-1], np.transpose) if is_transposed else tensor
     if WORD_EMBEDDINGS not in tensors:
         raise InputError(f"{path}: is not a BERT model; it has no bert.embeddings.word_embeddings.weight")
     tied = tensors.pop(TIED_KERNEL, None)
@@ -106,21 +108,14 @@ def read_config(folder):
     Raises:
       InputError: If this project does not support a setting.
     """
-    path = os.path.join(folder, CONFIG_NAME)
-    values = read_json_object(path)
-    try:
-        return BertConfig.from_hugging_face(values)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+    return read_hugging_face_config(os.path.join(folder, CONFIG_NAME))
 
 
 def write(folder, tensors, config, task=None):
     """Writes model.safetensors and config.json like the save_pretrained method of transformers.
 
     Args:
-      folder: Output directory; created if it does not exist. Existing files with these names are overwritten.
-      tensors: Dict of canonical name to StoredTensor. All are in memory at the same time, once.
-      config: BertConfig of the model.
+      folder, tensors, config: See `tf1.write`.
       task: TaskMetadata of a fine-tuned model, which determines the class and the labels in config.json.
         None derives the class from the heads: BertModel without a head; for a classifier's head, which is also that of
         a token classifier, BertForSequenceClassification with generic label names.
@@ -242,11 +237,8 @@ def _open(path):
             raise InputError(f"{path}: is not a safetensors file, or is corrupted: {error}") from error
 
 
-def _to_stored_tensor(path, file, key, transposed):
-    """Returns a tensor of an open safetensors file as StoredTensor."""
-    shape = file.get_slice(key).get_shape()
-    tensor = StoredTensor(shape, lambda: check_weights(path, key, file.get_tensor(key)))
-    return tensor.map(shape[::-1], np.transpose) if transposed else tensor
+def _to_stored_tensor(path, file, key):
+    return StoredTensor(file.get_slice(key).get_shape(), lambda: check_weights(path, key, file.get_tensor(key)))
 
 
 def get_model_settings(tensors, task):

@@ -127,10 +127,7 @@ def canonical_name(name):
 def write(folder, tensors, config):
     """Writes `bert_model.ckpt` and `bert_config.json`: an encoder, or a pretrainer if there is a masked LM head.
 
-    Args:
-      folder: Output directory; created if it does not exist. Existing files with these names are overwritten.
-      tensors: Dict of canonical name to StoredTensor. All are in memory at the same time, once.
-      config: BertConfig of the model.
+    For the arguments, see `tf1.write`.
 
     Returns:
       Tuple of str. Sorted names of tensors that the format does not support: heads of classifiers and span labelers,

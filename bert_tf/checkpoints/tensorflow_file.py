@@ -30,14 +30,11 @@ def write_config(folder, config):
 class TensorFlowFile:
     """The tensors of a TensorFlow checkpoint, with any kind of names.
 
-    Args:
-      prefix: str. Common prefix of its files.
-
     Raises:
       InputError: If a file is corrupted or incomplete, also when a tensor is read, with the prefix.
 
     Attributes:
-      prefix: str.
+      prefix: str. Common prefix of its files.
       variable_names: Dict of key to variable name, without optimizer state; {} if the keys are the variable names.
     """
 

@@ -17,12 +17,7 @@ from bert_tf.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class StoredTensor:
-    """A tensor in a checkpoint, read lazily.
-
-    Attributes:
-      shape: List of int.
-      load: Function without arguments that returns the value as a NumPy array of any float dtype.
-    """
+    """A tensor in a checkpoint, read lazily by `load`, which returns a NumPy array of any float dtype."""
 
     shape: list[int]
     load: Callable[[], np.ndarray]
@@ -54,20 +49,13 @@ def check_weights(path, name, value):
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """An opened checkpoint.
+    """An opened checkpoint."""
 
-    Attributes:
-      path: str. Its file, or the common prefix of its files.
-      kind: str. Description of the format.
-      tensors: Dict of canonical name to StoredTensor. Tensors without a canonical name keep their own.
-      config: BertConfig that is stored with it, or None.
-      settings: Dict of field of BertConfig to value. Known settings that the shapes of the tensors do not show.
-    """
-
-    path: str
-    kind: str
-    tensors: dict[str, StoredTensor]
-    config: BertConfig | None = None
+    path: str  # Its file, or the common prefix of its files.
+    kind: str  # Description of the format.
+    tensors: dict[str, StoredTensor]  # By canonical name. Tensors without a canonical name keep their own.
+    config: BertConfig | None = None  # BertConfig that is stored with it.
+    # Field of BertConfig -> value: known settings that the shapes of the tensors do not show.
     settings: dict = dataclasses.field(default_factory=dict)
 
 

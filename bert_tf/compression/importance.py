@@ -17,15 +17,10 @@ LEAST_NORM = 1e-30  # For a layer in which all importances are 0.
 
 @dataclasses.dataclass(frozen=True)
 class Importance:
-    """Importances by layer; layers that share their weights have one.
+    """Importances by layer; layers that share their weights have one."""
 
-    Attributes:
-      heads: L arrays float64 [N], in the order of the model's heads.
-      neurons: L arrays float64 [I].
-    """
-
-    heads: list
-    neurons: list
+    heads: list  # L arrays float64 [N], in the order of the model's heads.
+    neurons: list  # L arrays float64 [I].
 
     def normalize(self):
         """Returns the Importance with an L2 norm of 1 in each layer, as in Michel et al.

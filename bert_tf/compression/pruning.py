@@ -21,23 +21,17 @@ NEURON_AXES = {"intermediate/dense/kernel": 1, "intermediate/dense/bias": 0, "ou
 
 @dataclasses.dataclass(frozen=True)
 class RetainedUnits:
-    """The remaining parts of a model.
-
-    Attributes:
-      heads: For each layer, ascending numbers of its remaining heads: L arrays of int.
-      neurons: The same for its neurons.
-    """
+    """The remaining parts of a model: for each layer, ascending numbers of its remaining units, L arrays of int."""
 
     heads: list
     neurons: list
 
 
 def most_important(values, count):
-    """Selects the most important heads, or neurons, and at least one per layer.
+    """Selects the `count` most important heads, or neurons, of all layers together, and at least one per layer.
 
     Args:
       values: L arrays of float. Importances, normalized so that layers can be compared.
-      count: int. Number to select in all layers together.
 
     Returns:
       L arrays of int. Ascending numbers of the selected heads or neurons.
@@ -49,8 +43,11 @@ def most_important(values, count):
     return [np.flatnonzero(part) for part in np.split(is_selected, ends)]
 
 
-def prune_config(config, retained):
-    """Returns the BertConfig of a pruned model: sizes of each layer, or one size if they are all equal.
+def prune(tensors, config, retained):
+    """Removes all heads and neurons except RetainedUnits from a model: canonical name -> StoredTensor, and BertConfig.
+
+    Returns:
+      Tuple `(tensors, config)` of the smaller model. The config has the sizes of each layer, or one if all are equal.
 
     Raises:
       InputError: If the layers of the model share their weights.
@@ -62,24 +59,7 @@ def prune_config(config, retained):
     sizes = {"intermediate_size_per_layer": neurons}
     if len({*neurons}) == 1:
         sizes = {"intermediate_size": neurons[0], "intermediate_size_per_layer": None}
-    return dataclasses.replace(config, attention_heads_per_layer=tuple(map(len, retained.heads)), **sizes)
-
-
-def prune(tensors, config, retained):
-    """Removes heads and neurons from a model.
-
-    Args:
-      tensors: Dict of canonical name to bert_tf.checkpoints.tensors.StoredTensor.
-      config: BertConfig of the model.
-      retained: RetainedUnits.
-
-    Returns:
-      Tuple `(tensors, config)` of the smaller model.
-
-    Raises:
-      InputError: See `prune_config`.
-    """
-    smaller_config = prune_config(config, retained)
+    smaller_config = dataclasses.replace(config, attention_heads_per_layer=tuple(map(len, retained.heads)), **sizes)
     width = config.head_width
     columns = [(heads[:, np.newaxis] * width + np.arange(width)).ravel() for heads in retained.heads]
 
@@ -87,13 +67,9 @@ def prune(tensors, config, retained):
         match = LAYER.fullmatch(name)
         for axes, indices in ((HEAD_AXES, columns), (NEURON_AXES, retained.neurons)):
             if match and match[2] in axes:
-                return _take(tensor, indices[int(match[1])], axes[match[2]])
+                layer_indices, axis = indices[int(match[1])], axes[match[2]]
+                shape = [*tensor.shape[:axis], len(layer_indices), *tensor.shape[axis + 1:]]
+                return tensor.map(shape, functools.partial(np.take, indices=layer_indices, axis=axis))
         return tensor
 
     return {name: prune_tensor(name, tensor) for name, tensor in tensors.items()}, smaller_config
-
-
-def _take(tensor, indices, axis):
-    shape = list(tensor.shape)
-    shape[axis] = len(indices)
-    return tensor.map(shape, functools.partial(np.take, indices=indices, axis=axis))

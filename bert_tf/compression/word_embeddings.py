@@ -4,6 +4,7 @@ In small models, they are most of the weights. Shape legend: V vocabulary, H hid
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -18,11 +19,7 @@ def factorize(tensors, config, size):
     """Factorizes the word embedding matrix [V, H] into [V, E] [E, H]: the best approximation, by its singular values.
 
     Both factors are scaled by the square roots of the singular values, so that neither learns faster than the other.
-
-    Args:
-      tensors: Dict of canonical name to StoredTensor.
-      config: BertConfig of the model.
-      size: int, E.
+    A model is a dict of canonical name to StoredTensor, and its BertConfig. `size` is E.
 
     Returns:
       Tuple `(tensors, config, fraction)`: the model, and the fraction of the squared norm that the approximation has.
@@ -41,16 +38,13 @@ def factorize(tensors, config, size):
     squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1][:, :size]
     root = np.maximum(squares[:size], squares[0] * 1e-12) ** 0.25
     factors = {WORD_EMBEDDINGS: table @ (vectors / root), EMBEDDING_PROJECTION: (vectors * root).T}
-    stored = {name: _to_stored_tensor(np.ascontiguousarray(value, np.float32)) for name, value in factors.items()}
+    stored = {name: StoredTensor(list(value.shape), functools.partial(np.ascontiguousarray, value, np.float32))
+              for name, value in factors.items()}
     return tensors | stored, dataclasses.replace(config, embedding_size=size), squares[:size].sum() / squares.sum()
 
 
 def keep_pieces(tensors, config, ids):
-    """Reduces the vocabulary of a model.
-
-    Args:
-      tensors, config: See `factorize`.
-      ids: int [n]. IDs of the tokens to keep, in the order of the new vocabulary.
+    """Reduces the vocabulary of a model to the tokens with int [n] `ids`, in this order; see `factorize`.
 
     Returns:
       Tuple `(tensors, config)` of the smaller model.
@@ -59,7 +53,3 @@ def keep_pieces(tensors, config, ids):
     smaller = {name: tensors[name].map([len(ids), *tensors[name].shape[1:]], lambda value: value[ids])
                for name in BY_PIECE if name in tensors}
     return tensors | smaller, dataclasses.replace(config, vocab_size=len(ids))
-
-
-def _to_stored_tensor(value):
-    return StoredTensor(list(value.shape), lambda: value)

@@ -31,17 +31,13 @@ _ALIGNMENT = 16  # Alignment of tensor values that the schema requires (force_al
 
 
 def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
-    """Converts a Servable.
+    """Converts a Servable with static_length, whose FastEncoder has the layers "litert", to a .tflite file, bytes.
 
     Args:
-      servable: Servable with static_length, whose FastEncoder has the layers "litert".
       weights: str. Storage type, one of WEIGHTS. With int8 ("dynamic range"), matrix multiplications run in integers
         too, and activations are quantized at run time, per row.
       lengths: Lengths of the buckets; those over the servable's max_seq_length become one of that length.
       batch_sizes: Batch sizes of the buckets.
-
-    Returns:
-      bytes. Contents of the .tflite file.
 
     Raises:
       InputError: If the weights are unknown, the servable has dynamic lengths, or the sizes are empty or invalid.
@@ -58,7 +54,8 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     module = tf.Module()
     module.weights = servable.model.variables
     with tempfile.TemporaryDirectory() as folder:
-        functions = _functions(servable, _list_buckets(lengths, servable.max_seq_length), sorted(set(batch_sizes)))
+        lengths = {min(length, servable.max_seq_length) for length in (*lengths, servable.max_seq_length)}
+        functions = _functions(servable, sorted(lengths), sorted(set(batch_sizes)))
         tf.saved_model.save(module, folder, signatures=functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(functions))
         if weights != "float32":
@@ -67,13 +64,12 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
             converter.target_spec.supported_types = [tf.float16]
         with quiet():
             content = converter.convert()
-        content = _share_vectors(content)
+    # The converter shares the weights of its graphs, but not the scales of their rows: each graph has its own copy,
+    # over 1 MB for BERT-Base.
+    builder = _SharingBuilder(len(content) + 1024)
+    builder.Finish(schema.ModelT.InitFromPackedBuf(content, 0).Pack(builder), _IDENTIFIER)
+    content = bytes(builder.Output())
     return metadata.append(content, servable.metadata, servable.tokenizer.vocabulary)
-
-
-def _list_buckets(lengths, max_seq_length):
-    """Returns the bucket lengths for rows of at most max_seq_length, ascending."""
-    return sorted({length for length in lengths if length < max_seq_length} | {max_seq_length})
 
 
 def _functions(servable, lengths, batch_sizes):
@@ -101,10 +97,6 @@ def _concrete(function, specs):
 def largest_differences(servable, path):
     """Compares the outputs of a converted model with the servable's own, on its example.
 
-    Args:
-      servable: Servable that was converted.
-      path: Local path of the .tflite file.
-
     Returns:
       Dict of output name -> float. Maximum absolute difference at a non-padding token.
     """
@@ -119,17 +111,6 @@ def largest_differences(servable, path):
             difference = float(np.abs(value[:length] - expected[name][place][:length]).max())
             differences[name] = max(differences[name], difference)
     return differences
-
-
-def _share_vectors(content):
-    """Returns the bytes of a .tflite file with equal vectors stored once.
-
-    The converter shares the weights of its graphs, but not the scales of their rows: each graph has its own copy, over
-    1 MB for BERT-Base.
-    """
-    builder = _SharingBuilder(len(content) + 1024)
-    builder.Finish(schema.ModelT.InitFromPackedBuf(content, 0).Pack(builder), _IDENTIFIER)
-    return bytes(builder.Output())
 
 
 class _SharingBuilder(flatbuffers.Builder):

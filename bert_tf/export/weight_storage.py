@@ -41,7 +41,8 @@ def use_stored_weights(model, kind, module):
         kept_as = kind if variable.dtype == tf.float32 and variable.shape.rank == 2 else "float32"
         dtype = multiplied.get(variable.ref(), tf.float32)
         if (kept_as, dtype) != ("float32", tf.float32):
-            stored[variable.ref()] = _store(variable, kept_as, dtype)
+            stored[variable.ref()] = _StoredWeight(variable, kept_as, dtype) if kept_as != dtype.name else (
+                tf.Variable(tf.cast(variable.read_value(), dtype), trainable=False))
     module.stored = list(stored.values())
     # Resources do not track their own variables.
     module.stored_values = [weight.variables for weight in module.stored if isinstance(weight, _StoredWeight)]
@@ -50,15 +51,8 @@ def use_stored_weights(model, kind, module):
         yield
 
 
-def _store(variable, kind, dtype):
-    """Returns the replacement of a float32 variable that is stored as `kind` and read as `dtype`."""
-    if kind == dtype.name:
-        return tf.Variable(tf.cast(variable.read_value(), dtype), trainable=False)
-    return _StoredWeight(variable, kind, dtype)
-
-
 class _StoredWeight(tf.saved_model.experimental.TrackableResource):
-    """A variable that is converted from values of another type when its SavedModel is loaded.
+    """A float32 variable that is stored as `kind`, and converted to `dtype` when its SavedModel is loaded.
 
     It replaces the original tf.Variable wherever a layer reads one. It has no function that frees it: TensorFlow would
     call that after the loaded object is deleted, although its signatures could still be in use.

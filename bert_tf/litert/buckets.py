@@ -50,10 +50,7 @@ class Buckets:
             raise InputError(f"{path}: has no signature {ROWS}BATCHxLENGTH")
 
     def run(self, rows):
-        """Runs the model.
-
-        Args:
-          rows: List of `rows.Row`, none longer than the last of `lengths`.
+        """Runs the model on a list of `rows.Row`, none longer than the last of `lengths`.
 
         Returns:
           List of dicts, one per row: output name -> float32 array of that row, of the length of its bucket.
@@ -62,7 +59,13 @@ class Buckets:
         by_length = sorted(range(len(rows)), key=lambda number: len(rows[number].ids))
         for size, length, start, end in plan([len(rows[number].ids) for number in by_length], self._batch_sizes):
             taken = by_length[start:end]
-            outputs = self._call(f"{ROWS}{size}x{length}", _pad_rows([rows[number] for number in taken], size, length))
+            features = {name: np.zeros([size, length], np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
+            for index, number in enumerate(taken):
+                row, count = rows[number], len(rows[number].ids)
+                features["input_ids"][index, :count] = row.ids
+                features["input_mask"][index, :count] = 1
+                features["segment_ids"][index, :count] = row.segments
+            outputs = self._call(f"{ROWS}{size}x{length}", features)
             for index, number in enumerate(taken):
                 results[number] = {name: value[index] for name, value in outputs.items()}
         return results
@@ -111,14 +114,3 @@ def plan(lengths, batch_sizes):
         batches.append(best[end][1])
         end = batches[-1][2]
     return batches[::-1]
-
-
-def _pad_rows(rows, batch_size, length):
-    """Pads rows to features int32 [batch_size, length]."""
-    features = {name: np.zeros([batch_size, length], np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
-    for index, row in enumerate(rows):
-        count = len(row.ids)
-        features["input_ids"][index, :count] = row.ids
-        features["input_mask"][index, :count] = 1
-        features["segment_ids"][index, :count] = row.segments
-    return features

@@ -44,31 +44,20 @@ class CompiledGraphs:
         return int(self._model.get_output_tensor_details(name)[output]["shape"][-1])
 
     def run(self, name, inputs):
-        """Runs a signature.
-
-        Args:
-          name: str, one of `names`.
-          inputs: Dict of input name to an array of its shape and dtype.
-
-        Returns:
-          Dict of output name to array.
-        """
+        """Runs a signature on a dict of input name to an array of its shape and dtype; returns a dict of arrays."""
         if name not in self._buffers:
             with quiet():
-                self._buffers[name] = self._make_buffers(name)
+                signature, details = self._signatures[name], self._model.get_output_tensor_details(name)
+                self._buffers[name] = (
+                    {key: self._model.create_input_buffer_by_name(name, key) for key in signature["inputs"]},
+                    {key: self._model.create_output_buffer_by_name(name, key) for key in signature["outputs"]},
+                    {key: np.empty(details[key]["shape"], details[key]["dtype"]) for key in signature["outputs"]})
                 _write(self._buffers[name][0], inputs)  # LiteRT prints a message about the first write of a process
         sources, results, details = self._buffers[name]
         _write(sources, inputs)
         self._model.run_by_name(name, sources, results)
         return {key: buffer.read(details[key].size, details[key].dtype).reshape(details[key].shape)
                 for key, buffer in results.items()}
-
-    def _make_buffers(self, name):
-        model, signature = self._model, self._signatures[name]
-        details = model.get_output_tensor_details(name)
-        return ({key: model.create_input_buffer_by_name(name, key) for key in signature["inputs"]},
-                {key: model.create_output_buffer_by_name(name, key) for key in signature["outputs"]},
-                {key: np.empty(details[key]["shape"], details[key]["dtype"]) for key in signature["outputs"]})
 
 
 def _write(buffers, inputs):

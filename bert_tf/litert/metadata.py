@@ -23,16 +23,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def append(content, metadata, vocabulary):
-    """Appends the description of a model, and its vocabulary, to a .tflite file.
-
-    Args:
-      content: bytes of the file from the converter.
-      metadata: TaskMetadata.
-      vocabulary: List of str. Token of each ID.
-
-    Returns:
-      bytes.
-    """
+    """Returns the bytes of a .tflite file with the TaskMetadata and the vocabulary, a list of str, of its model."""
     stream = io.BytesIO()
     stream.write(content)
     with zipfile.ZipFile(stream, "a") as archive:  # appends; offsets are relative to the beginning of the file
@@ -44,10 +35,7 @@ def append(content, metadata, vocabulary):
 
 
 def read(path):
-    """Reads the data that `append` added to a file, and verifies the checksum of the graphs.
-
-    Args:
-      path: Local .tflite file.
+    """Reads the data that `append` added to a local file, and verifies the checksum of the graphs.
 
     Returns:
       Tuple `(metadata, vocabulary)`: TaskMetadata, list of str.
@@ -66,19 +54,14 @@ def read(path):
             ValueError) as error:
         raise InputError(f"{path}: is not a LiteRT model with text inputs; create one with export_saved_model and "
                          f"`format`=litert ({error})") from error
-    if checksum != _compute_checksum(path, graph_bytes):
+    computed = 0
+    with open(path, "rb") as file:
+        while block := file.read(min(graph_bytes, _BLOCK_BYTES)):
+            computed = zlib.crc32(block, computed)
+            graph_bytes -= len(block)
+    if checksum != computed:
         raise InputError(f"{path}: is corrupted: its graphs do not match their checksum; copy or export it again")
     return TaskMetadata.from_dict(values, f"{path}, {TASK_FILE}"), vocabulary
-
-
-def _compute_checksum(path, size):
-    """Returns the CRC-32 of the first `size` bytes of a file."""
-    checksum = 0
-    with open(path, "rb") as file:
-        while block := file.read(min(size, _BLOCK_BYTES)):
-            checksum = zlib.crc32(block, checksum)
-            size -= len(block)
-    return checksum
 
 
 def _content(archive, name):

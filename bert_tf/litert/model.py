@@ -36,10 +36,7 @@ class LiteRTModel:
         self._buckets = Buckets(path, num_threads)
 
     def __call__(self, **texts):
-        """Responds to a request, which LoadedModel checks.
-
-        Args:
-          **texts: Lists of B str, one for each of the kind's `inputs`, in their order.
+        """Responds to a request, which LoadedModel checks: lists of B str, one for each of the kind's `inputs`.
 
         Returns:
           Dict of arrays [B, ...] with the names, shapes, and types of the SavedModel's signature serving_default;
@@ -61,11 +58,9 @@ class LiteRTModel:
         results = {}
         for index, (row, output) in enumerate(zip(rows, self._buckets.run(rows), strict=True)):
             for name, value in output.items():
-                shape = [width, *value.shape[1:]] if name in per_position else value.shape
-                result = results.setdefault(name, np.zeros([len(rows), *shape], np.float32))
-                count = len(row.ids)
+                shape, count = value.shape, None
                 if name in per_position:
-                    result[index, :count] = value[:count]
-                else:
-                    result[index] = value
+                    shape, count = [width, *shape[1:]], len(row.ids)
+                result = results.setdefault(name, np.zeros([len(rows), *shape], np.float32))
+                result[index, :count] = value[:count]
         return results

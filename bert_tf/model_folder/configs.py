@@ -14,7 +14,7 @@ from bert_tf.files import read_json_object, read_text
 from bert_tf.huggingface_config import CONFIG_NAME as HUGGING_FACE_NAME
 from bert_tf.model_folder import saved_models
 from bert_tf.model_folder.directories import find_file, list_files
-from bert_tf.model_folder.weights import is_hugging_face, weights_in
+from bert_tf.model_folder.weights import is_hugging_face, name_file, weights_in
 from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
 
 ORIGINAL_NAME = "bert_config.json"
@@ -27,12 +27,10 @@ SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size", 
          "embedding_size", "num_hidden_groups", "project_embedding_sum")
 
 # Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig, and its defaults if they differ.
-GARDEN_KEYS = {"vocab_size": "vocab_size", "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
-               "num_attention_heads": "num_attention_heads", "intermediate_size": "intermediate_size",
-               "hidden_activation": "hidden_act", "dropout_rate": "hidden_dropout_prob",
-               "attention_dropout_rate": "attention_probs_dropout_prob",
-               "max_position_embeddings": "max_position_embeddings", "type_vocab_size": "type_vocab_size",
-               "initializer_range": "initializer_range"}
+GARDEN_KEYS = {"num_layers": "num_hidden_layers", "hidden_activation": "hidden_act",
+               "dropout_rate": "hidden_dropout_prob", "attention_dropout_rate": "attention_probs_dropout_prob",
+               **{name: name for name in ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size",
+                                          "max_position_embeddings", "type_vocab_size", "initializer_range")}}
 GARDEN_DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2}
 GARDEN_ENCODERS = ("bert", "bert_v2")
 GARDEN_PATHS = ((), ("encoder",), ("model", "encoder"), ("task", "model", "encoder"))  # paths to an EncoderConfig
@@ -48,9 +46,9 @@ def find_config(checkpoint):
     if is_hugging_face(checkpoint):
         names = (HUGGING_FACE_NAME, ORIGINAL_NAME, GARDEN_NAME)
     found = list_files(checkpoint, names)
-    for other in found[1:]:
-        _check_same_sizes(found[0], other)
     if found:
+        for other in found[1:]:
+            _check_same_sizes(found[0], other)
         return found[0]
     path = find_file(checkpoint, saved_models.SAVED_MODEL_NAME)
     return path if path and saved_models.is_encoder(os.path.dirname(path)) else None
@@ -72,8 +70,14 @@ def read_config(path):
     folder, name = os.path.split(path)
     if name != HUGGING_FACE_NAME or weights_in(folder or os.curdir) is None:  # then, the keys determine the format
         return BertConfig.from_json_file(path)
-    with _naming(path):
-        return BertConfig.from_hugging_face(read_json_object(path))
+    return read_hugging_face_config(path)
+
+
+def read_hugging_face_config(path):
+    """Reads the BertConfig of Hugging Face's config.json; raises InputError if this project does not support it."""
+    values = read_json_object(path)
+    with name_file(path):
+        return BertConfig.from_hugging_face(values)
 
 
 def check_vocabulary(config_file, vocab_file, name):
@@ -86,10 +90,14 @@ def check_vocabulary(config_file, vocab_file, name):
 
 def read_garden_casing(path):
     """Reads the casing of the training texts from a params.yaml, a bool; None if it is unknown."""
-    values = _read_yaml(path)
-    for key in ("task", "train_data", "lower_case"):
+    casing = _get_nested(_read_yaml(path), ("task", "train_data", "lower_case"))
+    return casing if isinstance(casing, bool) else None
+
+
+def _get_nested(values, keys):
+    for key in keys:
         values = values.get(key) if isinstance(values, dict) else None
-    return values if isinstance(values, bool) else None
+    return values
 
 
 def _check_same_sizes(path, other):
@@ -107,12 +115,10 @@ def _check_same_sizes(path, other):
 def _read_garden_config(path):
     values = _read_yaml(path)
     for keys in GARDEN_PATHS:
-        inside = values
-        for key in keys:
-            inside = inside.get(key) if isinstance(inside, dict) else None
-        if isinstance(inside, dict) and isinstance(inside.get("type"), str):
-            with _naming(path):
-                return _garden_config(inside)
+        encoder = _get_nested(values, keys)
+        if isinstance(encoder, dict) and isinstance(encoder.get("type"), str):
+            with name_file(path):
+                return _garden_config(encoder)
     raise InputError(f"{path}: contains no encoder config of the Model Garden (expected task.model.encoder.type)")
 
 
@@ -147,12 +153,3 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.add_constructor("tag:yaml.org,2002:python/tuple", _Loader.construct_sequence)
-
-
-@contextlib.contextmanager
-def _naming(path):
-    """Prefixes the message of an InputError with the path of a file."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error

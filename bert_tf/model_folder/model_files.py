@@ -97,10 +97,7 @@ class ModelFiles:
 def check_run_vocabulary(argument, path, vocab_file, existing):
     """Raises InputError if an explicit vocabulary differs from that of the run to which a checkpoint belongs.
 
-    Args:
-      argument, path: Argument with the path of the checkpoint, and this path.
-      vocab_file: Path of the explicit vocabulary.
-      existing: Path of the vocabulary next to the checkpoint, or None.
+    The path of the checkpoint is the value of `argument`. `existing`: Path of the vocabulary next to it, or None.
     """
     if existing and find_file(path, TASK_FILE, RUN_FILE) and (
             read_bytes(to_vocab_txt(existing)) != read_bytes(to_vocab_txt(vocab_file))):
@@ -111,10 +108,7 @@ def check_run_vocabulary(argument, path, vocab_file, existing):
 def save_tokenizer(folder, tokenizer, **settings):
     """Writes vocab.txt and tokenizer_config.json, so that the next job finds both next to the model.
 
-    Args:
-      folder: Path of an existing directory.
-      tokenizer: TokenizerFiles. Unknown parts of it are not written.
-      **settings: Further settings of tokenizer_config.json.
+    Unknown parts of the TokenizerFiles are not written. `settings`: Further ones of tokenizer_config.json.
     """
     for name, content in to_saved_files(tokenizer, **settings).items():
         path = os.path.join(folder, name)

@@ -22,14 +22,7 @@ LAYER = "transformer/layer_{}/{}/kernel"
 
 
 def read_variables(path):
-    """Reads the variables of a SavedModel.
-
-    Args:
-      path: str. A saved_model.pb.
-
-    Returns:
-      Dict of name -> shape, a list of int; {} if the file does not exist or is damaged.
-    """
+    """Reads the variables in a saved_model.pb: dict of name -> shape; {} if it does not exist or is damaged."""
     from google.protobuf.message import DecodeError
     from tensorflow.core.protobuf import saved_model_pb2
 
@@ -74,11 +67,7 @@ def read_sizes(path):
 
 
 def read_casing(path):
-    """Reads whether an encoder lowercases, from its variable do_lower_case; None if it has none.
-
-    Args:
-      path: str. Its saved_model.pb.
-    """
+    """Reads whether the encoder of a saved_model.pb lowercases, from its variable do_lower_case; None without one."""
     if not is_encoder(os.path.dirname(path)):
         return None
     import tensorflow as tf

@@ -55,11 +55,11 @@ def read_to_serve(checkpoint):
 
 
 def resolve(stored, kind, requested, defaults, checkpoint):
-    """Returns the TaskMetadata with which a model is used.
+    """Returns the TaskMetadata with which a model is used for a kind of task.
 
     Args:
       stored: TaskMetadata of the model's directory, or None.
-      kind: Kind of task to use the model for.
+      kind: str.
       requested: Dict of explicit values.
       defaults: Dict of values that neither `stored` nor `requested` may contain.
       checkpoint: Argument and path of the model, for error messages: "`init_checkpoint`=mrpc".
@@ -76,21 +76,17 @@ def resolve(stored, kind, requested, defaults, checkpoint):
                   if kind == stored.kind or name in SHARED_FIELDS}
         if "do_lower_case" in values:
             values.setdefault("strip_accents", values["do_lower_case"])
-        _check_not_changed(requested, values, stored, source)
-        resolved |= values
-    return TaskMetadata(**resolved | requested | {"kind": kind})
-
-
-def _check_not_changed(requested, values, stored, source):
-    """Raises InputError if a dict of requested values contradicts that of the TaskMetadata `stored`."""
-    for name in FIXED_FIELDS:
-        if name == "labels" and stored.has_generic_labels and len(requested.get(name, ())) == len(stored.labels):
-            continue  # they do not have names yet
-        if name in values and name in requested and requested[name] != values[name]:
+        for name in FIXED_FIELDS:
+            if name == "labels" and stored.has_generic_labels and len(requested.get(name, ())) == len(stored.labels):
+                continue  # they do not have names yet
+            if name not in values or name not in requested or requested[name] == values[name]:
+                continue
             if name == "labels":
                 raise InputError(f"`labels_file`: the labels {', '.join(requested[name])} conflict with {source} "
                                  f"({', '.join(values[name])})")
             raise InputError(f"conflicts with {source} ({values[name]})", name, requested[name])
+        resolved |= values
+    return TaskMetadata(**resolved | requested | {"kind": kind})
 
 
 def read_labels(path):
@@ -113,16 +109,9 @@ def read_file(path):
 
 
 def read_hugging_face_task(checkpoint):
-    """Reads the kind and the labels of a model from its config.json; returns None without one, or if it has no task.
+    """Reads the kind and the labels of a model from its config.json: TaskMetadata without other values.
 
-    Args:
-      checkpoint: Directory, prefix, or file.
-
-    Returns:
-      TaskMetadata, without the values that a config.json does not contain.
-
-    Raises:
-      InputError: If the labels are invalid, with the path.
+    Returns None without a config.json, or if it has no task; raises InputError if the labels are invalid.
     """
     path = find_file(checkpoint, CONFIG_NAME)
     values = read_json_object(path) if path else {}

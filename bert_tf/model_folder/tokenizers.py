@@ -31,19 +31,12 @@ FIXED_MODEL_SETTINGS = {"type": "WordPiece", "unk_token": UNKNOWN, "continuing_s
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerFiles:
-    """A vocabulary and a casing.
+    """A vocabulary and a casing."""
 
-    Attributes:
-      vocab_file: Path of vocab.txt, or else of the tokenizer.json that contains the vocabulary; None without either.
-      do_lower_case: Whether the tokenizer lowercases; None if unknown.
-      strip_accents: Whether it removes accents; None if it does so exactly if it lowercases.
-      casing_from: Path of the file, or name of the directory, that determines the casing; None if unknown.
-    """
-
-    vocab_file: str | None = None
-    do_lower_case: bool | None = None
-    strip_accents: bool | None = None
-    casing_from: str | None = None
+    vocab_file: str | None = None  # Path of vocab.txt, or else of the tokenizer.json that contains the vocabulary.
+    do_lower_case: bool | None = None  # None if unknown.
+    strip_accents: bool | None = None  # None if the tokenizer removes accents exactly if it lowercases.
+    casing_from: str | None = None  # Path of the file, or name of the directory, that determines the casing.
 
 
 def find_tokenizer(checkpoint):

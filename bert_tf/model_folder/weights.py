@@ -19,6 +19,15 @@ REJECTED_SUFFIXES = (*PICKLE_SUFFIXES, *KERAS_SUFFIXES)
 WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *REJECTED_SUFFIXES)
 
 
+@contextlib.contextmanager
+def name_file(path):
+    """Prefixes the message of an InputError with the path of a file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
 def weights_in(folder):
     """Returns the path of a directory's model.safetensors, its index if it is sharded, or else a file that is rejected.
 
@@ -49,10 +58,8 @@ def check_loadable(checkpoint):
     config_path, values = os.path.join(os.path.dirname(path), huggingface_config.CONFIG_NAME), {}
     with contextlib.suppress(InputError, OSError):  # its reader reports a missing or corrupted file
         values = read_json_object(config_path)
-    try:
+    with name_file(config_path):
         huggingface_config.check_model_type(values)
-    except InputError as error:
-        raise InputError(f"{config_path}: {error}") from error
     architectures = values.get("architectures")
     name = architectures[0] if isinstance(architectures, list) and architectures else "AutoModelForPreTraining"
     if path.endswith(PICKLE_SUFFIXES):

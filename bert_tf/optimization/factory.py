@@ -6,9 +6,14 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.errors import InputError
-from bert_tf.optimization.adamw import BertAdamW
-from bert_tf.optimization.lamb import Lamb
-from bert_tf.optimization.optimizer import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY, DynamicLossScale
+from bert_tf.optimization.optimizer import (
+    CLIP_NORM,
+    NO_DECAY_PATTERNS,
+    WEIGHT_DECAY,
+    BertAdamW,
+    DynamicLossScale,
+    Lamb,
+)
 from bert_tf.saved_objects import register
 
 OPTIMIZERS = {"adamw": BertAdamW, "lamb": Lamb}
@@ -111,12 +116,12 @@ def layerwise_factors(variables, num_layers, decay):
     Returns:
       List of pairs of a variable and a float, for `ClippingOptimizer.set_rate_factors`.
     """
-    return [(variable, decay ** _layers_above(variable.name, num_layers)) for variable in variables]
-
-
-def _layers_above(name, num_layers):
-    """Returns the number of encoder layers above the variable of a name."""
-    if _EMBEDDINGS.search(name):
-        return num_layers
-    layer = _LAYER.search(name)
-    return num_layers - 1 - int(layer[1]) if layer else 0
+    pairs = []
+    for variable in variables:
+        layer, layers_above = _LAYER.search(variable.name), 0
+        if _EMBEDDINGS.search(variable.name):
+            layers_above = num_layers
+        elif layer:
+            layers_above = num_layers - 1 - int(layer[1])
+        pairs.append((variable, decay**layers_above))
+    return pairs

@@ -11,15 +11,10 @@ import tensorflow as tf
 
 
 class MergedSlices(typing.NamedTuple):
-    """A sparse gradient after its slices were summed per row. To add up two parts, add each field.
+    """A sparse gradient after its slices were summed per row. To add up two parts, add each field."""
 
-    Attributes:
-      values: float32, with the shape of the variable.
-      squared_norm: float32 scalar. Sum of squares of the slices.
-    """
-
-    values: tf.Tensor
-    squared_norm: tf.Tensor
+    values: tf.Tensor  # float32, with the shape of the variable.
+    squared_norm: tf.Tensor  # float32 scalar. Sum of squares of the slices.
 
 
 def merge(gradient):
@@ -35,14 +30,7 @@ def get_values(gradient):
 
 
 def global_norm(gradients):
-    """Computes the norm of all gradients of a batch together.
-
-    Args:
-      gradients: Results of `merge`, summed over micro-batches and replicas.
-
-    Returns:
-      float32 scalar.
-    """
+    """Computes the norm, float32 scalar, of results of `merge`, summed over micro-batches and replicas."""
     halves = [gradient.squared_norm / 2 if isinstance(gradient, MergedSlices) else tf.nn.l2_loss(gradient)
               for gradient in gradients]
     return tf.sqrt(2 * tf.add_n(halves))

@@ -1,12 +1,15 @@
-"""The common part of all optimizers: sums and clips gradients, and skips updates that are not finite."""
+"""The original's optimizer and LAMB. Both sum and clip gradients, and skip updates that are not finite."""
 
 import re
 import typing
 
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
 from bert_tf.optimization.gradients import get_values, global_norm, merge
+from bert_tf.saved_objects import register
+from bert_tf.variables import original_names
 
 CLIP_NORM = 1.0  # These and the patterns: the original's `optimization.create_optimizer`.
 WEIGHT_DECAY = 0.01
@@ -21,9 +24,6 @@ class DynamicLossScale(tf.Module):
     """A factor of the loss, at least 1: halves when a gradient overflows, doubles after `growth_steps` good steps.
 
     Otherwise, gradients of float16 activations would be rounded to zero. bfloat16 has the range of float32.
-
-    Attributes:
-      value: float32 variable, scalar.
     """
 
     def __init__(self, initial=INITIAL, growth_steps=GROWTH_STEPS):
@@ -34,15 +34,10 @@ class DynamicLossScale(tf.Module):
         self._good_steps = tf.Variable(0, name="good_steps", dtype=tf.int64, **options)
 
     def get_config(self):
-        """Returns the arguments of the constructor."""
         return {"initial": self._initial, "growth_steps": self._growth_steps}
 
     def update(self, is_finite):
-        """Updates the scale after a step.
-
-        Args:
-          is_finite: bool scalar. Whether the gradients of the step were finite; the same on all replicas.
-        """
+        """Updates the scale after a step; is_finite: bool scalar, whether its gradients were, on all replicas."""
         good_steps = tf.where(is_finite, self._good_steps + 1, 0)
         grows = good_steps >= self._growth_steps
         raised = tf.where(grows, self.value * FACTOR, self.value)
@@ -52,19 +47,11 @@ class DynamicLossScale(tf.Module):
 
 
 class Scalars(typing.NamedTuple):
-    """Values for all variables of an update, float32 scalars; for a skipped update, they change nothing.
-
-    Attributes:
-      rate: Learning rate.
-      decay: Fraction of a variable that decays.
-      kernel_rate: Learning rate over the optimizer's `gradient_scale`.
-      beta_1, beta_2, epsilon: See `ClippingOptimizer`.
-      zero: 0.
-    """
+    """Values for all variables of an update, float32 scalars; for a skipped update, they change nothing."""
 
     rate: tf.Tensor
-    decay: tf.Tensor
-    kernel_rate: tf.Tensor
+    decay: tf.Tensor  # Fraction of a variable that decays.
+    kernel_rate: tf.Tensor  # Learning rate over the optimizer's `gradient_scale`.
     beta_1: tf.Tensor
     beta_2: tf.Tensor
     epsilon: tf.Tensor
@@ -80,11 +67,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
 
     Args:
       learning_rate: float or schedule.
-      weight_decay: float. Times the variable, it is added to the update of each variable that `decays`.
-      clip_norm: float. Maximum global norm of the gradients; 0 for no clipping.
-      no_decay: Regular expressions that are searched in the names of variables.
-      beta_1, beta_2: float. Decay rates of the two moments.
-      epsilon: float. Added to the square root of the second moment.
+      weight_decay, clip_norm, no_decay, beta_1, beta_2, epsilon: See `create_optimizer`.
       loss_scale: DynamicLossScale, or None. The optimizer divides the gradients by it.
     """
 
@@ -122,10 +105,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     def build(self, var_list, aside=()):
         """Creates the moments, zeros of each variable's shape.
 
-        Args:
-          var_list: Variables of the model.
-          aside: Further variables. Their moments come last, so that a checkpoint with them can also be read without
-            them.
+        Those of the variables `aside` come last, so that a checkpoint with them can also be read without them.
         """
         super().build([*var_list, *aside])
         if getattr(self, "_built", False):
@@ -183,7 +163,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
           bool scalar. False if the loss was not finite, or if the gradients were not and the loss scale cannot
           decrease.
         """
-        scale = 1.0 if self._loss_scale is None else tf.convert_to_tensor(self._loss_scale.value)
+        scale = 1.0 if self._loss_scale is None else self.loss_scale
         norm = global_norm(gradients) / scale
         is_applied = tf.math.is_finite(norm + loss)
         factor = self.gradient_scale / scale
@@ -215,3 +195,81 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """Creates an optimizer from the result of `get_config`."""
         loss_scale = config["loss_scale"] and DynamicLossScale(**config["loss_scale"])
         return super().from_config({**config, "loss_scale": loss_scale}, custom_objects)
+
+
+@register
+class BertAdamW(ClippingOptimizer):
+    """Adam with decoupled weight decay and no bias correction (the original's `AdamWeightDecayOptimizer`).
+
+    See ClippingOptimizer for the arguments.
+    """
+
+    default_name = "AdamW"  # Prefix of its variables.
+
+    @property
+    def gradient_scale(self):
+        """Correction for TensorFlow's kernel, which computes 1 - beta_2 in float32, with an error of 1.3e-5 for 0.999.
+
+        If gradients are scaled by this, and the learning rate by its inverse, the second moment and the update are
+        correct.
+        """
+        return float(np.sqrt((1 - self._beta_2) / (1 - np.float32(self._beta_2))))
+
+    def update_step(self, gradient, variable):
+        """Updates one variable; called by Keras."""
+        (values, scalars), index = gradient, self._index_dict[self._var_key(variable)]
+        if self._decay and self.decays(variable):
+            variable.assign_sub(self.scale_rate(variable, scalars.decay) * variable)
+        # The kernel corrects the learning rate for bias with the powers of the two betas; powers of 0 disable that.
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle, m=self._first_moments[index].handle, v=self._second_moments[index].handle,
+            beta1_power=scalars.zero, beta2_power=scalars.zero, lr=self.scale_rate(variable, scalars.kernel_rate),
+            beta1=scalars.beta_1, beta2=scalars.beta_2, epsilon=scalars.epsilon, grad=values)
+
+
+@register
+class Lamb(ClippingOptimizer):
+    """LAMB, for batches of many thousands of examples (You et al. 2020, arXiv:1904.00962, algorithm 2).
+
+    It is Adam with bias correction, with each variable's update scaled to the norm of the variable.
+
+    Variables are the original's: query, key, and value, which share one kernel here, have separate norms.
+    Variables without weight decay are not scaled either. Equivalent to official.modeling.optimization.lamb.
+
+    See ClippingOptimizer for the arguments.
+    """
+
+    def update_step(self, gradient, variable):
+        """Updates one variable; called by Keras."""
+        (values, scalars), index = gradient, self._index_dict[self._var_key(variable)]
+        moments = self._first_moments[index], self._second_moments[index]
+        # TensorFlow's Adam kernel with a learning rate of 0 updates only the moments, in one pass.
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle, m=moments[0].handle, v=moments[1].handle, beta1_power=scalars.zero,
+            beta2_power=scalars.zero, lr=scalars.zero, beta1=scalars.beta_1, beta2=scalars.beta_2,
+            epsilon=scalars.epsilon, grad=values)
+        first, second = (moment * self._bias_correction(beta)
+                         for moment, beta in zip(moments, (self._beta_1, self._beta_2), strict=True))
+        update = first / (tf.sqrt(second) + self._epsilon)
+        rate = self.scale_rate(variable, scalars.rate)
+        if self.decays(variable):
+            update += self._decay * variable
+            rate *= _trust_ratio(variable, update)
+        variable.assign_sub(rate * update)
+
+    def _bias_correction(self, beta):
+        """Returns 1 / (1 - beta^t) for update t, in the kernel's float32, so that it is exact for the first update."""
+        return 1.0 / (1.0 - tf.pow(tf.constant(beta), tf.cast(self.iterations + 1, tf.float32)))
+
+
+def _trust_ratio(variable, update):
+    """Computes the norm of a variable over the norm of its update, or 1 if either is 0: float32 [..., W] -> [W].
+
+    The columns of each of the original's variables, which are concatenated on the last axis, have their own ratio.
+    """
+    parts = len(original_names(variable.name))
+    shape = [-1, parts, variable.shape[-1] // parts]
+    norm = tf.norm(tf.reshape(variable, shape), axis=[0, 2])  # [parts]
+    update_norm = tf.norm(tf.reshape(update, shape), axis=[0, 2])  # [parts]
+    ratio = tf.where((norm > 0) & (update_norm > 0), norm / update_norm, 1.0)
+    return tf.repeat(ratio, shape[-1])

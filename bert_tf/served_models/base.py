@@ -60,11 +60,13 @@ class Servable:
             self.example_texts = self.example_pair
         self.static_length = static_length
         self.config = getattr(model, "encoder", model).config
-        self._answer_in_graph = None
         self.max_seq_length = metadata.max_seq_length
         if not 4 <= (self.max_seq_length or 0) <= self.config.max_position_embeddings:
             raise InputError(f"`max_seq_length`={self.max_seq_length}: must be from 4 to max_position_embeddings, "
                              f"{self.config.max_position_embeddings}")
+        labels = self.metadata.labels
+        if KINDS[self.kind].has_labels and (len(labels) or 1) != model.num_labels:
+            raise InputError(f"there are {len(labels)} labels, but the model has {model.num_labels} outputs")
 
     @classmethod
     def create_model(cls, encoder, metadata):
@@ -75,15 +77,11 @@ class Servable:
     def answer_texts(self, **texts):
         """Computes the response for the tensors of `text_inputs`, a dict of tensors [B, ...]."""
         features, was_cut = self.encode(*texts.values())
-        return {**self.compute_answer(features), "was_cut": was_cut}
+        return {**self.answer(features), "was_cut": was_cut}
 
     def answer(self, features):
         """Computes a dict of tensors [B, ...] for features int32 [B, S]."""
         raise NotImplementedError
-
-    def compute_answer(self, features):
-        """Returns the result of `answer`; within `signatures`, by calling the one graph that they share."""
-        return self._answer_in_graph(features) if self._answer_in_graph else self.answer(features)
 
     def compute_outputs(self, features):
         """Computes the float32 outputs [B, ...] that responses are based on, for features int32 [B, S] of single rows.
@@ -96,37 +94,36 @@ class Servable:
         """Converts strings [B] to features and was_cut; see `model_inputs.pack`."""
         if text_b is not None:
             text_a, text_b = check_same_size(text_a=text_a, text_b=text_b)
-            text_b = self.tokenizer.tokenize(text_b)
-        return self.pack(self.tokenizer.tokenize(text_a), text_b)
+            text_b = self.tokenize(text_b)
+        return self.pack(self.tokenize(text_a), text_b)
+
+    def tokenize(self, texts):
+        """Tokenizes string [B] -> RaggedTensor int32 [B, (tokens)]."""
+        return self.tokenizer.tokenize(texts)
 
     def pack(self, first, second=None):
         """Converts RaggedTensors int32 [B, (tokens)] to features and was_cut; see `model_inputs.pack`."""
         return pack(self.tokenizer, first, second, max_seq_length=self.max_seq_length, static_length=self.static_length)
 
     def signatures(self, *names):
-        """Traces signatures; the model is traced once for all of them, which makes them smaller and faster to load.
+        """Traces the signatures with these names, by default all: dict of name -> concrete function.
 
-        Args:
-          *names: str. Names of signatures; if there are none, all signatures are traced.
-
-        Returns:
-          Dict of name -> concrete function, which takes its inputs by name.
+        The model is traced once for all of them, which makes them smaller and faster to load: within this method,
+        `answer` is one graph.
         """
+        ids = dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))
         functions = {
             "serving_default": (self.answer_texts, {
                 name: tf.TensorSpec(shape, tf.string) for name, shape in self.text_inputs.items()}),
-            "ids": (lambda **features: self.compute_answer(check_features(features, self.config)),
-                    dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))),
-            "tf_example": (lambda examples: self.compute_answer(check_features(self.parse(examples), self.config)),
+            "ids": (lambda **features: self.answer(check_features(features, self.config)), ids),
+            "tf_example": (lambda examples: self.answer(check_features(self.parse(examples), self.config)),
                            {"examples": tf.TensorSpec([None], tf.string)}),
         }
-        self._answer_in_graph = tf.function(
-            tf.autograph.experimental.do_not_convert(self.answer),
-            [dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))], autograph=False)
+        self.answer = tf.function(tf.autograph.experimental.do_not_convert(self.answer), [ids], autograph=False)
         try:
             return {name: _concrete(*functions[name]) for name in names or functions}
         finally:
-            self._answer_in_graph = None
+            del self.answer
 
     @property
     def ids_shape(self):

@@ -3,10 +3,9 @@
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.errors import InputError
 from bert_tf.served_models.base import Servable, check_same_size, trim_padding
 from bert_tf.tasks import KINDS
-from bert_tf.tokenization.windows import pack_windows
+from bert_tf.tokenization.model_inputs import pack_windows
 
 
 class ServedClassifier(Servable):
@@ -24,14 +23,8 @@ class ServedClassifier(Servable):
 
     kind = "classifier"
 
-    def __init__(self, model, tokenizer, metadata, **options):
-        """See Servable. Raises InputError if the number of labels does not match the model."""
-        super().__init__(model, tokenizer, metadata, **options)
-        check_labels(self.metadata.labels, model.num_labels)
-
     @classmethod
     def create_model(cls, encoder, metadata):
-        """See Servable."""
         num_outputs = KINDS[cls.kind].num_outputs(metadata)
         if metadata.window_pooling:
             return models.BertLongTextClassifier(encoder, num_outputs, metadata.window_pooling)
@@ -40,14 +33,13 @@ class ServedClassifier(Servable):
     def answer_texts(self, **texts):
         if not self.metadata.window_stride:
             return super().answer_texts(**texts)
-        if len(texts) > 1:
-            texts = dict(zip(texts, check_same_size(**texts), strict=True))
+        texts = texts.values() if len(texts) == 1 else check_same_size(**texts)
         features, rows, was_cut = pack_windows(
-            self.tokenizer, *map(self.tokenizer.tokenize, texts.values()), max_seq_length=self.max_seq_length,
+            self.tokenizer, *map(self.tokenize, texts), max_seq_length=self.max_seq_length,
             static_length=self.static_length, stride=self.metadata.window_stride,
             max_windows=self.metadata.max_windows)
         logits = self.model(features)["logits"]  # [windows, L]
-        return {**self._answers(self.model.pool(logits, rows, tf.size(was_cut))), "was_cut": was_cut}
+        return self._answers(self.model.pool(logits, rows, tf.size(was_cut))) | {"was_cut": was_cut}
 
     def answer(self, features):
         if not self.static_length:
@@ -64,9 +56,3 @@ class ServedClassifier(Servable):
             return {"labels": labels, "probabilities": tf.sigmoid(logits), "has_label": logits > 0}
         return {"label": tf.gather(names, tf.argmax(logits, axis=-1)), "labels": labels,
                 "probabilities": tf.nn.softmax(logits)}
-
-
-def check_labels(labels, num_outputs):
-    """Raises InputError unless a model has one output per label, or one output if there are no labels."""
-    if (len(labels) or 1) != num_outputs:
-        raise InputError(f"there are {len(labels)} labels, but the model has {num_outputs} outputs")

@@ -17,7 +17,6 @@ class ServedEncoder(Servable):
 
     @classmethod
     def create_model(cls, encoder, metadata):
-        """See Servable."""
         del metadata
         return encoder
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.served_models.base import Servable, check_same_size, trim_padding
+from bert_tf.served_models.base import Servable, trim_padding
 from bert_tf.tasks.masked_lm import MASK
 from bert_tf.tokenization import ragged
 
@@ -46,16 +46,10 @@ class ServedMaskedLM(Servable):
     def _gives_is_next(self):
         return self.metadata.next_sentence and self.metadata.pairs
 
-    def encode(self, text_a, text_b=None):
-        """Converts strings [B] to features and was_cut; each [MASK] of a text is one token."""
-        if text_b is None:
-            return self.pack(self._tokenize(text_a))
-        return self.pack(*map(self._tokenize, check_same_size(text_a=text_a, text_b=text_b)))
-
-    def _tokenize(self, text):
-        """Tokenizes string [B] with masks -> RaggedTensor int32 [B, (tokens)]."""
+    def tokenize(self, texts):
+        """Tokenizes string [B] -> RaggedTensor int32 [B, (tokens)]; each [MASK] is one token."""
         # The tokenizer, like the original's, reads a literal [MASK] as three words: split there first.
-        parts = tf.strings.split(text + MASK, MASK)  # the added [MASK] makes "" a part, and the last part ""
+        parts = tf.strings.split(texts + MASK, MASK)  # the added [MASK] makes "" a part, and the last part ""
         pieces = self.tokenizer.tokenize(parts.values)
         masks = tf.fill([tf.size(parts.values)], self.tokenizer.mask_id)
         pieces = ragged.concatenate_rows(pieces, ragged.split_by_lengths(masks, tf.ones_like(masks, tf.int64)))

@@ -13,8 +13,7 @@ from bert_tf.served_models.base import Servable, check_same_size
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tasks.span_labeler import MAX_WINDOWS
 from bert_tf.tokenization import ragged
-from bert_tf.tokenization.model_inputs import to_dense
-from bert_tf.tokenization.windows import split_into_windows
+from bert_tf.tokenization.model_inputs import split_into_windows, to_dense
 
 # Word separators of the original's `read_squad_examples`; each is replaced by the same number of space bytes.
 _WORD_SEPARATORS = (("[\t\r\n]", " "), ("\u202f", "   "))
@@ -71,7 +70,7 @@ class ServedSpanLabeler(Servable):
     def answer_texts(self, question, context):
         """Computes the outputs of serving_default for string [B] each; see the class."""
         pieces, windows, features, was_cut = self._encode(question, context)
-        logits = self.compute_answer(features)
+        logits = self.answer(features)
         spans, first, last = rank_spans(windows, features, logits, pieces.ids, self.metadata.max_answer_length)
         texts, starts, ends = extract_span_texts(pieces, ragged.row_numbers(spans), first.values, last.values)
         starts, ends, texts = (to_dense(spans.with_values(value), default, N_BEST_SIZE)
@@ -101,17 +100,11 @@ class ServedSpanLabeler(Servable):
 
 
 class Pieces(NamedTuple):
-    """The tokens of contexts and their sources; int64 except for the IDs and `texts`.
+    """The tokens of contexts and their sources."""
 
-    Attributes:
-      texts: string [B]. Contexts without invalid UTF-8 bytes.
-      ids: RaggedTensor int32 [B, (tokens)].
-      byte_starts, byte_ends: [P]. Half-open span of each token in its text.
-    """
-
-    texts: tf.Tensor
-    ids: tf.RaggedTensor
-    byte_starts: tf.Tensor
+    texts: tf.Tensor  # string [B]. Contexts without invalid UTF-8 bytes.
+    ids: tf.RaggedTensor  # int32 [B, (tokens)].
+    byte_starts: tf.Tensor  # int64 [P]. Half-open span of each token in its text.
     byte_ends: tf.Tensor
 
 
@@ -142,8 +135,7 @@ def extract_span_texts(pieces, rows, first, last):
     the text.
 
     Args:
-      pieces: `Pieces`.
-      rows: int64 [A]. Context of each span.
+      pieces, rows: `Pieces`, and the context of each span in them, int64 [A].
       first, last: int64 [A]. Tokens, counted over all contexts.
 
     Returns:
@@ -161,8 +153,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     """Finds the N_BEST_SIZE best spans of each context; see bert_tf.tasks.span_decoding, which does the same in NumPy.
 
     Args:
-      windows: bert_tf.tokenization.windows.Windows.
-      features: Dict with input_mask int32 [W, S], one window per row.
+      windows, features: bert_tf.tokenization.model_inputs.Windows, and input_mask int32 [W, S], one per row.
       logits: Dict of start_logits and end_logits, float32 [W, S].
       ids: RaggedTensor int32 [B, (tokens)] of the contexts.
       max_answer_length: int. Maximum number of tokens of a span.
@@ -172,8 +163,9 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     """
     is_real = features["input_mask"] > 0
     num_positions = tf.minimum(N_BEST_SIZE, tf.shape(is_real)[1])
-    start_scores, starts = _best_positions(logits["start_logits"], is_real, num_positions)  # [W, K]
-    end_scores, ends = _best_positions(logits["end_logits"], is_real, num_positions)
+    (start_scores, starts), (end_scores, ends) = (
+        _top_k(tf.where(is_real, logits[name], logits[name].dtype.min), num_positions)  # [W, K]
+        for name in ("start_logits", "end_logits"))
     # A window is last in its row, before a [SEP]; if it is empty, so is the list of its spans.
     begin = tf.reduce_sum(tf.cast(is_real, tf.int64), axis=1, keepdims=True) - 1 - windows.lengths[:, tf.newaxis]
     starts, ends = starts - begin, ends - begin  # within the window
@@ -204,11 +196,8 @@ def show_most_context(windows, positions, num_contexts):
 
     Args:
       windows: Windows.
-      positions: int64 [W, K]. Tokens of each window, 0-based within its context.
+      positions: int64 [W, K]. Tokens of each window, 0-based within its context. The result is bool [W, K].
       num_contexts: int64, B.
-
-    Returns:
-      bool [W, K].
     """
     def group_by_context(values):  # [W] -> [W, 1, windows of the same context]
         those = tf.RaggedTensor.from_value_rowids(values, windows.rows, num_contexts, validate=False)
@@ -222,11 +211,6 @@ def show_most_context(windows, positions, num_contexts):
     context = tf.where((left >= 0) & (right >= 0), context, -1.0)
     number = tf.range(tf.size(windows.rows, tf.int64)) - tf.searchsorted(windows.rows, windows.rows, out_type=tf.int64)
     return tf.argmax(context, axis=-1) == number[:, tf.newaxis]
-
-
-def _best_positions(logits, is_real, count):
-    """Returns the `count` largest float32 [W, S] logits of each row where `is_real`, and their positions, int64."""
-    return _top_k(tf.where(is_real, logits, logits.dtype.min), count)
 
 
 def _top_k(scores, count):

@@ -7,11 +7,9 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.served_models.base import Servable
-from bert_tf.served_models.classifier import check_labels
 from bert_tf.tasks.token_classifier import MAX_WINDOWS
 from bert_tf.tokenization import ragged
-from bert_tf.tokenization.model_inputs import to_dense
-from bert_tf.tokenization.windows import split_words
+from bert_tf.tokenization.model_inputs import split_words, to_dense
 
 
 class ServedTokenClassifier(Servable):
@@ -31,11 +29,6 @@ class ServedTokenClassifier(Servable):
     kind = "token_classifier"
     example_texts: ClassVar = {"text": ["Mary Shelley wrote to Leigh Hunt in Genoa , and went to London ."]}
 
-    def __init__(self, model, tokenizer, metadata, **options):
-        """See Servable. Raises InputError if the number of labels does not match the model."""
-        super().__init__(model, tokenizer, metadata, **options)
-        check_labels(self.metadata.labels, model.num_labels)
-
     @classmethod
     def create_model(cls, encoder, metadata):
         """See Servable. Raises InputError without labels."""
@@ -50,7 +43,7 @@ class ServedTokenClassifier(Servable):
         pieces = self._tokenize_words(words.values)  # [all W, (tokens)]
         starts, stops, ids = split_words(words, pieces, self.max_seq_length - 2, MAX_WINDOWS)
         features, was_cut = self.pack(ids)
-        answer = self.compute_answer(features)
+        answer = self.answer(features)
 
         number = tf.range(pieces.nrows())
         window = tf.searchsorted(starts, number, "right", tf.int64) - 1

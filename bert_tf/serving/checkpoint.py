@@ -23,7 +23,6 @@ def open_checkpoint(path, **options):
     """Loads a checkpoint of any kind of task and any format as LoadedModel. For the arguments, see `load`."""
     servable = load(path, **options)
     signature = servable.signatures("serving_default")["serving_default"]
-    ranks = KINDS[servable.kind].inputs(servable.metadata.pairs)
     encoder = getattr(servable.model, "encoder", servable.model)
 
     @tf.autograph.experimental.do_not_convert
@@ -32,31 +31,19 @@ def open_checkpoint(path, **options):
         features, was_cut = servable.pack(servable.tokenizer.tokenize(texts))
         return tf.cast(encoder(features)["sequence_output"], tf.float32), features["input_mask"], was_cut
 
-    def answer(texts):
-        return call_signature(signature, texts, ranks)
-
-    def embed(texts):
-        return [value.numpy() for value in encode(tf.constant(texts, tf.string))]
-
-    return LoadedModel(servable.metadata, path, answer, embed)
+    return LoadedModel(servable.metadata, path, lambda texts: call_signature(signature, texts, servable.metadata),
+                       lambda texts: [value.numpy() for value in encode(tf.constant(texts, tf.string))])
 
 
 def load(path, metadata, config, vocab_file, *, static_length=False, layers=None, dtype="float32",
          argument="init_checkpoint"):
-    """Loads the served model of a checkpoint.
+    """Loads the checkpoint at a path, in any format, as a Servable for a TaskMetadata, a BertConfig, and a vocab.txt.
 
     Args:
-      path: str. Path of the checkpoint, in any format.
-      metadata: TaskMetadata with which to use the model.
-      config: BertConfig.
-      vocab_file: Path of the vocab.txt.
       static_length: bool. See Servable.
       layers: str. See Fast; None for "unpadded", or "padded" with static lengths.
       dtype: str. Policy of Keras for the encoder.
       argument: str. Name of the argument with the path, for error messages.
-
-    Returns:
-      bert_tf.served_models.Servable.
 
     Raises:
       InputError: If the checkpoint lacks weights of the task.
@@ -78,19 +65,14 @@ def load(path, metadata, config, vocab_file, *, static_length=False, layers=None
     if missing:
         needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model"
         raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", argument, path)
+    # The head for ALBERT's sentence order has the same variables; the run.json of its training tells it apart.
+    has_next_sentence = metadata.pairs and not any(
+        name.startswith(MaskedLM.unused_variables) for name in report.missing
+    ) and task_metadata.read_run(path).get("objective") != SENTENCE_ORDER
     metadata = dataclasses.replace(
         metadata, has_pooler=not any(name.startswith(POOLER) for name in report.missing),
-        next_sentence=bool(metadata.pairs) and _has_next_sentence(path, report.missing))
+        next_sentence=bool(has_next_sentence))
     return served_model(model, tokenizer, metadata, static_length=static_length)
-
-
-def _has_next_sentence(checkpoint, missing):
-    """Returns whether a checkpoint, without the variables `missing`, has a trained head for the next sentence.
-
-    The head for ALBERT's sentence order has the same variables; the run.json of its training tells it apart.
-    """
-    return not (any(name.startswith(MaskedLM.unused_variables) for name in missing)
-                or task_metadata.read_run(checkpoint).get("objective") == SENTENCE_ORDER)
 
 
 def _check_labels(checkpoint, metadata, argument):
@@ -104,9 +86,7 @@ def _check_labels(checkpoint, metadata, argument):
 def detect_kind(checkpoint, config):
     """Returns the kind of a checkpoint without a task: "masked_lm" if it has the weights of that head, or "encoder".
 
-    Args:
-      checkpoint: str. Path of the checkpoint.
-      config: BertConfig. With causal attention, that head predicts the next token.
+    With causal attention in the BertConfig, that head predicts the next token.
     """
     has_head = not config.is_causal and any(
         name.startswith(MaskedLM.head_scope) for name in checkpoints.open_checkpoint(checkpoint).tensors)

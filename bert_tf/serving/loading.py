@@ -51,7 +51,13 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
         if vocab_file is None or options.get("do_lower_case") is None:
             raise
         tokenizer = TokenizerFiles()
-    config, config_file = _read_config(path, bert_config_file)
+    if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
+        config, config_file = BertConfig.from_name(bert_config_file), None
+    else:
+        config_file = find_config(path) if bert_config_file is None else os.fspath(bert_config_file)
+        if config_file is None:
+            raise InputError(f"is required: there is no {CONFIG_NAMES} next to `path`={path}", "bert_config_file")
+        config = read_config(config_file)
     vocab_file = _find_vocabulary(path, vocab_file, tokenizer.vocab_file, config_file)
     from bert_tf.serving.checkpoint import detect_kind, open_checkpoint  # TensorFlow takes seconds.
 
@@ -61,7 +67,12 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     requested = {name: value for name, value in options.items() if value is not None}
     if labels_file is not None:
         requested["labels"] = task_metadata.read_labels(os.fspath(labels_file))
-    _check_options(kind, requested)
+    for name, value in requested.items():
+        if name not in (*KINDS[kind].fields, *task_metadata.SHARED_FIELDS):
+            raise InputError(f"has no effect on models of kind {kind}; omit it", name, value)
+    if "null_score_diff_threshold" in requested and not requested.get("version_2_with_negative"):
+        raise InputError("requires `version_2_with_negative`", "null_score_diff_threshold",
+                         requested["null_score_diff_threshold"])
     limit = config.max_position_embeddings
     if KINDS[kind].is_fine_tuned:
         limit = min(limit, task_metadata.DEFAULTS["max_seq_length"])
@@ -73,16 +84,6 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     for message in describe_lines(read_vocabulary(vocab_file), config.vocab_size):
         warnings.warn(f"note: `vocab_file`={vocab_file}: {message}", stacklevel=4)  # the line that calls bert_tf.load
     return open_checkpoint(path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path")
-
-
-def _read_config(path, bert_config_file):
-    """Returns the BertConfig of a checkpoint, and its path, None for the name of a published size."""
-    if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
-        return BertConfig.from_name(bert_config_file), None
-    config_file = find_config(path) if bert_config_file is None else os.fspath(bert_config_file)
-    if config_file is None:
-        raise InputError(f"is required: there is no {CONFIG_NAMES} next to `path`={path}", "bert_config_file")
-    return read_config(config_file), config_file
 
 
 def _find_vocabulary(path, vocab_file, existing, config_file):
@@ -99,27 +100,13 @@ def _find_vocabulary(path, vocab_file, existing, config_file):
     return vocab_file
 
 
-def _check_options(kind, requested):
-    """Raises InputError for an option without effect."""
-    for name, value in requested.items():
-        if name not in (*KINDS[kind].fields, *task_metadata.SHARED_FIELDS):
-            raise InputError(f"has no effect on models of kind {kind}; omit it", name, value)
-    if "null_score_diff_threshold" in requested and not requested.get("version_2_with_negative"):
-        raise InputError("requires `version_2_with_negative`", "null_score_diff_threshold",
-                         requested["null_score_diff_threshold"])
-
-
 def open_export(path, kind=None, top_k=None, argument="model"):
-    """Opens a .tflite file, or a directory with a SavedModel.
+    """Opens a .tflite file, or a directory with a SavedModel, local or remote, as LoadedModel.
 
     Args:
-      path: str. Local or remote.
       kind: str or None. Required kind of task.
       top_k: int or None. Required number of candidates.
       argument: str. Name of the argument with the path, for error messages.
-
-    Returns:
-      LoadedModel.
 
     Raises:
       InputError: If the export does not exist, is corrupted, does not meet the requirements, or is of another project.

@@ -117,7 +117,6 @@ class LoadedModel:
         return np.array(embeddings, np.float32) if embeddings else self._pool(*self._embed([])[:2])
 
     def _compute(self, texts):
-        """Calls the model; raises InputError for a number that is not finite."""
         outputs = self._answer(texts)
         for name, values in outputs.items():
             if values.dtype.kind == "f" and not np.isfinite(values).all():
@@ -126,7 +125,6 @@ class LoadedModel:
         return outputs
 
     def _embed_with_export(self, texts):
-        """See `embed` of the constructor."""
         if self.kind != Encoder.name or self._ranks != TEXT:
             raise InputError(f"{self.path}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
                              "text embeddings; load its checkpoint")

@@ -10,24 +10,10 @@ from bert_tf.tasks import KINDS
 
 
 def open_saved_model(path, metadata):
-    """Loads a SavedModel.
-
-    Args:
-      path: str. Directory that contains saved_model.pb.
-      metadata: Its TaskMetadata; see `exports.read_metadata`.
-
-    Returns:
-      LoadedModel.
-
-    Raises:
-      InputError: If it is corrupted.
-    """
-    loaded, ranks = load_saved_model(path), KINDS[metadata.kind].inputs(metadata.pairs)
-
-    def answer(texts):
-        return call_signature(loaded.signatures["serving_default"], texts, ranks)  # `loaded` keeps the variables
-
-    return LoadedModel(metadata, path, answer)
+    """Loads the SavedModel in a directory, with its TaskMetadata, as LoadedModel; see `load_saved_model`."""
+    loaded = load_saved_model(path)  # It keeps the variables of its signatures.
+    return LoadedModel(metadata, path, lambda texts: call_signature(
+        loaded.signatures["serving_default"], texts, metadata))
 
 
 def load_saved_model(path):
@@ -40,14 +26,12 @@ def load_saved_model(path):
         raise InputError(f"{path}: is not a SavedModel, or is corrupted: {reason:.120}") from error
 
 
-def call_signature(signature, texts, ranks):
-    """Calls a signature; returns a dict of NumPy arrays.
+def call_signature(signature, texts, metadata):
+    """Calls a signature, a concrete function, of a model with a TaskMetadata; returns a dict of NumPy arrays.
 
-    Args:
-      signature: Concrete function.
-      texts: Dict of input -> nested lists of str.
-      ranks: Dict of input -> rank.
+    `texts`: Dict of input -> nested lists of str.
     """
+    ranks = KINDS[metadata.kind].inputs(metadata.pairs)
     empty = {name: [0, 1][:rank] for name, rank in ranks.items()}  # multiple choice requires a choice
     answer = signature(**{name: tf.constant(value, tf.string, None if value else empty[name])
                           for name, value in texts.items()})

@@ -21,27 +21,16 @@ def check_unique(labels):
 
 
 class Kind(abc.ABC):
-    """A kind of task. Each subclass is in the module of its name.
+    """A kind of task. Each subclass is in the module of its name."""
 
-    Attributes:
-      name: str. Name in task.json and value of `--task`.
-      is_fine_tuned: bool. False if any checkpoint can serve as it, fine-tuned or not.
-      hugging_face: Tuple of str. Model classes of transformers for this kind; the first is the one to write.
-      fields: Dict of the fields of TaskMetadata that not all kinds have -> their defaults for predictions.
-      may_give_number: bool. Whether a model without labels predicts a number (regression).
-      head_scope: str. Prefix of the names of the head's variables.
-      unused_variables: Tuple of str. Name prefixes of variables that do not affect the predictions.
-      per_position: Dict of model output name -> its negative position axis. Other outputs have none.
-    """
-
-    name: ClassVar[str]
-    is_fine_tuned: ClassVar[bool] = True
-    hugging_face: ClassVar[tuple] = ()
-    fields: ClassVar[dict] = {}
-    may_give_number: ClassVar[bool] = False
-    head_scope: ClassVar[str] = ""
-    unused_variables: ClassVar[tuple] = ()
-    per_position: ClassVar[dict] = {}
+    name: ClassVar[str]  # In task.json, and value of `--task`.
+    is_fine_tuned: ClassVar[bool] = True  # False if any checkpoint can serve as it, fine-tuned or not.
+    hugging_face: ClassVar[tuple] = ()  # Model classes of transformers for this kind; the first is the one to write.
+    fields: ClassVar[dict] = {}  # Fields of TaskMetadata that not all kinds have -> their defaults for predictions.
+    may_give_number: ClassVar[bool] = False  # Whether a model without labels predicts a number (regression).
+    head_scope: ClassVar[str] = ""  # Prefix of the names of the head's variables.
+    unused_variables: ClassVar[tuple] = ()  # Name prefixes of variables that do not affect the predictions.
+    per_position: ClassVar[dict] = {}  # Outputs of the model that have a position axis -> this axis, negative.
 
     @property
     def has_labels(self):
@@ -61,13 +50,9 @@ class Kind(abc.ABC):
         return not variable.startswith(self.unused_variables)
 
     def inputs(self, pairs=False):
-        """Returns the inputs of serving_default.
+        """Returns the inputs of serving_default: dict of name -> rank, 1 for string [B], 2 for string [B, choices].
 
-        Args:
-          pairs: bool. Whether an example is two texts; only for kinds whose metadata has this field.
-
-        Returns:
-          Dict of name -> rank: 1 for string [B], 2 for string [B, choices].
+        `pairs`: bool. Whether an example is two texts; only for kinds whose metadata has this field.
         """
         return PAIR if pairs and "pairs" in self.fields else TEXT
 
@@ -77,15 +62,10 @@ class Kind(abc.ABC):
         return max(self.inputs().values()) > 1
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
-        """Maps the texts of an example to the names of the model's inputs.
-
-        Args:
-          text_a, text_b: str; text_b is None if there is no second text.
-          choices: Sequence of str, for a kind that takes choices.
-          argument: str. Name of the second text in error messages.
+        """Maps the texts of an example, with `choices` for a kind that takes them, to the names of the model's inputs.
 
         Raises:
-          InputError: If the kind requires a second text, or does not accept one.
+          InputError: If the kind requires a second text, or does not accept one. `argument` is its name in the message.
         """
         del choices, argument
         return {"text": text_a} if text_b is None else {"text_a": text_a, "text_b": text_b}
@@ -95,8 +75,7 @@ class Kind(abc.ABC):
         """Computes the response to a request in NumPy: the same as the kind's Servable in TensorFlow.
 
         Args:
-          metadata: TaskMetadata of an export.
-          tokenizer: PlainTokenizer.
+          metadata, tokenizer: TaskMetadata of an export, and PlainTokenizer.
           buckets: bert_tf.litert.buckets.Buckets, which runs the model on rows of IDs.
           *texts: Lists of str in the order of `inputs`, all of length B.
 
@@ -105,10 +84,7 @@ class Kind(abc.ABC):
         """
 
     def rows(self, outputs):
-        """Converts the predictions for a batch to JSON objects.
-
-        Args:
-          outputs: Dict of arrays [B, ...]. Outputs of serving_default.
+        """Converts the outputs of serving_default, arrays [B, ...], to JSON objects.
 
         Returns:
           List of B dicts, each with "was_cut" and the fields that the kind's `json_rows` describes.
@@ -127,14 +103,7 @@ class Kind(abc.ABC):
         raise NotImplementedError
 
     def to_logits(self, answer):
-        """Converts the response of an export's signature "ids" to the outputs of the model, up to a constant.
-
-        Args:
-          answer: Dict of arrays.
-
-        Returns:
-          Dict of arrays.
-        """
+        """Converts the response of an export's signature "ids" to the outputs of the model, up to a constant."""
         return {"logits": np.log(np.maximum(answer["probabilities"], LEAST_PROBABILITY))}
 
 

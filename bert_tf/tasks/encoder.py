@@ -17,7 +17,7 @@ class Encoder(Kind):
     is_fine_tuned = False
     fields: ClassVar = {"pairs": False, "has_pooler": True, "sentence_pooling": None, "normalize": None}
     unused_variables = (POOLER,)
-    per_position: ClassVar = {"sequence_output": -2}
+    per_position = {"sequence_output": -2}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`; the outputs have the length of the longest row of the request."""
@@ -58,10 +58,7 @@ def pool_tokens(sequence_output, input_mask, pooling="mean", normalize=False):
       sequence_output: float32 [B, S, H]. Outputs of the last layer.
       input_mask: int [B, S]. 1 for tokens, 0 for padding.
       pooling: str. "mean", "max", or "cls", the output of [CLS].
-      normalize: bool. Whether to divide embeddings by their L2 norm.
-
-    Returns:
-      float32 [B, H].
+      normalize: bool. Whether to divide embeddings [B, H] by their L2 norm.
     """
     mask = np.asarray(input_mask, np.float32)[:, :, np.newaxis]
     if pooling == "cls":

@@ -1,11 +1,12 @@
 """Candidates for each [MASK] of a text or a pair of texts."""
 
+import functools
 from typing import ClassVar
 
 import numpy as np
 
 from bert_tf.tasks.base import Kind, softmax, stack, to_json_number
-from bert_tf.tokenization.rows import encode_strings, pack, were_cut
+from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 
 MASK = "[MASK]"
 
@@ -22,13 +23,10 @@ class MaskedLM(Kind):
     fields: ClassVar = {"pairs": False, "top_k": 5, "next_sentence": False}
     head_scope = "cls/predictions/"
     unused_variables = ("bert/pooler/", "cls/seq_relationship/")
-    per_position: ClassVar = {"sequence_output": -2}
+    per_position = {"sequence_output": -2}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
-        """See `Kind`."""
-        first, second = texts if len(texts) == 2 else (texts[0], [None] * len(texts[0]))
-        rows = [pack(tokenizer, _tokenize(tokenizer, text), text_b if text_b is None else _tokenize(tokenizer, text_b),
-                     metadata.max_seq_length) for text, text_b in zip(first, second, strict=True)]
+        rows = pack_texts(tokenizer, metadata.max_seq_length, *texts, tokenize=functools.partial(_tokenize, tokenizer))
         outputs = buckets.run(rows)
         positions = [[position for position, id_ in enumerate(row.ids) if id_ == tokenizer.mask_id] for row in rows]
         counts = np.array(list(map(len, positions)), np.int32)

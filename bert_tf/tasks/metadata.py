@@ -23,55 +23,39 @@ class TaskMetadata:
     same JSON. None stands for an unknown or unused value, which the JSON omits. `Kind.fields` lists the fields of a
     kind and their defaults. A task.json of a training run lacks the fields that only predictions use.
 
-    Attributes:
-      kind: Kind of task, a key of bert_tf.tasks.KINDS.
-      max_seq_length: Maximum length of inputs in tokens, including [CLS] and [SEP].
-      do_lower_case: Casing of the tokenizer.
-      labels: Names in the order of their IDs; empty for regressions, span labelers, and multiple choice.
-      pairs: Whether an example of a classifier, an encoder, or a masked LM is two texts.
-      multi_label: Whether a text can have several of the labels.
-      doc_stride: For span labelers: tokens between the starts of two windows of a context.
-      max_query_length: For span labelers: maximum length of questions in tokens.
-      max_answer_length: For span labelers: maximum length of answers in tokens.
-      version_2_with_negative: For span labelers: whether a question can have no answer.
-      null_score_diff_threshold: For span labelers: score difference above which a question has no answer.
-      top_k: Candidates per [MASK], or answers per question.
-      next_sentence: For masked LMs: whether the model has a trained head for the next sentence.
-      has_pooler: For encoders: whether the pooler is trained.
-      sentence_pooling: For encoders that sentence-transformers trained: pooling of the last layer's outputs to a text's
-        embedding, "mean", "max", or "cls"; otherwise None.
-      normalize: For these encoders: whether embeddings are divided by their L2 norm.
-      strip_accents: Whether the tokenizer removes accents; None for `do_lower_case`. A value that is equal to
-        `do_lower_case` becomes None.
-      window_pooling: For classifiers that read long texts in windows: pooling of the logits; otherwise None.
-      window_stride: For these classifiers: tokens between the starts of two windows of a text.
-      max_windows: For these classifiers: maximum number of windows of a text.
-      source: Name of the file that contains the metadata. Not part of the JSON.
-
     Raises:
       InputError: If a value has the wrong type, or a label occurs twice.
     """
 
-    kind: str
-    max_seq_length: int | None
-    do_lower_case: bool | None
+    kind: str  # Key of bert_tf.tasks.KINDS.
+    max_seq_length: int | None  # Maximum length of inputs in tokens, including [CLS] and [SEP].
+    do_lower_case: bool | None  # Casing of the tokenizer.
+    # Names in the order of their IDs; empty for regressions, span labelers, and multiple choice.
     labels: tuple[str, ...] = ()
-    pairs: bool | None = None
-    multi_label: bool = False
+    pairs: bool | None = None  # Whether an example of a classifier, an encoder, or a masked LM is two texts.
+    multi_label: bool = False  # Whether a text can have several of the labels.
+    # Span labelers: tokens between the starts of two windows of a context; maximum lengths of questions and answers in
+    # tokens; whether a question can have no answer; score difference above which it has none.
     doc_stride: int | None = None
     max_query_length: int | None = None
     max_answer_length: int | None = None
     version_2_with_negative: bool | None = None
     null_score_diff_threshold: float | None = None
-    top_k: int | None = None
-    next_sentence: bool | None = None
-    has_pooler: bool | None = None
+    top_k: int | None = None  # Candidates per [MASK], or answers per question.
+    next_sentence: bool | None = None  # Whether a masked LM has a trained head for the next sentence.
+    has_pooler: bool | None = None  # Whether the pooler of an encoder is trained.
+    # Encoders of sentence-transformers: pooling of the last layer's outputs to a text's embedding, one of
+    # SENTENCE_POOLINGS; whether embeddings are divided by their L2 norm.
     sentence_pooling: str | None = None
     normalize: bool | None = None
+    # Whether the tokenizer removes accents; None for `do_lower_case`. A value equal to `do_lower_case` becomes None.
     strip_accents: bool | None = None
+    # Classifiers that read long texts in windows: pooling of the logits; tokens between the starts of two windows of a
+    # text; maximum number of windows of a text.
     window_pooling: str | None = None
     window_stride: int | None = None
     max_windows: int | None = None
+    # Name of the file that contains the metadata; not part of the JSON.
     source: str = dataclasses.field(default=TASK_FILE, compare=False, repr=False)
 
     def __post_init__(self):
@@ -79,7 +63,8 @@ class TaskMetadata:
         for field in dataclasses.fields(self):
             value, kinds = getattr(self, field.name), typing.get_args(field.type) or (field.type,)
             if field.name == "labels":
-                is_right, expected = _are_names(value), "a list of names"
+                is_right = isinstance(value, tuple) and all(isinstance(label, str) for label in value)
+                expected = "a list of names"
             else:
                 is_right = type(value) in kinds or (type(value) is int and float in kinds)
                 expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
@@ -99,11 +84,7 @@ class TaskMetadata:
 
     @classmethod
     def from_dict(cls, values, path):
-        """Converts the content of a JSON file.
-
-        Args:
-          values: Content of the file.
-          path: Path of the file, for error messages.
+        """Converts the content of the JSON file at `path`.
 
         Raises:
           InputError: If the content is not an object, if a key is unknown or missing, or if a value is invalid.
@@ -121,7 +102,3 @@ class TaskMetadata:
     def to_json(self):
         """Returns the text of a task.json."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
-
-
-def _are_names(values):
-    return isinstance(values, tuple) and all(isinstance(value, str) for value in values)

@@ -22,33 +22,21 @@ class Window(NamedTuple):
 
 
 class ScoredWindow(NamedTuple):
-    """A row that contains a window, and its scores.
+    """A row that contains a window, and its scores."""
 
-    Attributes:
-      begin: int. Position of the window's first token in the row.
-      is_fullest: bool [length]. Whether no other window shows more context of each token of the window.
-      start_scores, end_scores: float [S].
-    """
-
-    begin: int
-    is_fullest: np.ndarray
-    start_scores: np.ndarray
+    begin: int  # Position of the window's first token in the row.
+    is_fullest: np.ndarray  # bool [length]. Whether no other window shows more context of each token of the window.
+    start_scores: np.ndarray  # float [S].
     end_scores: np.ndarray
 
 
 class Spans(NamedTuple):
-    """Possible answers.
+    """Possible answers."""
 
-    Attributes:
-      windows: int64 [N]. Number of the window.
-      starts, ends: int64 [N]. First and last position in the window's row.
-      start_scores, end_scores: float [N].
-    """
-
-    windows: np.ndarray
-    starts: np.ndarray
+    windows: np.ndarray  # int64 [N]. Number of the window.
+    starts: np.ndarray  # int64 [N]. First and last position in the window's row.
     ends: np.ndarray
-    start_scores: np.ndarray
+    start_scores: np.ndarray  # float [N].
     end_scores: np.ndarray
 
 
@@ -59,8 +47,7 @@ def split_into_windows(total, room, doc_stride, max_windows=None):
     """Splits a context into overlapping windows, as in the original's `convert_examples_to_features`.
 
     Args:
-      total: int. Tokens of the context.
-      room: int. Maximum number of tokens of a window.
+      total, room: int. Tokens of the context, and maximum number of tokens of a window.
       doc_stride: int. Tokens between the starts of two windows, at most the length of a window.
       max_windows: int, or None for no limit.
 
@@ -77,13 +64,7 @@ def find_fullest_windows(windows):
     """Finds the window that shows the most context of each token (the original's `_check_is_max_context`).
 
     It maximizes the smaller number of tokens on the left and right, plus a hundredth of the window's length. Among
-    equal windows, the first one wins.
-
-    Args:
-      windows: list of Window of a context, in order.
-
-    Returns:
-      int32 [P], numbers of windows.
+    equal windows, the first one wins. Takes the Windows of a context, in order; returns their numbers, int32 [P].
     """
     total = windows[-1].start + windows[-1].length
     fullest, best = np.zeros(total, np.int32), np.full(total, -1.0)
@@ -97,15 +78,10 @@ def find_fullest_windows(windows):
 
 
 def find_spans(windows, n_best_size, max_answer_length):
-    """Finds possible answers among the best starts and ends of each window.
-
-    Args:
-      windows: list of ScoredWindow.
-      n_best_size: int. Starts and ends to try in each window.
-      max_answer_length: int. Maximum number of tokens of an answer.
+    """Finds possible answers among the `n_best_size` best starts and ends of each ScoredWindow.
 
     Returns:
-      Spans, in the order in which the original considers them.
+      Spans of at most `max_answer_length` tokens, in the order in which the original considers them.
     """
     candidates = [NO_SPANS]
     for number, window in enumerate(windows):

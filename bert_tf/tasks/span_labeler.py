@@ -8,16 +8,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.tasks import span_decoding
 from bert_tf.tasks.base import Kind, to_json_number
-from bert_tf.tasks.span_decoding import (
-    N_BEST_SIZE,
-    NO_SPAN,
-    ScoredWindow,
-    find_fullest_windows,
-    find_spans,
-    rank,
-    split_into_windows,
-)
+from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization.rows import encode_strings, pack
 
 # Word separators of the original's `read_squad_examples`.
@@ -31,12 +24,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 class Context(NamedTuple):
-    """The tokens of a context and their sources; spans are in characters.
-
-    Attributes:
-      text: str.
-      ids, starts, ends: Lists. ID and span of each token.
-    """
+    """The tokens of a context and their sources: ID and span of each token, in characters."""
 
     text: str
     ids: list
@@ -58,7 +46,7 @@ class SpanLabeler(Kind):
                         "version_2_with_negative": False, "null_score_diff_threshold": 0.0}
     head_scope = "cls/squad/"
     unused_variables = ("bert/pooler/",)
-    per_position: ClassVar = {"start_logits": -1, "end_logits": -1}
+    per_position = {"start_logits": -1, "end_logits": -1}
 
     def num_outputs(self, metadata):
         """Returns 2, for start and end; see `Kind`."""
@@ -73,12 +61,11 @@ class SpanLabeler(Kind):
         return {"question": text_a, "context": text_b}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
-        """See `Kind`."""
         rows, requests = [], []
         for question, text in zip(*texts, strict=True):
             context, query = split(tokenizer, text), tokenizer.ids(question)
             truncated = query[: metadata.max_query_length]
-            windows, was_cut = split_into_windows(
+            windows, was_cut = span_decoding.split_into_windows(
                 len(context.ids), metadata.max_seq_length - 3 - len(truncated), metadata.doc_stride,
                 MAX_WINDOWS)  # the original's 3: [CLS] and two [SEP]
             requests.append((context, windows, len(rows), was_cut or len(query) > len(truncated)))
@@ -136,14 +123,14 @@ def split(tokenizer, text):
 
 def _answer(metadata, context, windows, rows, outputs):
     """Returns a question's answer, a dict of output names -> values, from its Windows, Rows, and outputs."""
-    fullest = find_fullest_windows(windows)
-    scored = [ScoredWindow(
+    fullest = span_decoding.find_fullest_windows(windows)
+    scored = [span_decoding.ScoredWindow(
         len(row.ids) - 1 - length,  # a window is last in its row, before a [SEP]
         fullest[start : start + length] == number, *(output[name][: len(row.ids)] for name in SpanLabeler.per_position))
         for number, ((start, length), row, output) in enumerate(zip(windows, rows, outputs, strict=True))]
-    spans = find_spans(scored, N_BEST_SIZE, metadata.max_answer_length)
+    spans = span_decoding.find_spans(scored, N_BEST_SIZE, metadata.max_answer_length)
     scores = spans.start_scores + spans.end_scores
-    best = rank(scores, N_BEST_SIZE)
+    best = span_decoding.rank(scores, N_BEST_SIZE)
     shifts = np.array([window.start - row.begin for window, row in zip(windows, scored, strict=True)])
     scores, shifts = scores[best], shifts[spans.windows[best]]
     texts = list(map(context.span_text, spans.starts[best] + shifts, spans.ends[best] + shifts))

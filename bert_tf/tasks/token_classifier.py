@@ -18,7 +18,7 @@ class TokenClassifier(Kind):
     hugging_face = ("BertForTokenClassification", "DistilBertForTokenClassification", "ElectraForTokenClassification")
     fields: ClassVar = {"labels": ()}
     unused_variables = ("bert/pooler/",)
-    per_position: ClassVar = {"logits": -2}
+    per_position = {"logits": -2}
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
         if text_b is not None:
@@ -26,7 +26,6 @@ class TokenClassifier(Kind):
         return super().question(text_a)
 
     def answer(self, metadata, tokenizer, buckets, *texts):
-        """See `Kind`."""
         # Like TensorFlow, bytes.split() only recognizes ASCII white space.
         words = [[word.decode() for word in text.encode().split()] for text in texts[0]]
         pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]

@@ -9,6 +9,7 @@ multiple choice, B for other models.
 """
 
 import dataclasses
+import functools
 
 import tensorflow as tf
 
@@ -147,10 +148,10 @@ def _cls(student, teacher, features, temperature):
     return tf.math.squared_difference(*states)
 
 
-def _softmax(student, teacher, features, temperature):
+def _softmax(student, teacher, features, temperature, name="logits"):
     """Compares one label or choice per example: logits [B, classes]."""
     del features
-    return soft_cross_entropy(student["logits"], teacher["logits"], temperature)
+    return soft_cross_entropy(student[name], teacher[name], temperature)
 
 
 def _sigmoid(student, teacher, features, temperature):
@@ -174,12 +175,6 @@ def _spans(student, teacher, features, temperature):
                      for name in ("start_logits", "end_logits")])
 
 
-def _masked_lm(student, teacher, features, temperature):
-    """Compares the vocabulary at masked positions: [B, P]."""
-    del features
-    return soft_cross_entropy(student["masked_lm_logits"], teacher["masked_lm_logits"], temperature)
-
-
 def _squared_difference(name, student, teacher):
     return tf.math.squared_difference(*(tf.cast(outputs[name], tf.float32) for outputs in (student, teacher)))
 
@@ -190,19 +185,14 @@ def _count_tokens(features):
     return mask if mask.shape.rank == 2 else tf.reshape(mask, [-1, tf.shape(mask)[-1]])
 
 
-def _count_pairs(features):
-    """Returns the number of pairs of tokens in the same row, float32 scalar."""
-    return tf.reduce_sum(tf.square(tf.reduce_sum(_count_tokens(features), axis=-1)))
-
-
-def _count_rows(features):
-    """Returns R as a float32 scalar."""
-    return tf.cast(tf.shape(_count_tokens(features))[0], tf.float32)
-
-
-# Items of each loss, their counts, factor, and guard; see `Term`. All of INNER_LOSSES are sums over layers.
-INNER_LOSSES = {"hidden": (_hidden, lambda features: _count_tokens(features)[:, tf.newaxis]),  # [R, 1, S]
-                "attention": (_attention, _count_pairs), "cls": (_cls, _count_rows)}
+# Items of each loss, their counts, factor, and guard; see `Term`. All of INNER_LOSSES are sums over layers: of tokens,
+# pairs of tokens in the same row, and rows.
+INNER_LOSSES = {
+    "hidden": (_hidden, lambda features: _count_tokens(features)[:, tf.newaxis]),  # [R, 1, S]
+    "attention": (_attention, lambda features: tf.reduce_sum(tf.square(tf.reduce_sum(_count_tokens(features), -1)))),
+    "cls": (_cls, lambda features: tf.cast(tf.shape(_count_tokens(features))[0], tf.float32)),
+}
 LOGITS_LOSSES = {"softmax": (_softmax, 1), "sigmoid": (_sigmoid, 1), "number": (_number, 1),
                  "tokens": (_softmax, _count_tokens), "spans": (_spans, 2),
-                 "masked_lm": (_masked_lm, count_predictions, 1.0, EMPTY_BATCH_GUARD)}
+                 "masked_lm": (functools.partial(_softmax, name="masked_lm_logits"), count_predictions, 1.0,
+                               EMPTY_BATCH_GUARD)}

@@ -4,14 +4,10 @@ from bert_tf.errors import InputError
 
 
 def freeze(encoder, num_layers):
-    """Freezes the embeddings and the lowest layers in training; call this before anything is traced.
+    """Freezes the embeddings and the `num_layers` lowest layers of a BertEncoder; call this before anything is traced.
 
     The forward pass is unchanged, including dropout. Their variables are no longer `trainable_variables`, and the
     backward pass ends above them.
-
-    Args:
-      encoder: BertEncoder.
-      num_layers: int. Number of lowest layers to freeze; 0 for only the embeddings.
 
     Raises:
       InputError: If there are fewer layers, or if a layer to train shares its weights with one of them.

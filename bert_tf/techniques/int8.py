@@ -34,27 +34,20 @@ class FakeQuantization(Hook):
     """
 
     def __init__(self, is_on=None, norm=None):
-        self._is_on = is_on
-        self._norm = norm
-
-    def after(self, norm):
-        """Returns the same hook for a layer whose inputs are the outputs of a LayerNorm."""
-        return FakeQuantization(self._is_on, norm)
+        self.is_on, self._norm = is_on, norm
 
     def product(self, x, kernel, multiply):
-        """See `Hook`."""
         if not _is_quantized(kernel):
             return multiply(x, kernel)
         quantized = self._passing(kernel, lambda value: quantize_weights(value, axis=0))
         if self._norm is None:
             return multiply(self._passing(x, quantize_rows), quantized)
         shift = tf.cast(self._norm.beta, x.dtype)[tf.newaxis]
-        if self._is_on is not None:
-            shift = tf.where(self._is_on(), shift, tf.zeros([], shift.dtype))
+        if self.is_on is not None:
+            shift = tf.where(self.is_on(), shift, tf.zeros([], shift.dtype))
         return multiply(self._passing(x - shift, quantize_rows), quantized) + multiply(shift, kernel)
 
     def rows(self, rows, table):
-        """See `Hook`."""
         if not _is_quantized(table):
             return rows
         return self._passing(rows, lambda value: quantize_weights(value, axis=-1))
@@ -64,8 +57,8 @@ class FakeQuantization(Hook):
         value = tf.convert_to_tensor(value)
         exact = tf.cast(tf.stop_gradient(value), tf.float32)
         error = tf.cast(quantized(exact) - exact, value.dtype)
-        if self._is_on is not None:
-            error = tf.where(self._is_on(), error, tf.zeros([], error.dtype))
+        if self.is_on is not None:
+            error = tf.where(self.is_on(), error, tf.zeros([], error.dtype))
         return value + error
 
 
@@ -106,12 +99,9 @@ def quantizable(model):
 
 
 def quantize(model, quantization, only=None):
-    """Makes a model compute with a FakeQuantization, or without one if it is None.
+    """Makes a model compute with a FakeQuantization, or without one if it is None, before any function of it is traced.
 
-    Args:
-      model: Model of bert_tf.models, before any function of it is traced.
-      quantization: FakeQuantization, or None.
-      only: Names of `quantizable` layers; None for all.
+    `only`: Names of `quantizable` layers; None for all.
 
     Raises:
       InputError: If layers of the model share their weights, if its embeddings are projected after LayerNorm, or if
@@ -123,8 +113,7 @@ def quantize(model, quantization, only=None):
             for hook in [hook for hook in layer.hooks if isinstance(hook, FakeQuantization)]:
                 detach(layer, hook)
             if quantization:
-                norm = norms.get(layer)
-                attach(layer, quantization.after(norm) if norm else quantization)
+                attach(layer, FakeQuantization(quantization.is_on, norms.get(layer)))
 
 
 def _norms_before(encoder):

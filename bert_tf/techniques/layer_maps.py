@@ -9,15 +9,12 @@ OUTER = ("logits", "label")
 
 
 def map_layers(kind, num_student, num_teacher):
-    """Returns the teacher's layer to compare with each layer of the student.
+    """Returns the teacher's layer, 0-based, to compare with each layer of the student: tuple of int.
 
     Args:
       kind: "uniform" for layers at the same relative depth (TinyBERT's i * k + k - 1); "last" for the teacher's last
         layers; or a tuple of int, the teacher's layers.
       num_student, num_teacher: int. Number of layers.
-
-    Returns:
-      Tuple of int. 0-based layer of the teacher for each layer of the student.
 
     Raises:
       InputError: If the student has more layers, or if the tuple has the wrong length or an invalid layer.
@@ -44,7 +41,7 @@ def check_layers(name, layers, num_teacher):
 
 
 def student_config(config, layers):
-    """Returns the BertConfig of a student with some layers of a teacher with `config`; layers: tuple of int."""
+    """Returns the BertConfig of a student with some layers, a sequence of int, of a teacher with `config`."""
     def select_layers(value):
         is_by_layer = isinstance(value, tuple) and len(value) == config.num_hidden_layers
         return tuple(value[layer] for layer in layers) if is_by_layer else value

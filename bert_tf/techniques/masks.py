@@ -35,12 +35,7 @@ def apply_masks(encoder, heads=None, neurons=None):
 
 
 class Mask(Hook):
-    """A mask over the inputs of a Projection.
-
-    Args:
-      mask: float [N] or [B, N].
-      width: int. Number of neighboring inputs that each element of the mask applies to.
-    """
+    """A mask, float [N] or [B, N], over the inputs of a Projection; each element applies to `width` of them."""
 
     def __init__(self, mask, width):
         self._mask, self._width = mask, width

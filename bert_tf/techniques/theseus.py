@@ -33,10 +33,9 @@ class ReplacingRate:
 
 
 def groups(layer_map):
-    """Returns the teacher's layers that each layer of the student replaces, a tuple of ranges.
+    """Returns the teacher's layers that each layer of the student replaces, a tuple of ranges, from the last of each.
 
-    Args:
-      layer_map: Result of layer_maps.map_layers for "uniform": the last layer of each group.
+    These are the result of `layer_maps.map_layers` for "uniform".
     """
     starts = (0, *(layer + 1 for layer in layer_map[:-1]))
     return tuple(range(start, last + 1) for start, last in zip(starts, layer_map, strict=True))
@@ -47,8 +46,7 @@ class TheseusModel:
 
     Args:
       student, teacher: Models of bert_tf.models with the same hidden size.
-      layer_map: See `groups`.
-      rate: ReplacingRate.
+      layer_map, rate: See `groups` and `ReplacingRate`.
     """
 
     def __init__(self, student, teacher, layer_map, rate):

@@ -35,8 +35,8 @@ def build(values):
     Returns:
       uint32 array, long enough that index ^ byte is inside it for every index.
     """
-    root = _make_tree(values)
-    nodes = [root, *_find_descendants(root)]
+    *others, root = _make_nodes(values)
+    nodes = [root, *others]
     bases = _choose_bases(nodes)
     units = np.zeros((max(bases.values()) // _BLOCK + 1) * _BLOCK, np.uint32)
 
@@ -56,8 +56,8 @@ def build(values):
     return units
 
 
-def _make_tree(values):
-    """Returns the root; a node is a tuple (value or None, ((byte, node), ...)), the same one for equal subtrees."""
+def _make_nodes(values):
+    """Returns all nodes, the root last: tuples (value or None, ((byte, node), ...)), the same for equal subtrees."""
     shared = {}
 
     def make_node(items):
@@ -68,18 +68,8 @@ def _make_tree(values):
         signature = (value, tuple((byte, id(child)) for byte, child in children))
         return shared.setdefault(signature, (value, children))
 
-    return make_node(sorted(values.items()))
-
-
-def _find_descendants(root):
-    """Returns all nodes below the root, each once."""
-    nodes, waiting = {}, [root]
-    while waiting:
-        for _, child in waiting.pop()[1]:
-            if id(child) not in nodes:
-                nodes[id(child)] = child
-                waiting.append(child)
-    return list(nodes.values())
+    make_node(sorted(values.items()))
+    return shared.values()
 
 
 def _choose_bases(nodes):

@@ -1,7 +1,11 @@
 """Model inputs: tokens of texts, with [CLS] and [SEP], padded to a fixed length or to the longest row.
 
-Legend: B texts, S sequence, (tokens) a ragged dimension.
+Long texts can be split into overlapping windows.
+
+Legend: B texts, W windows of all of them, S sequence, (tokens) a ragged dimension.
 """
+
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -68,3 +72,100 @@ def to_dense(rows, default, length=None):
     columns = tf.maximum(tf.reduce_max(rows.row_lengths()), 1) if length is None else tf.constant(length, tf.int64)
     dense = rows.to_tensor(default, shape=tf.stack([-1, columns]))
     return tf.ensure_shape(dense, [None, length])
+
+
+class Windows(NamedTuple):
+    """Windows of texts; int64 [W] except for `ids` and `was_cut`."""
+
+    rows: tf.Tensor  # Text of each window.
+    starts: tf.Tensor  # First token of each window, 0-based within its text.
+    lengths: tf.Tensor  # Number of tokens of each window.
+    ids: tf.RaggedTensor  # int32 [W, (tokens)].
+    was_cut: tf.Tensor  # bool [B]. Whether a text would need more windows than the maximum.
+
+
+def split_into_windows(ids, room, doc_stride, max_windows):
+    """Splits texts into overlapping windows, as in the original's `convert_examples_to_features`.
+
+    Args:
+      ids: RaggedTensor int32 [B, (tokens)].
+      room: int64 [B]. Maximum number of tokens of a window.
+      doc_stride: int. Tokens between the starts of two windows, at most the length of a window.
+      max_windows: int. Maximum number of windows of a text.
+
+    Returns:
+      Windows, at least one per text.
+    """
+    total = ids.row_lengths()
+    step = tf.minimum(room, doc_stride)
+    required = 1 + (tf.maximum(total - room, 0) + step - 1) // step
+    counts = tf.minimum(required, max_windows)
+    numbers = tf.ragged.range(counts)
+    rows = ragged.row_numbers(numbers)
+    starts = numbers.values * tf.gather(step, rows)
+    lengths = tf.minimum(tf.gather(room, rows), tf.gather(total, rows) - starts)
+    begin = tf.gather(ids.row_starts(), rows) + starts
+    return Windows(rows, starts, lengths, ragged.take(ids.values, begin, lengths), required > counts)
+
+
+def split_words(words, tokens, room, max_windows):
+    """Divides texts between words into windows that are as full as possible; see `rows.split_words`.
+
+    Args:
+      words: RaggedTensor [B, (words)] of any dtype.
+      tokens: RaggedTensor int32 [all words, (tokens)]. Each word has at least one.
+      room: int. Maximum number of tokens of a window. A word with more tokens has its own window.
+      max_windows: int. Maximum number of windows of a text.
+
+    Returns:
+      Tuple `(starts, stops, ids)`, in the order of the words; texts without words have no window. int64 [W] twice: the
+      first word of each window, counted over all texts, and the word after its last one; RaggedTensor int32
+      [W, (tokens)].
+    """
+    num_words = tokens.nrows()
+    offsets = tf.concat([[0], tf.cumsum(tf.minimum(tokens.row_lengths(), room))], 0)  # [all words + 1]
+    text_ends = tf.gather(words.row_splits, ragged.row_numbers(words) + 1)
+    stops = tf.minimum(tf.searchsorted(offsets, offsets[:-1] + room, "right", tf.int64) - 1, text_ends)
+    # The start of the next window for a window that starts at a word; `num_words` after the last one of a text.
+    following = tf.concat([tf.where(stops < text_ends, stops, num_words), [num_words]], 0)
+
+    def mark(count, starts):
+        return count + tf.math.unsorted_segment_sum(tf.ones_like(starts), starts, num_words + 1)
+
+    def add_windows(count, starts):
+        starts = tf.gather(following, starts)
+        return mark(count, starts), starts
+
+    first = words.row_starts()
+    count, _ = tf.while_loop(lambda _, starts: tf.reduce_any(starts < num_words), add_windows,
+                             (mark(tf.zeros_like(offsets), first), first), maximum_iterations=max_windows - 1)
+    starts = tf.where(count[:-1] > 0)[:, 0]
+    stops = tf.gather(stops, starts)
+    begins = tf.gather(tokens.row_splits, starts)
+    return starts, stops, ragged.take(tokens.values, begins, tf.gather(tokens.row_splits, stops) - begins)
+
+
+def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False):
+    """Packs rows of tokens of any length as windows, each a model input; see `pack` and `split_into_windows`.
+
+    For pairs, the second text is split into windows, each after the first text, which keeps at least half of the room.
+    `max_seq_length` is at least 3, or 5 for pairs.
+
+    Returns:
+      Tuple `(features, rows, was_cut)`: dict of int32 [W, S]; int64 [W], the text of each window, ascending; bool [B],
+      True for truncated texts.
+    """
+    room = max_seq_length - (2 if second is None else 3)
+    if second is None:
+        windows = split_into_windows(first, tf.fill([first.nrows()], tf.constant(room, tf.int64)), stride, max_windows)
+        texts, was_cut = [windows.ids], windows.was_cut
+    else:
+        count_a = first.row_lengths()
+        keep_a = count_first(count_a, second.row_lengths(), room)
+        windows = split_into_windows(second, tf.maximum(room - keep_a, 1), stride, max_windows)
+        # The kept part of the first text, repeated for each window.
+        begins, lengths = (tf.gather(values, windows.rows) for values in (first.row_starts(), keep_a))
+        texts = [ragged.take(first.values, begins, lengths), windows.ids]
+        was_cut = windows.was_cut | (keep_a < count_a)
+    features, _ = pack(tokenizer, *texts, max_seq_length=max_seq_length, static_length=static_length)
+    return features, windows.rows, was_cut

@@ -21,9 +21,7 @@ _TRIE_SLOT, _ZERO_VALUE_SLOT, _POOL_SLOT = 1, 2, 3
 
 
 def build(replacements):
-    """Builds a normalizer model.
-
-    Invalid UTF-8 bytes are dropped, as by Python's `bytes.decode("utf-8", "ignore")`.
+    """Builds a normalizer model, which drops invalid UTF-8 bytes like Python's `bytes.decode("utf-8", "ignore")`.
 
     Args:
       replacements: Dict of character to its replacement, a str of at most 63 bytes.

@@ -4,22 +4,22 @@ TensorFlow's own functions for RaggedTensors (`tf.concat`, `tf.ragged.boolean_ma
 dozens of ops, and check known facts at run time, with a conditional and two functions per check. They used to be most
 of an exported graph, and increased the time to trace, load, and first run it.
 
-Legend: B rows, (N) a ragged dimension.
+Below them are conversions of byte and character offsets in a batch of texts. Positions in rows of a ragged batch are
+made comparable across rows by concatenating the rows.
+
+Legend: B rows or texts, (N) a ragged dimension.
 """
 
 import tensorflow as tf
 
+_ROW_SHIFT = 32  # Texts are shorter than 2^32 bytes.
+
+# UTF-8 as defined by Python and the Unicode standard: no surrogates. The dot of RE2 matches those.
+_WELL_FORMED = r"[\x{0}-\x{d7ff}\x{e000}-\x{10ffff}]*"
+
 
 def take(values, begins, lengths):
-    """Extracts rows from a flat tensor.
-
-    Args:
-      values: [V].
-      begins, lengths: int64 [B]. Start of each row in `values`, and its number of elements.
-
-    Returns:
-      RaggedTensor [B, (lengths)].
-    """
+    """Extracts rows of values [V]: int64 [B] starts and lengths -> RaggedTensor [B, (lengths)]."""
     indices = tf.ragged.range(begins, begins + lengths)
     return indices.with_values(tf.gather(values, indices.values))
 
@@ -78,3 +78,78 @@ def split_by_lengths(values, lengths):
 def _before(values):
     """Computes the sum of all previous elements, and of all elements: [N] -> [N + 1]."""
     return tf.concat([tf.zeros([1], values.dtype), tf.cumsum(values)], 0)
+
+
+def across_rows(positions):
+    """Flattens positions in rows, RaggedTensor int64 [B, (N)], to a vector that is ascending if each row is."""
+    return positions.values + tf.bitwise.left_shift(row_numbers(positions), _ROW_SHIFT)
+
+
+def characters_before(texts, positions):
+    """Counts the characters that begin before each byte position, as in `text.decode("utf-8", "ignore")` of Python.
+
+    Args:
+      texts: string [B].
+      positions: List of RaggedTensors int64 [B, (N)], each position in [0, bytes of its text].
+
+    Returns:
+      List of RaggedTensors int32 [B, (N)].
+    """
+    lengths = tf.cast(tf.strings.length(texts), tf.int64)
+    text_starts = tf.cumsum(lengths, exclusive=True)
+
+    def from_bytes():
+        content = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
+        return tf.cast(tf.bitwise.bitwise_and(content, 0xC0) != 0x80, tf.int32)  # Not for continuation bytes.
+
+    def from_decoding():
+        _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
+        begins = starts.values + tf.gather(text_starts, row_numbers(starts))
+        return tf.scatter_nd(begins[:, tf.newaxis], tf.ones_like(begins, tf.int32), [tf.reduce_sum(lengths)])
+
+    well_formed = tf.reduce_all(tf.strings.regex_full_match(texts, _WELL_FORMED))
+    count = tf.concat([[0], tf.cumsum(tf.cond(well_formed, from_bytes, from_decoding))], 0)
+    row_counts = tf.gather(count, text_starts)
+
+    def count_before(rows):
+        row = row_numbers(rows)
+        return rows.with_values(tf.gather(count, tf.gather(text_starts, row) + rows.values)
+                                - tf.gather(row_counts, row))
+
+    return list(map(count_before, positions))
+
+
+def source_spans(starts, ends, sources):
+    """Maps half-open, non-empty byte spans of a normalizer's output to spans of its input.
+
+    Args:
+      starts, ends: RaggedTensors int64 [B, (N)].
+      sources: RaggedTensor int64 [B, (output bytes + 1)], ascending. Source byte in the text of each output byte,
+        followed by the length of the text.
+
+    Returns:
+      Tuple like `(starts, ends)`. A span ends at the start of the next character that the normalizer kept.
+    """
+    row_starts = tf.gather(sources.row_starts(), row_numbers(starts))
+    sources = sources.values
+    last = tf.gather(sources, row_starts + ends.values - 1)
+
+    # All output for a character comes from its first byte, and a token can end in the middle of it.
+    def inside(following):
+        return tf.gather(sources, following) == last
+
+    following, = tf.while_loop(
+        lambda following: tf.reduce_any(inside(following)),
+        lambda following: [following + tf.cast(inside(following), tf.int64)],
+        [row_starts + ends.values])
+    return (starts.with_values(tf.gather(sources, row_starts + starts.values)),
+            ends.with_values(tf.gather(sources, following)))
+
+
+def whole_characters(texts, positions):
+    """Moves byte positions [B, (N)] that are inside a character of string [B] `texts` to the start of the character."""
+    _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
+    text_ends = tf.cast(tf.strings.length(texts), tf.int64)
+    starts = concatenate_rows(starts, split_by_lengths(text_ends, tf.ones_like(text_ends)))
+    indices = tf.searchsorted(across_rows(starts), across_rows(positions), side="right") - 1
+    return positions.with_values(tf.gather(starts.values, indices))

@@ -18,13 +18,7 @@ class Row(NamedTuple):
 
 
 def pack(tokenizer, first, second, max_seq_length):
-    """Packs tokens into a Row, truncated as in BertTokenizer.encode.
-
-    Args:
-      tokenizer: PlainTokenizer.
-      first, second: Lists of int; second is None for a single text.
-      max_seq_length: int. Maximum number of tokens of the row.
-    """
+    """Packs lists of IDs into a Row, truncated as in BertTokenizer.encode; `second` is None for a single text."""
     room = max_seq_length - (2 if second is None else 3)
     keep_first, keep_second = min(len(first), room), 0
     if second:
@@ -41,11 +35,12 @@ def pack(tokenizer, first, second, max_seq_length):
     return Row(ids, segments, keep_first + keep_second < len(first) + len(second or ()))
 
 
-def pack_texts(tokenizer, max_seq_length, texts, others=None):
-    """Packs lists of str, with `others` for pairs, into a list of Row; see `pack`."""
+def pack_texts(tokenizer, max_seq_length, texts, others=None, tokenize=None):
+    """Packs lists of str, with `others` for pairs, into a list of Row; see `pack`. `tokenize`: str -> list of int."""
+    tokenize = tokenize or tokenizer.ids
     if others is None:
-        return [pack(tokenizer, tokenizer.ids(text), None, max_seq_length) for text in texts]
-    return [pack(tokenizer, tokenizer.ids(text), tokenizer.ids(other), max_seq_length)
+        return [pack(tokenizer, tokenize(text), None, max_seq_length) for text in texts]
+    return [pack(tokenizer, tokenize(text), tokenize(other), max_seq_length)
             for text, other in zip(texts, others, strict=True)]
 
 
@@ -82,16 +77,7 @@ def to_rows(features):
 
 
 def check_request(kind, ranks, texts, is_ragged=False):
-    """Checks the inputs of a request.
-
-    Args:
-      kind: str. Kind of task, for error messages.
-      ranks: Dict of input name -> rank.
-      texts: Dict of input name -> str or bytes in lists or arrays.
-      is_ragged: bool. See `to_texts`.
-
-    Returns:
-      Dict of name -> nested lists of str, in the order of `ranks`.
+    """Converts the inputs of a request, a dict of name -> texts, to a model with `ranks` per name; see `to_texts`.
 
     Raises:
       InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first.
@@ -107,13 +93,9 @@ def check_request(kind, ranks, texts, is_ragged=False):
 
 
 def to_texts(name, values, rank=1, is_ragged=False):
-    """Converts an input of a request to nested lists of str; invalid UTF-8 bytes are dropped.
+    """Converts the input `name` of a request to nested lists of str; invalid UTF-8 bytes are dropped.
 
-    Args:
-      name: str. Name of the input, for error messages.
-      values: str or bytes in lists or arrays.
-      rank: int. Required number of dimensions.
-      is_ragged: bool. Whether rows can have different lengths.
+    `values`: str or bytes in lists or arrays, of `rank` dimensions. If `is_ragged`, rows can have different lengths.
 
     Raises:
       InputError: If the rank is wrong, if rows are empty or have different lengths, or if a value is not a text.

@@ -11,15 +11,9 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.tokenization import model_inputs, windows
-from bert_tf.tokenization.offsets import characters_before
-from bert_tf.tokenization.vocabulary import (
-    SPECIAL_PIECES,
-    check_casing,
-    count_ids,
-    index_tokens,
-    read_vocabulary,
-)
+from bert_tf.tokenization import model_inputs
+from bert_tf.tokenization.ragged import characters_before
+from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, check_casing, count_ids, index_tokens, read_vocabulary
 from bert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 
@@ -173,8 +167,8 @@ class BertTokenizer(tf.Module):
           each window, ascending; bool [B], whether tokens of a text are in none of its windows.
         """
         second = None if text_b is None else self.tokenize(text_b)
-        return windows.pack_windows(self, self.tokenize(text_a), second, max_seq_length=max_seq_length, stride=stride,
-                                    max_windows=max_windows, static_length=True)
+        return model_inputs.pack_windows(self, self.tokenize(text_a), second, max_seq_length=max_seq_length,
+                                         stride=stride, max_windows=max_windows, static_length=True)
 
     def convert_ids_to_tokens(self, ids):
         """Converts int IDs [...], a tensor or RaggedTensor, each in [0, vocab_size), to tokens, string [...]."""
@@ -182,14 +176,11 @@ class BertTokenizer(tf.Module):
 
 
 def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None):
-    """Creates the BertTokenizer of a vocabulary.
+    """Creates the BertTokenizer of an existing vocabulary file; see BertTokenizer for the casing.
 
     Args:
-      vocab_file: Path of an existing file.
-      do_lower_case: bool. Casing.
       init_checkpoint: Checkpoint whose name can imply the casing, or None.
       config: BertConfig, whose vocab_size limits the vocabulary.
-      strip_accents: See BertTokenizer.
 
     Raises:
       InputError: If the vocabulary cannot be read, or if the checkpoint or the config contradict it.

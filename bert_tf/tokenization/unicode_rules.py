@@ -100,12 +100,9 @@ def is_cjk(character):
 
 
 def stand_ins():
-    """Returns substitutes for characters that are punctuation in TensorFlow Text but not by these rules.
+    """Returns substitutes for characters that are punctuation in TensorFlow Text but not by these rules: dict of str.
 
     Both the text and the vocabulary use the substitutes, so that words are not split.
-
-    Returns:
-      Dict of character to character, for `str.translate` via `str.maketrans`.
     """
     characters = [chr(code_point) for first, last in _PUNCTUATION_ADDED_BY_UNICODE_16
                   for code_point in range(first, last + 1)]
@@ -113,18 +110,14 @@ def stand_ins():
 
 
 def normalization(lower_case, strip_accents):
-    """Returns the replacement of each character that normalization changes.
+    """Returns the replacement of each character that normalization changes: dict of character to str, "" to drop it.
 
     It does not include spaces around CJK characters and punctuation: TensorFlow Text's word splitting adds those.
 
-    If both arguments are True, capital sigma is unchanged: its lowercase depends on its neighbors.
-
     Args:
-      lower_case: bool. Whether to lowercase.
+      lower_case: bool. Whether to lowercase. If both are True, capital sigma is unchanged: its lowercase depends on its
+        neighbors.
       strip_accents: bool. Whether to decompose (NFD) and drop the marks of category Mn.
-
-    Returns:
-      Dict of character to str; dropped characters have the empty string.
     """
     replaced = dict(stand_ins())
     for character in changeable_characters():
@@ -176,7 +169,7 @@ def _ends_in_final_sigma(pattern, characters):
 
 
 def group_sorted_marks():
-    """Returns characters with a canonical combining class that remain after Mn marks are dropped, by that class.
+    """Returns characters with a canonical combining class that remain after Mn marks are dropped.
 
     NFD sorts neighboring marks by class. If at most one kind remains, the order does not matter; these few can remain
     in the wrong order.
@@ -195,9 +188,8 @@ def group_sorted_marks():
 def mark_separation():
     """Returns replacements that make `group_sorted_marks` adjacent exactly where NFD would sort them.
 
-    Returns:
-      Dict of character to str, see `normalization`. It removes dropped characters and the Mn marks that NFD sorts, also
-      from decompositions. Mn marks of class 0 remain: nothing is sorted across them.
+    They remove dropped characters and the Mn marks that NFD sorts, also from decompositions. Mn marks of class 0
+    remain: nothing is sorted across them. See `normalization`.
     """
     sorted_marks = {mark for marks in group_sorted_marks().values() for mark in marks}
     replaced = {}

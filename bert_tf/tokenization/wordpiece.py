@@ -19,7 +19,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from bert_tf.tokenization import normalizer_model, ragged, unicode_rules
-from bert_tf.tokenization.offsets import across_rows, characters_before, source_spans, whole_characters
+from bert_tf.tokenization.ragged import across_rows, characters_before, source_spans, whole_characters
 from bert_tf.tokenization.unicode_rules import LATER_CHARACTERS
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, UNKNOWN, index_tokens
 from bert_tf.tokenization.words import MAX_WORD_CHARACTERS
@@ -69,10 +69,7 @@ class WordPieceTokenizer(tf.Module):
         return self._called(self._ids)(texts)
 
     def ids_and_spans(self, texts):
-        """Tokenizes texts and finds the source of each token.
-
-        Args:
-          texts: string [B].
+        """Tokenizes string [B] and finds the source of each token.
 
         Returns:
           Tuple `(ids, starts, ends)`: RaggedTensors [B, (tokens)], ids int32, the others int64. A token comes from the
@@ -93,10 +90,7 @@ class WordPieceTokenizer(tf.Module):
         return _replace_rows(spans, needs_care, lambda: self._tokenize_with_care(texts, needs_care))
 
     def _finish(self, normalized):
-        """Lowercases Σ where the normalizer does not.
-
-        Args:
-          normalized: string [B]. Output of the normalizer.
+        """Lowercases Σ where the normalizer, whose output is string [B] `normalized`, does not.
 
         Returns:
           Tuple `(normalized, needs_care)`: string [B] of the same lengths; bool [B], True for texts that a rule about

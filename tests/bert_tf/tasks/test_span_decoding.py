@@ -7,8 +7,8 @@ import tensorflow as tf
 from bert_tf.served_models.span_labeler import extract_span_texts, rank_spans, split_contexts
 from bert_tf.tasks import span_decoding, span_labeler
 from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.model_inputs import split_into_windows
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
-from bert_tf.tokenization.windows import split_into_windows
 
 LENGTH, STRIDE, MOST_WINDOWS, LONGEST_ANSWER = 29, 5, 6, 7
 CONTEXTS = 700  # of each case; 4.3 windows each
