@@ -17,7 +17,7 @@ class Encoder(Kind):
     is_fine_tuned = False
     fields: ClassVar = {"pairs": False, "has_pooler": True, "sentence_pooling": None, "normalize": None}
     unused_variables = (POOLER,)
-    per_position = {"sequence_output": -2}
+    per_position: ClassVar = {"sequence_output": -2}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`; the outputs have the length of the longest row of the request."""

@@ -23,7 +23,7 @@ class MaskedLM(Kind):
     fields: ClassVar = {"pairs": False, "top_k": 5, "next_sentence": False}
     head_scope = "cls/predictions/"
     unused_variables = ("bert/pooler/", "cls/seq_relationship/")
-    per_position = {"sequence_output": -2}
+    per_position: ClassVar = {"sequence_output": -2}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         rows = pack_texts(tokenizer, metadata.max_seq_length, *texts, tokenize=functools.partial(_tokenize, tokenizer))

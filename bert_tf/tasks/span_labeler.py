@@ -46,7 +46,7 @@ class SpanLabeler(Kind):
                         "version_2_with_negative": False, "null_score_diff_threshold": 0.0}
     head_scope = "cls/squad/"
     unused_variables = ("bert/pooler/",)
-    per_position = {"start_logits": -1, "end_logits": -1}
+    per_position: ClassVar = {"start_logits": -1, "end_logits": -1}
 
     def num_outputs(self, metadata):
         """Returns 2, for start and end; see `Kind`."""

@@ -18,7 +18,7 @@ class TokenClassifier(Kind):
     hugging_face = ("BertForTokenClassification", "DistilBertForTokenClassification", "ElectraForTokenClassification")
     fields: ClassVar = {"labels": ()}
     unused_variables = ("bert/pooler/",)
-    per_position = {"logits": -2}
+    per_position: ClassVar = {"logits": -2}
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
         if text_b is not None:
