@@ -6,14 +6,9 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.errors import InputError
-from bert_tf.optimization.optimizer import (
-    CLIP_NORM,
-    NO_DECAY_PATTERNS,
-    WEIGHT_DECAY,
-    BertAdamW,
-    DynamicLossScale,
-    Lamb,
-)
+from bert_tf.optimization.adamw import BertAdamW
+from bert_tf.optimization.lamb import Lamb
+from bert_tf.optimization.optimizer import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY, DynamicLossScale
 from bert_tf.saved_objects import register
 
 OPTIMIZERS = {"adamw": BertAdamW, "lamb": Lamb}

@@ -1,15 +1,12 @@
-"""The original's optimizer and LAMB. Both sum and clip gradients, and skip updates that are not finite."""
+"""The base class of the optimizers: it sums and clips gradients, and skips updates that are not finite."""
 
 import re
 import typing
 
-import numpy as np
 import tensorflow as tf
 import tf_keras
 
 from bert_tf.optimization.gradients import get_values, global_norm, merge
-from bert_tf.saved_objects import register
-from bert_tf.variables import original_names
 
 CLIP_NORM = 1.0  # These and the patterns: the original's `optimization.create_optimizer`.
 WEIGHT_DECAY = 0.01
@@ -195,81 +192,3 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """Creates an optimizer from the result of `get_config`."""
         loss_scale = config["loss_scale"] and DynamicLossScale(**config["loss_scale"])
         return super().from_config({**config, "loss_scale": loss_scale}, custom_objects)
-
-
-@register
-class BertAdamW(ClippingOptimizer):
-    """Adam with decoupled weight decay and no bias correction (the original's `AdamWeightDecayOptimizer`).
-
-    See ClippingOptimizer for the arguments.
-    """
-
-    default_name = "AdamW"  # Prefix of its variables.
-
-    @property
-    def gradient_scale(self):
-        """Correction for TensorFlow's kernel, which computes 1 - beta_2 in float32, with an error of 1.3e-5 for 0.999.
-
-        If gradients are scaled by this, and the learning rate by its inverse, the second moment and the update are
-        correct.
-        """
-        return float(np.sqrt((1 - self._beta_2) / (1 - np.float32(self._beta_2))))
-
-    def update_step(self, gradient, variable):
-        """Updates one variable; called by Keras."""
-        (values, scalars), index = gradient, self._index_dict[self._var_key(variable)]
-        if self._decay and self.decays(variable):
-            variable.assign_sub(self.scale_rate(variable, scalars.decay) * variable)
-        # The kernel corrects the learning rate for bias with the powers of the two betas; powers of 0 disable that.
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle, m=self._first_moments[index].handle, v=self._second_moments[index].handle,
-            beta1_power=scalars.zero, beta2_power=scalars.zero, lr=self.scale_rate(variable, scalars.kernel_rate),
-            beta1=scalars.beta_1, beta2=scalars.beta_2, epsilon=scalars.epsilon, grad=values)
-
-
-@register
-class Lamb(ClippingOptimizer):
-    """LAMB, for batches of many thousands of examples (You et al. 2020, arXiv:1904.00962, algorithm 2).
-
-    It is Adam with bias correction, with each variable's update scaled to the norm of the variable.
-
-    Variables are the original's: query, key, and value, which share one kernel here, have separate norms.
-    Variables without weight decay are not scaled either. Equivalent to official.modeling.optimization.lamb.
-
-    See ClippingOptimizer for the arguments.
-    """
-
-    def update_step(self, gradient, variable):
-        """Updates one variable; called by Keras."""
-        (values, scalars), index = gradient, self._index_dict[self._var_key(variable)]
-        moments = self._first_moments[index], self._second_moments[index]
-        # TensorFlow's Adam kernel with a learning rate of 0 updates only the moments, in one pass.
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle, m=moments[0].handle, v=moments[1].handle, beta1_power=scalars.zero,
-            beta2_power=scalars.zero, lr=scalars.zero, beta1=scalars.beta_1, beta2=scalars.beta_2,
-            epsilon=scalars.epsilon, grad=values)
-        first, second = (moment * self._bias_correction(beta)
-                         for moment, beta in zip(moments, (self._beta_1, self._beta_2), strict=True))
-        update = first / (tf.sqrt(second) + self._epsilon)
-        rate = self.scale_rate(variable, scalars.rate)
-        if self.decays(variable):
-            update += self._decay * variable
-            rate *= _trust_ratio(variable, update)
-        variable.assign_sub(rate * update)
-
-    def _bias_correction(self, beta):
-        """Returns 1 / (1 - beta^t) for update t, in the kernel's float32, so that it is exact for the first update."""
-        return 1.0 / (1.0 - tf.pow(tf.constant(beta), tf.cast(self.iterations + 1, tf.float32)))
-
-
-def _trust_ratio(variable, update):
-    """Computes the norm of a variable over the norm of its update, or 1 if either is 0: float32 [..., W] -> [W].
-
-    The columns of each of the original's variables, which are concatenated on the last axis, have their own ratio.
-    """
-    parts = len(original_names(variable.name))
-    shape = [-1, parts, variable.shape[-1] // parts]
-    norm = tf.norm(tf.reshape(variable, shape), axis=[0, 2])  # [parts]
-    update_norm = tf.norm(tf.reshape(update, shape), axis=[0, 2])  # [parts]
-    ratio = tf.where((norm > 0) & (update_norm > 0), norm / update_norm, 1.0)
-    return tf.repeat(ratio, shape[-1])
