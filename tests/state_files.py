@@ -3,8 +3,6 @@
 import json
 
 CHANGEABLE = {"learning_rate": 5e-5, "mixed_precision": "float32"}
-LOSSES = {"logits_weight": 1.0, "label_weight": 0.5, "hidden_weight": 0.0, "attention_weight": 0.0, "cls_weight": 0.0,
-          "temperature": 1.0, "layer_map": "uniform"}
 
 
 def assert_holds(path, values):
