@@ -37,7 +37,7 @@ def confusion_matrix(path, labels, predictions, names):
 
 
 def loss_curves(folder, training, evaluation):
-    """Plots losses, and below them other metrics of the evaluation, to `loss.png`. Skips runs without steps.
+    """Plots losses, and below them all other metrics, to `loss.png`. Skips runs without steps.
 
     Args:
       folder: Path of the run's directory.
@@ -45,25 +45,21 @@ def loss_curves(folder, training, evaluation):
     """
     if not training.rows:
         return
-    evaluated = evaluation.curves()
-    scores = {name: curve for name, curve in evaluated.items() if "loss" not in name}
-    losses = {name: curve for name, curve in evaluated.items() if "loss" in name}
-    figure = create_figure(figsize=(8, 8 if scores else 5), layout="constrained")
-    panels = figure.subplots(2 if scores else 1, squeeze=False, sharex=True)
-    panel = panels[0][0]
-    for name, curve in training.curves().items():
-        panel.plot(*curve, ".-" if len(training.rows) == 1 else "-", label=name.replace("_", " "))
-    for name, curve in losses.items():
-        panel.plot(*curve, "--.", label=f"evaluation: {name.replace('_', ' ')}")
-    panel.set(ylabel="loss (nats)", title="Training loss", ylim=(0, None))
-    for name, curve in scores.items():
-        panels[-1][0].plot(*curve, "--.", label=name.replace("_", " "))
-    if scores:
-        panels[-1][0].set(title="Evaluation")
-    for (panel,) in panels:
+    trained, evaluated = training.curves(), evaluation.curves()
+    has_others = any("loss" not in name for name in (*trained, *evaluated))
+    figure = create_figure(figsize=(8, 8 if has_others else 5), layout="constrained")
+    panels = figure.subplots(2 if has_others else 1, squeeze=False, sharex=True)[:, 0]
+    for curves, style, source in ((trained, ".-" if len(training.rows) == 1 else "-", ""),
+                                  (evaluated, "--.", "evaluation: ")):
+        for name, curve in curves.items():
+            panels[0 if "loss" in name else 1].plot(*curve, style, label=source + name.replace("_", " "))
+    panels[0].set(ylabel="loss (nats)", title="Losses", ylim=(0, None))
+    if has_others:
+        panels[1].set(title="Other metrics")
+    for panel in panels:
         panel.grid(alpha=0.3)
         panel.legend()
-    panels[-1][0].set(xlabel="step")
+    panels[-1].set(xlabel="step")
     save_figure(figure, os.path.join(folder, LOSS_FILE))
 
 

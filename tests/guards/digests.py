@@ -58,6 +58,8 @@ def find_difference(before, after):
         old, new = dict(old), dict(new)
     if graph := sorted({*old["object_graph"]} ^ {*new["object_graph"]}):
         return "\n".join(["another object graph", *graph])
+    if keys := sorted(old.keys() ^ new.keys()):
+        return f"{', '.join(keys)}: in only one directory"
     differ = [key for key in old if old[key].dtype != new[key].dtype or old[key].tobytes() != new[key].tobytes()]
     if not differ:
         return ""

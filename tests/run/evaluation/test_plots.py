@@ -64,14 +64,15 @@ def test_search_results(figures, tmp_path):
 
 
 def test_loss_curves(figures, tmp_path):
-    """Metrics of the evaluation that are not losses have a second panel."""
+    """Metrics that are not losses have a second panel."""
     training, evaluation = (logs.Log(str(tmp_path), name, 0, writes=False) for name in ("a.csv", "b.csv"))
     plots.loss_curves(str(tmp_path), training, evaluation)
     assert not list(tmp_path.iterdir())
     for step, loss in ((1, 2.0), (2, 1.0)):
-        training.add(step, {"loss": loss})
+        training.add(step, {"loss": loss, "norm": 9.0 * step})
     evaluation.add(2, {"loss": 1.5, "accuracy": 0.25})
     plots.loss_curves(str(tmp_path), training, evaluation)
     lines = [{line.get_label(): line.get_xydata().tolist() for line in axes.lines} for axes in figures[0].axes]
-    assert lines == [{"loss": [[1, 2], [2, 1]], "evaluation: loss": [[2, 1.5]]}, {"accuracy": [[2, 0.25]]}]
+    assert lines == [{"loss": [[1, 2], [2, 1]], "evaluation: loss": [[2, 1.5]]}, {
+        "norm": [[1, 9], [2, 18]], "evaluation: accuracy": [[2, 0.25]]}]
     assert [path.name for path in tmp_path.iterdir()] == ["loss.png"]
