@@ -16,7 +16,7 @@ class FastEmbeddings(Embeddings):
 
     Attributes:
       one_hot: bool. Look words up by a matrix multiplication with one-hot vectors, which suits a TPU. LiteRT's
-        converter turns it into one int8 lookup with a scale per row; it would keep a gather in float32.
+        converter turns it into one int8 lookup with a scale per row; a gather would get one scale for all rows.
     """
 
     one_hot = False

@@ -71,7 +71,7 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
 
         Args:
           x: [B, S, H].
-          bias: float32 [B, 1, 1, S] from `attention_bias`, or [B, 1, S, S] from the others.
+          bias: float32 [B, 1, 1, S] or [B, 1, S, S] from `attention_bias`.
           seed: int [2], of dropout; None when not training.
 
         Returns:

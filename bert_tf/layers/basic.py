@@ -51,7 +51,7 @@ class Projection(SavedLayer, tf_keras.layers.Layer):
     def __init__(self, input_width, output_width, initializer, activation="linear", *, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
         with tf.name_scope(name):
-            # Cast at each multiplication instead, because bert_tf.fast.einsum casts its parts.
+            # Cast in `call`, not by Keras, because the layers of bert_tf.fast cast parts of it.
             self.kernel = self.add_weight("kernel", [input_width, output_width], initializer=initializer,
                                           experimental_autocast=False)
             self.bias = self.add_weight("bias", [output_width], initializer="zeros")

@@ -7,7 +7,8 @@ def freeze(encoder, num_layers):
     """Freezes the embeddings and the `num_layers` lowest layers of a BertEncoder; call this before anything is traced.
 
     The forward pass is unchanged, including dropout. Their variables are no longer `trainable_variables`, and the
-    backward pass ends above them.
+    backward pass ends above them, also if a caller sets `trainable` again; `encoder.num_frozen_layers = None` undoes
+    that.
 
     Raises:
       InputError: If there are fewer layers, or if a layer to train shares its weights with one of them.
