@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tempfile
 
 import numpy as np
 import pytest
@@ -18,10 +19,12 @@ pytestmark = pytest.mark.large
 
 TEXTS = ["the debugger stops", "", "caf\u00e9 and na\u00efve \u4e2d\u6587", "line " * 40, "it prints\ta tab"]
 
+
 def predict(path, requests, batch_size=2):
     """Returns the rows of a model."""
-    settings = PredictionSettings(model=str(path), input_file="-", input_format="jsonl", output_file="-")
-    return list(predicting.predict_rows(open_model(resolved(settings)), requests, batch_size))
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+        model = open_model(resolved(PredictionSettings(model=str(path), input_file=file.name, output_file="-")))
+    return list(predicting.predict_rows(model, requests, batch_size))
 
 
 def test_the_script_writes_a_row_for_each_line(toys, tmp_path, capsys):

@@ -93,7 +93,6 @@ def test_importance_is_the_mean_absolute_derivative_over_examples(model, feature
     """The second batch is the first example again."""
     batch = features | {"label_ids": LABELS}
     found = importance(model, losses.classification_loss, [batch, {name: value[:1] for name, value in batch.items()}])
-    assert found.num_examples == 4
 
     def compute():
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=LABELS, logits=model(features)["logits"])

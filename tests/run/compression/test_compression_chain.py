@@ -69,7 +69,7 @@ def test_the_cost_of_each_matrix_in_int8(folder, capsys):
         assert min(row["milliseconds"].values()) > 0
     rows = report["int8"]
     names = [row["matrix"] for row in rows]
-    assert names[:3] == ["nothing", "bert/embeddings/word_embeddings", "bert/encoder/layer_0/attention/self/qkv"]
+    assert names[:3] == ["nothing", "bert/embeddings/word_embeddings", "bert/encoder/layer_0/attention/output/dense"]
     assert names[-3:] == ["bert/pooler/dense", "output_weights", "everything"]
     assert len(names) == 1 + 1 + 4 + 2 + 1
     differences = {row["matrix"]: row["largest_difference"] for row in rows}

@@ -174,26 +174,24 @@ def test_no_cluster(monkeypatch, text):
     assert clusters.read_cluster() is None
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("{", "is not JSON: Expecting property name"),
-    ('["localhost:1"]', "must be an object with the keys cluster and task, but is a list"),
-    ('{"cluster": [1]}', "must have an object for cluster, but has [1]"),
-    ('{"cluster": {"worker": ["a:1"]}, "task": 3}', "must have an object for task, but has 3"),
-    ('{"cluster": {"worker": ["a:1"]}}', "has the task type None; must be chief or worker"),
+@pytest.mark.parametrize("text", [
+    "{", '["localhost:1"]', '{"cluster": [1]}', '{"cluster": {"worker": ["a:1"]}, "task": 3}',
+    '{"cluster": {"worker": ["a:1"]}}', '{"cluster": {"worker": 3}, "task": {"type": "worker"}}',
 ])
-def test_a_cluster_that_cannot_be_read(monkeypatch, text, message):
+def test_a_cluster_that_cannot_be_read(monkeypatch, text):
     monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(InputError, match=f"^{re.escape(START + message)}"):
+    with pytest.raises(InputError, match=f"^{START}must have the form {re.escape(clusters.FORM)}, but is "
+                                         f"{re.escape(text[:60])}$"):
         clusters.read_cluster()
 
 
 @pytest.mark.parametrize(("cluster", "task", "message"), [
-    ({"worker": [A]}, ("evaluator", 0), "has the task type 'evaluator'; must be chief or worker"),
-    ({"worker": [A], "ps": [B]}, ("worker", 0), "lists tasks of type 'ps'; must be chief or worker"),
-    ({"worker": A}, ("worker", 0), f"must have a list of addresses for worker, but has '{A}'"),
+    ({"worker": [A]}, ("evaluator", 0), "has the task evaluator 0, but its cluster has only worker 0"),
+    ({"worker": [A], "ps": [B]}, ("worker", 0), "has the task ps 0; must be a chief or worker"),
+    ({"worker": A}, ("worker", 0), "has the address '1' for worker 0; must be HOST:PORT"),
     *(({"worker": [A, address]}, ("worker", 0), f"has the address {address!r} for worker 1; must be HOST:PORT")
       for address in ("127.0.0.1", "a:", ":80", "a:port", "a:0", "a:99999", "http://a:80", "a b:80", "a..b:80", None)),
-    ({"worker": [A, A]}, ("worker", 0), f"lists the address {A} twice"),
+    ({"worker": [A, A]}, ("worker", 0), f"lists an address twice: {A}, {A}"),
     *(({"worker": [A, B]}, ("worker", index), f"has the task worker {index}, but its cluster has only worker 0, worker "
        "1") for index in (2, -1, 0.5, "x", None)),
     ({"worker": []}, ("worker", 0), "has the task worker 0, but its cluster has only "),
