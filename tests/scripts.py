@@ -222,7 +222,7 @@ def _become(arguments, folder, environment, streams):
         file = os.open(path, os.O_RDWR | os.O_APPEND)
         os.dup2(file, target)
         os.close(file)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115. multiprocessing has opened another file.
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)  # multiprocessing has opened another file.
     os.chdir(folder)
     sys.path[0] = multiprocessing.process.ORIGINAL_DIR = folder
     sys.argv[1:] = arguments[1:]

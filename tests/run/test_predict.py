@@ -22,7 +22,8 @@ TEXTS = ["the debugger stops", "", "caf\u00e9 and na\u00efve \u4e2d\u6587", "lin
 
 def predict(path, requests, batch_size=2):
     """Returns the rows of a model."""
-    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+        print(json.dumps(requests[0]), file=file, flush=True)
         model = open_model(resolved(PredictionSettings(model=str(path), input_file=file.name, output_file="-")))
     return list(predicting.predict_rows(model, requests, batch_size))
 
