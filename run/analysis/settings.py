@@ -107,6 +107,10 @@ class ProbeLayersSettings(Settings):
         if self.label == "spans" and self.reads_treebanks:
             raise InputError(f"requires files with a label for each word, but `train_file`={self.train_file} is a "
                              "treebank", "label", self.label)
+        for name in ("token_column", "label_column"):
+            value = getattr(self, name)
+            if self.reads_treebanks and value != getattr(type(self), name):
+                raise InputError(f"does not apply to the treebank `train_file`={self.train_file}", name, value)
         if self.reads_treebanks != conll.is_treebank(self.dev_file):
             raise InputError(f"has another format than `train_file`={self.train_file}; both must end in "
                              f"{conll.TREEBANK_SUFFIX}, or neither", "dev_file", self.dev_file)

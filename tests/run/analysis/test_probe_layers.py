@@ -91,6 +91,7 @@ def test_labels_of_the_control_task_depend_only_on_forms():
     ({"dev_file": "words.txt"}, "`dev_file`=words.txt: has another format than `train_file`=words.conllu; both"),
     ({"label": "spans"}, "`label`=spans: requires files with a label for each word, but `train_file`=words.conllu"),
     ({"label": "spans", "train_file": "words.txt", "dev_file": "words.txt"}, "`label`=spans: the labels of .*words"),
+    ({"label_column": 3}, r"`label_column`=3: does not apply to the treebank `train_file`=.*words\.conllu"),
     ({"max_seq_length": 4}, r"`train_file`=.*words\.conllu: contains no sentence of at most `max_seq_length`=4"),
     ({"dev_file": "empty.conllu", "init_checkpoint": "no_weights"}, r".*empty\.conllu: contains no sentences"),
 ])
