@@ -66,7 +66,7 @@ def test_a_run_that_is_killed_resumes_and_creates_the_same_bytes(tmp_path):
             assert errors.splitlines()[-1] == f"create_pretraining_data.py: {message}"
             assert not list(folder.glob("*.partial"))
     with scripts.Process(command) as process:
-        while not (workers := find_children(process.pid)[1:]):  # The first one tracks resources.
+        while not (workers := find_children(process.pid)):
             time.sleep(0.005)
         os.kill(workers[0], signal.SIGKILL)
         errors = process.communicate()[1]
