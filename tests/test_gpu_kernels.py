@@ -253,7 +253,11 @@ def test_copies_to_the_host_are_found():
     """A GPU has int32 numbers from a Cast in its memory, and slices int32 numbers on the host."""
     operations = operations_of(lambda mask: tf.cast(tf.where(mask), tf.int32)[:, 0], tf.TensorSpec([24], tf.bool))
     assert list(gpu_kernels.in_host_memory(operations)) == ["Cast to StridedSlice T=int32: input int32 (None, 1)"]
-    operations = operations_of(lambda x: tf.raw_ops.Assert(condition=True, data=[-x, x[0, 0]]), ROWS)
+
+    def check(x):
+        tf.raw_ops.Assert(condition=True, data=[-x, x[0, 0]])
+
+    operations = operations_of(check, ROWS)
     assert list(gpu_kernels.in_host_memory(operations)) == ["Neg to Assert : data bfloat16 (None, 24)"]
 
 

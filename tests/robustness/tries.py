@@ -58,7 +58,7 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     ("analyze_attention", {"treebank": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("probe_layers", {"train_file": "a.conllu", "dev_file": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("analyze_attention", {}, "text.txt", ("",), "--input_file=text.txt: contains no"),
-    ("predict", {"model": "served", "input_file": "a.jsonl"}, "a.jsonl", (DEEP,), "a.jsonl:1: is not valid JSON"),
+    ("predict", {"model": "served", "input_file": "a.jsonl"}, "a.jsonl", (DEEP,), "a.jsonl:1: must be a JSON object"),
     ("predict", {"model": "served", "input_file": "a.tsv"}, "a.tsv", ("x\ttext\na\n",),
      "a.tsv:2: must have 2 columns, but has 1"),
     ("predict", {"model": "served"}, "text.txt", ("",), "--input_file=text.txt: contains no rows"),
