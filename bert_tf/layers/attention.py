@@ -35,7 +35,7 @@ def attention_bias(input_mask, is_packed=False, is_causal=False):
 
 
 class AttentionMaps(typing.NamedTuple):
-    """What the tokens of a batch attend to in one layer, before dropout.
+    """The attention of a batch in one layer, before dropout.
 
     Attributes:
       scores: [B, N, S, S]. Scaled products of query and key, before the bias; those of padding have no meaning.

@@ -26,6 +26,7 @@ class MaskedLM(Kind):
     per_position: ClassVar = {"sequence_output": -2}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
+        """See `Kind`."""
         rows = pack_texts(tokenizer, metadata.max_seq_length, *texts, tokenize=functools.partial(_tokenize, tokenizer))
         outputs = buckets.run(rows)
         positions = [[position for position, id_ in enumerate(row.ids) if id_ == tokenizer.mask_id] for row in rows]

@@ -61,6 +61,7 @@ class SpanLabeler(Kind):
         return {"question": text_a, "context": text_b}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
+        """See `Kind`."""
         rows, requests = [], []
         for question, text in zip(*texts, strict=True):
             context, query = split(tokenizer, text), tokenizer.ids(question)

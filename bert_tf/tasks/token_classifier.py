@@ -26,6 +26,7 @@ class TokenClassifier(Kind):
         return super().question(text_a)
 
     def answer(self, metadata, tokenizer, buckets, *texts):
+        """See `Kind`."""
         # Like TensorFlow, bytes.split() only recognizes ASCII white space.
         words = [[word.decode() for word in text.encode().split()] for text in texts[0]]
         pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]

@@ -11,7 +11,7 @@ from official.common import distribute_utils
 from bert_tf import processor
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
-from run.settings import CPU_STRATEGY, TF32
+from run.settings.training import CPU_STRATEGY, TF32
 from run.training import clusters
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.

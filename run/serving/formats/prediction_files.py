@@ -21,6 +21,7 @@ def open_writer(path):
     is_table, header = path.lower().endswith(".tsv"), []
 
     def write(row):
+        """Writes a row, a dict."""
         if not is_table:
             file.write(to_json(path, row, ensure_ascii=False) + "\n")
             return
