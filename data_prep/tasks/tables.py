@@ -31,11 +31,13 @@ def read_rows(path, decoder=None):
       InputError: If the file is missing or is not text, if quotes are not closed, or if a line is not a JSON object
         with the keys of the first one. The message names the file, and the line if applicable.
     """
-    lines, width = read_lines(path, decoder or files.LineDecoder()), None
+    decoder, width = decoder or files.LineDecoder(), None
     if path.lower().endswith(JSON_LINES):
-        rows = _read_json_rows(lines, path)
+        rows = _read_json_rows(read_objects(path, decoder), path)
+    elif is_csv(path):
+        rows = _read_csv_rows(read_lines(path, decoder), path)
     else:
-        rows = _read_csv_rows(lines, path) if is_csv(path) else _read_tsv_rows(lines)
+        rows = _read_tsv_rows(read_lines(path, decoder))
     for number, fields in rows:
         if fields or width == 1:
             yield number, fields or [""]
@@ -97,21 +99,33 @@ def _read_tsv_rows(lines):
         yield number, line.split("\t") if line else []
 
 
-def _read_json_rows(lines, path):
-    keys = None
-    for number, line in enumerate(lines, start=1):
+def read_objects(path, decoder):
+    """Yields (line number, dict) of a file with a JSON object per line, without empty lines. Arguments: see read_lines.
+
+    Raises:
+      InputError: If the file is missing, or a line is not a JSON object. The message names the file, and the line.
+    """
+    for number, line in enumerate(read_lines(path, decoder), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
             row = None
-        if not isinstance(row, dict) or (keys and any(key not in row for key in keys)):
-            requirement = f" with the keys {list_names(keys)}, as in the first line" if keys else ""
-            raise InputError(f"{path}:{number}: must be a JSON object{requirement}")
+        if not isinstance(row, dict):
+            raise InputError(f"{path}:{number}: must be a JSON object")
+        yield number, row
+
+
+def _read_json_rows(objects, path):
+    keys = None
+    for number, row in objects:
         if keys is None:
             keys = list(row)
             yield number, keys
+        if any(key not in row for key in keys):
+            raise InputError(f"{path}:{number}: must be a JSON object with the keys {list_names(keys)}, as in the "
+                             "first line")
         yield number, [_to_text(row[key]) for key in keys]
 
 

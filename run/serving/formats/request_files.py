@@ -1,10 +1,9 @@
-"""Files of requests: lines of text, and tables. Does not import TensorFlow.
+"""Files of requests: lines of text, JSON lines, and tables. Does not import TensorFlow.
 
 A request is a dict of the names of a model's inputs to texts: {"text": "..."}, {"question": "...", "context": "..."},
 {"text_a": "...", "choices": ["...", "..."]}.
 """
 
-import json
 import re
 import sys
 
@@ -12,7 +11,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep.tasks import tables
 
-TABLES = (".tsv", ".csv", tables.JSON_LINES)  # Ends of the names of tables, which data_prep.tasks.tables reads.
+TABLES = (".tsv", ".csv")  # Ends of the names of tables.
 STANDARD_INPUT = "-"
 LIST_INPUT = "choices"  # The only input that is a list of texts.
 SEPARATOR = " ||| "  # Between the two texts of a pair on a line.
@@ -48,7 +47,8 @@ def read(path, text_inputs, columns=(), decoder=None):
     """
     text_inputs, decoder = list(text_inputs), decoder or files.LineDecoder()
     check(path, text_inputs, columns)
-    yield from (_read_rows if _is_table(path) else _read_lines)(path, text_inputs, columns, decoder)
+    read_file = _read_rows if _is_table(path) else _read_objects if _has_objects(path) else _read_lines
+    yield from read_file(path, text_inputs, columns, decoder)
 
 
 def check(path, text_inputs, columns=()):
@@ -61,6 +61,13 @@ def check(path, text_inputs, columns=()):
     Raises:
       InputError: If the table lacks a column, or if the inputs do not fit into lines.
     """
+    if columns and text_inputs:
+        takes_list = _is_table(path) and text_inputs[-1] == LIST_INPUT
+        if len(columns) < len(text_inputs) or (len(columns) > len(text_inputs) and not takes_list):
+            raise InputError(f"`columns`={','.join(columns)}: the model requires {', '.join(text_inputs)}; set "
+                             f"{'at least ' * takes_list}{len(text_inputs)} columns")
+    if _has_objects(path):
+        return
     if _is_table(path):
         header = tables.read_header(path)
         if text_inputs:
@@ -77,6 +84,10 @@ def check(path, text_inputs, columns=()):
 
 def _is_table(path):
     return path.lower().endswith(TABLES)
+
+
+def _has_objects(path):
+    return path.lower().endswith(tables.JSON_LINES)
 
 
 def _read_lines(path, text_inputs, _, decoder):
@@ -98,29 +109,30 @@ def _read_rows(path, text_inputs, columns, decoder):
     for number, fields in rows:
         tables.check_width(path, number, fields, len(header))
         values = {name: [fields[place] for place in places] for name, places in positions.items()}
-        choices = values.get(LIST_INPUT, ())
-        if len(choices) == 1:
-            values[LIST_INPUT] = _parse_choices(choices[0], f"{path}:{number}")
         yield {name: texts if name == LIST_INPUT else texts[0] for name, texts in values.items()}
 
 
-def _parse_choices(text, place):
-    """Parses a list of texts in JSON; raises InputError for anything else."""
-    try:
-        choices = json.loads(text)
-    except ValueError:
-        choices = None
-    if not (isinstance(choices, list) and choices and all(isinstance(each, str) for each in choices)):
-        raise InputError(f"{place}: {LIST_INPUT} is {text!r:.60}; must be a JSON list of strings, or several columns")
-    return choices
+def _read_objects(path, text_inputs, columns, decoder):
+    keys = dict(zip(text_inputs, columns or text_inputs, strict=True))
+    for number, row in tables.read_objects(path, decoder):
+        yield {name: _get_value(row, name, key, f"{path}:{number}") for name, key in keys.items()}
+
+
+def _get_value(row, name, key, place):
+    """Returns the text, or the list of texts, of a key of a JSON object; raises InputError for anything else."""
+    if key not in row:
+        raise InputError(f"{place}: has no key {key!r}; the keys are {tables.list_names(row)}")
+    value = row[key]
+    if name == LIST_INPUT:
+        if not (isinstance(value, list) and value and all(isinstance(each, str) for each in value)):
+            raise InputError(f"{place}: {key} is {value!r:.60}; must be a list of strings")
+    elif not isinstance(value, str):
+        raise InputError(f"{place}: {key} is {value!r:.60}; must be a string")
+    return value
 
 
 def _find_positions(path, header, text_inputs, columns):
     """Returns dict of input to the positions of its columns; "choices" has all columns named choice and a number."""
-    takes_list = text_inputs[-1] == LIST_INPUT
-    if columns and (len(columns) < len(text_inputs) or (len(columns) > len(text_inputs) and not takes_list)):
-        raise InputError(f"`columns`={','.join(columns)}: the model requires {', '.join(text_inputs)}; set "
-                         f"{'at least ' * takes_list}{len(text_inputs)} columns")
     if not any(header):
         raise InputError(f"{path}: has no header; the first line must name the columns")
     if columns:
