@@ -34,6 +34,8 @@ def read_cluster():
         if not config.get("cluster"):
             return None
         for job, addresses in config["cluster"].items():
+            if not isinstance(addresses, list):
+                raise TypeError
             if job != "evaluator":  # It does not train with the others.
                 tasks |= {f"{job} {index}": address for index, address in enumerate(addresses)}
         own = f"{config['task']['type']} {config['task'].get('index')}"

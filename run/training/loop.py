@@ -27,7 +27,16 @@ BAR_SECONDS = 0.5  # Time between two updates of the progress bar.
 
 
 class DivergedError(InputError):
-    """The loss or a gradient is not finite. Advice, which mentions the last checkpoint, follows ";" in the message."""
+    """The loss or a gradient is not finite.
+
+    Args:
+      event: str. The step, and the value that is not finite.
+      advice: str. The last checkpoint, and what to do.
+    """
+
+    def __init__(self, event, advice):
+        super().__init__(f"{event}; {advice}")
+        self.event = event
 
 
 def open_run(settings, strategy, make_model, loss, techniques=(), *, num_steps=None, num_warmup_steps=0,
@@ -336,8 +345,8 @@ class Run:
         """Creates the DivergedError for a step."""
         last = find_latest_checkpoint(self.folder)
         state = f"contains the checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
-        return DivergedError(
-            f"step {step}: {what}; {self.folder} {state}; a lower `learning_rate` or a longer warm-up may help")
+        return DivergedError(f"step {step}: {what}",
+                             f"{self.folder} {state}; a lower `learning_rate` or a longer warm-up may help")
 
 
 class Profile:

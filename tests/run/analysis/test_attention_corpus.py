@@ -106,6 +106,12 @@ def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, 
 @pytest.mark.extra_large
 def test_importance(toys, texts, tmp_path, monkeypatch):
     """All orders start and end with the same score."""
+    def apply_masks(encoder, heads):
+        masks.extend(heads)
+        return apply(encoder, heads=heads)
+
+    masks, apply = [], importance.apply_masks
+    monkeypatch.setattr(importance, "apply_masks", apply_masks)
     monkeypatch.setattr(importance, "CURVE_POINTS", 2)
     flags = {"input_file": texts / "texts.txt", "importance_examples": 8, "data_dir": toys / "sst-2"}
     analyze(toys / "sst", tmp_path, **flags)
@@ -113,6 +119,7 @@ def test_importance(toys, texts, tmp_path, monkeypatch):
     assert [row["heads_out"] for row in curve] == ["0", "3", "6"]
     assert curve[0]["importance"] == curve[0]["random_0"]
     assert curve[-1]["importance"] == curve[-1]["random_0"]
+    assert sum(mask.numpy().sum() for mask in masks) == 6 - 3  # The last point that was computed.
     values = {(row["layer"], row["head"]): float(row["importance"]) for row in read_rows(tmp_path / "importance.tsv")}
     for layer in "012":
         assert np.hypot(values[layer, "0"], values[layer, "1"]) == pytest.approx(1, abs=1e-4)

@@ -177,6 +177,7 @@ def test_no_cluster(monkeypatch, text):
 @pytest.mark.parametrize("text", [
     "{", '["localhost:1"]', '{"cluster": [1]}', '{"cluster": {"worker": ["a:1"]}, "task": 3}',
     '{"cluster": {"worker": ["a:1"]}}', '{"cluster": {"worker": 3}, "task": {"type": "worker"}}',
+    '{"cluster": {"worker": "a:1"}, "task": {"type": "worker", "index": 0}}',
 ])
 def test_a_cluster_that_cannot_be_read(monkeypatch, text):
     monkeypatch.setenv("TF_CONFIG", text)
@@ -188,7 +189,6 @@ def test_a_cluster_that_cannot_be_read(monkeypatch, text):
 @pytest.mark.parametrize(("cluster", "task", "message"), [
     ({"worker": [A]}, ("evaluator", 0), "has the task evaluator 0, but its cluster has only worker 0"),
     ({"worker": [A], "ps": [B]}, ("worker", 0), "has the task ps 0; must be a chief or worker"),
-    ({"worker": A}, ("worker", 0), "has the address '1' for worker 0; must be HOST:PORT"),
     *(({"worker": [A, address]}, ("worker", 0), f"has the address {address!r} for worker 1; must be HOST:PORT")
       for address in ("127.0.0.1", "a:", ":80", "a:port", "a:0", "a:99999", "http://a:80", "a b:80", "a..b:80", None)),
     ({"worker": [A, A]}, ("worker", 0), f"lists an address twice: {A}, {A}"),
