@@ -65,7 +65,7 @@ class SpanLabelerData(TaskData):
         settings = self.settings
         if settings.verbose_logging:
             logging.getLogger(squad.__name__).setLevel(logging.INFO)
-        squad.check_lengths(self.max_seq_length, settings.max_query_length)
+        squad.check_lengths(self.max_seq_length, settings.doc_stride, settings.max_query_length)
         if settings.doc_stride > self.max_seq_length - settings.max_query_length - 3:
             warn(f"note: `doc_stride`={settings.doc_stride}: windows after long questions are shorter and do not "
                  "overlap, so answers across their boundaries cannot be found")

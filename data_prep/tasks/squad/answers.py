@@ -55,6 +55,21 @@ class Answers:
                 for qas_id, text in self.get_best_texts().items()}
 
 
+def write_predictions(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
+                      output_dir, version_2_with_negative, null_score_diff_threshold):
+    """Finds the answers and writes the prediction files of the original BERT.
+
+    For arguments, see `predict_answers` and `write_answers`.
+
+    Returns:
+      Answers.
+    """
+    answers = predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length,
+                              do_lower_case, version_2_with_negative)
+    write_answers(answers, output_dir, null_score_diff_threshold)
+    return answers
+
+
 def write_answers(answers, output_dir, null_score_diff_threshold):
     """Writes predictions.json, nbest_predictions.json, and, for SQuAD 2.0, null_odds.json.
 
@@ -97,17 +112,16 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
     if not len(start_logits) == len(end_logits) == len(features):
         raise InputError(f"{len(start_logits)} rows of start logits and {len(end_logits)} of end logits do not match "
                          f"{len(features)} features")
-    features_of_example, windows_of_example = defaultdict(list), defaultdict(list)
+    windows_of_example = defaultdict(list)
     for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
-        features_of_example[feature.example_index].append(feature)
-        scores = (np.asarray(each, np.float64) for each in (starts, ends))  # Python adds in this precision.
-        windows_of_example[feature.example_index].append(
-            ScoredWindow(feature.context_start, feature.is_max_context, *scores))
+        windows_of_example[feature.example_index].append((feature, ScoredWindow(  # Python adds in this precision
+            feature.context_start, feature.is_max_context, *(np.asarray(each, np.float64) for each in (starts, ends)))))
     nbest, null_odds = {}, {}
     for index, example in enumerate(examples):
-        windows = windows_of_example[index]
+        windows = [window for _, window in windows_of_example[index]]
+        features_of_example = [feature for feature, _ in windows_of_example[index]]
         null = _find_null(windows) if version_2_with_negative else None
-        candidates = _find_candidates(windows, features_of_example[index], null, example.doc_tokens, n_best_size,
+        candidates = _find_candidates(windows, features_of_example, null, example.doc_tokens, n_best_size,
                                       max_answer_length, (do_lower_case, strip_accents))
         if version_2_with_negative:
             if null not in candidates:

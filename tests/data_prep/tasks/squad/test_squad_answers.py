@@ -16,7 +16,7 @@ LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}  # max_seq_leng
 
 @pytest.fixture(scope="module")
 def tokenizer(make_tokenizer):
-    return make_tokenizer("b", "c", "d", "e")
+    return make_tokenizer("a", "b", "c", "d", "e", ",", ".")
 
 
 @pytest.fixture(scope="module", params=LENGTHS)
@@ -32,9 +32,8 @@ def test_prediction_files_match_the_original_bert(questions, tmp_path):
     version, examples, features = questions
     folder = REFERENCE / version
     with np.load(folder / "logits.npz") as logits:
-        answers = squad.predict_answers(examples, features, logits["start_logits"], logits["end_logits"], 20, 30, True,
-                                        version == "squad_v2")
-    squad.write_answers(answers, tmp_path, 0.0)
+        squad.write_predictions(examples, features, logits["start_logits"], logits["end_logits"], 20, 30, True,
+                                tmp_path, version == "squad_v2", 0.0)
     for name in ("predictions.json", "null_odds.json"):
         assert (tmp_path / name).exists() == (folder / name).exists()
         if (folder / name).exists():
@@ -50,17 +49,23 @@ def test_prediction_files_match_the_original_bert(questions, tmp_path):
         assert found[id_] == candidates
 
 
-@pytest.mark.parametrize("special", [0.25, -np.inf, np.nan])
-def test_all_scores_give_answers(questions, special, tmp_path):
+@pytest.mark.parametrize("kind", ["random", "equal", "null", "infinite", "not a number"])
+def test_all_scores_give_answers(questions, kind, tmp_path):
     version, examples, features = questions
     is_v2 = version == "squad_v2"
     features = features[4:]  # the first questions have no windows
     generator = np.random.default_rng(5)
     scores = generator.normal(size=[2, len(features), LENGTHS[version][0]]).astype(np.float32)
-    scores[:, generator.random(scores.shape[1:]) < 0.2] = special
+    some = generator.random(scores.shape[1:]) < 0.2
+    if kind == "equal":
+        scores[:] = 0.25
+    elif kind == "null":
+        scores[:, :, 0] = 1e4
+    elif kind != "random":
+        scores[:, some] = {"infinite": -np.inf, "not a number": np.nan}[kind]
     answers = squad.predict_answers(examples, features, *scores, 8, 7, True, is_v2)
     predictions = answers.choose(0.5)
-    if is_v2 and not np.isfinite(special):  # The scores of no answer, which JSON does not support.
+    if is_v2 and kind in ("infinite", "not a number"):  # The scores of no answer, which JSON does not support.
         with pytest.raises(InputError, match=r"nbest_predictions\.json: cannot contain NaN or infinity; the model"):
             squad.write_answers(answers, tmp_path, 0.5)
     else:
@@ -71,28 +76,58 @@ def test_all_scores_give_answers(questions, special, tmp_path):
         assert 1 <= len(answers.nbest[example.qas_id]) <= 8 + is_v2
         text = predictions[example.qas_id]
         assert text in " ".join(example.doc_tokens) or text == "empty"
+    if is_v2 and kind == "null":
+        assert set(predictions.values()) == {""}
 
 
-def predict_answers(tokenizer, starts, ends, n_best_size):
-    """Answers to the question b about the context c d e, which can have none. Scores are per token; 0 for [CLS]."""
-    example = squad.Example("id", "b", "c d e")
-    feature, = squad.convert_examples_to_features([example], tokenizer, 7, 5, 3, False)  # [CLS] b [SEP] c d e [SEP]
-    scores = [[[0, -9, -9, *values, -9]] for values in (starts, ends)]
-    return squad.predict_answers([example], [feature], *scores, n_best_size, 30, True, True)
+def predict_answers(tokenizer, context, starts, ends, n_best_size=20, max_answer_length=30, is_v2=False):
+    """Answers to the question b about a context of one window. Scores are per token, 0 for [CLS], otherwise -9."""
+    example = squad.Example("id", "b", context)
+    feature, = squad.convert_examples_to_features([example], tokenizer, 12, 5, 3, False)
+    scores = np.full([2, 1, 12], -9.0)
+    scores[:, :, 0] = 0
+    for kind, values in enumerate((starts, ends)):
+        scores[kind, 0, 3 : 3 + len(values)] = values  # after [CLS] b [SEP]
+    return squad.predict_answers([example], [feature], *scores, n_best_size, max_answer_length, True, is_v2)
+
+
+def test_the_best_spans_by_hand(tokenizer):
+    starts, ends = [4, 1, -5, 2, -6], [1, 3, -5, 3, -5]
+    answers = predict_answers(tokenizer, "A b, b.", starts, ends, n_best_size=3)
+    assert answers.nbest["id"] == [
+        Candidate("A b", 4.0, 3.0),  # the first of two equal ends
+        Candidate("A b, b", 4.0, 3.0),
+        Candidate("A", 4.0, 1.0)]  # as good as the last "b", but with a better start
+    assert answers.null_odds is None
+    assert answers.choose(0.0) == {"id": "A b"}
+    texts = [candidate.text for candidate in predict_answers(tokenizer, "A b, b.", starts, ends).nbest["id"]]
+    assert texts[3:5] == ["b", "b, b"]  # "b" occurs twice, and counts once
+    answers = predict_answers(tokenizer, "A b, b.", starts, ends, max_answer_length=1)
+    assert [candidate.text for candidate in answers.nbest["id"]] == ["A", "b", ",", "."]
 
 
 def test_no_answer_by_hand(tokenizer):
-    answers = predict_answers(tokenizer, [-1, 2, -1], [-2, 1.5, -1], n_best_size=3)
+    answers = predict_answers(tokenizer, "c d e", [-1, 2, -1], [-2, 1.5, -1], is_v2=True, n_best_size=3)
     assert answers.nbest["id"] == [Candidate("d", 2.0, 1.5), Candidate("d e", 2.0, -1.0), Candidate("c d", -1.0, 1.5),
                                    Candidate("", 0.0, 0.0)]  # in addition to the n best
     assert answers.null_odds == {"id": -3.5}
     assert answers.choose(-3.5) == {"id": "d"}
     assert answers.choose(-3.6) == {"id": ""}
     # The only entry is no answer: the original BERT fails.
-    answers = predict_answers(tokenizer, [-1, -1, -1], [-2, -2, -2], n_best_size=1)
+    answers = predict_answers(tokenizer, "c d e", [-1, -1, -1], [-2, -2, -2], is_v2=True, n_best_size=1)
     assert answers.nbest == {"id": [Candidate("", 0.0, 0.0)]}
     assert answers.null_odds == {"id": CERTAINLY_NULL}
     assert answers.choose(1000.0) == {"id": ""}
+
+
+def test_null_score_is_the_lowest_of_all_windows(tokenizer):
+    example = squad.Example("id", "b", "a b c d e a b")
+    features = list(squad.convert_examples_to_features([example], tokenizer, 8, 4, 3, False))
+    assert len(features) == 2
+    scores = np.full([2, 2, 8], -9.0)
+    scores[:, :, 0] = [[3, 1], [2, 3]]  # starts and ends of the two windows: sums 5 and 4
+    answers = squad.predict_answers([example], features, *scores, 1, 5, True, True)
+    assert answers.nbest["id"] == [Candidate("", 1.0, 3.0)]
 
 
 def test_questions_without_windows():
@@ -110,13 +145,18 @@ def test_scores_for_another_number_of_windows():
 
 @pytest.mark.parametrize(("tokens", "original", "casing", "expected"), [
     (["1895"], "(1895-1943).", (True,), "1895"),
+    (["steve", "smith"], "Steve Smith's", (True,), "Steve Smith"),
     (["caf", "##e"], "\"Café\",", (True,), "Café"),
+    (["Caf", "##é"], "\"Café\",", (False,), "Café"),
     (["caf", "##e"], "\"Café\",", (False,), "\"Café\","),  # not found
+    (["[UNK]", "b"], "ж b.", (True,), "ж b."),
     (["一"], "二一三", (True,), "一"),
     (["i"], "İ.", (True,), "İ"),  # lowercase adds a character, an accent, which is removed again
     (["a"], "a\u200b.", (True,), "a\u200b."),  # a character is removed, so the lengths differ
+    (["##a"], "xa", (True,), "a"),
     (["##"], "xa", (True,), "xa"),
     (["größe"], "\"GRÖSSE\", die Größe.", (True, False), "Größe"),
+    (["größe"], "Größe.", (True,), "Größe."),  # not found: the words have no accents
 ])
 def test_final_texts_by_hand(tokens, original, casing, expected):
     assert get_final_text(tokens, original, *casing) == expected
