@@ -52,7 +52,7 @@ class RunState:
     Args:
       folder: Path of the output directory; it does not have to exist.
       values: Dict of setting -> JSON value that must be equal in a resumed run, from `snapshot`; those in the dict
-        CHANGEABLE may differ. Values that are missing in the file are not compared.
+        CHANGEABLE may differ.
       inputs: Dict of setting -> `fingerprint` of its files, which must be equal too.
       name: Name of the file.
       must_be_empty: If True, a directory without the file must be empty.
@@ -120,10 +120,13 @@ class RunState:
             return
         existing = read_json_object(self._path)
         for name, value in self._started_with.items():
-            if name in existing and _differs(existing[name], value):
+            argument, path = self._output
+            if name not in existing:
+                raise InputError(f"contains a run without `{name}`; choose another `{argument}` for a new run", argument,
+                                 path)
+            if _differs(existing[name], value):
                 old, new = _format_value(existing[name]), _format_value(value)
                 change = f"not {new}" if old != new else "whose names or order have changed"
-                argument, path = self._output
                 raise InputError(f"contains a run with `{name}` {old}, {change}; choose another `{argument}` for a new "
                                  "run", argument, path)
 
