@@ -69,14 +69,7 @@ def resolve(settings, explicit, model_files, announce):
         contradicts another, or describes a model or tokenizer that this project does not support.
     """
     ignored = settings.checkpoint_only if settings.exported_model else frozenset()
-    if name := next((name for name in explicit if name in ignored), None):
-        raise InputError("has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
-            *settings.exported_model), name, explicit[name])
-    fields = list(settings.fields())
-    for name, condition in settings.replaced.items():
-        for term in conditions.parse(condition) if name in explicit else ():
-            if conditions.is_met([term], fields):
-                raise InputError(f"has no effect with {conditions.to_text([term])}; omit it", name, explicit[name])
+    _reject_ineffective(settings, explicit, ignored)
     sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
     roles.check_required(settings, without={*sources, *ignored})
     for name, path in model_files.checkpoints.items():
@@ -103,20 +96,49 @@ def resolve(settings, explicit, model_files, announce):
     settings = settings.add_file_values().replace_values({
         name: value for name, value in settings.values().items() if name in explicit})
     roles.check(settings, without=ignored)
-    config_name = next((name for name, by in sources.items() if by == CONFIG), None)
-    if config_name and not any(getattr(group, "config", None) for group in settings.groups()):
-        config_file = settings.values()[config_name]
-        config = read_config(config_file)
-        settings = settings.replace_values({"config": config})
-        if metadata and not _is_length_known(explicit, model_files):
-            settings = limit_length(settings, min(metadata.max_seq_length, config.max_position_embeddings))
-        default = next((field.default for field, _ in settings.fields() if field.name == "max_seq_length"), None)
-        _check_length(settings.longest_sequence, config, config_file, is_default=(
-            settings.longest_sequence == default and not _is_length_known(explicit, model_files)))
+    settings = _add_config(settings, sources, explicit, model_files)
     for group in settings.groups():
         group.check_files()
     _announce_vocabulary(settings, ignored, model_files, announce)
     return settings
+
+
+def _reject_ineffective(settings, explicit, ignored):
+    """Raises InputError if a setting on the command line has no effect; ignored: those that an export replaces."""
+    if name := next((name for name in explicit if name in ignored), None):
+        raise InputError("has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
+            *settings.exported_model), name, explicit[name])
+    fields = list(settings.fields())
+    for name, condition in settings.replaced.items():
+        for term in conditions.parse(condition) if name in explicit else ():
+            if conditions.is_met([term], fields):
+                raise InputError(f"has no effect with {conditions.to_text([term])}; omit it", name, explicit[name])
+
+
+def _add_config(settings, sources, explicit, model_files):
+    """Returns settings with the BertConfig of their file, whose positions limit the length of the model's inputs.
+
+    For the arguments, see `resolve` and `resolve_values`; raises InputError if the model has fewer positions than a
+    sequence.
+    """
+    name = next((name for name, source in sources.items() if source == CONFIG), None)
+    if name is None or any(getattr(group, "config", None) for group in settings.groups()):
+        return settings
+    config_file = settings.values()[name]
+    config = read_config(config_file)
+    settings = settings.replace_values({"config": config})
+    if settings.serves and model_files.checkpoints and not _is_length_known(explicit, model_files):
+        settings = limit_length(settings, min(settings.served_task.max_seq_length, config.max_position_embeddings))
+    default = next((field.default for field, _ in settings.fields() if field.name == "max_seq_length"), None)
+    _check_length(settings.longest_sequence, config, config_file, is_default=(
+        settings.longest_sequence == default and not _is_length_known(explicit, model_files)))
+    return settings
+
+
+def _is_length_known(explicit, model_files):
+    """Returns whether a setting or task.json states the maximum length of a model's inputs; see `resolve`."""
+    metadata = next(iter(model_files.task_metadata.values()), None)
+    return "max_seq_length" in explicit or bool(metadata and metadata.max_seq_length)
 
 
 def _check_exists(name, path):
@@ -163,12 +185,6 @@ def resolve_task_metadata(settings, explicit, model_files):
     defaults = {name: values[name] for name in names if values.get(name) is not None}
     return task_metadata.resolve(stored, _choose_kind(settings, stored, argument, path), requested, defaults,
                                  f"`{argument}`={path}")
-
-
-def _is_length_known(explicit, model_files):
-    """Returns whether a setting or task.json states the maximum length of a model's inputs; see `resolve`."""
-    metadata = next(iter(model_files.task_metadata.values()), None)
-    return "max_seq_length" in explicit or bool(metadata and metadata.max_seq_length)
 
 
 def _choose_kind(settings, stored, argument, path):
