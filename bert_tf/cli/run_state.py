@@ -119,16 +119,15 @@ class RunState:
                                  f"{os.path.basename(self._path)} to resume from; choose another directory")
             return
         existing = read_json_object(self._path)
+        argument, path = self._output
+        advice = f"choose another `{argument}` for a new run"
         for name, value in self._started_with.items():
-            argument, path = self._output
             if name not in existing:
-                raise InputError(f"contains a run without `{name}`; choose another `{argument}` for a new run", argument,
-                                 path)
+                raise InputError(f"contains a run without `{name}`; {advice}", argument, path)
             if _differs(existing[name], value):
                 old, new = _format_value(existing[name]), _format_value(value)
                 change = f"not {new}" if old != new else "whose names or order have changed"
-                raise InputError(f"contains a run with `{name}` {old}, {change}; choose another `{argument}` for a new "
-                                 "run", argument, path)
+                raise InputError(f"contains a run with `{name}` {old}, {change}; {advice}", argument, path)
 
     def _write(self, values):
         files.at(self._folder or ".").make_dirs()
