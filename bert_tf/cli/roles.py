@@ -60,6 +60,9 @@ def check(settings, *others, without=()):
     for name, (role, path) in roles.items():
         if role in (*_OUTPUT_FILES, *_OUTPUT_FOLDERS):
             _check_output(name, role, path, roles)
+            if settings.written and role in (OUTPUT_FOLDER, SHARED_FOLDER, RUN_FOLDER):
+                paths.check_files_not_overwritten(name, path, settings.written, {
+                    field.name: value for field, value in settings.fields() if field.metadata["role"] in _INPUTS})
 
 
 def _check_output(name, output, path, roles):

@@ -122,12 +122,12 @@ class RunState:
         argument, path = self._output
         advice = f"choose another `{argument}` for a new run"
         for name, value in self._started_with.items():
-            if name not in existing:
-                raise InputError(f"contains a run without `{name}`; {advice}", argument, path)
-            if _differs(existing[name], value):
+            if name in existing and _differs(existing[name], value):
                 old, new = _format_value(existing[name]), _format_value(value)
                 change = f"not {new}" if old != new else "whose names or order have changed"
                 raise InputError(f"contains a run with `{name}` {old}, {change}; {advice}", argument, path)
+        if missing := next((name for name in self._started_with if name not in existing), None):
+            raise InputError(f"contains a run without `{missing}`; {advice}", argument, path)
 
     def _write(self, values):
         files.at(self._folder or ".").make_dirs()

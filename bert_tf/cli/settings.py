@@ -67,6 +67,7 @@ class Settings:
       needs_of_groups: Dict of group -> condition without which only the defaults of its settings are allowed.
       replaced: Dict of setting -> condition with which it has no effect, so that it cannot be set even to its default.
       checkpoint_only: Names of settings that have no effect on an export, which replaces a checkpoint.
+      written: Regular expression of the names of files in the output directory that no input can be.
       serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies values too.
       default_kind: Kind of task if it is unknown; None to reject this.
       changeable, rare: Whether all settings of the group are changeable, and rare. See `setting`.
@@ -78,6 +79,7 @@ class Settings:
     needs_of_groups: ClassVar[dict[str, str]] = {}
     replaced: ClassVar[dict[str, str]] = {}
     checkpoint_only: ClassVar[frozenset[str]] = frozenset()
+    written: ClassVar[str] = ""
     serves: ClassVar[bool] = False
     default_kind: ClassVar[str | None] = None
     changeable: ClassVar[bool] = False

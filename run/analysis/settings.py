@@ -3,7 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
-from bert_tf.cli import paths, roles
+from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
@@ -13,8 +13,6 @@ from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
 from run.settings.served_models import ServingSettings
 
 FORMATS = ("html", "npz")
-ANALYSIS_OUTPUTS = r"(analysis|measures|heads|relations|importance|curve)\.(npz|png|tsv)"
-PROBE_OUTPUTS = r"probes\.(txt|tsv|json|png)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +44,7 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
 
     default_kind: ClassVar = Encoder.name
     needs_of_groups: ClassVar = {"data": "importance_examples"}
+    written: ClassVar = r"(analysis|measures|heads|relations|importance|curve)\.(npz|png|tsv)"
     do_train = True
 
     input_file: str | None = setting(
@@ -66,17 +65,13 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
         """True if the model must be fine-tuned."""
         return bool(self.importance_examples)
 
-    def check_files(self):
-        """See Settings. Also raises InputError if an output would overwrite an input."""
-        paths.check_files_not_overwritten("output_dir", self.output_dir, ANALYSIS_OUTPUTS, {
-            name: self.values()[name] for name in ("input_file", "treebank", "vocab_file", "bert_config_file")})
-
 
 @dataclasses.dataclass(frozen=True)
 class ProbeLayersSettings(Settings):
     """A model, labeled words, and the labels to probe for."""
 
     always_required: ClassVar = ("init_checkpoint",)
+    written: ClassVar = r"probes\.(txt|tsv|json|png)"
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -100,7 +95,7 @@ class ProbeLayersSettings(Settings):
     batch_size: int = setting(32, "Batch size in sentences.", lower=1)
 
     def check_files(self):
-        """See Settings. Also raises InputError if files are incompatible, or if an output would overwrite them."""
+        """See Settings. Also raises InputError if files are incompatible."""
         if self.label == "relations" and not self.reads_treebanks:
             raise InputError(f"requires treebanks, but `train_file`={self.train_file} does not end in "
                              f"{conll.TREEBANK_SUFFIX}", "label", self.label)
@@ -114,8 +109,6 @@ class ProbeLayersSettings(Settings):
         if self.reads_treebanks != conll.is_treebank(self.dev_file):
             raise InputError(f"has another format than `train_file`={self.train_file}; both must end in "
                              f"{conll.TREEBANK_SUFFIX}, or neither", "dev_file", self.dev_file)
-        paths.check_files_not_overwritten("output_dir", self.output_dir, PROBE_OUTPUTS, {
-            name: self.values()[name] for name in ("train_file", "dev_file", "vocab_file", "bert_config_file")})
 
     @property
     def reads_treebanks(self):

@@ -4,12 +4,12 @@ import dataclasses
 import os
 from typing import ClassVar
 
-from bert_tf.cli import paths, roles
+from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, token_classifier
-from run.finetuning.settings import OUTPUT_FILES, FineTuningSettings, TuningSettings
+from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import DTYPE_POLICIES, DeviceSettings, TrainingSettings
 
 LAST_FOUR = 4
@@ -29,6 +29,7 @@ class FeatureBasedSettings(Settings):
     """
 
     always_required: ClassVar = ("init_checkpoint",)
+    written: ClassVar = FineTuningSettings.written
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -88,11 +89,9 @@ class FeatureBasedSettings(Settings):
                              "multi_worker_mirrored")
 
     def check_files(self):
-        """See Settings. Also raises InputError if the encoder has too few layers, or if an output would be data."""
+        """See Settings. Also raises InputError if the encoder has too few layers."""
         for features in self.choices:
             select_layers(features, self.model.config.num_hidden_layers)
-        paths.check_files_not_overwritten("output_dir", self.training.output_dir, OUTPUT_FILES, {
-            name: getattr(self, name) for name in ("train_file", "dev_file", "test_file")})
 
     @property
     def task(self):

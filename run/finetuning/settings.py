@@ -23,10 +23,6 @@ from run.techniques.settings import TrainedWeightsSettings
 
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
 SEARCH_VALUES = ("search_batch_sizes", "search_learning_rates", "search_epochs")  # Settings.
-# Names of files that runs of all tasks write to output_dir, except for names that no data file would have.
-OUTPUT_FILES = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
-                r"(eval_results|eval_report|test_predictions)\.txt|test_predictions\.conllu|"
-                r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.tsv|feature_based\.json")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +56,10 @@ class FineTuningSettings(Settings):
     """Steps, and several runs. `task` contains the settings of the task, from data_prep.tasks."""
 
     replaced: ClassVar = dict.fromkeys(("train_batch_size", "learning_rate", "num_train_epochs"), "search")
+    # Files of all tasks, except for names that no data file would have.
+    written: ClassVar = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
+                         r"(eval_results|eval_report|test_predictions)\.txt|test_predictions\.conllu|"
+                         r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.tsv|feature_based\.json")
 
     task: Settings = dataclasses.field(default_factory=Settings)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
@@ -121,16 +121,13 @@ class FineTuningSettings(Settings):
         return "ensemble", self.ensemble[0]
 
     def check_files(self):
-        """See Settings. Also raises InputError if there is nothing to do, or if an output would overwrite data."""
+        """See Settings. Also raises InputError if there is nothing to do."""
         if not self.splits:
             raise InputError("nothing to do; set `do_train`, `do_eval`, or `do_predict`")
         output_dir = self.training.output_dir
         if self.ensemble and has_runs(output_dir):
             raise InputError("contains a run; choose another directory for the results of `ensemble`", "output_dir",
                              output_dir)
-        names = ("train_file", "dev_file", "test_file", "predict_file")
-        paths.check_files_not_overwritten("output_dir", output_dir, OUTPUT_FILES, {
-            name: getattr(self.task, name, None) for name in names})
         self.trained_weights.check_model(self.model.config)
         holds_search = files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists()
         if holds_search and self.do_train and not self.search:
