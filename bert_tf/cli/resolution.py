@@ -15,11 +15,16 @@ from bert_tf import files
 from bert_tf.cli import conditions, paths, roles
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
-from bert_tf.files import read_bytes
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, check_vocabulary, task_metadata
 from bert_tf.model_folder import read_config as read_config_file
-from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, check_run_vocabulary, to_vocab_txt
+from bert_tf.model_folder.model_files import (
+    CONFIG_NAMES,
+    VOCABULARY_NAMES,
+    check_run_vocabulary,
+    describe_vocabulary_difference,
+    to_vocab_txt,
+)
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
@@ -332,11 +337,7 @@ def _describe_config_difference(path, existing):
     return ""
 
 
-def _describe_vocabulary_difference(path, existing):
-    return "" if read_bytes(to_vocab_txt(existing)) == read_bytes(path) else ", which differs"
-
-
 # Source -> attribute of ModelFiles, names of the files for error messages, and function that compares two files.
 _FILES = {
     CONFIG: ("configs", CONFIG_NAMES, _describe_config_difference),
-    VOCABULARY: ("vocabularies", VOCABULARY_NAMES, _describe_vocabulary_difference)}
+    VOCABULARY: ("vocabularies", VOCABULARY_NAMES, describe_vocabulary_difference)}

@@ -8,6 +8,7 @@ Each is searched on first use, so that damage in an unused file is not an error.
 import atexit
 import dataclasses
 import functools
+import itertools
 import json
 import os
 import shutil
@@ -103,6 +104,15 @@ def check_run_vocabulary(argument, path, vocab_file, existing):
             read_bytes(to_vocab_txt(existing)) != read_bytes(to_vocab_txt(vocab_file))):
         raise InputError(f"differs from the vocabulary that `{argument}`={path} was trained with, {existing}",
                          "vocab_file", vocab_file)
+
+
+def describe_vocabulary_difference(vocab_file, existing):
+    """Returns how many IDs have another entry than in the vocabulary of a model, for a note; "" if none has."""
+    if read_bytes(to_vocab_txt(vocab_file)) == read_bytes(to_vocab_txt(existing)):
+        return ""
+    ours, theirs = read_vocabulary(to_vocab_txt(vocab_file)), read_vocabulary(to_vocab_txt(existing))
+    number = sum(our != their for our, their in itertools.zip_longest(ours, theirs))
+    return f": {number:,} of {max(len(ours), len(theirs)):,} IDs have another token"
 
 
 def save_tokenizer(folder, tokenizer, **settings):

@@ -20,8 +20,8 @@ def run(settings):
       settings: VocabularySettings.
 
     Raises:
-      InputError: If files or settings are incompatible, or if the text has no words or is too small for the requested
-        vocabulary size.
+      InputError: If files or settings are incompatible, if the text has no words or is too small for the requested
+        vocabulary size, or if `vocab_file` already is another vocabulary.
       OSError: If a file cannot be read or written.
     """
     started = time.monotonic()
@@ -51,6 +51,10 @@ def run(settings):
             counts, settings.vocab_size or DEFAULT_VOCAB_SIZE, settings.min_count, settings.min_character_count,
             DEFAULT_NUM_UNUSED if settings.num_unused is None else settings.num_unused,
             show_progress=sys.stderr.isatty())
-    with files.new_file(settings.vocab_file, newline="\n") as file:
-        file.writelines(f"{entry}\n" for entry in entries)
+    content = "".join(f"{entry}\n" for entry in entries).encode()
+    if files.at(settings.vocab_file).exists() and files.read_bytes(settings.vocab_file) != content:
+        raise InputError("is another vocabulary, which records and models may use; delete it, or choose another path",
+                         "vocab_file", settings.vocab_file)
+    with files.new_file(settings.vocab_file, "wb") as file:
+        file.write(content)
     announce(f"{settings.vocab_file}: {learner.describe(entries, counts.words)}; {time.monotonic() - started:.1f} s")

@@ -7,9 +7,8 @@ from bert_tf.cli import paths
 from bert_tf.cli.resolution import RUN
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
-from bert_tf.files import read_bytes
 from bert_tf.model_folder import TokenizerFiles
-from bert_tf.model_folder.model_files import to_vocab_txt
+from bert_tf.model_folder.model_files import describe_vocabulary_difference, to_vocab_txt
 from data_prep.pretraining.vocabularies import read_vocabularies
 from data_prep.reading import compute_digest
 from run.pretraining import phases
@@ -36,9 +35,8 @@ def find_tokenizer(settings):
             raise InputError(f"differs from the vocabulary of the records, {known.path} (in {known.run_file}); omit "
                              "`vocab_file`, or create the records again", "vocab_file", vocab_file)
     if vocab_file and near.vocab_file and place != RUN and (
-            read_bytes(to_vocab_txt(vocab_file)) != read_bytes(near.vocab_file)):
-        warn(f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}, which "
-             "differs")
+            difference := describe_vocabulary_difference(vocab_file, near.vocab_file)):
+        warn(f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}{difference}")
     if vocab_file and casing.do_lower_case is None:
         warn(f"note: the casing of the vocabulary {vocab_file} is unknown, since the records have no run.json; set "
              "--do_lower_case in the next step")

@@ -18,7 +18,7 @@ def test_resumed_runs_must_have_the_initial_settings(tmp_path):
     state.begin()
     RunState(folder, {"train_batch_size": 7, "layers": (1, 2)}).begin()  # Without a checkpoint, a new run replaces it.
     (tmp_path / "out" / "checkpoint").touch()
-    with pytest.raises(InputError, match="`output_dir`=.*: contains a run without `added_later`; choose another"):
+    with pytest.raises(InputError, match=r"`output_dir`=.*: contains a run without `added_later`; choose another"):
         RunState(folder, {"train_batch_size": 7, "layers": (1, 2), "added_later": "static"})
     with pytest.raises(InputError, match=r"`output_dir`=.*: contains a run with `train_batch_size` 7, not 8; choose"):
         RunState(folder, {"train_batch_size": 8, "layers": (1,)})
@@ -48,7 +48,8 @@ def test_changed_settings_are_reported(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ("{", "is not JSON"), ("[]", "expected a JSON object"), ('{"train_batch_size": 8, "changeable": [3]}', r"changeable is \[3\]: must be"),
+    ("{", "is not JSON"), ("[]", "expected a JSON object"),
+    ('{"train_batch_size": 8, "changeable": [3]}', r"changeable is \[3\]: must be"),
 ])
 def test_corrupted_files(tmp_path, content, message):
     (tmp_path / "checkpoint").touch()
