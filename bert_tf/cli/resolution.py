@@ -149,7 +149,7 @@ def _is_length_known(explicit, model_files):
 def _check_exists(name, path):
     """Raises InputError if a checkpoint, a directory, a file, or a prefix, does not exist."""
     if not any(files.at(each).exists() for each in (path, f"{path}.index")):
-        is_hub_name = re.fullmatch(r"[\w.-]+/[\w.-]+", path) or path.startswith("bert-")
+        is_hub_name = re.fullmatch(r"\w[\w.-]*/[\w.-]+", path) or path.startswith("bert-")
         raise InputError(f"does not exist; {describe_download(path if is_hub_name else EXAMPLE)}", name, path)
 
 

@@ -144,6 +144,9 @@ class ClassifierData(TaskData):
         """The Examples of data_file, and which rows are for development, bool [n]. Tells what it found."""
         path, fraction, layout = self.settings.data_file, self.settings.dev_fraction, self.dataset.first_split
         examples = glue.read_examples(self.dataset, "", "train", allow_unknown=self.metadata is not None)
+        if examples.num_garbled:
+            raise InputError(f"is not UTF-8 ({examples.num_garbled:,} lines); convert it, for example with "
+                             "iconv -f latin1 -t utf-8", "data_file", path)
         is_dev = data_file.choose_development_rows(examples.labels, fraction)
         names = [layout.text_a, *([layout.text_b] if layout.text_b else [])]
         text = f"{path}: {len(examples):,} rows; texts: {tables.list_names(names)}; labels: {layout.label}"

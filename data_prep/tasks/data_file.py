@@ -8,7 +8,7 @@ from data_prep.tasks import tables
 TEXTS = ("text", "sentence", "review", "content", "body", "message", "comment", "description", "document", "tweet",
          "question", "title")
 LABELS = ("label", "labels", "category", "class", "target", "sentiment", "rating", "stars", "score", "intent", "topic",
-          "tag")
+          "tag", "queue", "department")
 SEED = 12345  # The development rows are the same in all runs, whatever their seed.
 
 

@@ -152,7 +152,7 @@ def create_custom_task(data_dir, text_a=None, text_b=None, label=None, file=None
     if text_a is None or label is None:
         path = next(filter(_exists, paths), paths[0])
         _check_exists(path, data_dir, TRAIN_FILES)
-        text_a, label = data_file.find_columns(path, text_a, text_b, label, has_labels=path != paths[2])
+        text_a, label = data_file.find_columns(path, text_a, text_b, label, has_labels=path in paths[:2])
     splits = {split: Split(name, text_a, text_b, None if split == "test" else label) for split, name in names.items()}
     if regression:
         return Dataset(CUSTOM, splits, regression=True, metrics=("pearson", "spearman"))
@@ -183,7 +183,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
         raise InputError(f"task {task.name} has no split {split!r}; must be one of {', '.join(task.splits)}")
     layout = task.splits[split]
     path = os.path.join(data_dir, layout.file)
-    _check_exists(path, data_dir, layout.file)
+    _check_exists(path, data_dir, layout.file, advises_data_file=split != "test")
     ids = {label: number for number, label in enumerate(task.labels)}
     ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
     guids, text_a, text_b, labels = [], [], [], []
@@ -293,10 +293,10 @@ def _exists(path):
     return files.at(path).is_file()
 
 
-def _check_exists(path, data_dir, names):
+def _check_exists(path, data_dir, names, advises_data_file=True):
     if not _exists(path):
-        raise InputError(f"contains no {names}; for one file of your own data (CSV, TSV, or JSON lines), set "
-                         "`data_file` instead", "data_dir", data_dir)
+        advice = "; for one file of your own data (CSV, TSV, or JSON lines), set `data_file` instead"
+        raise InputError(f"contains no {names}{advice if advises_data_file else ''}", "data_dir", data_dir)
 
 
 def _split_labels(text, separator):

@@ -224,6 +224,8 @@ class EvaluationDataSettings(Settings):
         None, "For classifiers: same as for run_classifier. Defaults to the task in the model's run.json.")
     data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
                                    role=roles.INPUT)
+    data_file: str | None = setting(None, "For classifiers: file of your own data, as for run_classifier.",
+                                    role=roles.INPUT)
     dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.",
                                    role=roles.INPUT)
     predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.", role=roles.INPUT)

@@ -58,6 +58,15 @@ def test_a_file_is_split(write, capsys):
     assert (resolved.task_name, resolved.text_a_column, resolved.label_column) == ("custom", "review", "stars")
 
 
+@pytest.mark.parametrize(("content", "message"), [
+    ("id,opened,message,priority\n1,2,a,b\n", "which column has the labels\\? Set `label_column` to one of id, "),
+    ("text,label\nGr\xfc\xdfe,a\n\xe4,b\nc,a\n".encode("latin1"), "`data_file`=.*: is not UTF-8 \\(2 lines\\)"),
+])
+def test_a_file_without_labels_or_in_another_encoding(write, content, message):
+    with pytest.raises(InputError, match=message):
+        make_data(write("a.csv", content)).examples("train")
+
+
 def test_a_fraction_that_leaves_no_rows(write):
     path = write("a.csv", "text,label\na,0\nb,1\n")
     for fraction, split, what in ((0.0, "dev", "development"), (1.0, "train", "training")):
@@ -71,3 +80,6 @@ def test_a_directory_without_files(tmp_path):
     for task_name, names in (("custom", "train.tsv, train.csv, or train.jsonl"), ("mrpc", "train.tsv")):
         with pytest.raises(InputError, match=f"^`data_dir`={tmp_path}: contains no {names}; for one file of your own "):
             ClassifierData(Settings(task_name=task_name, data_dir=str(tmp_path)), 16).examples("train")
+    (tmp_path / "train.tsv").write_text("text\tlabel\na\t0\nb\t1\n")
+    with pytest.raises(InputError, match=f"^`data_dir`={tmp_path}: contains no test.tsv$"):
+        ClassifierData(Settings(task_name="custom", data_dir=str(tmp_path)), 16).examples("test")
