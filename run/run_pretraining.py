@@ -4,7 +4,7 @@
       --output_dir=model --do_train --num_train_steps=100000 --num_warmup_steps=10000
 
 If a run is interrupted, run the same command again. It resumes at the latest checkpoint and ends with the same weights.
-On SIGTERM, it first saves a checkpoint, then ends with status 143.
+On SIGTERM and Ctrl-C, it first saves a checkpoint, then ends with status 143 or 130.
 """
 
 from bert_tf.cli import script

@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 from bert_tf.files import new_file
+from run.evaluation.results import select_distinct
 
 LOSS_FILE = "loss.png"
 MOST_CELLS_WITH_NUMBERS = 400
@@ -45,7 +46,7 @@ def loss_curves(folder, training, evaluation):
     """
     if not training.rows:
         return
-    trained, evaluated = training.curves(), evaluation.curves()
+    trained, evaluated = training.curves(), select_distinct(evaluation.curves())
     has_others = any("loss" not in name for name in (*trained, *evaluated))
     figure = create_figure(figsize=(8, 8 if has_others else 5), layout="constrained")
     panels = figure.subplots(2 if has_others else 1, squeeze=False, sharex=True)[:, 0]
@@ -60,6 +61,7 @@ def loss_curves(folder, training, evaluation):
         panel.grid(alpha=0.3)
         panel.legend()
     panels[-1].set(xlabel="step")
+    panels[-1].xaxis.get_major_locator().set_params(integer=True)
     save_figure(figure, os.path.join(folder, LOSS_FILE))
 
 

@@ -11,14 +11,17 @@ from bert_tf.files import new_file, read_text
 def write_results(path, results):
     """Writes `name = value` lines sorted by name, like eval_results.txt of the original BERT, and prints them.
 
-    Prints four significant digits, and not the original's second name of the loss.
+    Prints four significant digits.
     """
     with new_file(path) as file:
         file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
-    for name in sorted(results):
-        if name != "loss" or "eval_loss" not in results:
-            value = results[name]
-            print(f"{name} = {value:.4g}" if isinstance(value, (float, np.floating)) else f"{name} = {value}")
+    for name, value in sorted(select_distinct(results).items()):
+        print(f"{name} = {value:.4g}" if isinstance(value, (float, np.floating)) else f"{name} = {value}")
+
+
+def select_distinct(results):
+    """Returns results without the original's second name of the loss."""
+    return {name: value for name, value in results.items() if name != "loss" or "eval_loss" not in results}
 
 
 def read_results(path):

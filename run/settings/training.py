@@ -8,6 +8,7 @@ from bert_tf.cli.settings import LARGEST_NUMBER, LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 
 CPU_STRATEGY = "mirrored_cpu"
+MOST_LOG_STEPS = 100  # Default of --log_steps in a training of at least 20 times as many steps.
 OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # Obsolete flags of the original BERT.
 TF32 = "tf32"
 DTYPE_POLICIES = {"float32": "float32", TF32: "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
@@ -36,11 +37,11 @@ class TrainingSettings(Settings):
     iterations_per_loop: int = setting(
         1000, "Maximum number of steps per call of the training function; a call also ends at each row of the log, "
               "checkpoint, and evaluation.", lower=1, changeable=True)
-    log_steps: int = setting(
-        100, "Number of steps between rows of the training log, whose losses are means over these steps. The log also "
-             "has a row at each checkpoint and evaluation, and every --iterations_per_loop steps. SIGTERM is handled "
-             "at the same steps: set a lower number if steps are slow.", lower=1,
-        changeable=True)
+    log_steps: int | None = setting(
+        None, f"Number of steps between rows of the training log, whose losses are means over these steps. Defaults to "
+              f"{MOST_LOG_STEPS}, or in a shorter training to a twentieth of its steps. The log also has a row at each "
+              "checkpoint and evaluation, and every --iterations_per_loop steps. SIGTERM and Ctrl-C are handled at the "
+              "same steps: set a lower number if steps are slow.", lower=1, changeable=True)
     random_seed: int = setting(12345, "Seed of the initial weights, of dropout, and of the order of the data.",
                                most=LARGEST_SEED)
 

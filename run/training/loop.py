@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 import os
 import sys
 import threading
@@ -15,6 +16,8 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.optimization import create_optimizer
+from run.evaluation.results import select_distinct
+from run.settings.training import MOST_LOG_STEPS
 from run.training import clusters, logs, strategies
 from run.training.checkpoints import BestWeights, CheckpointManager, check_finite, find_not_finite
 from run.training.preemption import Preemption, PreemptionExit
@@ -150,8 +153,8 @@ class Run:
               profiled_steps=None):
         """Trains to the last step, saves checkpoints and curves, and prints where it starts.
 
-        On SIGTERM, which cluster managers send before they take a machine away, it saves a checkpoint after the current
-        loop of steps (see `log_steps` of TrainingSettings) and ends the process with status 143.
+        On SIGTERM, which cluster managers send before they take a machine away, and on Ctrl-C, it saves a checkpoint
+        after the current loop of steps (see `log_steps` of TrainingSettings) and ends the process; see Preemption.
 
         Args:
           phases: List of tuples in order: the first step of a phase, 0-based; its batch size over all replicas; and a
@@ -160,7 +163,7 @@ class Run:
           evaluate: Function () -> dict of name to float, for every `eval_steps` steps and after the last; or None.
           eval_steps: int. Steps between evaluations. None evaluates once, after the last step.
           best_metric: str. Metric of the evaluation, where higher is better. The weights with the highest value are
-            saved to best/. None saves none.
+            saved to best/, of equal values those with the lowest loss. None saves none.
           early_stopping_evals: int. Number of evaluations without improvement after which to stop. None never stops
             early.
           profiled_steps: Tuple of int. First and last step of a TensorBoard profile, 1-based. None for no profile.
@@ -195,8 +198,8 @@ class Run:
                         with preemption.raise_immediately():
                             results = {name: float(value) for name, value in evaluate().items()}
                         self._keep_evaluation(results, best_metric, run_logs)
-                        bar.write(f"step {self.step}: " + ", ".join(
-                            f"{name} {value:.4g}" for name, value in results.items()))
+                        bar.write(f"evaluation at step {self.step}: " + ", ".join(
+                            f"{name} {value:.4g}" for name, value in select_distinct(results).items()))
                     if end_reason():
                         break
                     began_at, began = self.step, time.monotonic()
@@ -230,11 +233,11 @@ class Run:
                     if self.step % self._training.save_checkpoints_steps == 0:
                         self._save(run_logs, bar)
                 self._save(run_logs, bar)
-            except PreemptionExit:
+            except PreemptionExit as preempted:
                 self._save(run_logs, bar)
                 bar.close()
-                print(f"{self.folder}: stopped by SIGTERM and saved at step {self.step}; run the same command to "
-                      "resume", file=sys.stderr)
+                print(f"{self.folder}: stopped by {preempted.cause} and saved at step {self.step}; run the same "
+                      "command to resume", file=sys.stderr)
                 raise
         run_logs.draw_curves()
         if self.step < self.num_steps:
@@ -294,7 +297,8 @@ class Run:
         """Saves the weights if they are the best, and logs results."""
         if best_metric:
             of_best = [row for row in run_logs.evaluations.rows if row["step"] == self._best.step]
-            if not of_best or results[best_metric] > of_best[0].get(best_metric, float("-inf")):
+            rank = lambda row: (row.get(best_metric, -math.inf), -row.get("loss", 0.0))
+            if not of_best or rank(results) > rank(of_best[0]):
                 self._best.save(self.step)
         run_logs.add_evaluation(self.step, results)  # After this, a killed run does not evaluate this step again.
 
@@ -303,6 +307,8 @@ class Run:
         """Moves a progress bar of steps while a loop of steps runs; not on a TPU, which cannot be asked meanwhile."""
         def move():
             while not stopped.wait(BAR_SECONDS):
+                if bar.postfix == COMPILING and self.step > bar.n:
+                    bar.set_postfix_str("", refresh=False)
                 bar.update(self.step - bar.n)
 
         stopped, thread = threading.Event(), threading.Thread(target=move, daemon=True)
@@ -324,7 +330,8 @@ class Run:
         training, step = self._training, self.step
         first_profiled, last_profiled = profiled_steps or (1, 0)
         ends = [self.num_steps, first_profiled - 1, last_profiled, *(first for first, *_ in phases)]
-        for interval in (training.log_steps, training.iterations_per_loop, training.save_checkpoints_steps, eval_steps):
+        log_steps = training.log_steps or min(MOST_LOG_STEPS, max(1, self.num_steps // 20))
+        for interval in (log_steps, training.iterations_per_loop, training.save_checkpoints_steps, eval_steps):
             if interval:
                 ends.append((step // interval + 1) * interval)
         return min(end for end in ends if end > step) - step

@@ -1,44 +1,52 @@
-"""SIGTERM during training, which cluster managers send a few seconds before they take a machine away."""
+"""SIGTERM and Ctrl-C during training. Cluster managers send SIGTERM a few seconds before they take a machine away."""
 
 import contextlib
 import signal
 import threading
 
-EXIT_STATUS = 128 + signal.SIGTERM  # Status that a shell reports for a process ended by SIGTERM.
+CAUSES = {signal.SIGTERM: "SIGTERM", signal.SIGINT: "Ctrl-C"}
 
 
 class PreemptionExit(SystemExit):
-    """Ends the process with EXIT_STATUS after its handler has saved the state."""
+    """Ends the process, after its handler has saved the state, with the status that a shell reports for the signal.
 
-    def __init__(self):
-        super().__init__(EXIT_STATUS)
+    Attributes:
+      cause: str. Name of the signal for messages.
+    """
+
+    def __init__(self, number):
+        super().__init__(128 + number)
+        self.cause = CAUSES[number]
 
 
 class Preemption:
-    """Context manager for the main thread that defers SIGTERM until training can stop."""
+    """Context manager for the main thread that defers the signals until training can stop.
+
+    A second Ctrl-C ends the process at once, without saving.
+    """
 
     def __init__(self):
-        self._requested = False
+        self._received = None  # Number of the signal.
         self._raises_immediately = False
-        self._previous = None
+        self._previous = {}
 
     def __enter__(self):
         if threading.current_thread() is threading.main_thread():  # Other threads cannot set handlers.
-            self._previous = signal.signal(signal.SIGTERM, self._handle_signal)
+            self._previous = {number: signal.signal(number, self._handle_signal) for number in CAUSES}
         return self
 
     def __exit__(self, *exception):
-        if self._previous is not None:
-            signal.signal(signal.SIGTERM, self._previous)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
 
     def check(self):
-        """Raises PreemptionExit if SIGTERM was received."""
-        if self._requested:
-            raise PreemptionExit
+        """Raises PreemptionExit if a signal was received."""
+        if self._received:
+            raise PreemptionExit(self._received)
 
     @contextlib.contextmanager
     def raise_immediately(self):
-        """Makes SIGTERM raise PreemptionExit immediately within the context, where no work needs to be completed."""
+        """Makes signals raise PreemptionExit immediately within the context, where no work needs to be completed."""
         self.check()
         self._raises_immediately = True
         try:
@@ -47,7 +55,9 @@ class Preemption:
             self._raises_immediately = False
 
     def _handle_signal(self, number, frame):
-        del number, frame
-        self._requested = True
+        del frame
+        self._received = number
+        if number == signal.SIGINT:
+            signal.signal(number, self._previous[number])
         if self._raises_immediately:
-            raise PreemptionExit
+            self.check()

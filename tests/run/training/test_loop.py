@@ -3,6 +3,7 @@
 import csv
 import os
 import pathlib
+import signal
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from bert_tf.latest_checkpoint import find_latest_checkpoint, has_run
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
 from run.settings import StepSettings, TrainingSettings
-from run.training import checkpoints, loop
+from run.training import checkpoints, loop, preemption
 
 ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}  # Results of evaluations, by step.
 
@@ -102,6 +103,27 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     assert again.restore_best() == 4
 
 
+def test_of_equal_scores_the_one_with_the_lowest_loss_is_the_best(tmp_path):
+    run, _ = start(tmp_path, eval_steps=2, best_metric="accuracy")
+    losses = {2: 0.5, 4: 0.25, 6: 0.25, 8: 0.75}
+    train(run, batches, lambda: {"accuracy": 0.75, "loss": losses.get(run.step, 1.0)})
+    assert run.restore_best() == 4
+
+
+@pytest.mark.parametrize(("number", "status", "cause"), [
+    (signal.SIGTERM, 143, "SIGTERM"), (signal.SIGINT, 130, "Ctrl-C")])
+def test_signals_wait_until_training_can_stop(number, status, cause):
+    with preemption.Preemption() as received:
+        received.check()
+        signal.raise_signal(number)
+        with pytest.raises(preemption.PreemptionExit) as caught:
+            received.check()
+        assert (caught.value.code, caught.value.cause) == (status, cause)
+        if number == signal.SIGINT:
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(number)
+
+
 def test_best_weights_whose_file_checkpoint_is_lost(tmp_path):
     model = OneWeight()
     model.weight.assign(2.0)
@@ -136,7 +158,7 @@ def test_training_without_evaluations_makes_the_best_weights_obsolete(tmp_path, 
 
 @pytest.mark.large
 @pytest.mark.parametrize(("settings", "steps"), [
-    ({}, [100, 200, 213]),
+    ({}, [*range(10, 213, 10), 213]),
     ({"log_steps": 60, "save_checkpoints_steps": 100, "eval_steps": 80}, [60, 80, 100, 120, 160, 180, 200, 213]),
     ({"log_steps": 60, "iterations_per_loop": 40}, [40, 60, 80, 120, 160, 180, 200, 213]),
 ])
