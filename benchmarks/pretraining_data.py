@@ -1,10 +1,11 @@
-"""Pre-training records of English text on one core, compared with tf-models-official.
+"""Pre-training records of English text: compared with tf-models-official, and two worker processes with one.
 
     python -m benchmarks.pretraining_data [--input_file=text.txt --vocab_file=vocab.txt]
 
 Both projects read the same file with the same flags (the original BERT's defaults: dupe_factor 10, length 128), in
-turns on one core, and write their records to disk. Imports, loading the vocabulary, and compilation are excluded.
-Without --input_file, the text is CPython's documentation topics.
+turns on one core, and write their records to disk. Then this project creates several shards, in one process and in two
+on two cores. Imports, loading the vocabulary, and compilation are excluded, except those of the second worker, which
+take seconds. Without --input_file, the text is CPython's documentation topics.
 """
 
 import contextlib
@@ -14,12 +15,11 @@ import io
 import os
 import tempfile
 
-from benchmarks import measurements
+from benchmarks import measurements, texts
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import roles, script
 from bert_tf.cli.settings import setting
 from data_prep.pretraining import InstanceSettings, JobSettings, job
-from run.demo import topics
 
 SEED = 12345
 
@@ -36,39 +36,64 @@ class PretrainingDataSettings(measurements.BenchmarkSettings):
     max_seq_length: int = setting(128, "Sequence length of a record in tokens.", lower=8)
     max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per record.", lower=1)
     dupe_factor: int = setting(10, "Number of times to use each document.", lower=1)
+    num_output_shards: int = setting(64, "Number of shards for two workers. Each has the complete text once.", lower=2)
+
+    @property
+    def instances(self):
+        """InstanceSettings."""
+        return InstanceSettings(self.max_seq_length, self.max_predictions_per_seq, self.dupe_factor)
 
 
 COMMAND = script.Command(PretrainingDataSettings(), __name__)
 
 
 def run(settings):
-    """Measures both projects; settings: PretrainingDataSettings."""
-    instances = InstanceSettings(settings.max_seq_length, settings.max_predictions_per_seq, settings.dupe_factor)
-    with (tempfile.TemporaryDirectory() as folder, measurements.on_cores(1),
-          Results("pretraining_data", settings) as results):
-        text = settings.input_file
-        if not text:
-            text = os.path.join(folder, "topics.txt")
-            topics.write_corpus([section for part in topics.read_sections() for section in part], text)
-        official = results.start_peer(
-            "tf-models-official", ["official"], "benchmarks.peers.official_records", settings.vocab_file, SEED)
-        times = time_turns({
-            "ours": functools.partial(write_records, text, settings.vocab_file, instances, folder),
-            "official": functools.partial(official.time, "write_records", text, instances,
-                                          os.path.join(folder, "official.tfrecord")),
-        }, settings.rounds)
+    """Measures the peer on one core and two workers on two cores; settings: PretrainingDataSettings."""
+    with tempfile.TemporaryDirectory() as folder, Results("pretraining_data", settings) as results:
+        text = settings.input_file or os.path.join(folder, "topics.txt")
+        if not settings.input_file:
+            texts.write_corpus(text)
         print(f"{os.path.getsize(text) / 1e6:.2f} MB of text, dupe_factor {settings.dupe_factor}, length "
               f"{settings.max_seq_length}")
-        results.add("Pre-training records, one core", times["ours"],
-                    {"tf-models-official create_pretraining_data": times["official"]}, "s")
+        with measurements.on_cores(1):
+            measure_peer(text, folder, settings, results)
+        if len(os.sched_getaffinity(0)) < 2:
+            print("note: two workers are not measured on one core")
+            return
+        with measurements.on_cores(2):
+            measure_workers(text, folder, settings, results)
 
 
-def write_records(text, vocab_file, instances, folder):
-    """Creates the records like `data_prep.create_pretraining_data`, in a new directory, which is deleted."""
+def measure_peer(text, folder, settings, results):
+    """Adds the time of one shard on one core to the results."""
+    official = results.start_peer(
+        "tf-models-official", ["official"], "benchmarks.peers.official_records", settings.vocab_file, SEED)
+    times = time_turns({
+        "ours": functools.partial(create_records, text, folder, settings),
+        "official": functools.partial(official.time, "write_records", text, settings.instances,
+                                      os.path.join(folder, "official.tfrecord")),
+    }, settings.rounds)
+    results.add("Pre-training records, one core", times["ours"],
+                {"tf-models-official create_pretraining_data": times["official"]}, "s")
+
+
+def measure_workers(text, folder, settings, results):
+    """Adds the time of shards that one worker or two workers create to the results."""
+    repeated = os.path.join(folder, "repeated.txt")
+    with open(text, "rb") as file, open(repeated, "wb") as new_file:
+        new_file.write((file.read().rstrip() + b"\n\n") * settings.num_output_shards)
+    times = time_turns({num_workers: functools.partial(
+        create_records, repeated, folder, settings, num_output_shards=settings.num_output_shards,
+        num_workers=num_workers) for num_workers in (1, 2)}, settings.rounds)
+    results.add("Pre-training records, two workers on two cores", times[2], {"this project, one worker": times[1]}, "s")
+
+
+def create_records(text, folder, settings, **options):
+    """Creates records like `data_prep.create_pretraining_data`; options: further fields of JobSettings."""
     with (tempfile.TemporaryDirectory(dir=folder) as output, contextlib.redirect_stdout(io.StringIO()),
           contextlib.redirect_stderr(io.StringIO())):
-        job.run(JobSettings(text, os.path.join(output, "ours.tfrecord"), vocab_file, instances=instances,
-                            random_seed=SEED, num_output_shards=1, max_shard_mb=0))
+        job.run(JobSettings(text, os.path.join(output, "ours.tfrecord"), settings.vocab_file,
+                            instances=settings.instances, random_seed=SEED, max_shard_mb=0, **options))
 
 
 if __name__ == "__main__":
