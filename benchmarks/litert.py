@@ -62,14 +62,7 @@ def write_model(path, config, settings, longest):
 
 
 def measure_ids(buckets, config, settings, results):
-    """Adds the latency from IDs to output at each shape to the results.
-
-    Args:
-      buckets: bert_tf.litert.buckets.Buckets of the model.
-      config: BertConfig of the peers.
-      settings: LiteRTSettings.
-      results: Results.
-    """
+    """Adds the latency from IDs to output of the model's Buckets and of the peers, at each shape, to the results."""
     garden = models.create_garden_encoder(config)
     official = tf.function(lambda features: garden(features)["pooled_output"], autograph=False)
     onnx = results.start_peer("ONNX Runtime", ONNX_PACKAGES, "benchmarks.peers.onnx_encoder",
@@ -81,8 +74,8 @@ def measure_ids(buckets, config, settings, results):
         turns = {"ours": functools.partial(buckets.run, rows),
                  "tf-models-official, float32": functools.partial(official, models.to_garden_inputs(features))}
         if onnx:
-            onnx.call("prepare", models.to_huggingface_inputs(features))
-            turns["ONNX Runtime, int8"] = functools.partial(onnx.time, "answer")
+            turns["ONNX Runtime, int8"] = functools.partial(
+                onnx.time, "answer", models.to_huggingface_inputs(features))
         times = {name: 1000 * seconds
                  for name, seconds in time_turns(turns, settings.rounds, calls_before=1).items()}
         results.add(f"LiteRT int8, {batch_size} x {length}", times.pop("ours"), times, "ms")

@@ -9,6 +9,7 @@ from bert_tf import losses, optimization
 from bert_tf.models import BertPretrainer
 
 NUM_LABELS = 2
+GARDEN_NO_DECAY = ["LayerNorm", "layer_norm", "bias"]
 MRPC_TOKENS = 0.42  # Fraction of non-padding tokens in MRPC, padded to 128.
 
 
@@ -46,8 +47,8 @@ def to_garden_inputs(features):
 
 
 def to_huggingface_inputs(features):
-    """Renames features for Hugging Face, as arrays."""
-    return {theirs: features[name].numpy() for theirs, name in (
+    """Renames features for Hugging Face, as int64 arrays."""
+    return {theirs: features[name].numpy().astype(np.int64) for theirs, name in (
         ("input_ids", "input_ids"), ("attention_mask", "input_mask"), ("token_type_ids", "segment_ids"))}
 
 
@@ -66,11 +67,10 @@ def create_garden_encoder(config):
         attention_dropout=config.attention_probs_dropout_prob, dict_outputs=True)
 
 
-def create_garden_optimizer():
+def create_garden_optimizer(learning_rate=1e-4):
     """Creates tf-models-official's AdamW, with the weight decay and clipping of `optimization.create_optimizer`."""
-    return legacy_adamw.AdamWeightDecay(
-        1e-4, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
-        exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
+    return legacy_adamw.AdamWeightDecay(learning_rate, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
+                                        exclude_from_weight_decay=GARDEN_NO_DECAY)
 
 
 def create_step(model, inputs, compute_loss, optimizer=None):

@@ -7,16 +7,13 @@ backward, clipping, and AdamW, with dropout 0.1, on rows of the same number and 
 distribution with a mean of half a row.
 """
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
 from benchmarks import models
-from benchmarks.measurements import BenchmarkSettings, Results, time_turns
+from benchmarks.measurements import Results, StepSettings, time_turns
 from bert_tf.cli import script
 from bert_tf.cli.resolution import read_config
-from bert_tf.cli.settings import setting
 from bert_tf.fast import FastEncoder
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import masking
@@ -25,23 +22,11 @@ from run.training import strategies
 
 SEQUENCES = 10_000  # Sequences to pack.
 DEVIATION = 0.25  # Standard deviation of the lengths, as a fraction of a row.
-
-
-@dataclasses.dataclass(frozen=True)
-class PackingSettings(BenchmarkSettings):
-    """Settings for the model and the rows."""
-
-    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    train_batch_size: int = setting(4, "Batch size in rows.", lower=1)
-    max_seq_length: int = setting(512, "Sequence length of a row in tokens.", lower=16)
-    max_predictions_per_seq: int = setting(77, "Maximum number of masked tokens per row.", lower=1)
-
-
-COMMAND = script.Command(PackingSettings(), __name__)
+COMMAND = script.Command(StepSettings(train_batch_size=4, max_seq_length=512, max_predictions_per_seq=77), __name__)
 
 
 def run(settings):
-    """Measures both steps; settings: PackingSettings."""
+    """Measures both steps; settings: StepSettings, per row."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     fast = strategies.choose_fast(tf.distribute.get_strategy(), config)
     lengths, packs = sample_packs(settings)
@@ -56,8 +41,7 @@ def run(settings):
     with Results("packing", settings) as results:
         results.add(f"Pre-training at {settings.max_seq_length} tokens with fixed shapes, packed",
                     sequences_per_row * settings.train_batch_size / times["packed"],
-                    {"this project, padded": settings.train_batch_size / times["padded"]}, "sequences/s",
-                    higher_is_better=True)
+                    {"this project, padded": settings.train_batch_size / times["padded"]}, "sequences/s")
 
 
 def sample_packs(settings):

@@ -50,15 +50,7 @@ COMMAND = script.Command(PageSettings(), __name__)
 
 
 def run(settings):
-    """Writes the page and the plot of the machine that was measured last.
-
-    Args:
-      settings: PageSettings.
-
-    Raises:
-      InputError: If there are no comparisons, if results of one machine have several versions, or if the page has no
-        marks.
-    """
+    """Writes the page, and the plot of this machine; settings: PageSettings."""
     results = read_results(settings.results_dir)
     before, sections, after = read_page(settings.page_file)
     machines = {}
@@ -66,9 +58,8 @@ def run(settings):
         machines.setdefault(result["machine"], []).append(result)
     for machine, measured in machines.items():
         sections[machine] = make_section(measured, settings.results_dir)
-    machine = describe_machine()
-    if machine not in machines:  # The results were copied from another machine.
-        machine = next(iter(machines))
+    machine = describe_machine()  # If its results were copied from another machine, the first one's.
+    machine = machine if machine in machines else next(iter(machines))
     notes = [describe_versions(machines[machine], settings.results_dir), *list_missing(machines[machine])]
     figure = make_figure(choose_bars(machines[machine]), "\n".join([machine, *notes]))
     with new_file(settings.chart_file, "wb") as file:
@@ -114,11 +105,7 @@ def list_missing(results):
 
 
 def read_page(path):
-    """Reads a page.
-
-    Returns:
-      Tuple `(before, sections, after)`: str, the text before the marks; dict of machine to the text of its section;
-      str, the text after the marks.
+    """Returns the text before the marks of a page, a dict of machine to the text of its section, and the text after.
 
     Raises:
       InputError: If the page has no marks.

@@ -50,42 +50,33 @@ COMMAND = script.Command(PretrainingDataSettings(), __name__)
 def run(settings):
     """Measures the peer on one core and two workers on two cores; settings: PretrainingDataSettings."""
     with tempfile.TemporaryDirectory() as folder, Results("pretraining_data", settings) as results:
-        text = settings.input_file or os.path.join(folder, "topics.txt")
+        text, repeated = settings.input_file or os.path.join(folder, "topics.txt"), os.path.join(folder, "repeated.txt")
         if not settings.input_file:
             texts.write_corpus(text)
         print(f"{os.path.getsize(text) / 1e6:.2f} MB of text, dupe_factor {settings.dupe_factor}, length "
               f"{settings.max_seq_length}")
         with measurements.on_cores(1):
-            measure_peer(text, folder, settings, results)
+            official = results.start_peer(
+                "tf-models-official", ["official"], "benchmarks.peers.official_records", settings.vocab_file, SEED)
+            times = time_turns({
+                "ours": functools.partial(create_records, text, folder, settings),
+                "official": functools.partial(official.time, "write_records", text, settings.instances,
+                                              os.path.join(folder, "official.tfrecord")),
+            }, settings.rounds)
+        results.add("Pre-training records, one core", times["ours"],
+                    {"tf-models-official create_pretraining_data": times["official"]}, "s")
         if len(os.sched_getaffinity(0)) < 2:
             print("note: two workers are not measured on one core")
             return
+        num_shards = settings.num_output_shards
+        with open(text, "rb") as file, open(repeated, "wb") as new_file:
+            new_file.write((file.read().rstrip() + b"\n\n") * num_shards)
         with measurements.on_cores(2):
-            measure_workers(text, folder, settings, results)
-
-
-def measure_peer(text, folder, settings, results):
-    """Adds the time of one shard on one core to the results."""
-    official = results.start_peer(
-        "tf-models-official", ["official"], "benchmarks.peers.official_records", settings.vocab_file, SEED)
-    times = time_turns({
-        "ours": functools.partial(create_records, text, folder, settings),
-        "official": functools.partial(official.time, "write_records", text, settings.instances,
-                                      os.path.join(folder, "official.tfrecord")),
-    }, settings.rounds)
-    results.add("Pre-training records, one core", times["ours"],
-                {"tf-models-official create_pretraining_data": times["official"]}, "s")
-
-
-def measure_workers(text, folder, settings, results):
-    """Adds the time of shards that one worker or two workers create to the results."""
-    repeated = os.path.join(folder, "repeated.txt")
-    with open(text, "rb") as file, open(repeated, "wb") as new_file:
-        new_file.write((file.read().rstrip() + b"\n\n") * settings.num_output_shards)
-    times = time_turns({num_workers: functools.partial(
-        create_records, repeated, folder, settings, num_output_shards=settings.num_output_shards,
-        num_workers=num_workers) for num_workers in (1, 2)}, settings.rounds)
-    results.add("Pre-training records, two workers on two cores", times[2], {"this project, one worker": times[1]}, "s")
+            times = time_turns({num_workers: functools.partial(
+                create_records, repeated, folder, settings, num_output_shards=num_shards, num_workers=num_workers)
+                for num_workers in (1, 2)}, settings.rounds)
+        results.add("Pre-training records, two workers on two cores", times[2], {"this project, one worker": times[1]},
+                    "s")
 
 
 def create_records(text, folder, settings, **options):

@@ -8,6 +8,7 @@ tenth, also for --other_vocab.
 
 import collections
 import dataclasses
+import functools
 
 from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib
 
@@ -48,18 +49,12 @@ def run(settings):
         print_coverage(settings.other_vocab, read_vocabulary(settings.other_vocab), held_out)
     with Results("vocabulary", settings) as results:
         for size in settings.vocab_sizes:
-            vocabularies = {}
-
-            def learn_ours(size=size, vocabularies=vocabularies):
-                vocabularies[OURS] = learn(training, size)
-
-            def learn_peer(size=size, vocabularies=vocabularies):
-                vocabularies[PEER] = wordpiece_tokenizer_learner_lib.learn(
-                    training, size, SPECIAL_ENTRIES, lower_thresh=2, slack_ratio=0)
-
-            times = time_turns({OURS: learn_ours, PEER: learn_peer}, settings.rounds)
-            for name, vocabulary in vocabularies.items():
-                print_coverage(f"{name}, {size:,} requested", vocabulary, held_out)
+            learners = {OURS: functools.partial(learn, training, size),
+                        PEER: functools.partial(wordpiece_tokenizer_learner_lib.learn, training, size, SPECIAL_ENTRIES,
+                                                lower_thresh=2, slack_ratio=0)}
+            times = time_turns(learners, settings.rounds)
+            for name, learn_vocabulary in learners.items():
+                print_coverage(f"{name}, {size:,} requested", learn_vocabulary(), held_out)
             results.add(f"Learning {size:,} vocabulary entries", times[OURS], {PEER: times[PEER]}, "s")
 
 

@@ -9,9 +9,9 @@ import pytest
 from benchmarks import measurements, page
 from bert_tf.errors import InputError
 
-TOKENS = ("Tokens", 24.0, {"plain Python": 8.0}, "MB/s", True)
+TOKENS = ("Tokens", 24.0, {"plain Python": 8.0}, "MB/s")
 FORWARD = ("Forward pass", 5.0, {"a peer": 4.0}, "s")
-TRAINING = ("Fine-tuning", 2.0, {"a peer": 3.0}, "min", False, ("accuracy 0.9", "accuracy 0.8"))
+TRAINING = ("Fine-tuning", 2.0, {"a peer": 3.0}, "min", ("accuracy 0.9", "accuracy 0.8"))
 
 
 @pytest.fixture
