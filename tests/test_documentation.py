@@ -290,39 +290,3 @@ def test_every_page_can_be_reached():
     linked = {target.partition("#")[0] for path in PAGES
               for target in links(path.read_text(encoding="utf-8"))}
     assert {path.name for path in PAGES[1:]} <= {pathlib.Path(target).name for target in linked}
-
-
-PAGE = """# A page
-
-```
-$ TF_CPP_MIN_LOG_LEVEL=3 python run/fill_mask.py --top_k=3 | head   # a comment
-python -m no.command --this=is_output
-```
-
-    python -m data_prep.learn_vocab --input_file='a b.txt' \\
-        --nodo_lower_case
-    ALL="python -m run.answer --top_k=2"
-    $ALL --question="Who is it?" ... && make PYTHON=python3 test
-"""
-
-
-def test_commands_are_found():
-    assert commands_of_page(PAGE) == [
-        ["python", "run/fill_mask.py", "--top_k=3"],
-        ["head"],
-        ["python", "-m", "data_prep.learn_vocab", "--input_file=a b.txt", "--nodo_lower_case"],
-        ["python", "-m", "run.answer", "--top_k=2", "--question=Who is it?", "..."],
-        ["make", "PYTHON=python3", "test"],
-    ]
-
-
-@pytest.mark.parametrize(("command", "problem"), [
-    ("python -m data_prep.learn_vocab --vocab_fil=x", "data_prep/learn_vocab.py has no flag --vocab_fil=x"),
-    ("python -m data_prep.learn_vocab --vocab_size=many", "data_prep/learn_vocab.py: flag --vocab_size=many"),
-    ("python -m run.run_pretrainning --do_train", "no module run.run_pretrainning"),
-    ("make dmeo", "the Makefile has no dmeo"),
-])
-def test_problems_are_found(command, problem):
-    found = [each for words in commands([command]) for each in problems(words)]
-    assert len(found) == 1
-    assert problem in found[0]

@@ -88,10 +88,6 @@ def test_insufficient_memory_differs_from_other_errors(message):
     compiler.check_memory("INVALID_ARGUMENT: an operation")
 
 
-def test_the_estimate_is_the_sum_of_the_cycles():
-    assert accelerator_compile.estimate_seconds('a "estimated_cycles":"30"\nb\nc "estimated_cycles":"15"', 10.0) == 4.5
-
-
 @pytest.mark.parametrize("largest", [32, 40, 163, 14336])
 def test_the_largest_batch_is_found_after_few_tries(largest, monkeypatch):
     tried = []

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from benchmarks import ablations, bfloat16, encoder, litert, measurements, texts
+from benchmarks import ablations, bfloat16, encoder, litert, measurements
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from tests import scripts
@@ -132,14 +132,6 @@ def test_comparisons(name, paths, monkeypatch, capsys):
     result = json.loads((pathlib.Path(paths["results_dir"]) / f"{name}.json").read_text())
     assert {(row["name"], row["peer"]) for row in result["comparisons"]} == case.comparisons
     assert all(row["ours"] > 0 and row["theirs"] > 0 for row in result["comparisons"])
-
-
-def test_sentences_of_requests(paths):
-    sentences = texts.read_sentences(None, 32)
-    assert len(set(sentences)) == 32
-    assert all(4 <= len(sentence.split()) <= 45 for sentence in sentences)
-    with pytest.raises(InputError, match="has 40 sentences, but a request requires 41"):
-        texts.read_sentences(paths["text_file"], 41)
 
 
 def test_invalid_settings():
