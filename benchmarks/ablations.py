@@ -90,17 +90,41 @@ def measure_length_groups(settings, results):
 def measure_recomputation(settings, results):
     """Measures a pre-training step with and without activation checkpointing."""
     steps = {recompute: results.start_peer(
-        f"recompute={recompute}", [], "benchmarks.peers.pretraining_step", settings.bert_config_file,
-        settings.train_batch_size, settings.max_seq_length, settings.max_predictions_per_seq, recompute)
-        for recompute in (True, False)}
-    if not all(steps.values()):
-        return
+        f"recompute={recompute}", [], "benchmarks.ablations", settings.bert_config_file, settings.train_batch_size,
+        settings.max_seq_length, settings.max_predictions_per_seq, recompute) for recompute in (True, False)}
     times = time_turns({recompute: functools.partial(step.time, "run") for recompute, step in steps.items()},
                        settings.rounds)
     memory = {recompute: step.call("get_peak_memory") / 1e9 for recompute, step in steps.items()}
     peer = "this project, activations kept"
     results.add("Pre-training with recomputed activations, a step", times[True], {peer: times[False]}, "s")
     results.add("Pre-training with recomputed activations, memory", memory[True], {peer: memory[False]}, "GB")
+
+
+class Peer:
+    """A pre-training step in its own process, because the peak memory of a process never decreases.
+
+    Args:
+      bert_config_file: str. Path or published size.
+      batch_size, length, predictions: int. Shape of the batch.
+      recompute: bool. Whether to use activation checkpointing.
+    """
+
+    def __init__(self, bert_config_file, batch_size, length, predictions, recompute):
+        config = read_config(bert_config_file, length)
+        self._step = models.create_pretraining_step(FastEncoder(config, Fast(recompute=recompute)),
+                                                    models.make_batch(config, batch_size, length, predictions))
+
+    def run(self):
+        """Computes the step."""
+        self._step().numpy()
+
+    def get_peak_memory(self):
+        """Returns the peak resident memory of this process in bytes; Linux only.
+
+        getrusage's ru_maxrss is unsuitable, because it starts with the memory of the parent process.
+        """
+        with open("/proc/self/status", encoding="ascii") as file:
+            return 1024 * int(next(line.split()[1] for line in file if line.startswith("VmHWM:")))
 
 
 def measure_dynamic_masking(settings, results):

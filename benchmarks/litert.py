@@ -45,20 +45,19 @@ def run(settings):
     config = read_config(settings.bert_config_file, longest)
     with tempfile.TemporaryDirectory() as folder, Results("litert", settings) as results:
         path = os.path.join(folder, "model.tflite")
-        write_model(path, config, settings, longest)
+        with open(path, "wb") as file:
+            file.write(convert_model(config, settings, longest))
         measure_ids(Buckets(path), config, settings, results)
         model = LiteRTModel(path)
         measure_requests("LiteRT int8 from text", lambda sentences: model(text=sentences), config, settings, results)
 
 
-def write_model(path, config, settings, longest):
-    """Writes the LiteRT model, with a graph for each measured shape, for sequences of up to `longest` tokens."""
+def convert_model(config, settings, longest):
+    """Creates the LiteRT model, with a graph for each measured shape, for sequences of up to `longest` tokens."""
     requests = dataclasses.replace(settings.requests, max_seq_length=longest)
     servable = create_servable(config, requests, Fast("litert", last_where_read=True), static_length=True)
     lengths = {*settings.lengths, *filter(settings.requests.max_seq_length.__ge__, LENGTHS)}
-    with open(path, "wb") as file:
-        file.write(litert.convert(servable, "int8", tuple(sorted(lengths)),
-                                  tuple(sorted({1, 8, *settings.batch_sizes}))))
+    return litert.convert(servable, "int8", tuple(sorted(lengths)), tuple(sorted({1, 8, *settings.batch_sizes})))
 
 
 def measure_ids(buckets, config, settings, results):

@@ -85,11 +85,10 @@ class Results:
         self._peers = contextlib.ExitStack()
 
     def add(self, name, ours, peers, unit, scores=()):
-        """Adds a figure of this project, and prints a line for each comparison with a peer.
+        """Adds a figure of this project, `ours`, and prints a line for each comparison with a peer.
 
         Args:
           name: str. Measured quantity and size.
-          ours: float. Figure of this project.
           peers: Dict of peer -> figure.
           unit: str. Unit of all figures, such as "s" or "MB/s". Except in LOWER_IS_BETTER, high figures are good.
           scores: Tuple of str, or empty. For training runs, the scores of this project and of the peer.

@@ -14,16 +14,13 @@ MRPC_TOKENS = 0.42  # Fraction of non-padding tokens in MRPC, padded to 128.
 
 
 def make_batch(config, batch_size, length, predictions=1, token_fraction=1.0):
-    """Creates random pre-training features.
+    """Creates random pre-training features, a dict of name to int32 or float32 tensor.
 
     Args:
       config: BertConfig.
       batch_size, length: int. Shape of the batch.
       predictions: int. Number of masked tokens per example.
       token_fraction: float. Fraction of non-padding tokens. If it is below 1, the rows have several lengths.
-
-    Returns:
-      Dict of name to int32 or float32 tensor.
     """
     generator = np.random.default_rng(1)
     spread = min(0.5, 1 / token_fraction - 1)  # Deviation of the lengths from their mean.

@@ -78,12 +78,9 @@ def create_servable(config, requests, fast, **options):
 
 
 def measure_requests(title, model, config, settings, results):
-    """Adds the latency of requests with raw text to the results, compared with tf-models-official's export.
+    """Adds the latency of requests to the results, compared with tf-models-official's export of a BertConfig.
 
-    Args:
-      title: str. Name of the model in the results.
-      model: Callable of a list of sentences.
-      config, settings, results: BertConfig of the peer; settings with RequestSettings, `requests`; Results.
+    title, model: str, its name in the results; callable of a list of sentences.
     """
     requests = settings.requests
     sentences = texts.read_sentences(requests.text_file, max(requests.sentences))

@@ -1,6 +1,6 @@
 """Each benchmark runs once with a toy model. The tests check the stored comparisons and notes, not the speed."""
 
-import dataclasses
+import collections
 import importlib
 import json
 import pathlib
@@ -23,21 +23,9 @@ VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "cat", "
               ","]
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """A benchmark at toy size, and its expected output.
-
-    Attributes:
-      flags: Dict of flags, except for the files of `paths`.
-      comparisons: Set of (name, peer) of the stored comparisons.
-      lines: Regular expressions of the beginnings of other printed lines.
-    """
-
-    flags: dict
-    comparisons: set
-    lines: tuple = ()
-
-
+# Flags of a benchmark at toy size, except for the files of `paths`; the (name, peer) of its stored comparisons; regular
+# expressions of the beginnings of other printed lines.
+Case = collections.namedtuple("Case", "flags comparisons lines", defaults=[()])
 NO_COLUMNS = "_\t" * 7
 TREEBANK = "\n\n".join(f"{comments}\n1\tx\t{NO_COLUMNS}{misc}" for comments, misc in (
     ("# newpar\n# text = Dr. Jones came.", "_"), ("# text = He left!", "_"), ("# text = and so on", "_"),
