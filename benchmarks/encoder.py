@@ -2,8 +2,7 @@
 
     python -m benchmarks.encoder
 
-The first shape is also compared with the rate of a 2048 x 2048 x 2048 matmul on this machine. GFLOP/s count the matmuls
-of the encoder.
+The first shape is also compared with a 2048 x 2048 x 2048 matmul on this machine. GFLOP/s count the encoder's matmuls.
 """
 
 import functools

@@ -2,9 +2,9 @@
 
     python -m benchmarks.fine_tuning --sst2_dir=SST-2 --mrpc_dir=MRPC --init_checkpoint=minilm
 
-This project runs `run.run_classifier` in its own process, and so does each peer. All use the same rows, checkpoint,
-epochs, batch size, learning rate, and maximum length, and compute the accuracy on the development set. The minutes
-cover the complete process, with imports, tokenization, and evaluation. The runs do not take turns.
+This project runs `run.run_classifier` in its own process, and so does each peer, all with the same rows, checkpoint,
+and hyperparameters. The minutes cover the complete process, with imports, tokenization, and evaluation. The runs do not
+take turns.
 """
 
 import dataclasses
@@ -23,7 +23,6 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import glue
 
-TITLES = {"sst-2": "SST-2", "mrpc": "MRPC"}
 PEERS = {"Hugging Face on PyTorch": (("torch", "transformers"), "benchmarks.peers.torch_classifier"),
          "KerasHub": (("keras_hub",), "benchmarks.peers.keras_hub_classifier")}
 HYPERPARAMETERS = ("num_train_epochs", "train_batch_size", "learning_rate", "max_seq_length", "random_seed")
@@ -58,7 +57,7 @@ def run(settings):
     folders = {"sst-2": settings.sst2_dir, "mrpc": settings.mrpc_dir}
     with measurements.Results("fine_tuning", settings) as results:
         for task, dtype in itertools.product((task for task, folder in folders.items() if folder), settings.dtypes):
-            name = f"Fine-tuning on {TITLES[task]}, {dtype}"
+            name = f"Fine-tuning on {task.upper()}, {dtype}"
             with tempfile.TemporaryDirectory() as data:
                 for split, count in (("train", settings.num_train_rows), ("dev", None)):
                     copy_rows(folders[task], data, glue.TASKS[task].splits[split], count)

@@ -2,10 +2,9 @@
 
     python -m benchmarks.litert [--text_file=sentences.txt --vocab_file=vocab.txt]
 
-First, from IDs to output, for several batch sizes and lengths, compared with tf-models-official's BertEncoder and, if
-installed, ONNX Runtime with Hugging Face's BertModel after quantize_dynamic, in its own process. Then, from raw text to
-output, compared with tf-models-official's export with its preprocessing. All have random weights, take turns on the
-same input, and use all cores.
+First, from IDs to output, compared with tf-models-official's BertEncoder and, if installed, ONNX Runtime with Hugging
+Face's BertModel after quantize_dynamic, in its own process. Then, from raw text to output, compared with
+tf-models-official's export. All have random weights, take turns on the same input, and use all cores.
 """
 
 import dataclasses

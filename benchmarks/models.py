@@ -71,16 +71,12 @@ def create_garden_optimizer(learning_rate=1e-4):
 
 
 def create_step(model, inputs, compute_loss, optimizer=None):
-    """Creates a training step: forward, loss, backward, clipping, and AdamW.
+    """Creates a training step (forward, loss, backward, clipping, AdamW), a tf.function that returns the loss.
 
     Args:
-      model: Keras model of this project or of a peer.
-      inputs: Inputs of the model.
+      model, inputs: Keras model of this project or of a peer, and its inputs.
       compute_loss: Callable of the outputs that returns a scalar.
       optimizer: Optimizer, which also clips; this project's by default.
-
-    Returns:
-      tf.function without arguments that returns the loss.
     """
     if optimizer is None:
         optimizer = optimization.create_optimizer(1e-4, 10_000, 100)

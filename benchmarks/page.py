@@ -80,10 +80,7 @@ def read_results(results_dir):
 
 
 def choose_bars(results):
-    """Returns the comparisons of the plot, each with the fastest other project, sorted by ratio.
-
-    If none of PLOTTED was measured, these are the ones with the highest ratios.
-    """
+    """Returns PLOTTED, each with the fastest other project, sorted by ratio; without them, the highest ratios."""
     rows = sorted((row for result in results for row in result["comparisons"]), key=lambda row: -row["ratio"])
     fastest = {row["name"]: row for row in rows if row["name"] in PLOTTED and not row["peer"].startswith(OWN)}
     return sorted(fastest.values(), key=lambda row: row["ratio"]) or rows[:len(PLOTTED)][::-1]
@@ -105,11 +102,7 @@ def list_missing(results):
 
 
 def read_page(path):
-    """Returns the text before the marks of a page, a dict of machine to the text of its section, and the text after.
-
-    Raises:
-      InputError: If the page has no marks.
-    """
+    """Returns the text before the marks of a page, a dict of machine to the text of its section, and the text after."""
     before, begin, rest = read_text(path).partition(BEGIN)
     text, end, after = rest.partition(END)
     if not (begin and end):
@@ -129,11 +122,9 @@ def make_section(results, results_dir):
 
 
 def make_figure(rows, note):
-    """Creates a bar chart of comparisons, as a Figure. Left of 1, this project is slower.
+    """Creates a bar chart with a note below it, as a Figure. Left of 1, this project is slower.
 
-    Args:
-      rows: List of dicts from `measurements.Results`, in order from the lowest bar.
-      note: str. Text below the chart.
+    rows: List of comparisons, dicts from `measurements.Results`, in order from the lowest bar.
     """
     height = INCHES_AROUND + INCHES_PER_BAR * len(rows)
     figure = Figure(figsize=(INCHES_WIDE, height), layout="constrained", facecolor="white")

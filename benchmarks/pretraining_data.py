@@ -4,8 +4,7 @@
 
 Both projects read the same file with the same flags (the original BERT's defaults: dupe_factor 10, length 128), in
 turns on one core, and write their records to disk. Then this project creates several shards, in one process and in two
-on two cores. Imports, loading the vocabulary, and compilation are excluded, except those of the second worker, which
-take seconds. Without --input_file, the text is CPython's documentation topics.
+on two cores. Imports, loading the vocabulary, and compilation are excluded, except seconds of the second worker.
 """
 
 import contextlib
@@ -38,18 +37,15 @@ class PretrainingDataSettings(measurements.BenchmarkSettings):
     dupe_factor: int = setting(10, "Number of times to use each document.", lower=1)
     num_output_shards: int = setting(64, "Number of shards for two workers. Each has the complete text once.", lower=2)
 
-    @property
-    def instances(self):
-        """InstanceSettings."""
-        return InstanceSettings(self.max_seq_length, self.max_predictions_per_seq, self.dupe_factor)
-
 
 COMMAND = script.Command(PretrainingDataSettings(), __name__)
 
 
 def run(settings):
     """Measures the peer on one core and two workers on two cores; settings: PretrainingDataSettings."""
+    instances = InstanceSettings(settings.max_seq_length, settings.max_predictions_per_seq, settings.dupe_factor)
     with tempfile.TemporaryDirectory() as folder, Results("pretraining_data", settings) as results:
+        create = functools.partial(create_records, settings.vocab_file, instances, folder)
         text, repeated = settings.input_file or os.path.join(folder, "topics.txt"), os.path.join(folder, "repeated.txt")
         if not settings.input_file:
             texts.write_corpus(text)
@@ -58,11 +54,9 @@ def run(settings):
         with measurements.on_cores(1):
             official = results.start_peer(
                 "tf-models-official", ["official"], "benchmarks.peers.official_records", settings.vocab_file, SEED)
-            times = time_turns({
-                "ours": functools.partial(create_records, text, folder, settings),
-                "official": functools.partial(official.time, "write_records", text, settings.instances,
-                                              os.path.join(folder, "official.tfrecord")),
-            }, settings.rounds)
+            times = time_turns({"ours": functools.partial(create, text), "official": functools.partial(
+                official.time, "write_records", text, instances, os.path.join(folder, "official.tfrecord"))},
+                settings.rounds)
         results.add("Pre-training records, one core", times["ours"],
                     {"tf-models-official create_pretraining_data": times["official"]}, "s")
         if len(os.sched_getaffinity(0)) < 2:
@@ -73,18 +67,18 @@ def run(settings):
             new_file.write((file.read().rstrip() + b"\n\n") * num_shards)
         with measurements.on_cores(2):
             times = time_turns({num_workers: functools.partial(
-                create_records, repeated, folder, settings, num_output_shards=num_shards, num_workers=num_workers)
-                for num_workers in (1, 2)}, settings.rounds)
+                create, repeated, num_output_shards=num_shards, num_workers=num_workers) for num_workers in (1, 2)},
+                settings.rounds)
         results.add("Pre-training records, two workers on two cores", times[2], {"this project, one worker": times[1]},
                     "s")
 
 
-def create_records(text, folder, settings, **options):
+def create_records(vocab_file, instances, folder, text, **options):
     """Creates records like `data_prep.create_pretraining_data`; options: further fields of JobSettings."""
     with (tempfile.TemporaryDirectory(dir=folder) as output, contextlib.redirect_stdout(io.StringIO()),
           contextlib.redirect_stderr(io.StringIO())):
-        job.run(JobSettings(text, os.path.join(output, "ours.tfrecord"), settings.vocab_file,
-                            instances=settings.instances, random_seed=SEED, max_shard_mb=0, **options))
+        job.run(JobSettings(text, os.path.join(output, "ours.tfrecord"), vocab_file, instances=instances,
+                            random_seed=SEED, max_shard_mb=0, **options))
 
 
 if __name__ == "__main__":

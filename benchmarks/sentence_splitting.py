@@ -89,11 +89,7 @@ def find_boundaries(paragraphs):
 
 
 def read_treebank(path):
-    """Reads the paragraphs of a treebank: list of lists of sentences, each with the space that follows it.
-
-    Raises:
-      InputError: If the file contains no text.
-    """
+    """Reads the paragraphs of a treebank: list of lists of sentences, each with the space that follows it."""
     paragraphs = []
     for block in read_text(path).split("\n\n"):
         text = re.search(r"^# text = (.*)$", block, re.MULTILINE)

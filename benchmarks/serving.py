@@ -4,8 +4,7 @@
 
 Both are SavedModels with random weights, loaded like a Python client does. They take turns in one process on the same
 sentences. The peer is exported like in tf-models-official's export scripts: TensorFlow Text's BertTokenizer,
-BertPackInputs to 128 columns, networks.BertEncoder, and models.BertClassifier. Without --text_file, the sentences are
-from CPython's documentation.
+BertPackInputs to 128 columns, networks.BertEncoder, and models.BertClassifier.
 """
 
 import dataclasses

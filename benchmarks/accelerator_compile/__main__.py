@@ -12,6 +12,7 @@ Install each extra in its own environment.
 """
 
 import bisect
+import collections
 import dataclasses
 import re
 import time
@@ -45,15 +46,8 @@ class CompileSettings(Settings):
 
 
 COMMAND = script.Command(CompileSettings(), __name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class Measurement:
-    """Results of compiling a step: bytes, whether they fit on the chip, and, on a TPU, the compiler's estimate."""
-
-    memory: int
-    fits: bool
-    seconds: float | None = None
+# Bytes that a step requires, whether they fit on the chip, and on a TPU, the compiler's estimate of its time.
+Measurement = collections.namedtuple("Measurement", "memory fits seconds", defaults=[None])
 
 
 def run(settings):

@@ -96,8 +96,8 @@ def paths(tmp_path_factory):
     (folder / "documents.txt").write_text(("\n".join(SENTENCES * 2) + "\n\n") * 3)
     (folder / "treebank.conllu").write_text(TREEBANK)
     files = {"treebank": "treebank.conllu", "bert_config_file": "bert_config.json", "vocab_file": "vocab.txt",
-             "other_vocab": "vocab.txt", "text_file": "text.txt", "english_file": "text.txt",
-             "korean_file": "text.txt", "input_file": "documents.txt", "results_dir": "results"}
+             "text_file": "text.txt", "english_file": "text.txt", "korean_file": "text.txt",
+             "input_file": "documents.txt", "results_dir": "results"}
     return {name: str(folder / file) for name, file in files.items()}
 
 

@@ -211,7 +211,7 @@ def test_places_without_access(data, place, message):
 
 
 def test_a_bucket_that_can_only_be_read(data):
-    assert re.search("gs://archive/vocab.txt.*no permission", scripts.last_error(
+    assert re.search("gs://archive/vocab.txt.*no permission", scripts.fail(
         "data_prep.learn_vocab", input_file=data / "train.txt", vocab_file="gs://archive/vocab.txt",
         vocab_size=VOCAB_SIZE))
 
