@@ -22,10 +22,6 @@ from tests.robustness.soak.variants import KILLS, VARIANTS, prepare
 SEED = 1  # Of the times at which jobs are killed.
 
 
-def say(name, text):
-    print(f"{name}: {text}", file=sys.stderr, flush=True)
-
-
 def add_row(name, cells):
     print(f"| {name} | {' | '.join(map(str, cells))} |", flush=True)
 
@@ -41,7 +37,7 @@ def main():
         prepare(pathlib.Path(folder))
         for name, (command, flags) in VARIANTS.items():
             disturber = Disturber(pathlib.Path(folder), temporary, random.Random(f"{SEED} {name}"),
-                                  functools.partial(say, name), command, flags)
+                                  functools.partial(print, f"{name}:", file=sys.stderr, flush=True), command, flags)
             disturber.run(num_kills)
             total += disturber.counts
             add_row(name, (disturber.counts[each] for each in COUNTED))
