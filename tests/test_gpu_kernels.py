@@ -79,7 +79,9 @@ def training_step(strategy, make_model, loss, features, dtype="float32", optimiz
         optimizer = create_optimizer(1e-3, 9, 2, optimizer, scale_loss=dtype == "mixed_float16")
         optimizer.build(model.trainable_variables)
     trainer = Trainer(strategy, model, optimizer, loss, accumulate_steps=accumulate_steps)
-    return trace(lambda features: trainer.train_step(iter([features])), features)
+    operations = trace(lambda features: trainer.train_step(iter([features])), features)
+    assert "MatMul" in {operation.type for operation in operations}
+    return operations
 
 
 def trace(function, *specs):
@@ -89,16 +91,11 @@ def trace(function, *specs):
     while graphs:
         graph = graphs.pop()
         operations += graph.get_operations()
-        called = {attribute.func.name for operation in graph.get_operations()
-                  for value in operation.node_def.attr.values() for attribute in (value, *value_list(value))}
-        graphs += [graph._get_function(name).graph for name in called - seen - {""}]
+        attributes = [value for operation in graph.get_operations() for value in operation.node_def.attr.values()]
+        called = {function.name for value in attributes for function in (value.func, *value.list.func)} - {""}
+        graphs += [graph._get_function(name).graph for name in called - seen]
         seen |= called
     return operations
-
-
-def value_list(value):
-    """Returns the functions in a list attribute, as attributes."""
-    return [type(value)(func=function) for function in value.list.func]
 
 
 def find_kernel(operation):
