@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks import measurements, models
-from benchmarks.measurements import Results, time_turns
+from benchmarks.measurements import Results, StepSettings, time_turns
 from bert_tf import losses, optimization
 from bert_tf.cli import script
 from bert_tf.cli.resolution import read_config
@@ -33,28 +33,24 @@ from data_prep import records
 from data_prep.pretraining.instances import InstanceSettings, masking
 from run.arrays import batches
 from run.pretraining import dynamic_masking, inputs
-from run.training.host_batches import WHOLE, HostShare
+from run.training.host_batches import HostShare
 from run.training.step import Trainer
 
 SEED = 1
 STEPS = 3  # Fine-tuning steps per turn, because batches have several lengths.
 CLS_ID, SEP_ID, MASK_ID = 101, 102, 103  # As in BERT-Base, Uncased.
 CONTINUATIONS = 0.19  # Fraction of its vocabulary that begins with ##.
+HOSTS = 4
 
 
 @dataclasses.dataclass(frozen=True)
-class AblationSettings(measurements.BenchmarkSettings):
+class AblationSettings(StepSettings):
     """Settings for the parts and their sizes."""
 
     parts: tuple[str, ...] = setting(
         ("length_groups", "recompute", "dynamic_masking", "input_hosts"), "Features to measure.")
-    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    max_seq_length: int = setting(128, "Sequence length in tokens.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per record.", lower=1)
-    train_batch_size: int = setting(32, "Batch size of training steps.", lower=1)
     input_batch_size: int = setting(256, "Batch size for reading records, over all hosts.", lower=1)
     records: int = setting(20_000, "Number of records, which a turn reads once.", lower=1)
-    hosts: int = setting(4, "Number of hosts of input_hosts.", lower=2)
 
     def check(self):
         """See Settings."""
@@ -82,26 +78,20 @@ def measure_length_groups(settings, results):
         trainer = Trainer(
             tf.distribute.get_strategy(), BertClassifier(FastEncoder(config, Fast(layers)), models.NUM_LABELS),
             optimization.create_optimizer(2e-5, 1000, 100), losses.classification_loss)
-        trainer.set_dataset(functools.partial(_create_training_batches, arrays, settings, layers == "padded"))
+        dataset = batches.training_batches(arrays, settings.train_batch_size, SEED, static_shapes=layers == "padded")
+        trainer.set_dataset(lambda share, dataset=dataset: dataset)
         turns[layers] = functools.partial(trainer.train, tf.constant(STEPS))
     times = time_turns(turns, settings.rounds)
     rates = {name: STEPS * settings.train_batch_size / seconds for name, seconds in times.items()}
     results.add("Fine-tuning, lengths of MRPC, grouped by length", rates["unpadded"],
-                {"this project, padded": rates["padded"]}, "examples/s", higher_is_better=True)
-
-
-def _create_training_batches(arrays, settings, static_shapes, share):
-    return batches.training_batches(arrays, settings.train_batch_size, SEED, static_shapes=static_shapes, share=share)
+                {"this project, padded": rates["padded"]}, "examples/s")
 
 
 def measure_recomputation(settings, results):
     """Measures a pre-training step with and without activation checkpointing."""
     steps = {recompute: results.start_peer(
-        f"recompute={recompute}", [], "benchmarks.peers.pretraining_step", settings.bert_config_file,
-        settings.train_batch_size, settings.max_seq_length, settings.max_predictions_per_seq, recompute)
-        for recompute in (True, False)}
-    if not all(steps.values()):
-        return
+        f"recompute={recompute}", [], "benchmarks.ablations", settings.bert_config_file, settings.train_batch_size,
+        settings.max_seq_length, settings.max_predictions_per_seq, recompute) for recompute in (True, False)}
     times = time_turns({recompute: functools.partial(step.time, "run") for recompute, step in steps.items()},
                        settings.rounds)
     memory = {recompute: step.call("get_peak_memory") / 1e9 for recompute, step in steps.items()}
@@ -110,31 +100,56 @@ def measure_recomputation(settings, results):
     results.add("Pre-training with recomputed activations, memory", memory[True], {peer: memory[False]}, "GB")
 
 
+class Peer:
+    """A pre-training step in its own process, because the peak memory of a process never decreases.
+
+    Args:
+      bert_config_file: str. Path or published size.
+      batch_size, length, predictions: int. Shape of the batch.
+      recompute: bool. Whether to use activation checkpointing.
+    """
+
+    def __init__(self, bert_config_file, batch_size, length, predictions, recompute):
+        config = read_config(bert_config_file, length)
+        self._step = models.create_pretraining_step(FastEncoder(config, Fast(recompute=recompute)),
+                                                    models.make_batch(config, batch_size, length, predictions))
+
+    def run(self):
+        """Computes the step."""
+        self._step().numpy()
+
+    def get_peak_memory(self):
+        """Returns the peak resident memory of this process in bytes; Linux only.
+
+        getrusage's ru_maxrss is unsuitable, because it starts with the memory of the parent process.
+        """
+        with open("/proc/self/status", encoding="ascii") as file:
+            return 1024 * int(next(line.split()[1] for line in file if line.startswith("VmHWM:")))
+
+
 def measure_dynamic_masking(settings, results):
     """Measures the input pipeline of pre-training with static and with dynamic masks."""
+    ids = np.arange(BertConfig.from_name("base").vocab_size)
+    continues = np.random.default_rng(SEED).random(len(ids)) < CONTINUATIONS
+    vocabulary = masking.Vocabulary(ids, CLS_ID, SEP_ID, MASK_ID, continues)
+    masker = dynamic_masking.make_masker(create_instance_settings(settings, "dynamic"), vocabulary, SEED)
     with tempfile.TemporaryDirectory() as folder, measurements.on_cores(1):
-        static, dynamic = (create_instance_settings(settings, masks) for masks in ("static", "dynamic"))
-        read_masked = read_batches(write_records(folder, settings, static), static, settings)
-        read_and_mask = read_batches(write_records(folder, settings, dynamic), dynamic, settings,
-                                     transform=create_masker(dynamic))
-        rates = time_reading({"static": read_masked, "dynamic": read_and_mask}, settings)
+        rates = time_reading({"static": read_batches(folder, settings),
+                              "dynamic": read_batches(folder, settings, "dynamic", transform=masker)}, settings)
     results.add("Records with dynamic masks, one core", rates["dynamic"],
-                {"this project, static masks": rates["static"]}, "examples/s", higher_is_better=True)
+                {"this project, static masks": rates["static"]}, "examples/s")
 
 
 def measure_input_hosts(settings, results):
     """Measures the input of one of several hosts that parses its rows, or all rows as a single host does."""
-    share = HostShare(settings.hosts // 2, settings.hosts)
+    share = HostShare(HOSTS // 2, HOSTS)
     rows = share.rows(settings.input_batch_size)
     with tempfile.TemporaryDirectory() as folder, measurements.on_cores(1):
-        static = create_instance_settings(settings, "static")
-        path = write_records(folder, settings, static)
-        everything = read_batches(path, static, settings).map(
+        everything = read_batches(folder, settings).map(
             lambda batch: {name: values[rows] for name, values in batch.items()})
-        rates = time_reading({"everything": everything, "rows": read_batches(path, static, settings, share=share)},
-                             settings)
-    results.add(f"Input of one of {settings.hosts} hosts, one core", rates["rows"],
-                {"this project, parsing all rows": rates["everything"]}, "examples/s", higher_is_better=True)
+        rates = time_reading({"everything": everything, "rows": read_batches(folder, settings, share=share)}, settings)
+    results.add(f"Input of one of {HOSTS} hosts, one core", rates["rows"],
+                {"this project, parsing all rows": rates["everything"]}, "examples/s")
 
 
 def create_instance_settings(settings, masks):
@@ -142,28 +157,18 @@ def create_instance_settings(settings, masks):
     return InstanceSettings(settings.max_seq_length, settings.max_predictions_per_seq, masking=masks)
 
 
-def create_masker(instances):
-    """Creates the function that masks records, with a vocabulary of the size and shape of BERT-Base's."""
-    ids = np.arange(BertConfig.from_name("base").vocab_size)
-    continues = np.random.default_rng(SEED).random(len(ids)) < CONTINUATIONS
-    vocabulary = masking.Vocabulary(ids, CLS_ID, SEP_ID, MASK_ID, continues)
-    return dynamic_masking.make_masker(instances, vocabulary, SEED)
+def read_batches(folder, settings, masks="static", **options):
+    """Writes a file of random records without padding into a directory, and creates the dataset of their batches.
 
-
-def write_records(folder, settings, instances):
-    """Writes a file of random records without padding; returns its path."""
+    options: See `inputs.pretraining_training_data`.
+    """
+    specs = create_instance_settings(settings, masks).features
     features = models.make_batch(BertConfig.from_name("base"), settings.records, settings.max_seq_length,
                                  settings.max_predictions_per_seq)
-    path = os.path.join(folder, f"{instances.masking}.tfrecord")
-    with records.RecordWriter(path, instances.features) as writer:
-        writer.write({feature.name: features[feature.name].numpy() for feature in instances.features})
-    return path
-
-
-def read_batches(path, instances, settings, share=WHOLE, transform=None):
-    """Creates the dataset of training batches of a record file; see inputs.pretraining_training_data."""
-    return inputs.pretraining_training_data([path], instances.features, settings.input_batch_size, SEED, share=share,
-                                            transform=transform)
+    path = os.path.join(folder, f"{masks}.tfrecord")
+    with records.RecordWriter(path, specs) as writer:
+        writer.write({spec.name: features[spec.name].numpy() for spec in specs})
+    return inputs.pretraining_training_data([path], specs, settings.input_batch_size, SEED, **options)
 
 
 def time_reading(datasets, settings):
@@ -181,7 +186,7 @@ def _take(iterator, count):
 
 PARTS = {"length_groups": measure_length_groups, "recompute": measure_recomputation,
          "dynamic_masking": measure_dynamic_masking, "input_hosts": measure_input_hosts}
-COMMAND = script.Command(AblationSettings(), __name__)
+COMMAND = script.Command(AblationSettings(train_batch_size=32), __name__)
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -6,7 +6,6 @@ Measures from IDs to the encoder's output. Exports with --compute=float32 and --
 peer is Hugging Face's BertModel on PyTorch in bfloat16, in its own process, if it is installed.
 """
 
-import dataclasses
 import functools
 import os
 import tempfile
@@ -16,9 +15,8 @@ import tensorflow as tf
 from benchmarks import measurements, models
 from benchmarks.measurements import Results, time_turns
 from bert_tf import export
-from bert_tf.cli import roles, script
+from bert_tf.cli import script
 from bert_tf.cli.resolution import read_config
-from bert_tf.cli.settings import setting
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.served_models import ServedEncoder
 from bert_tf.tasks.metadata import TaskMetadata
@@ -27,23 +25,13 @@ from run.settings import DTYPE_POLICIES
 from run.training import strategies
 
 TORCH_PACKAGES = ("torch", "transformers")
-
-
-@dataclasses.dataclass(frozen=True)
-class Bfloat16Settings(measurements.ShapeSettings):
-    """Settings for the exports and the shapes of their inputs."""
-
-    vocab_file: str = setting(measurements.VOCAB_FILE, "Vocabulary of the exports. Defaults to that of the tests.",
-                              role=roles.INPUT_FILE)
-
-
-COMMAND = script.Command(Bfloat16Settings(), __name__)
+COMMAND = script.Command(measurements.ShapeSettings(), __name__)
 
 
 def run(settings):
-    """Exports and measures; settings: Bfloat16Settings."""
+    """Exports and measures; settings: ShapeSettings."""
     config = read_config(settings.bert_config_file, max(settings.lengths))
-    tokenizer = BertTokenizer(settings.vocab_file)
+    tokenizer = BertTokenizer(measurements.VOCAB_FILE)
     if not strategies.has_bfloat16_instructions():
         print("note: this CPU has no instructions for bfloat16")
     exports = {dtype: load_export(config, tokenizer, dtype) for dtype in ("float32", "bfloat16")}
@@ -56,8 +44,8 @@ def run(settings):
                         **{name: batch[name] for name in ("input_mask", "segment_ids")}}
             turns = {dtype: functools.partial(signature, **features) for dtype, signature in exports.items()}
             if torch:
-                torch.call("prepare", models.to_huggingface_inputs(features))
-                turns["PyTorch in bfloat16"] = functools.partial(torch.time, "answer")
+                turns["PyTorch in bfloat16"] = functools.partial(
+                    torch.time, "answer", models.to_huggingface_inputs(features))
             times = time_turns(turns, settings.rounds, calls_before=1)
             ours, float32 = times.pop("bfloat16"), times.pop("float32")
             results.add(f"Export in bfloat16, {batch_size} x {length} tokens", ours,

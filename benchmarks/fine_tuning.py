@@ -2,9 +2,9 @@
 
     python -m benchmarks.fine_tuning --sst2_dir=SST-2 --mrpc_dir=MRPC --init_checkpoint=minilm
 
-This project runs `run.run_classifier` in its own process, and so does each peer. All use the same rows, checkpoint,
-epochs, batch size, learning rate, and maximum length, and compute the accuracy on the development set. The minutes
-cover the complete process, with imports, tokenization, and evaluation. The runs do not take turns.
+This project runs `run.run_classifier` in its own process, and so does each peer, all with the same rows, checkpoint,
+and hyperparameters. The minutes cover the complete process, with imports, tokenization, and evaluation. The runs do not
+take turns.
 """
 
 import dataclasses
@@ -23,10 +23,9 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import glue
 
-TITLES = {"sst-2": "SST-2", "mrpc": "MRPC"}
 PEERS = {"Hugging Face on PyTorch": (("torch", "transformers"), "benchmarks.peers.torch_classifier"),
          "KerasHub": (("keras_hub",), "benchmarks.peers.keras_hub_classifier")}
-WARMUP = 0.1  # The default of run_classifier.
+HYPERPARAMETERS = ("num_train_epochs", "train_batch_size", "learning_rate", "max_seq_length", "random_seed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,11 +57,13 @@ def run(settings):
     folders = {"sst-2": settings.sst2_dir, "mrpc": settings.mrpc_dir}
     with measurements.Results("fine_tuning", settings) as results:
         for task, dtype in itertools.product((task for task, folder in folders.items() if folder), settings.dtypes):
-            name = f"Fine-tuning on {TITLES[task]}, {dtype}"
-            minutes, accuracy = run_ours(task, folders[task], dtype, settings)
+            name = f"Fine-tuning on {task.upper()}, {dtype}"
+            with tempfile.TemporaryDirectory() as data:
+                for split, count in (("train", settings.num_train_rows), ("dev", None)):
+                    copy_rows(folders[task], data, glue.TASKS[task].splits[split], count)
+                minutes, accuracy = run_ours(task, data, dtype, settings)
+                training, development = (read_rows(task, data, split) for split in ("train", "dev"))
             print(f"{name}, this project: {minutes:.2f} min, accuracy {accuracy:.4f}", flush=True)
-            training = read_rows(task, folders[task], "train", settings.num_train_rows)
-            development = read_rows(task, folders[task], "dev")
             for peer in PEERS:
                 outcome = run_peer(peer, training, development, dtype, settings, results)
                 if outcome:
@@ -70,26 +71,26 @@ def run(settings):
                     results.add(name, minutes, {peer: outcome[0]}, "min", scores=scores)
 
 
-def read_rows(task, folder, split, count=None):
-    """Returns the first `count` rows of a split as lists (text_a, text_b, labels); text_b can be None."""
+def copy_rows(folder, new_folder, split, count):
+    """Copies the first `count` rows of the file of a glue.Split, all if None, into another directory."""
+    with (open(os.path.join(folder, split.file), "rb") as file,
+          open(os.path.join(new_folder, split.file), "wb") as new_file):
+        new_file.writelines(itertools.islice(file, count and count + split.header))
+
+
+def read_rows(task, folder, split):
+    """Returns the rows of a split as lists (text_a, text_b, labels); text_b can be None."""
     examples = glue.read_examples(glue.TASKS[task], folder, split)
-    text_b = list(examples.text_b[:count]) if examples.text_b else None
-    return list(examples.text_a[:count]), text_b, [int(label) for label in examples.labels[:count]]
+    return list(examples.text_a), examples.text_b and list(examples.text_b), list(map(int, examples.labels))
 
 
-def run_ours(task, folder, dtype, settings):
+def run_ours(task, data, dtype, settings):
     """Fine-tunes with run_classifier; returns the minutes of its process and the accuracy."""
-    splits = glue.TASKS[task].splits
-    with tempfile.TemporaryDirectory() as temporary:
-        data = os.path.join(temporary, "data")
-        os.mkdir(data)
-        copy_lines(folder, data, splits["train"].file, settings.num_train_rows + splits["train"].header)
-        copy_lines(folder, data, splits["dev"].file)
+    with tempfile.TemporaryDirectory() as output:
         options = {
-            "task_name": task, "data_dir": data, "output_dir": os.path.join(temporary, "output"),
+            "task_name": task, "data_dir": data, "output_dir": output,
             "init_checkpoint": os.path.abspath(settings.init_checkpoint), "mixed_precision": dtype,
-            **{name: getattr(settings, name) for name in (
-                "num_train_epochs", "train_batch_size", "learning_rate", "max_seq_length", "random_seed")}}
+            **{name: getattr(settings, name) for name in HYPERPARAMETERS}}
         start = time.perf_counter()
         process = subprocess.run(
             [sys.executable, "-m", "run.run_classifier", "--do_train", "--do_eval",
@@ -98,23 +99,15 @@ def run_ours(task, folder, dtype, settings):
         minutes = (time.perf_counter() - start) / 60
         if process.returncode:
             raise InputError(f"run.run_classifier failed: {process.stderr.strip().splitlines()[-1]}")
-        results = files.read_text(os.path.join(temporary, "output", "eval_results.txt"))
+        results = files.read_text(os.path.join(output, "eval_results.txt"))
     scores = dict(line.split(" = ") for line in results.splitlines())
     return minutes, float(scores["eval_accuracy"])
-
-
-def copy_lines(folder, new_folder, name, count=None):
-    """Copies the first `count` lines of a file into another directory."""
-    with open(os.path.join(folder, name), "rb") as file, open(os.path.join(new_folder, name), "wb") as new_file:
-        new_file.writelines(itertools.islice(file, count))
 
 
 def run_peer(name, training, development, dtype, settings, results):
     """Fine-tunes with a peer; returns the minutes of its process and the accuracy, or None after a note."""
     packages, module = PEERS[name]
-    options = {"epochs": settings.num_train_epochs, "batch_size": settings.train_batch_size,
-               "learning_rate": settings.learning_rate, "warmup": WARMUP, "max_seq_length": settings.max_seq_length,
-               "seed": settings.random_seed, "dtype": dtype, "num_labels": 2}
+    options = {"dtype": dtype, "num_labels": 2, **{name: getattr(settings, name) for name in HYPERPARAMETERS}}
     start = time.perf_counter()
     peer = results.start_peer(name, packages, module)
     if peer is None:

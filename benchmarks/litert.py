@@ -2,10 +2,9 @@
 
     python -m benchmarks.litert [--text_file=sentences.txt --vocab_file=vocab.txt]
 
-First, from IDs to output, for several batch sizes and lengths, compared with tf-models-official's BertEncoder and, if
-installed, ONNX Runtime with Hugging Face's BertModel after quantize_dynamic, in its own process. Then, from raw text to
-output, compared with tf-models-official's export with its preprocessing. All have random weights, take turns on the
-same input, and use all cores.
+First, from IDs to output, compared with tf-models-official's BertEncoder and, if installed, ONNX Runtime with Hugging
+Face's BertModel after quantize_dynamic, in its own process. Then, from raw text to output, compared with
+tf-models-official's export. All have random weights, take turns on the same input, and use all cores.
 """
 
 import dataclasses
@@ -45,31 +44,23 @@ def run(settings):
     config = read_config(settings.bert_config_file, longest)
     with tempfile.TemporaryDirectory() as folder, Results("litert", settings) as results:
         path = os.path.join(folder, "model.tflite")
-        write_model(path, config, settings, longest)
+        with open(path, "wb") as file:
+            file.write(convert_model(config, settings, longest))
         measure_ids(Buckets(path), config, settings, results)
         model = LiteRTModel(path)
         measure_requests("LiteRT int8 from text", lambda sentences: model(text=sentences), config, settings, results)
 
 
-def write_model(path, config, settings, longest):
-    """Writes the LiteRT model, with a graph for each measured shape, for sequences of up to `longest` tokens."""
+def convert_model(config, settings, longest):
+    """Creates the LiteRT model, with a graph for each measured shape, for sequences of up to `longest` tokens."""
     requests = dataclasses.replace(settings.requests, max_seq_length=longest)
     servable = create_servable(config, requests, Fast("litert", last_where_read=True), static_length=True)
     lengths = {*settings.lengths, *filter(settings.requests.max_seq_length.__ge__, LENGTHS)}
-    with open(path, "wb") as file:
-        file.write(litert.convert(servable, "int8", tuple(sorted(lengths)),
-                                  tuple(sorted({1, 8, *settings.batch_sizes}))))
+    return litert.convert(servable, "int8", tuple(sorted(lengths)), tuple(sorted({1, 8, *settings.batch_sizes})))
 
 
 def measure_ids(buckets, config, settings, results):
-    """Adds the latency from IDs to output at each shape to the results.
-
-    Args:
-      buckets: bert_tf.litert.buckets.Buckets of the model.
-      config: BertConfig of the peers.
-      settings: LiteRTSettings.
-      results: Results.
-    """
+    """Adds the latency from IDs to output of the model's Buckets and of the peers, at each shape, to the results."""
     garden = models.create_garden_encoder(config)
     official = tf.function(lambda features: garden(features)["pooled_output"], autograph=False)
     onnx = results.start_peer("ONNX Runtime", ONNX_PACKAGES, "benchmarks.peers.onnx_encoder",
@@ -81,8 +72,8 @@ def measure_ids(buckets, config, settings, results):
         turns = {"ours": functools.partial(buckets.run, rows),
                  "tf-models-official, float32": functools.partial(official, models.to_garden_inputs(features))}
         if onnx:
-            onnx.call("prepare", models.to_huggingface_inputs(features))
-            turns["ONNX Runtime, int8"] = functools.partial(onnx.time, "answer")
+            turns["ONNX Runtime, int8"] = functools.partial(
+                onnx.time, "answer", models.to_huggingface_inputs(features))
         times = {name: 1000 * seconds
                  for name, seconds in time_turns(turns, settings.rounds, calls_before=1).items()}
         results.add(f"LiteRT int8, {batch_size} x {length}", times.pop("ours"), times, "ms")

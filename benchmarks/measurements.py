@@ -27,6 +27,7 @@ PAUSE = 0.1
 MIN_SECONDS = 10  # Minimum time for the turns of a measurement.
 PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official", "torch", "transformers", "onnxruntime",
             "keras-hub")  # Packages whose versions are stored with results, if they are installed.
+LOWER_IS_BETTER = ("s", "ms", "min", "GB")  # Units.
 INSTRUCTION_SETS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16")  # Names in Linux.
 
 
@@ -60,6 +61,16 @@ class ShapeSettings(BenchmarkSettings):
         return list(zip(self.batch_sizes, self.lengths, strict=True))
 
 
+@dataclasses.dataclass(frozen=True)
+class StepSettings(BenchmarkSettings):
+    """Settings for a model and the batches of its training steps."""
+
+    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    train_batch_size: int = setting(8, "Batch size.", lower=1)
+    max_seq_length: int = setting(128, "Sequence length in tokens, including padding.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per pre-training example.", lower=1)
+
+
 class Results:
     """The comparisons of a benchmark. As a context manager, writes them at the end, unless an exception was raised.
 
@@ -73,34 +84,27 @@ class Results:
         self._rows, self._left_out = [], []
         self._peers = contextlib.ExitStack()
 
-    def add(self, name, ours, peers, unit, higher_is_better=False, scores=()):
-        """Adds a figure of this project, and prints a line for each comparison with a peer.
+    def add(self, name, ours, peers, unit, scores=()):
+        """Adds a figure of this project, `ours`, and prints a line for each comparison with a peer.
 
         Args:
           name: str. Measured quantity and size.
-          ours: float. Figure of this project.
           peers: Dict of peer -> figure.
-          unit: str. Unit of all figures, such as "s" or "MB/s".
-          higher_is_better: bool. True for rates, False for times.
+          unit: str. Unit of all figures, such as "s" or "MB/s". Except in LOWER_IS_BETTER, high figures are good.
           scores: Tuple of str, or empty. For training runs, the scores of this project and of the peer.
         """
         for peer, theirs in peers.items():
-            ratio = ours / theirs if higher_is_better else theirs / ours
+            ratio = theirs / ours if unit in LOWER_IS_BETTER else ours / theirs
             row = {"name": name, "peer": peer, "ours": ours, "theirs": theirs, "unit": unit, "ratio": ratio,
                    "scores": list(scores)}
             self._rows.append(row)
             print("{}: {}; {}; ratio {}".format(*format_row(row)), flush=True)
 
     def start_peer(self, name, packages, module, *arguments):
-        """Starts a peer, which the end of the context ends.
-
-        Args:
-          name: str. Name of the peer in notes.
-          packages: Names of the packages that the peer imports.
-          module, *arguments: See `PeerProcess`.
+        """Starts a peer, which the end of the context ends; see `PeerProcess`.
 
         Returns:
-          PeerProcess; or None, after a note, if a package is missing or the peer cannot be created.
+          PeerProcess; or None, after a note, if one of the packages is missing or the peer cannot be created.
         """
         missing = [package for package in packages if importlib.util.find_spec(package) is None]
         if missing:
@@ -122,10 +126,8 @@ class Results:
 
     def __exit__(self, kind, *_):
         self._peers.close()
-        if kind is None:
-            self._write()
-
-    def _write(self):
+        if kind is not None:
+            return
         os.makedirs(self._settings.results_dir, exist_ok=True)
         result = {"benchmark": self._name, "settings": self._settings.values(), "machine": describe_machine(),
                   "versions": get_versions(), "comparisons": self._rows, "left_out": sorted(set(self._left_out))}

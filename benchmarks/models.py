@@ -9,20 +9,18 @@ from bert_tf import losses, optimization
 from bert_tf.models import BertPretrainer
 
 NUM_LABELS = 2
+GARDEN_NO_DECAY = ["LayerNorm", "layer_norm", "bias"]
 MRPC_TOKENS = 0.42  # Fraction of non-padding tokens in MRPC, padded to 128.
 
 
 def make_batch(config, batch_size, length, predictions=1, token_fraction=1.0):
-    """Creates random pre-training features.
+    """Creates random pre-training features, a dict of name to int32 or float32 tensor.
 
     Args:
       config: BertConfig.
       batch_size, length: int. Shape of the batch.
       predictions: int. Number of masked tokens per example.
       token_fraction: float. Fraction of non-padding tokens. If it is below 1, the rows have several lengths.
-
-    Returns:
-      Dict of name to int32 or float32 tensor.
     """
     generator = np.random.default_rng(1)
     spread = min(0.5, 1 / token_fraction - 1)  # Deviation of the lengths from their mean.
@@ -46,8 +44,8 @@ def to_garden_inputs(features):
 
 
 def to_huggingface_inputs(features):
-    """Renames features for Hugging Face, as arrays."""
-    return {theirs: features[name].numpy() for theirs, name in (
+    """Renames features for Hugging Face, as int64 arrays."""
+    return {theirs: features[name].numpy().astype(np.int64) for theirs, name in (
         ("input_ids", "input_ids"), ("attention_mask", "input_mask"), ("token_type_ids", "segment_ids"))}
 
 
@@ -66,24 +64,19 @@ def create_garden_encoder(config):
         attention_dropout=config.attention_probs_dropout_prob, dict_outputs=True)
 
 
-def create_garden_optimizer():
+def create_garden_optimizer(learning_rate=1e-4):
     """Creates tf-models-official's AdamW, with the weight decay and clipping of `optimization.create_optimizer`."""
-    return legacy_adamw.AdamWeightDecay(
-        1e-4, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
-        exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
+    return legacy_adamw.AdamWeightDecay(learning_rate, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
+                                        exclude_from_weight_decay=GARDEN_NO_DECAY)
 
 
 def create_step(model, inputs, compute_loss, optimizer=None):
-    """Creates a training step: forward, loss, backward, clipping, and AdamW.
+    """Creates a training step (forward, loss, backward, clipping, AdamW), a tf.function that returns the loss.
 
     Args:
-      model: Keras model of this project or of a peer.
-      inputs: Inputs of the model.
+      model, inputs: Keras model of this project or of a peer, and its inputs.
       compute_loss: Callable of the outputs that returns a scalar.
       optimizer: Optimizer, which also clips; this project's by default.
-
-    Returns:
-      tf.function without arguments that returns the loss.
     """
     if optimizer is None:
         optimizer = optimization.create_optimizer(1e-4, 10_000, 100)

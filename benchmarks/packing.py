@@ -2,21 +2,17 @@
 
     python -m benchmarks.packing
 
-Devices that require fixed shapes compute padding, and packed rows have almost none. Both steps are forward, loss,
-backward, clipping, and AdamW, with dropout 0.1, on rows of the same number and length. Sequence lengths have a normal
-distribution with a mean of half a row.
+Devices that require fixed shapes compute padding, and packed rows have almost none. Both steps are complete training
+steps on rows of the same number and length. Sequence lengths have a normal distribution with a mean of half a row.
 """
-
-import dataclasses
 
 import numpy as np
 import tensorflow as tf
 
 from benchmarks import models
-from benchmarks.measurements import BenchmarkSettings, Results, time_turns
+from benchmarks.measurements import Results, StepSettings, time_turns
 from bert_tf.cli import script
 from bert_tf.cli.resolution import read_config
-from bert_tf.cli.settings import setting
 from bert_tf.fast import FastEncoder
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import masking
@@ -25,23 +21,11 @@ from run.training import strategies
 
 SEQUENCES = 10_000  # Sequences to pack.
 DEVIATION = 0.25  # Standard deviation of the lengths, as a fraction of a row.
-
-
-@dataclasses.dataclass(frozen=True)
-class PackingSettings(BenchmarkSettings):
-    """Settings for the model and the rows."""
-
-    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    train_batch_size: int = setting(4, "Batch size in rows.", lower=1)
-    max_seq_length: int = setting(512, "Sequence length of a row in tokens.", lower=16)
-    max_predictions_per_seq: int = setting(77, "Maximum number of masked tokens per row.", lower=1)
-
-
-COMMAND = script.Command(PackingSettings(), __name__)
+COMMAND = script.Command(StepSettings(train_batch_size=4, max_seq_length=512, max_predictions_per_seq=77), __name__)
 
 
 def run(settings):
-    """Measures both steps; settings: PackingSettings."""
+    """Measures both steps; settings: StepSettings, per row."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     fast = strategies.choose_fast(tf.distribute.get_strategy(), config)
     lengths, packs = sample_packs(settings)
@@ -56,8 +40,7 @@ def run(settings):
     with Results("packing", settings) as results:
         results.add(f"Pre-training at {settings.max_seq_length} tokens with fixed shapes, packed",
                     sequences_per_row * settings.train_batch_size / times["packed"],
-                    {"this project, padded": settings.train_batch_size / times["padded"]}, "sequences/s",
-                    higher_is_better=True)
+                    {"this project, padded": settings.train_batch_size / times["padded"]}, "sequences/s")
 
 
 def sample_packs(settings):
@@ -78,12 +61,9 @@ def make_batch(config, settings, rows):
     starts, weights = (np.zeros([len(rows), InstanceSettings.max_sequences_per_pack], dtype)
                        for dtype in (np.int32, np.float32))
     for row, lengths in enumerate(rows):
-        start = 0
-        for place, length in enumerate(lengths):
-            numbers[row, start:start + length] = place + 1
-            positions[row, start:start + length] = range(length)
-            starts[row, place], weights[row, place] = start, 1
-            start += length
+        numbers[row, :sum(lengths)] = np.repeat(np.arange(len(lengths)) + 1, lengths)
+        positions[row, :sum(lengths)] = np.concatenate([np.arange(length) for length in lengths])
+        starts[row, :len(lengths)], weights[row, :len(lengths)] = np.cumsum((0, *lengths[:-1])), 1
     features["input_mask"] = tf.constant(numbers)
     if weights[:, 1:].any():
         features |= {"positions": tf.constant(positions), "next_sentence_positions": tf.constant(starts),

@@ -50,15 +50,7 @@ COMMAND = script.Command(PageSettings(), __name__)
 
 
 def run(settings):
-    """Writes the page and the plot of the machine that was measured last.
-
-    Args:
-      settings: PageSettings.
-
-    Raises:
-      InputError: If there are no comparisons, if results of one machine have several versions, or if the page has no
-        marks.
-    """
+    """Writes the page, and the plot of this machine; settings: PageSettings."""
     results = read_results(settings.results_dir)
     before, sections, after = read_page(settings.page_file)
     machines = {}
@@ -66,9 +58,8 @@ def run(settings):
         machines.setdefault(result["machine"], []).append(result)
     for machine, measured in machines.items():
         sections[machine] = make_section(measured, settings.results_dir)
-    machine = describe_machine()
-    if machine not in machines:  # The results were copied from another machine.
-        machine = next(iter(machines))
+    machine = describe_machine()  # If its results were copied from another machine, the first one's.
+    machine = machine if machine in machines else next(iter(machines))
     notes = [describe_versions(machines[machine], settings.results_dir), *list_missing(machines[machine])]
     figure = make_figure(choose_bars(machines[machine]), "\n".join([machine, *notes]))
     with new_file(settings.chart_file, "wb") as file:
@@ -89,10 +80,7 @@ def read_results(results_dir):
 
 
 def choose_bars(results):
-    """Returns the comparisons of the plot, each with the fastest other project, sorted by ratio.
-
-    If none of PLOTTED was measured, these are the ones with the highest ratios.
-    """
+    """Returns PLOTTED, each with the fastest other project, sorted by ratio; without them, the highest ratios."""
     rows = sorted((row for result in results for row in result["comparisons"]), key=lambda row: -row["ratio"])
     fastest = {row["name"]: row for row in rows if row["name"] in PLOTTED and not row["peer"].startswith(OWN)}
     return sorted(fastest.values(), key=lambda row: row["ratio"]) or rows[:len(PLOTTED)][::-1]
@@ -114,15 +102,7 @@ def list_missing(results):
 
 
 def read_page(path):
-    """Reads a page.
-
-    Returns:
-      Tuple `(before, sections, after)`: str, the text before the marks; dict of machine to the text of its section;
-      str, the text after the marks.
-
-    Raises:
-      InputError: If the page has no marks.
-    """
+    """Returns the text before the marks of a page, a dict of machine to the text of its section, and the text after."""
     before, begin, rest = read_text(path).partition(BEGIN)
     text, end, after = rest.partition(END)
     if not (begin and end):
@@ -142,11 +122,9 @@ def make_section(results, results_dir):
 
 
 def make_figure(rows, note):
-    """Creates a bar chart of comparisons, as a Figure. Left of 1, this project is slower.
+    """Creates a bar chart with a note below it, as a Figure. Left of 1, this project is slower.
 
-    Args:
-      rows: List of dicts from `measurements.Results`, in order from the lowest bar.
-      note: str. Text below the chart.
+    rows: List of comparisons, dicts from `measurements.Results`, in order from the lowest bar.
     """
     height = INCHES_AROUND + INCHES_PER_BAR * len(rows)
     figure = Figure(figsize=(INCHES_WIDE, height), layout="constrained", facecolor="white")

@@ -2,9 +2,8 @@
 
     python -m benchmarks.peer_process MODULE FILE_DESCRIPTOR
 
-`PeerProcess` starts this command. The child process imports MODULE and creates an object of its class `Peer`. It then
-calls the methods that it receives over a pipe, one at a time, and sends each result with the seconds that it took. So,
-the peer takes turns with functions of the parent process, and the time of the pipe is excluded.
+`PeerProcess` starts this command, which creates an object of the class `Peer` of MODULE. It then calls the methods that
+it receives over a pipe, one at a time, and sends each result with the seconds that it took, without those of the pipe.
 """
 
 import importlib
@@ -29,14 +28,10 @@ class PeerError(Exception):
 
 
 class PeerProcess:
-    """An object of the class `Peer` of a module, in a child process.
-
-    Args:
-      module: str. Name of the module.
-      *arguments: Arguments of `Peer`.
+    """An object of the class `Peer` of a module, created with `arguments` in a child process.
 
     Raises:
-      PeerError: If `Peer` cannot be created.
+      PeerError: If it cannot be created.
     """
 
     def __init__(self, module, *arguments):

@@ -50,15 +50,13 @@ def run(settings):
         times = time_turns({name: functools.partial(split, paragraphs) for name, split in splitters.items()},
                            settings.rounds)
         rates = {name: texts.count_bytes(paragraphs) / 1e6 / seconds for name, seconds in times.items()}
-        results.add("Splitting text into sentences, one core", rates[OURS], {PEER: rates[PEER]}, "MB/s",
-                    higher_is_better=True)
+        results.add("Splitting text into sentences, one core", rates[OURS], {PEER: rates[PEER]}, "MB/s")
         if settings.treebank:
             scores = {}
             for name, split in splitters.items():
                 precision, recall, scores[name] = compare_with_treebank(split, settings.treebank)
                 print(f"{name}: precision {precision:.1%}, recall {recall:.1%}, F1 {scores[name]:.1%}")
-            results.add("Sentence boundaries of a treebank, F1", 100 * scores[OURS], {PEER: 100 * scores[PEER]}, "%",
-                        higher_is_better=True)
+            results.add("Sentence boundaries of a treebank, F1", 100 * scores[OURS], {PEER: 100 * scores[PEER]}, "%")
 
 
 def split_with_tensorflow_text(paragraphs):
@@ -70,32 +68,28 @@ def split_with_tensorflow_text(paragraphs):
 
 def compare_with_treebank(split, treebank):
     """Returns precision, recall, and F1 of the boundaries that `split` finds in the paragraphs of a treebank."""
-    expected = read_treebank(treebank)
-    found = split(["".join(sentences).strip() for sentences in expected])
-    num_both = num_found = num_expected = 0
-    for boundaries, reference in zip(map(find_boundaries, found), map(find_boundaries, expected), strict=True):
-        num_both += len(boundaries & reference)
-        num_found += len(boundaries)
-        num_expected += len(reference)
-    return (num_both / max(num_found, 1), num_both / max(num_expected, 1),
-            2 * num_both / max(num_found + num_expected, 1))
+    paragraphs = read_treebank(treebank)
+    expected = find_boundaries(paragraphs)
+    found = find_boundaries(split(["".join(sentences).strip() for sentences in paragraphs]))
+    num_both = len(found & expected)
+    return (num_both / max(len(found), 1), num_both / max(len(expected), 1),
+            2 * num_both / max(len(found) + len(expected), 1))
 
 
-def find_boundaries(sentences):
-    """Returns the set of boundaries between sentences, each as the number of characters before it without spaces."""
-    boundaries, position = set(), 0
-    for sentence in sentences:
-        position += len("".join(sentence.split()))
-        boundaries.add(position)
-    return boundaries - {position}
+def find_boundaries(paragraphs):
+    """Returns the set of (number of the paragraph, characters before the boundary without spaces)."""
+    boundaries = set()
+    for number, sentences in enumerate(paragraphs):
+        position = 0
+        for sentence in sentences:
+            position += len("".join(sentence.split()))
+            boundaries.add((number, position))
+        boundaries.discard((number, position))  # The end of the paragraph.
+    return boundaries
 
 
 def read_treebank(path):
-    """Reads the paragraphs of a treebank: list of lists of sentences, each with the space that follows it.
-
-    Raises:
-      InputError: If the file contains no text.
-    """
+    """Reads the paragraphs of a treebank: list of lists of sentences, each with the space that follows it."""
     paragraphs = []
     for block in read_text(path).split("\n\n"):
         text = re.search(r"^# text = (.*)$", block, re.MULTILINE)

@@ -4,8 +4,7 @@
 
 Both are SavedModels with random weights, loaded like a Python client does. They take turns in one process on the same
 sentences. The peer is exported like in tf-models-official's export scripts: TensorFlow Text's BertTokenizer,
-BertPackInputs to 128 columns, networks.BertEncoder, and models.BertClassifier. Without --text_file, the sentences are
-from CPython's documentation.
+BertPackInputs to 128 columns, networks.BertEncoder, and models.BertClassifier.
 """
 
 import dataclasses
@@ -78,14 +77,9 @@ def create_servable(config, requests, fast, **options):
 
 
 def measure_requests(title, model, config, settings, results):
-    """Adds the latency of requests with raw text to the results, compared with tf-models-official's export.
+    """Adds the latency of requests to the results, compared with tf-models-official's export of a BertConfig.
 
-    Args:
-      title: str. Name of the model in the results.
-      model: Callable of a list of sentences.
-      config: BertConfig of the peer.
-      settings: Settings with `rounds` and RequestSettings, `requests`.
-      results: Results.
+    title, model: str, its name in the results; callable of a list of sentences.
     """
     requests = settings.requests
     sentences = texts.read_sentences(requests.text_file, max(requests.sentences))
@@ -93,16 +87,11 @@ def measure_requests(title, model, config, settings, results):
     callers = {"ours": model, "official": lambda batch: official(text=tf.constant(batch))}
     for count in requests.sentences:
         batches = [sentences[start : start + count] for start in range(0, len(sentences) - count + 1, count)]
-        turns = {name: functools.partial(call_next, call, itertools.cycle(batches)) for name, call in callers.items()}
+        turns = {name: functools.partial(next, map(call, itertools.cycle(batches))) for name, call in callers.items()}
         # With two calls before each turn, all sentences are measured.
         times = time_turns(turns, settings.rounds, calls_before=2 if count == 1 else 0)
         results.add(f"{title}, {count} sentence{'s'[:count - 1]}", 1000 * times["ours"],
                     {PEER: 1000 * times["official"]}, "ms")
-
-
-def call_next(call, batches):
-    """Calls a function with the next batch of an iterator."""
-    return call(next(batches))
 
 
 def load_official(config, requests):

@@ -19,12 +19,27 @@ def read_lines(path):
 
 def read_paragraphs(path):
     """Returns the non-empty lines of a file, or the paragraphs of all topics, with single spaces between words."""
-    lines = read_lines(path) if path else [
-        paragraph for topic in pydoc_data.topics.topics.values() for paragraph in re.split(r"\n\s*\n", topic)]
-    paragraphs = [" ".join(line.split()) for line in lines if line.strip()]
+    if path:
+        paragraphs = [" ".join(line.split()) for line in read_lines(path) if line.strip()]
+    else:
+        paragraphs = [paragraph for topic in pydoc_data.topics.topics.values() for paragraph in split_topic(topic)]
     if not paragraphs:
         raise InputError("contains no text", "input_file", path)
     return paragraphs
+
+
+def split_topic(topic):
+    """Returns the paragraphs of a documentation topic, with single spaces between words."""
+    return [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", topic) if paragraph.strip()]
+
+
+def write_corpus(path):
+    """Writes all topics as text for pre-training: one sentence per line, and a blank line after each topic."""
+    with open(path, "w", encoding="utf-8") as file:
+        for topic in pydoc_data.topics.topics.values():
+            for paragraph in split_topic(topic):
+                file.writelines(f"{sentence}\n" for sentence in re.split(r"(?<=[.!?:])\s+", paragraph))
+            file.write("\n")
 
 
 def read_sentences(path, count):

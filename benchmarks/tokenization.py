@@ -21,6 +21,7 @@ from bert_tf.tokenization import BertTokenizer
 from tests.reference_tokenizer import ReferenceTokenizer
 
 PLAIN, OURS = "the rules in plain Python", "this project"
+BATCH_SIZE = 1000  # Lines per call of a tokenizer.
 PLAIN_PYTHON_BYTES = 200_000  # Approximate size of the text for the plain rules.
 
 
@@ -37,7 +38,6 @@ class TokenizationSettings(measurements.BenchmarkSettings):
         None, "Korean text in UTF-8. Defaults to random Hangul words, which have more unknown words than real text.",
         role=roles.INPUT_FILE)
     do_lower_case: bool = setting(True, "Lowercase the text and strip accents.")
-    batch_size: int = setting(1000, "Number of lines per call of a tokenizer.", lower=1)
 
 
 COMMAND = script.Command(TokenizationSettings(), __name__)
@@ -67,21 +67,11 @@ def create_tokenizers(ours, settings):
 
 
 def measure_text(language, lines, tokenizers, plain, settings, results):
-    """Prints the number of wrong lines of each tokenizer, and adds the speeds to the results.
-
-    Args:
-      language: str. Name of the text.
-      lines: List of str.
-      tokenizers: Result of `create_tokenizers`.
-      plain: ReferenceTokenizer.
-      settings: TokenizationSettings.
-      results: Results.
-    """
+    """Prints the number of lines of a text that each tokenizer gets wrong, and adds the speeds to the results."""
     size = texts.count_bytes(lines)
     first_lines = lines[:-(-len(lines) * PLAIN_PYTHON_BYTES // size)]
     expected = [plain.tokenize(line) for line in lines]
-    batches = [tf.constant(lines[start:start + settings.batch_size])
-               for start in range(0, len(lines), settings.batch_size)]
+    batches = [tf.constant(lines[start:start + BATCH_SIZE]) for start in range(0, len(lines), BATCH_SIZE)]
     wrong = {name: count_different(tokenize, batches, expected) for name, tokenize in tokenizers.items()}
     for name, count in wrong.items():
         print(f"{language}, {name}: the IDs of {count:,} of {len(lines):,} lines differ from those of the rules")
@@ -89,7 +79,7 @@ def measure_text(language, lines, tokenizers, plain, settings, results):
     times = time_turns({**turns, PLAIN: functools.partial(call_each, plain.tokenize, first_lines)}, settings.rounds)
     rates = {name + " (other ids)" * bool(wrong[name]): size / times[name] / 1e6 for name in tokenizers}
     rates[PLAIN] = texts.count_bytes(first_lines) / times[PLAIN] / 1e6
-    results.add(f"{language} text to ids, one core", rates.pop(OURS), rates, "MB/s", higher_is_better=True)
+    results.add(f"{language} text to ids, one core", rates.pop(OURS), rates, "MB/s")
 
 
 def call_each(function, values):

@@ -6,41 +6,26 @@ The steps are forward, loss, backward, clipping, and AdamW, with dropout 0.1. Al
 Pre-training uses examples without padding, and fine-tuning MRPC's lengths. The peer always computes padding.
 """
 
-import dataclasses
-
 import tensorflow as tf
 from official.nlp.modeling import layers as garden_layers
 from official.nlp.modeling import models as garden_models
 
 from benchmarks import models
-from benchmarks.measurements import BenchmarkSettings, Results, time_turns
+from benchmarks.measurements import Results, StepSettings, time_turns
 from bert_tf import losses
 from bert_tf.cli import script
 from bert_tf.cli.resolution import read_config
-from bert_tf.cli.settings import setting
 from bert_tf.fast import FastEncoder
 from bert_tf.models import BertClassifier
 from run.settings import DTYPE_POLICIES
 from run.training import strategies
 
 PEER = "tf-models-official, AdamWeightDecay"
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainingStepSettings(BenchmarkSettings):
-    """Settings for the model and its batches."""
-
-    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    train_batch_size: int = setting(8, "Batch size.", lower=1)
-    max_seq_length: int = setting(128, "Sequence length in tokens, including padding.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per pre-training example.", lower=1)
-
-
-COMMAND = script.Command(TrainingStepSettings(), __name__)
+COMMAND = script.Command(StepSettings(), __name__)
 
 
 def run(settings):
-    """Measures both kinds of steps; settings: TrainingStepSettings."""
+    """Measures both kinds of steps; settings: StepSettings."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     fast = strategies.choose_fast(tf.distribute.get_strategy(), config, remove_padding=True)
     with Results("training_step", settings) as results:
@@ -58,12 +43,7 @@ def run(settings):
 
 
 def create_pretraining_steps(config, encoders, features):
-    """Creates the peer's pre-training step, with this project's loss, and this project's with several encoders.
-
-    Args:
-      config: BertConfig.
-      encoders: Dict of name -> BertEncoder.
-      features: Result of `models.make_batch`.
+    """Creates pre-training steps with `encoders`, a dict of name -> BertEncoder, and the peer's with the same loss.
 
     Returns:
       Dict of name -> step, with the peer's as "official".
@@ -82,7 +62,7 @@ def create_pretraining_steps(config, encoders, features):
 
 
 def create_classifier_steps(config, encoders, features):
-    """Does the same for fine-tuning; see `create_pretraining_steps`."""
+    """Creates fine-tuning steps; see `create_pretraining_steps`."""
     labels = {"label_ids": features["next_sentence_labels"][:, 0]}
     peer = garden_models.BertClassifier(models.create_garden_encoder(config), models.NUM_LABELS)
 

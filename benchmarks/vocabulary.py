@@ -2,12 +2,12 @@
 
     python -m benchmarks.vocabulary [--input_file=text.txt] --vocab_sizes=4000,8000
 
-Both learn from the same word counts, of the first nine tenths of the lines. Tokens per word are measured on the last
-tenth, also for --other_vocab.
+Both learn from the same word counts, of the first nine tenths of the lines. Tokens per word are of the last tenth.
 """
 
 import collections
 import dataclasses
+import functools
 
 from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib
 
@@ -15,7 +15,6 @@ from benchmarks import measurements, texts
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import roles, script
 from bert_tf.cli.settings import setting
-from bert_tf.tokenization import read_vocabulary
 from bert_tf.tokenization.words import split_text
 from data_prep.vocabulary import counts, learner
 
@@ -30,8 +29,6 @@ class VocabularySettings(measurements.BenchmarkSettings):
     input_file: str | None = setting(None, "Text file in UTF-8. Defaults to CPython's documentation topics.",
                                      role=roles.INPUT_FILE)
     vocab_sizes: tuple[int, ...] = setting((4000,), "Vocabulary sizes to learn.", lower=1)
-    other_vocab: str | None = setting(None, "Existing vocabulary to compare with the learned ones.",
-                                      role=roles.INPUT_FILE)
     do_lower_case: bool = setting(True, "Lowercase the text and strip accents.")
 
 
@@ -44,22 +41,14 @@ def run(settings):
     end = len(lines) * 9 // 10
     training, held_out = (collections.Counter(split_text("\n".join(part), settings.do_lower_case))
                           for part in (lines[:end], lines[end:]))
-    if settings.other_vocab:
-        print_coverage(settings.other_vocab, read_vocabulary(settings.other_vocab), held_out)
     with Results("vocabulary", settings) as results:
         for size in settings.vocab_sizes:
-            vocabularies = {}
-
-            def learn_ours(size=size, vocabularies=vocabularies):
-                vocabularies[OURS] = learn(training, size)
-
-            def learn_peer(size=size, vocabularies=vocabularies):
-                vocabularies[PEER] = wordpiece_tokenizer_learner_lib.learn(
-                    training, size, SPECIAL_ENTRIES, lower_thresh=2, slack_ratio=0)
-
-            times = time_turns({OURS: learn_ours, PEER: learn_peer}, settings.rounds)
-            for name, vocabulary in vocabularies.items():
-                print_coverage(f"{name}, {size:,} requested", vocabulary, held_out)
+            learners = {OURS: functools.partial(learn, training, size),
+                        PEER: functools.partial(wordpiece_tokenizer_learner_lib.learn, training, size, SPECIAL_ENTRIES,
+                                                lower_thresh=2, slack_ratio=0)}
+            times = time_turns(learners, settings.rounds)
+            for name, learn_vocabulary in learners.items():
+                print_coverage(f"{name}, {size:,} requested", learn_vocabulary(), held_out)
             results.add(f"Learning {size:,} vocabulary entries", times[OURS], {PEER: times[PEER]}, "s")
 
 

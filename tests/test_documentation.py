@@ -24,7 +24,7 @@ README_LINES = 120
 SHELL = {"", "sh", "bash", "shell", "console"}  # languages of fenced blocks
 SCRIPT_FOLDERS = ("data_prep", "run", "benchmarks")
 COMMON_FLAGS = {"help", "helpfull", "traceback"}
-ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 OUR_PATH = re.compile(r"(?:bert_tf|data_prep|run|tests|benchmarks|docs)/[\w./-]+")
 
 
@@ -53,13 +53,9 @@ def links(text):
 def anchors(text):
     """Returns the anchors that GitHub gives the headings of a page."""
     blocks = markdown_it.MarkdownIt("commonmark").parse(text)
-    names = []
-    for heading, inline in itertools.pairwise(blocks):
-        if heading.type == "heading_open":
-            plain = "".join(token.content for token in inline.children)
-            names.append(re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-"))
-    return {f"{name}-{names[:place].count(name)}" if name in names[:place] else name
-            for place, name in enumerate(names)}
+    titles = ("".join(token.content for token in inline.children)
+              for heading, inline in itertools.pairwise(blocks) if heading.type == "heading_open")
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def shell_lines(lines):
@@ -80,8 +76,7 @@ def shell_lines(lines):
 
 
 def commands(lines):
-    """Yields the commands of shell lines, each a list of words; replaces a variable at the start by its value."""
-    variables = {}
+    """Yields the commands of shell lines, each a list of words without assignments at the start."""
     for line in lines:
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
@@ -91,10 +86,7 @@ def commands(lines):
                 words.append(token)
                 continue
             while words and ASSIGNMENT.fullmatch(words[0]):
-                name, value = ASSIGNMENT.fullmatch(words.pop(0)).groups()
-                variables[name] = value
-            if words and words[0].startswith("$"):
-                words = shlex.split(variables[words[0].strip("${}")]) + words[1:]
+                words.pop(0)
             if words:
                 yield words
             words = []
@@ -290,39 +282,3 @@ def test_every_page_can_be_reached():
     linked = {target.partition("#")[0] for path in PAGES
               for target in links(path.read_text(encoding="utf-8"))}
     assert {path.name for path in PAGES[1:]} <= {pathlib.Path(target).name for target in linked}
-
-
-PAGE = """# A page
-
-```
-$ TF_CPP_MIN_LOG_LEVEL=3 python run/fill_mask.py --top_k=3 | head   # a comment
-python -m no.command --this=is_output
-```
-
-    python -m data_prep.learn_vocab --input_file='a b.txt' \\
-        --nodo_lower_case
-    ALL="python -m run.answer --top_k=2"
-    $ALL --question="Who is it?" ... && make PYTHON=python3 test
-"""
-
-
-def test_commands_are_found():
-    assert commands_of_page(PAGE) == [
-        ["python", "run/fill_mask.py", "--top_k=3"],
-        ["head"],
-        ["python", "-m", "data_prep.learn_vocab", "--input_file=a b.txt", "--nodo_lower_case"],
-        ["python", "-m", "run.answer", "--top_k=2", "--question=Who is it?", "..."],
-        ["make", "PYTHON=python3", "test"],
-    ]
-
-
-@pytest.mark.parametrize(("command", "problem"), [
-    ("python -m data_prep.learn_vocab --vocab_fil=x", "data_prep/learn_vocab.py has no flag --vocab_fil=x"),
-    ("python -m data_prep.learn_vocab --vocab_size=many", "data_prep/learn_vocab.py: flag --vocab_size=many"),
-    ("python -m run.run_pretrainning --do_train", "no module run.run_pretrainning"),
-    ("make dmeo", "the Makefile has no dmeo"),
-])
-def test_problems_are_found(command, problem):
-    found = [each for words in commands([command]) for each in problems(words)]
-    assert len(found) == 1
-    assert problem in found[0]

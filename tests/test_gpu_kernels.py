@@ -1,10 +1,16 @@
-"""Training steps, predictions, and served models have a GPU kernel for each operation, and activations on the GPU."""
+"""Training steps and served models have a GPU kernel for each operation, and activations in the memory of the GPU.
+
+TensorFlow's Linux wheel registers its CUDA kernels even if there is no GPU. An operation without a GPU kernel runs on
+the host. TensorFlow copies its inputs and outputs, and arguments that a kernel requires in host memory, without a
+message, and the host waits.
+"""
 
 import dataclasses
 import functools
 
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import kernels, op_def_registry
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
@@ -15,15 +21,13 @@ from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.tokenizer import TokensWithOffsets
-from run.arrays.prediction import Predictor
-from run.pretraining.evaluation import PretrainingEvaluator
-from run.serving.extraction import make_layer_model
-from run.tasks import TASKS
 from run.training.step import Trainer
-from tests import gpu_kernels
 from tests.encoders import make_encoder
 
 pytestmark = pytest.mark.extra_large
+
+DEVICES = ("GPU", "DEFAULT")  # TensorFlow prefers a kernel of the device to a kernel for any device.
+SMALL = 16  # Elements of a shape, seed, or learning rate, which take a few microseconds to copy.
 
 B, S, P, C = 4, 9, 5, 3  # batch, sequence, predictions, choices
 CONFIG = BertConfig(53, hidden_size=24, num_hidden_layers=1, num_attention_heads=4, intermediate_size=40,
@@ -60,46 +64,95 @@ def metadata(kind, num_labels):
     return TaskMetadata(kind, S, True, tuple("xyz"[:num_labels]), doc_stride=2, max_query_length=4)
 
 
-def task_model(kind, num_labels, **options):
-    return SERVED_MODELS[kind].create_model(make_encoder(CONFIG, **options), metadata(kind, num_labels))
+def task_model(kind, num_labels, config=CONFIG, **options):
+    return SERVED_MODELS[kind].create_model(make_encoder(config, **options), metadata(kind, num_labels))
 
 
 def pretrainer(**options):
     return models.BertPretrainer(make_encoder(CONFIG, **options))
 
 
-class NoUpdate:
-    """An optimizer that changes nothing, because the update takes half of a trace and is the same for all tasks."""
-
-    def __init__(self, dtype):
-        self.iterations = tf.constant(1, tf.int64)
-        self.loss_scale = tf.constant(2.0**15) if dtype == "mixed_float16" else None
-
-    def build(self, variables):
-        pass
-
-    def apply_summed(self, gradients, variables, loss):
-        return tf.math.is_finite(loss)
-
-
-def training_step(strategy, make_model, optimizer, loss, features, accumulate_steps=1):
-    """Returns the graph of a step as run.training.loop runs it."""
+def training_step(strategy, make_model, loss, features, dtype="float32", optimizer="adamw", accumulate_steps=1):
+    """Returns the operations of a step as run.training.loop runs it."""
     with strategy.scope():
         model = make_model()
+        optimizer = create_optimizer(1e-3, 9, 2, optimizer, scale_loss=dtype == "mixed_float16")
         optimizer.build(model.trainable_variables)
     trainer = Trainer(strategy, model, optimizer, loss, accumulate_steps=accumulate_steps)
-    step = tf.function(lambda features: trainer.train_step(iter([features])), autograph=False)
-    return step.get_concrete_function(features).graph
-
-
-def check(graph, **options):
-    """Asserts that a GPU can run the graph of a model; returns its operations."""
-    operations = list(gpu_kernels.operations(graph))
-    assert {"MatMul", "_FusedMatMul"} & {operation.type for operation in operations}
-    on_host = gpu_kernels.without_kernel(operations)
-    assert [name for name, operation in on_host.items() if not has_strings(operation)] == []  # Messages of assertions.
-    assert gpu_kernels.in_host_memory(operations, **options) == {}
+    operations = trace(lambda features: trainer.train_step(iter([features])), features)
+    assert "MatMul" in {operation.type for operation in operations}
     return operations
+
+
+def trace(function, *specs):
+    """Returns the tf.Operations of a function and of those that it calls: loop bodies, branches, gradients."""
+    graphs = [tf.function(function, autograph=False).get_concrete_function(*specs).graph]
+    operations, seen = [], set()
+    while graphs:
+        graph = graphs.pop()
+        operations += graph.get_operations()
+        attributes = [value for operation in graph.get_operations() for value in operation.node_def.attr.values()]
+        called = {function.name for value in attributes for function in (value.func, *value.list.func)} - {""}
+        graphs += [graph._get_function(name).graph for name in called - seen]
+        seen |= called
+    return operations
+
+
+def find_kernel(operation):
+    """Returns the KernelDef with which a GPU runs a tf.Operation, or None."""
+    return next((kernel for kernel in list_kernels(operation.type) if all(
+        allows(constraint.allowed_values.list, operation.get_attr(constraint.name))
+        for constraint in kernel.constraint)), None)
+
+
+@functools.cache
+def list_kernels(kind):
+    """Returns the KernelDefs of a type of operation for a GPU, in the order in which TensorFlow prefers them."""
+    found = [kernel for kernel in kernels.get_registered_kernels_for_op(kind).kernel
+             if kernel.device_type in DEVICES and not kernel.label]
+    return sorted(found, key=lambda kernel: (DEVICES.index(kernel.device_type), -kernel.priority))
+
+
+def allows(allowed, value):
+    """Returns whether a kernel's constraint, an AttrValue.ListValue, allows the value of an attribute."""
+    values = {*map(tf.as_dtype, allowed.type), *allowed.s, *allowed.i, *allowed.b}
+    return values.issuperset(value) if isinstance(value, list) else value in values
+
+
+def get_tensors(operation):
+    """Yields (name of the argument, tensor) for the inputs and outputs of an operation."""
+    definition = op_def_registry.get(operation.type)
+    for arguments, tensors in ((definition.input_arg, operation.inputs), (definition.output_arg, operation.outputs)):
+        tensors = iter(tensors)
+        for argument in arguments:
+            count = 1
+            if argument.number_attr:
+                count = operation.get_attr(argument.number_attr)
+            elif argument.type_list_attr:
+                count = len(operation.get_attr(argument.type_list_attr))
+            for _ in range(count):
+                yield argument.name, next(tensors)
+
+
+def find_problems(operations, on_host=()):
+    """Returns what a GPU would copy to the host: operations without a kernel, and activations in host memory.
+
+    Args:
+      operations: tf.Operations. Those with strings belong to the host.
+      on_host: Collection of str. Other types of operations that the host may run.
+    """
+    problems = set()
+    for operation in operations:
+        kernel = find_kernel(operation)
+        types = ", ".join(tensor.dtype.name for tensor in (*operation.inputs, *operation.outputs))
+        if kernel is None and operation.type not in on_host and "string" not in types:
+            problems.add(f"{operation.type}: no kernel for {types}")
+        for name, tensor in get_tensors(operation) if kernel else ():
+            size = tensor.shape.num_elements()
+            is_activation = tensor.dtype.is_floating or tensor.dtype.is_unsigned  # Unsigned: random bits.
+            if name in kernel.host_memory_arg and is_activation and (size is None or size > SMALL):
+                problems.add(f"{operation.type}: {name} in host memory")
+    return problems
 
 
 @pytest.fixture
@@ -116,21 +169,18 @@ def one_device():
     ("mixed_bfloat16", "adamw", 2, {"recompute": True}),
 ])
 def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_device):
-    with one_device.scope():
-        optimizer = create_optimizer(1e-3, 9, 2, optimizer, scale_loss=dtype == "mixed_float16")
-    graph = training_step(one_device, functools.partial(pretrainer, dtype=dtype, **options), optimizer,
-                          losses.pretraining_loss, {**inputs(S), **PRETRAINING}, accumulate_steps)
-    check(graph)
-    if accumulate_steps == 1:
-        check(gpu_kernels.optimized(graph))
+    operations = training_step(
+        one_device, functools.partial(pretrainer, dtype=dtype, **options), losses.pretraining_loss,
+        {**inputs(S), **PRETRAINING}, dtype, optimizer, accumulate_steps)
+    assert find_problems(operations) == set()
 
 
 def test_step_on_two_devices(two_replicas):
     """Includes the sums over GPUs, which NCCL computes."""
     features = {name: tf.zeros([B, *spec.shape[1:]], spec.dtype) for name, spec in {**inputs(S), **PRETRAINING}.items()}
     features = two_replicas.experimental_distribute_values_from_function(lambda context: features)
-    operations = check(training_step(
-        two_replicas, pretrainer, NoUpdate("float32"), losses.pretraining_loss, features))
+    operations = training_step(two_replicas, pretrainer, losses.pretraining_loss, features)
+    assert find_problems(operations) == set()
     assert "CollectiveReduceV2" in {operation.type for operation in operations}
 
 
@@ -143,44 +193,16 @@ def test_fine_tuning_steps(tuned, number, one_device):
     make_model = functools.partial(task_model, kind, num_labels, dtype=DTYPES[number],
                                    layers="padded" if length else "unpadded")
     features = {**inputs(length, kind), **more_features(length)}
-    check(training_step(one_device, make_model, NoUpdate(DTYPES[number]), loss, features))
+    assert find_problems(training_step(one_device, make_model, loss, features, DTYPES[number])) == set()
 
 
 @pytest.mark.parametrize(("tuned", "has_bilstm"), [(CLASSIFIER, False), (CLASSIFIER, True), (TAGGER, True)])
 def test_steps_with_causal_attention_and_a_bilstm(tuned, has_bilstm, one_device):
     kind, num_labels, more_features, loss = tuned
     config = dataclasses.replace(CONFIG, attention="causal", bilstm_head=has_bilstm)
-
-    def make_model():
-        encoder = make_encoder(config, layers="unpadded", last_where_read=True)
-        return SERVED_MODELS[kind].create_model(encoder, metadata(kind, num_labels))
-
-    check(training_step(one_device, make_model, NoUpdate("float32"), loss, {**inputs(None), **more_features(None)}))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", TASKS)
-def test_predictions(kind, dtype):
-    model = task_model(*TASK_OF[kind], dtype=dtype, layers="unpadded")
-    predictor = Predictor(tf.distribute.get_strategy(), model)
-    graph = predictor._run.get_concrete_function(inputs(None, kind)).graph
-    check(graph)
-    if dtype == "mixed_float16":
-        check(gpu_kernels.optimized(graph))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_evaluations_of_pretraining(dtype):
-    evaluator = PretrainingEvaluator(tf.distribute.get_strategy(), pretrainer(dtype=dtype, layers="unpadded"),
-                                     "next_sentence")
-    check(evaluator._score_all.get_concrete_function({**inputs(S), **PRETRAINING}).graph,
-          only_activations=True)
-
-
-def test_extraction():
-    model = make_layer_model(make_encoder(CONFIG, layers="unpadded"), [0])
-    predictor = Predictor(tf.distribute.get_strategy(), model)
-    check(predictor._run.get_concrete_function(inputs(None)).graph)
+    make_model = functools.partial(task_model, kind, num_labels, config, layers="unpadded", last_where_read=True)
+    features = {**inputs(None), **more_features(None)}
+    assert find_problems(training_step(one_device, make_model, loss, features)) == set()
 
 
 class WordTokenizer(BertTokenizer):
@@ -195,73 +217,28 @@ class WordTokenizer(BertTokenizer):
         return TokensWithOffsets(ids, *[tf.zeros_like(ids)] * 4)
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
-    path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n")
-    return WordTokenizer(str(path))
-
-
 @pytest.mark.parametrize("kind", SERVED_MODELS)
-def test_served_models(kind, tokenizer):
+def test_served_models(kind, tmp_path):
     """Serves texts, and IDs of one length. The host processes texts, labels, and the layout of predictions."""
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n")
+    tokenizer = WordTokenizer(str(tmp_path / "vocab.txt"))
     kind, num_labels = SERVED_AS[kind]
     from_texts, from_ids = (SERVED_MODELS[kind](
         task_model(kind, num_labels, layers=layers), tokenizer, metadata(kind, num_labels),
         static_length=layers == "padded") for layers in ("unpadded", "padded"))
     texts = {name: tf.TensorSpec(shape, tf.string) for name, shape in from_texts.text_inputs.items()}
+    with_floats = [operation for operation in trace(lambda texts: from_texts.answer_texts(**texts), texts)
+                   if any(tensor.dtype.is_floating for tensor in (*operation.inputs, *operation.outputs))]
+    assert "MatMul" in {operation.type for operation in with_floats}
+    assert find_problems(with_floats, on_host={"RaggedTensorToTensor"}) == set()
     features = dict.fromkeys(FEATURES, tf.TensorSpec(from_ids.ids_shape, tf.int32))
-    for operations in (operations_of(lambda texts: from_texts.answer_texts(**texts), texts),
-                       operations_of(lambda ids: from_ids.answer(check_features(ids, CONFIG)), features)):
-        assert "MatMul" in {operation.type for operation in operations}
-        assert gpu_kernels.in_host_memory(operations, only_activations=True) == {}
-        on_host = gpu_kernels.without_kernel(operations).values()
-        assert {operation.type for operation in on_host if has_floats(operation)} <= {"RaggedTensorToTensor"}
-        if operations[0].graph.inputs[0].dtype != tf.string:
-            assert all(has_strings(operation) for operation in on_host)
+    assert find_problems(trace(lambda ids: from_ids.answer(check_features(ids, CONFIG)), features)) == set()
 
 
-def has_floats(operation):
-    return any(tensor.dtype.is_floating for tensor in (*operation.inputs, *operation.outputs))
-
-
-def has_strings(operation):
-    return any(tensor.dtype == tf.string for tensor in (*operation.inputs, *operation.outputs))
-
-
-def operations_of(function, spec):
-    return list(gpu_kernels.operations(tf.function(function, autograph=False).get_concrete_function(spec).graph))
-
-
-# Tests of gpu_kernels.
-
-ROWS = tf.TensorSpec([None, 24], tf.bfloat16)
-
-
-@pytest.mark.parametrize(("function", "found"), [
-    (lambda x: tf.gradients(tf.function(lambda y: y**2)(x), x), []),
-    # In the body of a loop; with an attribute that is a string.
-    (lambda x: tf.while_loop(lambda y: True, lambda y: [tf.math.multiply_no_nan(y, y)], [x]), ["MulNoNan T=bfloat16"]),
-    (lambda x: tf.gather_nd(x, [[1]], bad_indices_policy="ERROR"),
-     ["GatherNd Tindices=int32, Tparams=bfloat16, bad_indices_policy=b'ERROR'"]),
-])
-def test_operations_without_a_kernel_are_found(function, found):
-    assert list(gpu_kernels.without_kernel(operations_of(function, ROWS))) == found
-
-
-def test_copies_to_the_host_are_found():
-    """A GPU has int32 numbers from a Cast in its memory, and slices int32 numbers on the host."""
-    operations = operations_of(lambda mask: tf.cast(tf.where(mask), tf.int32)[:, 0], tf.TensorSpec([24], tf.bool))
-    assert list(gpu_kernels.in_host_memory(operations)) == ["Cast to StridedSlice T=int32: input int32 (None, 1)"]
-
-    def check(x):
+def test_problems_are_found():
+    def compute(x):
+        tf.while_loop(lambda y: True, lambda y: [tf.math.multiply_no_nan(y, y)], [x])
         tf.raw_ops.Assert(condition=True, data=[-x, x[0, 0]])
 
-    operations = operations_of(check, ROWS)
-    assert list(gpu_kernels.in_host_memory(operations)) == ["Neg to Assert : data bfloat16 (None, 24)"]
-
-
-def test_graph_is_optimized():
-    """TensorFlow's graph optimizer replaces x * x by a Square of x."""
-    graph = tf.function(lambda x: x * x).get_concrete_function(ROWS).graph
-    assert "Square" in {operation.type for operation in gpu_kernels.operations(gpu_kernels.optimized(graph))}
+    assert find_problems(trace(compute, tf.TensorSpec([None, 24], tf.bfloat16))) == {
+        "MulNoNan: no kernel for bfloat16, bfloat16, bfloat16", "Assert: data in host memory"}

@@ -1,12 +1,10 @@
 """Every script with an output locks it before it imports its job, so that a second process stops immediately."""
 
 import os
-import pathlib
 
 import pytest
 
 from bert_tf.cli import roles
-from bert_tf.cli.settings import Settings
 from bert_tf.errors import InputError
 from bert_tf.files import lock_output
 from tests import reference_page
@@ -55,11 +53,3 @@ def test_lists_of_scripts_are_complete():
     assert {name for name, command in COMMANDS.items() if any(
         field.metadata["role"] == roles.RUN_FOLDER for field, _ in command.settings.fields())
             } == LOCKED_BY_JOBS - {"data_prep.create_pretraining_data"}
-
-
-def test_settings_without_locks():
-    settings = COMMANDS["run.predict"].settings.replace_values({"output_file": "-"})
-    with roles.lock_outputs(settings), roles.lock_outputs(settings):  # Standard output has no lock.
-        assert not pathlib.Path(".-.lock").exists()
-    with roles.lock_outputs(Settings()):
-        pass

@@ -1,5 +1,8 @@
 """Compiles a training step for a TPU or a GPU that is not attached: whether it fits, its memory, and the largest batch.
 
+The code that each replica runs is traced with static shapes, lowered by TensorFlow to StableHLO, and compiled by libtpu
+or XLA's GPU compiler. Nothing runs.
+
     pip install -e '.[tpu-check]'
     python -m benchmarks.accelerator_compile --chip=v5e --batch_size=32 --largest_batch
     pip install -e '.[gpu-check]'
@@ -8,6 +11,8 @@
 Install each extra in its own environment.
 """
 
+import bisect
+import collections
 import dataclasses
 import re
 import time
@@ -41,15 +46,8 @@ class CompileSettings(Settings):
 
 
 COMMAND = script.Command(CompileSettings(), __name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class Measurement:
-    """Results of compiling a step: bytes, whether they fit on the chip, and, on a TPU, the compiler's estimate."""
-
-    memory: int
-    fits: bool
-    seconds: float | None = None
+# Bytes that a step requires, whether they fit on the chip, and on a TPU, the compiler's estimate of its time.
+Measurement = collections.namedtuple("Measurement", "memory fits seconds", defaults=[None])
 
 
 def run(settings):
@@ -71,12 +69,7 @@ def run(settings):
 
 
 def compile_step(settings):
-    """Compiles the step of CompileSettings; returns a Measurement.
-
-    Raises:
-      InputError: See compiler.check_installed.
-      ValueError: If the compiler rejects an operation.
-    """
+    """Compiles the step of CompileSettings; returns a Measurement. Raises ValueError if an operation is rejected."""
     tf.config.experimental.enable_tensor_float_32_execution(False)  # As run.training.strategies does.
     chip, config = CHIPS[settings.chip], read_config(settings.bert_config_file, settings.max_seq_length)
     module = compiler.lower(*steps.create_step(settings, config, chip.is_tpu), chip.is_tpu)
@@ -99,14 +92,8 @@ def estimate_seconds(compiled, clock):
 def find_largest_batch(settings):
     """Returns the largest of SIZES that fits, by bisection; settings: CompileSettings of a step that fits."""
     sizes = [settings.batch_size, *(size for size in SIZES if size > settings.batch_size)]
-    fitting, too_large = 0, len(sizes)
-    while too_large - fitting > 1:
-        middle = (fitting + too_large) // 2
-        if compile_step(dataclasses.replace(settings, batch_size=sizes[middle])).fits:
-            fitting = middle
-        else:
-            too_large = middle
-    return sizes[fitting]
+    return sizes[bisect.bisect_left(sizes, True, lo=1, key=lambda size: not compile_step(
+        dataclasses.replace(settings, batch_size=size)).fits) - 1]
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ class Chip:
       topology: str. For a TPU, kind and layout of its chips, such as "v5e:2x2"; empty for a GPU.
       clock: float. For a TPU, Hz, derived from the peak: a v5e has 4 matrix units of 128 x 128 multiply-adds, a v6e has
         2 of 256 x 256.
-      bandwidth: float. For a GPU, bytes per second.
       device_info: Dict of field to value. For a GPU, its own fields of XLA's GpuDeviceInfoProto.
     """
 
@@ -31,7 +30,6 @@ class Chip:
     reserved: float
     topology: str = ""
     clock: float = 0.0
-    bandwidth: float = 0.0
     device_info: dict = dataclasses.field(default_factory=dict)
 
     @property
@@ -47,8 +45,7 @@ class Chip:
     @property
     def target_config(self):
         """The text of XLA's GpuTargetConfigProto for a GPU."""
-        fields = {**GPU_LIMITS, **self.device_info, "memory_bandwidth": int(self.bandwidth),
-                  "device_memory_size": int(self.memory)}
+        fields = {**GPU_LIMITS, **self.device_info, "device_memory_size": int(self.memory)}
         major = fields.pop("major")
         info = " ".join(f"{name}: {value}" for name, value in fields.items())
         return (f'gpu_device_info {{ {info} cuda_compute_capability {{ major: {major} }} }} platform_name: "CUDA" '
@@ -58,12 +55,14 @@ class Chip:
 CHIPS = {
     "v5e": Chip("TPU v5e", 16 * GIB, 0.25 * GIB, topology="v5e:2x2", clock=1.5e9),
     "v6e": Chip("TPU v6e", 32 * GIB, 0.25 * GIB, topology="v6e:2x2", clock=1.75e9),
-    "h100": Chip("NVIDIA H100 80GB HBM3", 84978434048, 1800 * MIB, bandwidth=3.352e12,
-                 device_info={"major": 9, "core_count": 132, "fpus_per_core": 128, "clock_rate_ghz": 1.98,
+    "h100": Chip("NVIDIA H100 80GB HBM3", 84978434048, 1800 * MIB,
+                 device_info={"major": 9, "memory_bandwidth": 3_352_000_000_000, "core_count": 132,
+                              "fpus_per_core": 128, "clock_rate_ghz": 1.98,
                               "l2_cache_size": 50 * MIB, "shared_memory_per_core": 228 * 1024,
                               "shared_memory_per_block_optin": 227 * 1024}),
-    "a100": Chip("NVIDIA A100-SXM4-40GB", 42505273344, 1536 * MIB, bandwidth=1.555e12,
-                 device_info={"major": 8, "core_count": 108, "fpus_per_core": 64, "clock_rate_ghz": 1.41,
+    "a100": Chip("NVIDIA A100-SXM4-40GB", 42505273344, 1536 * MIB,
+                 device_info={"major": 8, "memory_bandwidth": 1_555_000_000_000, "core_count": 108,
+                              "fpus_per_core": 64, "clock_rate_ghz": 1.41,
                               "l2_cache_size": 40 * MIB, "shared_memory_per_core": 164 * 1024,
                               "shared_memory_per_block_optin": 163 * 1024}),
 }

@@ -37,20 +37,6 @@ def check_installed(chip):
             raise InputError(f"`chip`={chip}: {package} is not installed; run pip install -e '.[{extra}]'")
 
 
-def find_device(chip):
-    """Returns JAX's device to compile for; chip: str, a name in CHIPS. Raises InputError: see `check_installed`."""
-    check_installed(chip)
-    described = CHIPS[chip]
-    for name, value in (TPU_ENVIRONMENT if described.is_tpu else GPU_ENVIRONMENT).items():
-        os.environ.setdefault(name, value)
-    from jax.experimental import topologies  # An optional extra, which reads the environment on import.
-
-    if described.is_tpu:
-        return topologies.get_topology_desc(described.topology, "tpu").devices[0]
-    return topologies.get_topology_desc("1x1x1", "cuda", topology="1x1x1",
-                                        target_config=described.target_config).devices[0]
-
-
 def lower(step, arguments, is_tpu):
     """Lowers a tf.function to StableHLO text for a TPU or a GPU.
 
@@ -89,17 +75,23 @@ def compile_module(module, chip):
       chip: str. A name in CHIPS.
 
     Raises:
-      InputError: See `check_installed`.
       OutOfMemoryError: If the chip's memory is too small.
       ValueError: If the compiler rejects the module for another reason.
     """
-    device = find_device(chip)
-    from jax.interpreters import mlir  # An optional extra.
+    described = CHIPS[chip]
+    for name, value in (TPU_ENVIRONMENT if described.is_tpu else GPU_ENVIRONMENT).items():
+        os.environ.setdefault(name, value)
+    from jax.experimental import topologies  # An optional extra, which reads the environment on import.
+    from jax.interpreters import mlir
     from jaxlib import xla_client
     from jaxlib.mlir import ir
 
     options = xla_client.CompileOptions()
-    if not CHIPS[chip].is_tpu:
+    if described.is_tpu:
+        device = topologies.get_topology_desc(described.topology, "tpu").devices[0]
+    else:
+        device = topologies.get_topology_desc("1x1x1", "cuda", topology="1x1x1",
+                                              target_config=described.target_config).devices[0]
         options.env_option_overrides = list(GPU_OPTIONS.items())
     try:
         with mlir.make_ir_context():

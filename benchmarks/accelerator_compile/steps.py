@@ -1,33 +1,40 @@
-"""The steps to compile: the computations of the project's scripts on one replica, as functions for XLA."""
+"""The steps to compile, in bfloat16: those of this project's scripts on one replica, and tf-models-official's."""
 
 import tensorflow as tf
+import tf_keras
+from official.modeling.optimization import lamb
+from official.nlp.configs import bert, encoders
+from official.nlp.data.pretrain_dataloader import BertPretrainDataConfig
+from official.nlp.tasks import masked_lm
 
-from benchmarks.accelerator_compile import peer
+from benchmarks.models import GARDEN_NO_DECAY, NUM_LABELS, create_garden_optimizer, make_batch
 from bert_tf import losses, models, optimization
 from bert_tf.fast import FastEncoder
-from data_prep import records
 from run.training.step import Trainer
 from run.training.strategies import choose_fast_with_xla
 
 PRETRAINING, CLASSIFIER, PEER = WORKLOADS = ("pretraining", "classifier", "tf-models-official")
 POLICY = "mixed_bfloat16"
-NUM_LABELS = 3
 
 
 def create_step(settings, config, is_tpu):
     """Creates the step for CompileSettings and a BertConfig.
 
     Returns:
-      Tuple of a tf.function with jit_compile, and its only argument, a dict of features: zeros of fixed shapes.
+      Tuple of a tf.function with jit_compile, and its only argument, a dict of features of fixed shapes.
     """
+    features = make_batch(config, settings.batch_size, settings.max_seq_length, settings.max_predictions_per_seq)
     if settings.workload == PEER:
-        return peer.training_step(settings, config, create_features(settings))
+        return create_peer_step(settings, config, features)
+    is_classifier = settings.workload == CLASSIFIER
+    if is_classifier:
+        features = {name: features[name] for name in ("input_ids", "input_mask", "segment_ids")} | {
+            "label_ids": features["next_sentence_labels"][:, 0]}
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
         fast = choose_fast_with_xla("TPU" if is_tpu else "GPU", jit_compile=True, in_16_bits=True,
                                     recompute=settings.recompute_activations)
         encoder = FastEncoder(config, fast, dtype=POLICY)
-        is_classifier = settings.workload == CLASSIFIER
         model = models.BertClassifier(encoder, NUM_LABELS) if is_classifier else models.BertPretrainer(encoder)
         optimizer = optimization.create_optimizer(1e-4, 100_000, 10_000, settings.optimizer)
         optimizer.build(model.trainable_variables)
@@ -37,16 +44,41 @@ def create_step(settings, config, is_tpu):
     @tf.function(jit_compile=True)
     def step(features):
         trainer.train_step(iter([features]))
-    return step, create_features(settings)
+    return step, features
 
 
-def create_features(settings):
-    """Creates the features of a batch of a classifier, or of pre-training records."""
-    specs = (records.classification_features(settings.max_seq_length) if settings.workload == CLASSIFIER else
-             records.pretraining_features(settings.max_seq_length, settings.max_predictions_per_seq))
-    features = {spec.name: tf.zeros([settings.batch_size, spec.length], tf.float32 if spec.is_float else tf.int32)
-                for spec in specs}
-    if settings.workload == CLASSIFIER:
-        features = {name: features[name] for name in ("input_ids", "input_mask", "segment_ids")} | {
-            "label_ids": tf.zeros([settings.batch_size], tf.int32)}
-    return features
+def create_peer_step(settings, config, features):
+    """Does the same with tf-models-official's MaskedLMTask.train_step; features: those of this project."""
+    names = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
+    inputs = {names.get(name, name): value for name, value in features.items()}
+    tf_keras.mixed_precision.set_global_policy(POLICY)  # Of new layers.
+    task = masked_lm.MaskedLMTask(masked_lm.MaskedLMConfig(
+        model=create_peer_config(config), train_data=BertPretrainDataConfig()))
+    model = task.build_model()
+    model({name: value[:1] for name, value in inputs.items()})  # Creates the variables of its heads.
+    tf_keras.mixed_precision.set_global_policy("float32")
+    metrics = task.build_metrics(training=True)
+    schedule = tf_keras.optimizers.schedules.PolynomialDecay(1e-4, 100_000)
+    optimizer = (lamb.LAMB(schedule, weight_decay_rate=0.01, exclude_from_weight_decay=GARDEN_NO_DECAY)
+                 if settings.optimizer == "lamb" else create_garden_optimizer(schedule))
+    variables = model.trainable_variables
+    optimizer.apply_gradients([(tf.zeros_like(variable), variable) for variable in variables])  # Creates its state.
+
+    @tf.function(jit_compile=True, autograph=False)
+    def step(features):
+        task.train_step(features, model, optimizer, metrics)
+    return step, inputs
+
+
+def create_peer_config(config):
+    """Creates the task's config for a BertConfig's model, with a next sentence head."""
+    encoder = encoders.BertEncoderConfig(
+        vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,
+        num_attention_heads=config.num_attention_heads, hidden_activation=config.hidden_act,
+        intermediate_size=config.intermediate_size, dropout_rate=config.hidden_dropout_prob,
+        attention_dropout_rate=config.attention_probs_dropout_prob,
+        max_position_embeddings=config.max_position_embeddings, type_vocab_size=config.type_vocab_size)
+    return bert.PretrainerConfig(
+        encoder=encoders.EncoderConfig(type="bert", bert=encoder),
+        cls_heads=[bert.ClsHeadConfig(inner_dim=config.hidden_size, num_classes=2, name="next_sentence")],
+        mlm_activation="gelu")

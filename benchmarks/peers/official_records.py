@@ -11,12 +11,7 @@ from official.nlp.tools import tokenization
 
 
 class Peer:
-    """The writer of records.
-
-    Args:
-      vocab_file: str. Path of a lowercase vocabulary.
-      seed: int. Seed of the instances.
-    """
+    """The writer of records with a lowercase vocabulary, and a seed of the instances."""
 
     def __init__(self, vocab_file, seed):
         logging.set_verbosity(logging.WARNING)  # It prints twenty records.

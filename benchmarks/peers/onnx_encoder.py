@@ -3,7 +3,6 @@
 import os
 import tempfile
 
-import numpy as np
 import onnxruntime
 import onnxruntime.quantization
 import torch
@@ -24,15 +23,10 @@ class Peer:
         options.intra_op_num_threads = len(os.sched_getaffinity(0))
         with tempfile.TemporaryDirectory() as folder:
             self._session = onnxruntime.InferenceSession(write_int8_model(sizes, folder), options)
-        self._inputs = {}
 
-    def prepare(self, inputs):
-        """Stores the inputs of `answer`: dict of name to int array [B, S]."""
-        self._inputs = {name: values.astype(np.int64) for name, values in inputs.items()}
-
-    def answer(self):
-        """Computes the output of the inputs."""
-        self._session.run(None, self._inputs)
+    def answer(self, inputs):
+        """Computes the output for a dict of name to int64 array [B, S]."""
+        self._session.run(None, inputs)
 
 
 def write_int8_model(sizes, folder):

@@ -11,6 +11,7 @@ import torch
 import transformers
 
 WEIGHT_DECAY, CLIPPING_NORM = 0.01, 1.0
+WARMUP = 0.1  # The default of run_classifier.
 
 
 class Peer:
@@ -22,13 +23,13 @@ class Peer:
         Args:
           checkpoint: str. Directory of Hugging Face.
           training, development: Tuples `(text_a, text_b, labels)` of lists; text_b is None for single texts.
-          options: Dict of epochs, batch_size, learning_rate, warmup, max_seq_length, seed, dtype, and num_labels.
+          options: Dict of the options in `benchmarks.fine_tuning.run_peer`.
 
         Returns:
           List of int. Predicted labels.
         """
         torch.set_num_threads(len(os.sched_getaffinity(0)))
-        torch.manual_seed(options["seed"])
+        torch.manual_seed(options["random_seed"])
         tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(
             checkpoint, num_labels=options["num_labels"])
@@ -39,15 +40,15 @@ class Peer:
             encoded = tokenizer(text_a, text_b, truncation=True, max_length=options["max_seq_length"])
             examples = [{**{name: values[place] for name, values in encoded.items()}, "labels": label}
                         for place, label in enumerate(labels)]
-            return torch.utils.data.DataLoader(examples, options["batch_size"], shuffle, collate_fn=collate)
+            return torch.utils.data.DataLoader(examples, options["train_batch_size"], shuffle, collate_fn=collate)
 
         batches = load(training, True)
         groups = [[value for name, value in model.named_parameters() if (value.ndim < 2) == without_decay]
                   for without_decay in (True, False)]
         optimizer = torch.optim.AdamW([{"params": groups[0], "weight_decay": 0.0},
                                        {"params": groups[1], "weight_decay": WEIGHT_DECAY}], options["learning_rate"])
-        steps = int(options["epochs"] * len(batches))
-        schedule = transformers.get_linear_schedule_with_warmup(optimizer, int(options["warmup"] * steps), steps)
+        steps = int(options["num_train_epochs"] * len(batches))
+        schedule = transformers.get_linear_schedule_with_warmup(optimizer, int(WARMUP * steps), steps)
         use_dtype = (torch.autocast("cpu", torch.bfloat16) if options["dtype"] == "bfloat16"
                      else contextlib.nullcontext())
         model.train()

@@ -16,13 +16,8 @@ class Peer:
     def __init__(self, sizes):
         torch.set_num_threads(len(os.sched_getaffinity(0)))
         self._model = transformers.BertModel(transformers.BertConfig(**sizes)).to(torch.bfloat16).eval()
-        self._inputs = {}
 
-    def prepare(self, inputs):
-        """Stores the inputs of `answer`: dict of name to int array [B, S]."""
-        self._inputs = {name: torch.from_numpy(values).long() for name, values in inputs.items()}
-
-    def answer(self):
-        """Computes the output of the inputs."""
+    def answer(self, inputs):
+        """Computes the output for a dict of name to int64 array [B, S]."""
         with torch.inference_mode():
-            self._model(**self._inputs)
+            self._model(**{name: torch.from_numpy(values) for name, values in inputs.items()})

@@ -11,8 +11,6 @@ from benchmarks.accelerator_compile import compiler
 from benchmarks.accelerator_compile.__main__ import CompileSettings, Measurement
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.fast import PackedDropout
-from bert_tf.fast.layout import UnpaddedLayout
 from tests import scripts
 
 pytestmark = pytest.mark.large
@@ -46,17 +44,9 @@ def test_missing_compiler(chip, extra, monkeypatch):
         accelerator_compile.run(CompileSettings(chip=chip))
 
 
-def drop_out_tokens(mask):
-    return PackedDropout(0.1)(UnpaddedLayout(mask).tokens(tf.ones([2, 3, 4])), seed=tf.constant([1, 2]))
-
-
-@pytest.mark.parametrize(("function", "operation"), [
-    (lambda x: tf.py_function(lambda y: y, [x], tf.float32), "EagerPyFunc"),
-    (drop_out_tokens, "StatelessRandomUniformFullIntV2"),
-])
-def test_operation_without_xla_kernel_is_named(function, operation):
-    step = tf.function(function, jit_compile=True, autograph=False)
-    with pytest.raises(ValueError, match=f"^XLA rejects {operation}: .*{operation}"):
+def test_operation_without_xla_kernel_is_named():
+    step = tf.function(lambda x: tf.py_function(lambda y: y, [x], tf.float32), jit_compile=True, autograph=False)
+    with pytest.raises(ValueError, match=r"^XLA rejects EagerPyFunc: .*EagerPyFunc"):
         compiler.lower(step, tf.ones([2, 3]), is_tpu=True)
 
 
@@ -86,10 +76,6 @@ def test_insufficient_memory_differs_from_other_errors(message):
         compiler.check_memory(message)
     assert caught.value.needed == 20.5 * 2**30
     compiler.check_memory("INVALID_ARGUMENT: an operation")
-
-
-def test_the_estimate_is_the_sum_of_the_cycles():
-    assert accelerator_compile.estimate_seconds('a "estimated_cycles":"30"\nb\nc "estimated_cycles":"15"', 10.0) == 4.5
 
 
 @pytest.mark.parametrize("largest", [32, 40, 163, 14336])

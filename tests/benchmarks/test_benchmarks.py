@@ -1,6 +1,6 @@
 """Each benchmark runs once with a toy model. The tests check the stored comparisons and notes, not the speed."""
 
-import dataclasses
+import collections
 import importlib
 import json
 import pathlib
@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from benchmarks import ablations, bfloat16, encoder, litert, measurements, texts
+from benchmarks import ablations, bfloat16, encoder, litert, measurements
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from tests import scripts
@@ -23,21 +23,9 @@ VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "cat", "
               ","]
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """A benchmark at toy size, and its expected output.
-
-    Attributes:
-      flags: Dict of flags, except for the files of `paths`.
-      comparisons: Set of (name, peer) of the stored comparisons.
-      lines: Regular expressions of the beginnings of other printed lines.
-    """
-
-    flags: dict
-    comparisons: set
-    lines: tuple = ()
-
-
+# Flags of a benchmark at toy size, except for the files of `paths`; the (name, peer) of its stored comparisons; regular
+# expressions of the beginnings of other printed lines.
+Case = collections.namedtuple("Case", "flags comparisons lines", defaults=[()])
 NO_COLUMNS = "_\t" * 7
 TREEBANK = "\n\n".join(f"{comments}\n1\tx\t{NO_COLUMNS}{misc}" for comments, misc in (
     ("# newpar\n# text = Dr. Jones came.", "_"), ("# text = He left!", "_"), ("# text = and so on", "_"),
@@ -70,8 +58,9 @@ CASES = {
         {("Pre-training at 24 tokens with fixed shapes, packed", "this project, padded")},
         (r"1\.[5-9]\d* sequences per packed row",)),
     "pretraining_data": Case(
-        {"max_seq_length": 13, "max_predictions_per_seq": 3, "dupe_factor": 2},
-        {("Pre-training records, one core", f"{OFFICIAL} create_pretraining_data")}),
+        {"max_seq_length": 13, "max_predictions_per_seq": 3, "dupe_factor": 2, "num_output_shards": 2},
+        {("Pre-training records, one core", f"{OFFICIAL} create_pretraining_data"),
+         ("Pre-training records, two workers on two cores", "this project, one worker")}),
     "sentence_splitting": Case(
         {}, {(name, "tf-text StateBasedSentenceBreaker") for name in (
             "Splitting text into sentences, one core", "Sentence boundaries of a treebank, F1")},
@@ -81,7 +70,7 @@ CASES = {
         {("Served classifier, 1 sentence", f"{OFFICIAL}'s export"),
          ("Served classifier, 3 sentences", f"{OFFICIAL}'s export")}),
     "tokenization": Case(
-        {"batch_size": 7},
+        {},
         {(f"{language} text to ids, one core", peer) for language in ("English", "Korean")
          for peer in ("tf-text FastBertTokenizer", "tf-text BertTokenizer", "the rules in plain Python")},
         ("English, this project: the IDs of 0 of 41 lines differ",)),
@@ -107,8 +96,8 @@ def paths(tmp_path_factory):
     (folder / "documents.txt").write_text(("\n".join(SENTENCES * 2) + "\n\n") * 3)
     (folder / "treebank.conllu").write_text(TREEBANK)
     files = {"treebank": "treebank.conllu", "bert_config_file": "bert_config.json", "vocab_file": "vocab.txt",
-             "other_vocab": "vocab.txt", "text_file": "text.txt", "english_file": "text.txt",
-             "korean_file": "text.txt", "input_file": "documents.txt", "results_dir": "results"}
+             "text_file": "text.txt", "english_file": "text.txt", "korean_file": "text.txt",
+             "input_file": "documents.txt", "results_dir": "results"}
     return {name: str(folder / file) for name, file in files.items()}
 
 
@@ -117,6 +106,7 @@ def test_comparisons(name, paths, monkeypatch, capsys):
     case = CASES[name]
     monkeypatch.setattr(measurements, "PAUSE", 0)
     monkeypatch.setattr(measurements, "MIN_SECONDS", 0)
+    monkeypatch.setattr(measurements, "VOCAB_FILE", paths["vocab_file"])
     monkeypatch.setattr(encoder, "MATRIX_SIZE", 64)
     monkeypatch.setattr(bfloat16, "TORCH_PACKAGES", ("no_such_package",))
     monkeypatch.setattr(litert, "ONNX_PACKAGES", ("no_such_package",))
@@ -130,14 +120,6 @@ def test_comparisons(name, paths, monkeypatch, capsys):
     result = json.loads((pathlib.Path(paths["results_dir"]) / f"{name}.json").read_text())
     assert {(row["name"], row["peer"]) for row in result["comparisons"]} == case.comparisons
     assert all(row["ours"] > 0 and row["theirs"] > 0 for row in result["comparisons"])
-
-
-def test_sentences_of_requests(paths):
-    sentences = texts.read_sentences(None, 32)
-    assert len(set(sentences)) == 32
-    assert all(4 <= len(sentence.split()) <= 45 for sentence in sentences)
-    with pytest.raises(InputError, match="has 40 sentences, but a request requires 41"):
-        texts.read_sentences(paths["text_file"], 41)
 
 
 def test_invalid_settings():

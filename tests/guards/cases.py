@@ -1,6 +1,6 @@
 """The guarded commands: three training steps of each task, technique, and option, set only by command-line flags."""
 
-import dataclasses
+import collections
 import shutil
 
 from tests import scripts
@@ -40,23 +40,9 @@ OPTIONS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """A command whose checkpoints are guarded. Its key in `CASES` is also its output directory.
-
-    Attributes:
-      module: Name of the script's module.
-      flags: Dict of flag name to value, without `output_dir`.
-    """
-
-    module: str
-    flags: dict
-
-    @property
-    def needs(self):
-        """Names of the cases and records whose output the command reads."""
-        names = (self.flags.get(flag) for flag in ("init_checkpoint", "teacher", "input_file"))
-        return [name for name in names if name in CASES or name in RECORDS]
+# A command whose checkpoints are guarded: the module of a script, and a dict of its flags. Its key in `CASES` is its
+# --output_dir.
+Case = collections.namedtuple("Case", "module flags")
 
 
 def pretraining(objective, records=None, **flags):
@@ -158,6 +144,13 @@ CASES = {
 }
 
 
+def run_needed(case, folder):
+    """Runs the cases and creates the records whose output a case reads."""
+    for flag in ("init_checkpoint", "teacher", "input_file"):
+        if case.flags.get(flag) in {*CASES, *RECORDS}:
+            run(case.flags[flag], folder)
+
+
 def run(name, folder):
     """Runs a case and the cases that it needs in a directory that `toy.write` filled, each only once.
 
@@ -170,8 +163,7 @@ def run(name, folder):
         scripts.succeed("data_prep.create_pretraining_data", folder, output_file=name, **RECORDS[name])
         return
     case = CASES[name]
-    for needed in case.needs:
-        run(needed, folder)
+    run_needed(case, folder)
     try:
         scripts.succeed(case.module, folder, output_dir=name, **case.flags)
     except AssertionError:

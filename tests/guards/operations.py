@@ -35,8 +35,7 @@ def count_training(name, folder):
     The training step is the traced function with the most operations, including the functions that it calls.
     """
     case = cases.CASES[name]
-    for needed in case.needs:
-        cases.run(needed, folder)
+    cases.run_needed(case, folder)
     graphs, begin = [], func_graph.FuncGraph.__init__
 
     def keep(graph, *values, **named):

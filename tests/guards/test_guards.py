@@ -8,7 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from tests.guards import cases, checkpoints, digests, model_graphs, operations, reference, toy
+from tests.guards import __main__ as guards
+from tests.guards import cases, checkpoints, operations, reference, toy
 
 pytestmark = pytest.mark.timeout(120)  # A test trains each model that it is the first to need.
 
@@ -21,9 +22,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", model_graphs.NAMES)
+@pytest.mark.parametrize("name", [*reference.MODELS, *reference.SIZES])
 def test_object_graph_of_a_model(name):
-    assert reference.digest(model_graphs.list_variables(name)) == reference.read("object_graphs")[name]
+    assert reference.digest_model(name) == reference.read("object_graphs")[name]
 
 
 @pytest.mark.extra_large
@@ -54,12 +55,12 @@ def test_operations_of_an_export(folder, name):
 def test_record_and_compare(tmp_path, capsys):
     before, after = tmp_path / "before", tmp_path / "after"
     for path in (before, after):
-        assert digests.record(path, "^classifier$")
-    assert digests.compare(before, after)
+        assert guards.record(path, "^classifier$")
+    assert guards.compare(before, after)
     with np.load(after / "classifier.npz") as arrays:
         arrays = dict(arrays)
     arrays["training_log/loss"][1] += 0.5
     np.savez(after / "classifier.npz", **arrays)
-    assert not digests.compare(before, after)
+    assert not guards.compare(before, after)
     assert re.search(r"classifier.npz: 1 of \d+ arrays; training_log/loss: largest difference 0.5",
                      capsys.readouterr().out)

@@ -1,10 +1,5 @@
 """A valid command line for each script. Tests change it, so that the script must reject it."""
 
-import absl.flags
-
-from bert_tf.errors import InputError
-from tests import scripts
-
 LONGEST_MESSAGE = 300  # Characters.
 
 COMMANDS = {  # name -> package, flags
@@ -50,24 +45,3 @@ COMMANDS = {  # name -> package, flags
     "evaluate_models": ("run", {"models": "tuned,served", "data_dir": "own"}),
     "convert_checkpoint": ("run", {"input": "model", "output": "new", "format": "huggingface"}),
 }
-
-
-def get_error(command, changes, call=scripts.resolve):
-    """Returns the message with which a command rejects changed flags, "" if it accepts them. Starts no process."""
-    package, flags = COMMANDS[command]
-    try:
-        call(f"{package}.{command}", **{**flags, **changes})
-    except (InputError, absl.flags.Error) as error:
-        message = str(error)
-    else:
-        message = ""
-    assert len(message) <= LONGEST_MESSAGE
-    return message
-
-
-def get_flag_types(command):
-    """Returns a dict of flag name to type, such as "float"."""
-    package, flags = COMMANDS[command]
-    known = set(absl.flags.FLAGS)
-    with scripts.parsed(f"{package}.{command}", **flags):
-        return {name: absl.flags.FLAGS[name].flag_type() for name in set(absl.flags.FLAGS) - known}

@@ -16,14 +16,10 @@ import random
 import sys
 import tempfile
 
-from tests.robustness.soak import variants
 from tests.robustness.soak.disturbing import COUNTED, FAILURES, Disturber
+from tests.robustness.soak.variants import KILLS, VARIANTS, prepare
 
 SEED = 1  # Of the times at which jobs are killed.
-
-
-def say(name, text):
-    print(f"{name}: {text}", file=sys.stderr, flush=True)
 
 
 def add_row(name, cells):
@@ -33,24 +29,19 @@ def add_row(name, cells):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="Fraction of the full size.")
-    parser.add_argument("--only", choices=variants.KINDS, action="append", help="Kind of jobs to include.")
-    settings = parser.parse_args()
+    num_kills = max(1, round(KILLS * parser.parse_args().share))
     total = collections.Counter()
     add_row("", COUNTED)
     add_row("---", ["---"] * len(COUNTED))
-    with tempfile.TemporaryDirectory() as above:
-        folder, temporary = pathlib.Path(above, "world"), pathlib.Path(above, "temporary")
-        folder.mkdir()
-        temporary.mkdir()
-        variants.prepare(folder)
-        for kind in settings.only or variants.KINDS:
-            for name, num_kills in variants.plan_kills(kind, settings.share).items():
-                row = f"{kind}, {name}"
-                counts = Disturber(folder, temporary, random.Random(f"{SEED} {row}"), functools.partial(say, row),
-                                   *variants.KINDS[kind][1][name]).run(num_kills)
-                total += counts
-                add_row(row, (counts[each] for each in COUNTED))
-        add_row("all", (total[each] for each in COUNTED))
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as temporary:
+        prepare(pathlib.Path(folder))
+        for name, (command, flags) in VARIANTS.items():
+            disturber = Disturber(pathlib.Path(folder), temporary, random.Random(f"{SEED} {name}"),
+                                  functools.partial(print, f"{name}:", file=sys.stderr, flush=True), command, flags)
+            disturber.run(num_kills)
+            total += disturber.counts
+            add_row(name, (disturber.counts[each] for each in COUNTED))
+    add_row("all", (total[each] for each in COUNTED))
     sys.exit(any(total[each] for each in FAILURES))
 
 

@@ -33,11 +33,6 @@ def is_unfinished(path):
     return any(part in each for each in path.split(os.sep) for part in UNFINISHED)
 
 
-def is_left_behind(path):
-    """Returns whether a file must not exist after its job has finished."""
-    return is_unfinished(path) or path.endswith(".lock")
-
-
 def read_contents(folder):
     """Returns a dict of path to comparable contents: bytes, or a set of (tag, step, value) for "FOLDER/events"."""
     found = {}

@@ -64,23 +64,22 @@ class Disturber:
     def _disturb(self, num_kills):
         """Kills one job this many times, lets it finish, and compares its files."""
         place, signals = self._folder / "broken", []
-        must_finish = True
-        while len(signals) < num_kills and must_finish:
+        for _ in range(num_kills):
             number = self._kill(place)
             if number is None:
-                must_finish = False
                 break
             signals.append(number)
             now = comparison.read_contents(place)
             self._report("half-written", comparison.find_half_written(now, self._all_saved))
-            # A restarted export would write another version.
-            must_finish = not (self._output == "export_dir" and self._undisturbed.keys() <= now.keys())
-        if must_finish:
+            if self._output == "export_dir" and self._undisturbed.keys() <= now.keys():
+                break  # A restarted export would write another version.
+        else:
             self._finish(place)
         now = comparison.read_contents(place)
         self._report("half-written", comparison.find_half_written(now, self._all_saved))
         self._report("different", comparison.find_differences(now, self._undisturbed, signal.SIGTERM in signals))
-        self._report("left behind", filter(comparison.is_left_behind, comparison.list_paths(place)))
+        self._report("left behind", [path for path in comparison.list_paths(place)
+                                     if comparison.is_unfinished(path) or path.endswith(".lock")])
         self._report("left behind", os.listdir(self._temporary))
         self.counts["jobs"] += 1
         self._say(f"job {self.counts['jobs']}: {', '.join(each.name for each in signals) or 'not killed'}")

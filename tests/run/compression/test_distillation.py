@@ -71,7 +71,7 @@ def test_a_killed_run_ends_like_an_uninterrupted_one(toys, narrow_student, tmp_p
     assert "reusing the teacher outputs" in output
     assert "resuming at step" in output
     assert_same_tensors(narrow_student / "whole", tmp_path / "killed")
-    assert "contains a run with --hidden_weight 1.0, not 3.0" in scripts.last_error(
+    assert "contains a run with --hidden_weight 1.0, not 3.0" in scripts.fail(
         "run.run_distillation", toys, **{**flags, "hidden_weight": 3})
 
 
