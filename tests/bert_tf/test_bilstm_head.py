@@ -9,16 +9,14 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from tests.encoders import make_encoder
+from tests.encoders import make_encoder, make_features
 from tests.numpy_lstm import bidirectional
 
 H, S, LABELS = 10, 7, 3
 CONFIG = BertConfig(40, H, 1, 2, 12, max_position_embeddings=S, type_vocab_size=2, attention="causal",
                     bilstm_head=True, initializer_range=0.3)
 LENGTHS = (7, 1, 4, 5)
-MASK = (np.arange(S) < np.array(LENGTHS)[:, np.newaxis]).astype(np.int32)
-FEATURES = {"input_ids": tf.constant(np.random.default_rng(2).integers(1, 40, MASK.shape) * MASK, tf.int32),
-            "input_mask": tf.constant(MASK), "segment_ids": tf.zeros(MASK.shape, tf.int32)}
+FEATURES = make_features(CONFIG, LENGTHS)
 CHOICES = {name: tf.reshape(value, [2, 2, S]) for name, value in FEATURES.items()}
 MODELS = {"classifier": lambda encoder: models.BertClassifier(encoder, LABELS),
           "tagger": lambda encoder: models.BertTokenClassifier(encoder, LABELS),

@@ -7,7 +7,7 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.models import BertLongTextClassifier
 from tests import toy_servables
-from tests.encoders import make_encoder
+from tests.encoders import make_encoder, make_features
 
 
 def read_windows(toy_tokenizer, encoded):
@@ -51,13 +51,8 @@ def test_windows_of_pairs(toy_tokenizer):
 @pytest.fixture(scope="module")
 def texts():
     """Features [B=3, W=4, S=5] of texts with 2, 4, and 1 windows."""
-    rng = np.random.default_rng(3)
-    mask = np.zeros([3, 4, 5], np.int32)
-    for text, lengths in enumerate([(5, 3), (5, 5, 5, 2), (4,)]):
-        for window, length in enumerate(lengths):
-            mask[text, window, :length] = 1
-    ids = rng.integers(5, 40, mask.shape).astype(np.int32) * mask
-    return {"input_ids": tf.constant(ids), "input_mask": tf.constant(mask), "segment_ids": tf.zeros_like(mask)}
+    windows = make_features(toy_servables.CONFIG, (5, 3, 0, 0, 5, 5, 5, 2, 4, 0, 0, 0))
+    return {name: tf.reshape(value, [3, 4, 5]) for name, value in windows.items()}
 
 
 @pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}])

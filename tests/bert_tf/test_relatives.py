@@ -16,7 +16,7 @@ from bert_tf.checkpoints.tensors import check_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import check_loadable
-from tests.encoders import make_encoder
+from tests.encoders import make_encoder, make_features
 from tests.gradients import assert_close, compute_gradients
 
 SIZES = {"vocab_size": 23, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7,
@@ -52,11 +52,7 @@ def test_encoders_equal_those_of_transformers(reference, name, unused):
 
 @pytest.fixture(scope="module")
 def batch():
-    random = np.random.default_rng(3)
-    mask = (np.arange(11) < np.array([[11], [4], [7]])).astype(np.int32)
-    features = {"input_ids": random.integers(5, 23, (3, 11)) * mask, "input_mask": mask,
-                "segment_ids": random.integers(0, 2, (3, 11)) * mask, "label_ids": np.array([1, 0, 2])}
-    return {name: tf.constant(value, tf.int32) for name, value in features.items()}
+    return make_features(ELECTRA, (11, 4, 7)) | {"label_ids": tf.constant([1, 0, 2])}
 
 
 @BOTH

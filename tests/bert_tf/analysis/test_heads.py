@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.analysis import behaviors, words
+from bert_tf.analysis import behaviors
 
 CLS, SEP, DOT = 2, 3, 9
 TOKENIZER = types.SimpleNamespace(cls_id=CLS, sep_id=SEP)
@@ -32,13 +32,6 @@ def measure(heads, tokens):
     with np.errstate(invalid="ignore"):
         values = behaviors.sum_measures(attention, tokens).numpy() / behaviors.count_tokens(tokens).numpy()
     return dict(zip(behaviors.NAMES, values.T.tolist(), strict=True))
-
-
-def test_words_of_tokens():
-    pieces = ["[CLS]", "un", "##aff", "##able", "cat", "[SEP]", "##s", "dog", "##s", "[SEP]"]
-    assert words.word_numbers(pieces).tolist() == [0, 1, 1, 1, 2, 3, 4, 5, 5, 6]
-    assert words.surfaces(pieces, words.word_numbers(pieces)) == [
-        "[CLS]", "unaffable", "cat", "[SEP]", "##s", "dogs", "[SEP]"]
 
 
 def test_behaviors_of_one_text():

@@ -21,20 +21,12 @@ def make(count, seed):
     return vectors, labels
 
 
-@pytest.fixture(scope="module")
-def found():
-    train, dev = ((vectors, np.arange(len(labels))[:, np.newaxis], labels) for vectors, labels in (
+def test_each_layer_has_its_own_probe_and_the_mix_prefers_the_informative_layer():
+    train, dev = (Examples(vectors, np.arange(len(labels))[:, np.newaxis], labels) for vectors, labels in (
         make(600, 1), make(200, 2)))
-    return probes.probe(Examples(*train), Examples(*dev), epochs=30, batch_size=64, learning_rate=0.02)
-
-
-def test_each_layer_has_its_own_probe(found):
+    found = probes.probe(train, dev, epochs=30, batch_size=64, learning_rate=0.02)
     assert found.accuracy[INFORMATIVE] > 0.99
-    others = np.delete(found.accuracy, INFORMATIVE)
-    assert (others < 0.5).all()
-
-
-def test_the_mix_prefers_the_informative_layer(found):
+    assert (np.delete(found.accuracy, INFORMATIVE) < 0.5).all()
     assert found.mix_accuracy > 0.98
     assert found.weights.sum() == pytest.approx(1)
     assert found.weights.argmax() == INFORMATIVE

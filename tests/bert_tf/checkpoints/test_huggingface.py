@@ -153,15 +153,10 @@ def test_half_precision_becomes_float32(arrays, write_variant):
     np.testing.assert_array_equal(value, arrays["bert.pooler.dense.weight"].astype(bfloat16).astype(np.float32).T)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (lambda value: value.astype(np.int8), "has type int8, but weights must be floating-point numbers; convert the mod"),
-    (lambda value: (value * 1e6).astype(np.float16), r"contains numbers that are not finite \(NaN or infinity\); cho"),
-])
-@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-def test_weights_that_are_not_finite_floats(arrays, write_variant, change, message):
+def test_weights_that_are_not_finite(arrays, write_variant):
     key = "bert.encoder.layer.1.attention.self.key.bias"
-    path = write_variant(arrays | {key: change(arrays[key])})
-    with pytest.raises(InputError, match=rf"^{path}/model\.safetensors: {re.escape(key)} {message}"):
+    path = write_variant(arrays | {key: arrays[key] * np.inf})
+    with pytest.raises(InputError, match=rf"^{path}/model\.safetensors: {re.escape(key)} contains numbers that are n"):
         load_pretrained(models.BertPretrainer(huggingface.read_config(path)), path)
 
 
@@ -182,48 +177,20 @@ def test_the_config_of_the_checkpoint_is_compared_with_the_model(hf_tiny):
             load_pretrained(models.BertEncoder(dataclasses.replace(config, **change)), hf_tiny)
 
 
-def test_missing_and_unsupported_settings(write_variant):
-    """The defaults are those of transformers."""
+def test_defaults_of_missing_settings_are_those_of_transformers(write_variant):
     path = write_variant(vocab_size=None, type_vocab_size=None, hidden_act=None, layer_norm_eps=None)
     config = huggingface.read_config(path)
     assert (config.vocab_size, config.type_vocab_size, config.hidden_act) == (30522, 2, "gelu_exact")
-    path = write_variant(layer_norm_eps=1e-5)
-    with pytest.raises(InputError, match=f"^{path}/config.json: layer_norm_eps is 1e-05: only 1e-12 is supported"):
-        open_checkpoint(path)
 
 
-def test_a_pickle_is_never_opened(tmp_path):
-    (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'echo opened'\ntR.")
-    for path in (tmp_path, tmp_path / "pytorch_model.bin"):
-        with pytest.raises(InputError, match=r"pytorch_model\.bin: is a pickle.*AutoModelForPreTraining"):
-            open_checkpoint(str(path))
-
-
-def test_corrupted_files(hf_tiny, tmp_path, arrays):
-    path = tmp_path / "model.safetensors"
-    with open(os.path.join(hf_tiny, "model.safetensors"), "rb") as file:
-        truncated = file.read()[:-1]
-    for content in (b"not this format", truncated):
-        path.write_bytes(content)
-        with pytest.raises(InputError, match=r"model\.safetensors: is not a safetensors file, or is corrupted"):
-            open_checkpoint(str(path))
+def test_other_files(tmp_path, arrays):
+    path = str(tmp_path / "model.safetensors")
     safetensors.numpy.save_file({"wte.weight": arrays["bert.pooler.dense.weight"]}, path)
     with pytest.raises(InputError, match=r"is not a BERT model; it has no bert\.embeddings\.word_embeddings"):
-        open_checkpoint(str(path))
+        open_checkpoint(path)
     (tmp_path / "directory.safetensors").mkdir()
     with pytest.raises(InputError, match=r"/directory\.safetensors: is not a safetensors file, or is corrupted: "):
         open_checkpoint(str(tmp_path / "directory.safetensors"))
-
-
-def test_a_remote_file_that_cannot_be_read_is_not_called_damaged(monkeypatch):
-    def copy(source, target, overwrite):
-        raise tf.errors.PermissionDeniedError(None, None, "no access")
-
-    with tf.io.gfile.GFile("ram://hf_closed/model.safetensors", "w") as file:
-        file.write("x")
-    monkeypatch.setattr(tf.io.gfile, "copy", copy)
-    with pytest.raises(OSError, match=r"^ram://hf_closed/model\.safetensors: cannot be read: no access"):
-        open_checkpoint("ram://hf_closed/model.safetensors")
 
 
 @pytest.fixture
@@ -256,20 +223,10 @@ def test_weights_in_several_files(write_parts, hf_tiny):
     assert checkpoint_files(hf_tiny) == [os.path.join(hf_tiny, "model.safetensors")]
 
 
-def test_one_of_several_files_is_missing(write_parts, tmp_path):
-    path = write_parts()
-    (tmp_path / "model-00002-of-00002.safetensors").unlink()
-    with pytest.raises(InputError, match=r"lists model-00002-of-00002.safetensors, which does not exist; the checkp"):
+def test_incomplete_parts(write_parts, tmp_path):
+    path = write_parts('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}')
+    with pytest.raises(InputError, match=r"lists a in model-00001-of-00002.safetensors, which does not contain this"):
         open_checkpoint(path)
-
-
-@pytest.mark.parametrize(("index", "message"), [
-    ('{"weight_map": {"a": 3}}', "is corrupted; it has no weight_map of tensors to files in the same directory"),
-    ('{"weight_map": {"a": "../model.safetensors"}}', "is corrupted; it has no weight_map"),
-    ('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}',
-     "lists a in model-00001-of-00002.safetensors, which does not"),
-    ('{"weight_map": {}}', "is not a BERT model; it has no bert.embeddings.word_embeddings.weight"),
-])
-def test_invalid_index_files(write_parts, index, message):
-    with pytest.raises(InputError, match=rf"model.safetensors.index.json: {message}"):
-        open_checkpoint(write_parts(index))
+    (tmp_path / "model-00001-of-00002.safetensors").unlink()
+    with pytest.raises(InputError, match=r"lists model-00001-of-00002.safetensors, which does not exist; the checkpoi"):
+        open_checkpoint(path)

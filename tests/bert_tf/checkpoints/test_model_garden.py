@@ -13,6 +13,7 @@ from bert_tf import models
 from bert_tf.checkpoints import load_pretrained, model_garden, model_tensors, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from tests.encoders import make_features
 
 # From the encoder of tf-models-official, about the positions that its pretrainer passes to it.
 pytestmark = [pytest.mark.large, pytest.mark.filterwarnings("ignore:Input dict contained keys")]
@@ -54,12 +55,7 @@ def randomize(model, seed):
 
 @pytest.fixture(scope="module")
 def features():
-    """A batch of 3 sequences of 11, with padding."""
-    random = np.random.default_rng(8)
-    mask = (np.arange(11) < np.array([[11], [4], [7]])).astype(np.int32)
-    return {"input_ids": random.integers(0, CONFIG.vocab_size, (3, 11), dtype=np.int32) * mask, "input_mask": mask,
-            "segment_ids": random.integers(0, CONFIG.type_vocab_size, (3, 11), dtype=np.int32) * mask,
-            "masked_lm_positions": np.array([[1, 10], [2, 3], [6, 1]], np.int32)}
+    return make_features(CONFIG, (11, 4, 7)) | {"masked_lm_positions": tf.constant([[1, 10], [2, 3], [6, 1]])}
 
 
 def assert_same_outputs(ours, theirs, features, names):
@@ -68,7 +64,7 @@ def assert_same_outputs(ours, theirs, features, names):
     if "masked_lm_logits" not in names:
         features = {name: value for name, value in features.items() if name != "masked_lm_positions"}
     outputs = ours(features)
-    expected = theirs({renamed.get(name, name): tf.constant(value) for name, value in features.items()})
+    expected = theirs({renamed.get(name, name): value for name, value in features.items()})
     for our_name, their_name in names.items():
         np.testing.assert_allclose(outputs[our_name], expected[their_name], rtol=0, atol=2e-5, err_msg=our_name)
 

@@ -1,6 +1,5 @@
 """SavedModels as on TF Hub and Kaggle Models, written by tf-models-official's own export; outputs equal within 2e-5."""
 
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -15,6 +14,7 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder import find_config, find_tokenizer, read_config
 from bert_tf.serving.exports import is_export
 from tests import scripts
+from tests.encoders import make_features
 
 pytestmark = pytest.mark.filterwarnings("ignore:Input dict contained keys")
 
@@ -56,20 +56,17 @@ def test_outputs_equal_those_of_the_saved_model(exported):
     assert report.unused == ()
     assert len(report.missing) == (0 if with_mlm else 5)
 
-    random = np.random.default_rng(8)
-    mask = (np.arange(11) < np.array([[11], [4], [7]])).astype(np.int32)
-    ids, segments = (random.integers(0, most, (3, 11), dtype=np.int32) * mask for most in (19, 5))
-    inputs = {"input_word_ids": tf.constant(ids), "input_mask": tf.constant(mask), "input_type_ids": segments}
-    positions = np.array([[3, 1], [0, 2], [6, 5]], np.int32)
-    features = {"input_ids": ids, "input_mask": mask, "segment_ids": segments, "masked_lm_positions": positions}
-    features = {name: tf.constant(value) for name, value in features.items()}
+    features = make_features(config, (11, 4, 7))
+    inputs = dict(zip(("input_word_ids", "input_mask", "input_type_ids"), features.values(), strict=True))
+    positions, is_token = tf.constant([[3, 1], [0, 2], [6, 5]]), features["input_mask"] > 0
     theirs, ours = tf.saved_model.load(folder), model.encoder(features)
     expected = theirs(inputs)
     np.testing.assert_allclose(ours["pooled_output"], expected["pooled_output"], rtol=0, atol=2e-5)
-    np.testing.assert_allclose(ours["sequence_output"][mask > 0], expected["sequence_output"][mask > 0],
+    np.testing.assert_allclose(ours["sequence_output"][is_token], expected["sequence_output"][is_token],
                                rtol=0, atol=2e-5)
     if with_mlm:
         logits = theirs.mlm(inputs | {"masked_lm_positions": positions})["mlm_logits"]
+        features["masked_lm_positions"] = positions
         np.testing.assert_allclose(model(features)["masked_lm_logits"], logits, rtol=0, atol=2e-5)
 
 

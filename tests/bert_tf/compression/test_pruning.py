@@ -13,7 +13,7 @@ from bert_tf.compression.pruning import RetainedUnits, most_important, prune
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.techniques.masks import apply_masks
-from tests.encoders import make_encoder
+from tests.encoders import make_encoder, make_features
 
 CONFIG = BertConfig(19, 12, 3, 4, 10, max_position_embeddings=9, type_vocab_size=2, initializer_range=0.4)
 KEPT = RetainedUnits([np.array([1, 3]), np.array([2]), np.array([0, 1, 2, 3])],
@@ -23,10 +23,7 @@ LABELS = tf.constant([2, 0, 1])
 
 @pytest.fixture(scope="module")
 def features():
-    rng = np.random.default_rng(3)
-    return {"input_ids": tf.constant(rng.integers(0, 19, [3, 7]), tf.int32),
-            "input_mask": tf.sequence_mask([7, 4, 6], 7, tf.int32),
-            "segment_ids": tf.constant(rng.integers(0, 2, [3, 7]), tf.int32)}
+    return make_features(CONFIG, (7, 4, 6))
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +102,8 @@ def test_importance_is_the_mean_absolute_derivative_over_examples(model, feature
 
 def test_importance_for_examples_of_several_texts():
     """All texts of an example share its mask."""
-    rng = np.random.default_rng(4)
     model = models.BertMultipleChoice(models.BertEncoder(CONFIG))
-    batch = {"input_ids": tf.constant(rng.integers(0, 19, [2, 3, 5]), tf.int32),
-             "input_mask": tf.ones([2, 3, 5], tf.int32), "segment_ids": tf.zeros([2, 3, 5], tf.int32)}
+    batch = {name: tf.reshape(value, [2, 3, 5]) for name, value in make_features(CONFIG, [5] * 6).items()}
     found = importance(model, lambda outputs, _: {"loss": tf.reduce_mean(outputs["logits"])}, [batch])
     slopes = measure_slopes(model.encoder, lambda: tf.reduce_mean(model(batch)["logits"], axis=1), "heads", 0, 3, 4)
     np.testing.assert_allclose(found.heads[0][3], np.abs(slopes).mean(), rtol=2e-2)

@@ -17,6 +17,7 @@ from bert_tf.served_models import ServedMaskedLM
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.variables import EMBEDDING_PROJECTION, WORD_EMBEDDINGS
 from tests import toy_servables
+from tests.encoders import make_features
 from tests.gradients import compute_gradients
 
 CONFIG = BertConfig(19, 12, 4, 3, 10, max_position_embeddings=9, type_vocab_size=2, initializer_range=0.4,
@@ -26,10 +27,7 @@ SHARED = dataclasses.replace(CONFIG, num_hidden_groups=2, embedding_size=5)
 
 @pytest.fixture(scope="module")
 def features():
-    rng = np.random.default_rng(3)
-    return {"input_ids": tf.constant(rng.integers(0, 19, [3, 7]), tf.int32),
-            "input_mask": tf.sequence_mask([7, 4, 6], 7, tf.int32), "segment_ids": tf.zeros([3, 7], tf.int32),
-            "masked_lm_positions": tf.constant([[1, 2], [0, 3], [5, 1]])}
+    return make_features(CONFIG, (7, 4, 6)) | {"masked_lm_positions": tf.constant([[1, 2], [0, 3], [5, 1]])}
 
 
 def load(folder, tensors, config):
