@@ -41,13 +41,10 @@ def call(*arguments, folder=None):
 
 
 @pytest.mark.large
-@pytest.mark.parametrize(("arguments", "status", "output"), [
-    (["learn_vocab", "--vocab_size=x"], 1, "learn_vocab.py: flag --vocab_size=x: invalid literal for int()"),
-    (["run_classifier"], 1, "run_classifier.py: --data_dir is required without --data_file\n")])
-def test_a_script_runs_with_its_flags(arguments, status, output):
-    done = call(*arguments)
-    assert (done.returncode, done.stdout) == (status, "")
-    assert done.stderr.startswith(output)
+def test_a_script_runs_with_its_flags():
+    done = call("learn_vocab", "--vocab_size=x")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("learn_vocab.py: flag --vocab_size=x: invalid literal for int()")
 
 
 @pytest.mark.large

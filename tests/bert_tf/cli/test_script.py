@@ -56,7 +56,8 @@ def test_status_without_an_error(run):
 
 
 @pytest.mark.parametrize(("error", "line"), [
-    (InputError("`max_seq_length`=3: is below `doc_stride`"), "--max_seq_length=3: is below `doc_stride`"),
+    (InputError("`max_seq_length`=3: is below `doc_stride`; set `notraceback`, not `nontraceback` or traceback"),
+     "--max_seq_length=3: is below `doc_stride`; set --notraceback, not `nontraceback` or traceback"),
     (InputError("two\n  lines"), "two lines"),
     (FileNotFoundError(errno.ENOENT, "No such file or directory", "a/b.txt"), "a/b.txt: No such file or directory"),
     (FileNotFoundError(errno.ENOENT, "No such file or directory", "a\nb"), "a\\nb: No such file or directory"),
@@ -175,13 +176,6 @@ def test_a_script_that_takes_arguments(run):
     seen = []
     assert run(seen.append, "a.tfrecord", takes_arguments=True) == (0, "")
     assert seen == [["scripts/toy.py", "a.tfrecord"]]
-
-
-def test_backquoted_names_of_flags(run):
-    run(lambda argv: None)
-    assert script.to_flag_names("`max_seq_length`=3: `max_seq_lengths`, `max seq_length`, max_seq_length") == (
-        "--max_seq_length=3: `max_seq_lengths`, `max seq_length`, max_seq_length")
-    assert script.to_flag_names("`notraceback` or `nontraceback`") == "--notraceback or `nontraceback`"
 
 
 @pytest.mark.parametrize(("is_terminal", "message"), [(True, "toy.py: loading TensorFlow\n"), (False, "")])

@@ -18,7 +18,6 @@ from bert_tf.served_models import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import gpu_kernels
 from tests.encoders import make_encoder
-from tests.remote_folders import new_folder
 from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, make_servable
 
 # The first test exports seven models, and another process loads them.
@@ -188,12 +187,3 @@ def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio
             kernel = kernel.inputs[0].op
         assert kernel.type == "ReadVariableOp"
     assert get_weights_size(tmp_path) < ratio * 4 * wide_model.count_params()
-
-
-def test_a_remote_export(toy_tokenizer):
-    servable, folder = make_servable("encoder", toy_tokenizer), new_folder()
-    tf.io.gfile.makedirs(f"{folder}/1")
-    assert export.save(servable, folder)[0] == f"{folder}/2"
-    texts = tf.constant(["the film"])
-    response = tf.saved_model.load(f"{folder}/2").signatures["serving_default"](text=texts)
-    assert_near(response["pooled_output"], servable.answer_texts(text=texts)["pooled_output"])

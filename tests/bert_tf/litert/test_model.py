@@ -109,14 +109,6 @@ def test_question_answering_in_long_contexts(toy_litert_files, toy_tokenizer, op
     assert_same_responses(model(**request), respond(servable, request))
 
 
-def test_more_rows_than_the_largest_batch(loaded):
-    texts = [" ".join(["dog"] * (number % 23)) for number in range(17)]
-    model = loaded["encoder"]
-    together, alone = model(text=texts), [model(text=[text]) for text in texts]
-    np.testing.assert_allclose(together["pooled_output"], np.concatenate([each["pooled_output"] for each in alone]),
-                               rtol=0, atol=1e-5)
-
-
 def test_threads_share_a_model(loaded):
     model, texts = loaded["tagger"], [TEXTS[:1], TEXTS[2:], TEXTS] * 5
     expected = [model(text=each)["scores"] for each in texts]
@@ -140,11 +132,6 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
         response = LiteRTModel(str(path))(**REQUESTS["masked_lm"])["probabilities"]
         np.testing.assert_allclose(response, expected, rtol=0, atol=tolerance)
         assert path.stat().st_size < float32_bytes / ratio + 500_000  # graphs, names, and the vocabulary
-
-
-def test_choices_must_exist(loaded):
-    with pytest.raises(InputError, match="`choices` must contain at least one text in each row"):
-        loaded["choice"](text_a=["a"], choices=[[]])
 
 
 @pytest.mark.parametrize(("is_static", "options", "message"), [
