@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.fast.dropout import Drop, draw, hash_words
+from bert_tf.fast.dropout import Drop, draw
 from bert_tf.fast.einsum import attention_core, normalize_in_one_pass
 from bert_tf.fast.layout import SequenceLayout
 from bert_tf.layers import attention_bias
@@ -78,14 +78,6 @@ def draw_drop(shape, seed):
     """Draws a Drop at a rate of 0.1 with a SequenceLayout."""
     layout = SequenceLayout(tf.ones([2, 3], tf.int32))
     return layout.draw(0.1, tf.constant(shape), tf.constant(seed))
-
-
-def test_hashed_words_follow_their_formula():
-    factors, addends, columns = np.split(tf.random.stateless_uniform(
-        [17], [3, 4], minval=None, maxval=None, dtype=tf.uint32).numpy().astype(np.uint64), [6, 12])
-    expected = ((factors | 1)[:, np.newaxis] * columns + addends[:, np.newaxis]) % 2**32
-    words = hash_words(tf.constant([2, 3, 5]), tf.constant([3, 4]))
-    np.testing.assert_array_equal(words, expected.reshape([2, 3, 5]))
 
 
 @pytest.mark.parametrize("shape", [[701, 768], [2, 12, 67, 131]], ids=str)

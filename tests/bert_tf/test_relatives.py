@@ -27,12 +27,6 @@ ELECTRA = BertConfig(**SIZES, hidden_act="gelu_exact", type_vocab_size=2, pooler
 BOTH = pytest.mark.parametrize("config", [DISTILBERT, ELECTRA], ids=["distilbert", "electra"])
 
 
-def test_values_without_effect_are_not_stored():
-    assert BertConfig(**SIZES, pooler_act="tanh", project_embedding_sum=False) == BertConfig(**SIZES)
-    # There is nothing to project if the sizes are equal.
-    assert dataclasses.replace(ELECTRA, embedding_size=12).project_embedding_sum is None
-
-
 @pytest.mark.parametrize(("name", "unused"), [("electra_discriminator", 4), ("electra_base", 0)])
 def test_encoders_equal_those_of_transformers(reference, name, unused):
     """The pooler is new; the head of the discriminator is unused."""

@@ -8,11 +8,10 @@ from official.nlp.configs import encoders
 from official.nlp.tools import export_tfhub_lib
 
 from bert_tf import models
-from bert_tf.checkpoints import find_checkpoint, load_pretrained
+from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import find_config, find_tokenizer, read_config
-from bert_tf.serving.exports import is_export
+from bert_tf.model_folder import find_config, read_config
 from tests import scripts
 from tests.encoders import make_features
 
@@ -68,18 +67,6 @@ def test_outputs_equal_those_of_the_saved_model(exported):
         logits = theirs.mlm(inputs | {"masked_lm_positions": positions})["mlm_logits"]
         features["masked_lm_positions"] = positions
         np.testing.assert_allclose(model(features)["masked_lm_logits"], logits, rtol=0, atol=2e-5)
-
-
-@pytest.mark.extra_large
-def test_files_of_the_directory(exported):
-    folder, with_mlm = exported
-    prefix = find_checkpoint(folder)
-    assert prefix == f"{folder}/variables/variables"
-    for place in (folder, prefix):
-        assert find_config(place) == f"{folder}/saved_model.pb"
-        tokenizer = find_tokenizer(place)
-        assert (tokenizer.vocab_file, tokenizer.do_lower_case) == (f"{folder}/assets/vocab.txt", not with_mlm)
-    assert not is_export(folder)
 
 
 @pytest.mark.extra_large

@@ -99,13 +99,6 @@ def test_kind_and_size_of_a_path(folder):
             query()
 
 
-def test_time_of_the_last_write(folder, tmp_path):
-    put(f"{folder}/file", "x")
-    assert files.at(f"{folder}/file").modified_ns() == tf.io.gfile.stat(f"{folder}/file").mtime_nsec
-    os.utime(tmp_path, ns=(5, 1_234_567_890_987_654_321))
-    assert files.at(tmp_path).modified_ns() == tf.io.gfile.stat(str(tmp_path)).mtime_nsec == 1_234_567_890_000_000_000
-
-
 def test_contents_of_a_directory_and_their_removal(folder):
     for name in ("b", "a/y", "a/z/x", ".hidden", "a/.git/x"):
         put(f"{folder}/{name}", "x")

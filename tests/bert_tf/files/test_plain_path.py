@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import files
 from bert_tf.checkpoints.tensorflow_file import TensorFlowFile
 from bert_tf.serving.saved_model import load_saved_model
 
@@ -29,16 +28,3 @@ def test_checkpoints_and_saved_models(tmp_path, prefix):
     tf.saved_model.save(module, str(tmp_path / "saved"))
     os.replace(tmp_path / "saved", f"{prefix}[saved]")
     assert load_saved_model(f"{prefix}[saved]").numbers.numpy().tolist() == [0, 1, 2]
-
-
-def test_a_link_exists_as_long_as_its_object(tmp_path):
-    (tmp_path / "m[1]").mkdir()
-    (tmp_path / "m[1]" / "a").write_text("b")
-    plain = files.PlainPath(str(tmp_path / "m[1]"))
-    path = plain.path
-    assert files.read_text(f"{path}/a") == "b"
-    del plain
-    assert not os.path.lexists(path)
-    assert (tmp_path / "m[1]" / "a").read_text() == "b"
-    assert files.PlainPath("none[/]x").path.endswith("/model")
-    assert files.PlainPath("gs://bucket/m[1]").path == "gs://bucket/m[1]"

@@ -3,9 +3,6 @@
 import json
 
 import pytest
-import tokenizers
-import tokenizers.models
-import tokenizers.normalizers
 
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TokenizerFiles, find_tokenizer, read_tokenizer_json_vocabulary
@@ -89,22 +86,12 @@ def test_tokenizers_that_are_not_supported(written, contents, message):
     assert str(caught.value).startswith(folder)
 
 
-def test_a_vocabulary_written_by_the_tokenizers_library(tmp_path):
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(WORDPIECE["vocab"], unk_token="[UNK]"))
-    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(strip_accents=False)
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    assert read_tokenizer_json_vocabulary(str(tmp_path / "tokenizer.json")) == PIECES
-    found = find_tokenizer(str(tmp_path))
-    assert (found.do_lower_case, found.strip_accents) == (True, False)
-
-
 @pytest.mark.parametrize(("model", "message"), [
     (None, r"contains no vocabulary \(expected model.vocab\)"),
     (WORDPIECE | {"vocab": 3}, "contains no vocabulary"),
     ({"type": "Unigram", "vocab": [["a", 0.5]]}, "model.type is 'Unigram': only 'WordPiece' is supported"),
     (WORDPIECE | {"unk_token": "<unk>"}, r"model.unk_token is '<unk>': only '\[UNK\]' is supported"),
     (WORDPIECE | {"vocab": {"a": 0, "b": 2}}, "the IDs of model.vocab must be 0 to 1"),
-    (WORDPIECE | {"vocab": ["a", "b"]}, "the IDs of model.vocab must be 0 to 1"),
     (WORDPIECE | {"vocab": {"a": 0, "b": None}}, "the IDs of model.vocab must be 0 to 1"),
 ])
 def test_vocabularies_that_are_not_supported(written, model, message):

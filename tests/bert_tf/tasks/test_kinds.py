@@ -12,17 +12,6 @@ from bert_tf.tasks.base import softmax
 from bert_tf.tasks.span_labeler import normalize
 
 
-@pytest.mark.parametrize(("kind", "texts", "question"), [
-    ("classifier", ["a", "b"], {"text_a": "a", "text_b": "b"}),
-    ("encoder", ["a", "b"], {"text_a": "a", "text_b": "b"}),
-    ("span_labeler", ["a", ""], {"question": "a", "context": ""}),
-    ("multiple_choice", ["a", None, ("b", "c")], {"text_a": "a", "choices": ("b", "c")}),
-])
-def test_texts_become_inputs(kind, texts, question):
-    assert KINDS[kind].question(*texts) == question
-    assert list(question) == list(KINDS[kind].inputs("text_b" in question))
-
-
 @pytest.mark.parametrize(("kind", "texts", "message"), [
     ("token_classifier", ["a", "b"], "`text_b` cannot be used: a token classifier reads a single text"),
     ("span_labeler", ["a"], "`text_b` is required: a span labeler reads a question and its context"),

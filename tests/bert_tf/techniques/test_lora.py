@@ -34,10 +34,6 @@ def test_new_adapters_change_nothing(reference_config, batch):
     first = model.encoder.adapters[0].lora_a
     assert first.name == "bert/encoder/layer_0/attention/self/qkv/lora_a:0"
     assert first.shape == [32, 3 * RANK]  # For query, key, and value.
-    normalized = np.concatenate([adapter.lora_a.numpy().ravel() * np.sqrt(3 * adapter.lora_a.shape[0])
-                                 for adapter in model.encoder.adapters])
-    assert np.mean(normalized) == pytest.approx(0.0, abs=0.1)
-    assert np.std(normalized) == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.parametrize("options", [{}, {"layers": "einsum"}, {"layers": "unpadded"}],

@@ -65,7 +65,6 @@ def test_attributes(tokenizer):
         PAD, UNK, CLS, SEP, MASK)
     assert tokenizer.vocabulary == PIECES
     assert tokenizer.vocab_size == len(PIECES)
-    assert tokenizer.lower_case is tokenizer.strip_accents is True
     copy = pickle.loads(pickle.dumps(BertTokenizer(tokenizer.vocab_file, lower_case=True, strip_accents=False)))
     assert (copy.vocabulary, copy.lower_case, copy.strip_accents) == (PIECES, True, False)
     assert UNICODE_VERSION == "14.0.0"
@@ -167,15 +166,3 @@ def test_graphs_check_the_rank_of_texts(tokenizer, method, shape):
     for texts in ("the a", [["the a"]]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="is not compatible with expected shape"):
             graph(tf.constant(texts))
-
-
-@pytest.mark.large
-def test_datasets_and_traced_functions():
-    uncased = BertTokenizer(str(TEXT / "vocab.txt"), lower_case=True)
-    expected = uncased.tokenize_with_offsets(LINES)
-    batches = tf.data.Dataset.from_tensor_slices(LINES).batch(101).map(uncased.tokenize)
-    assert tf.concat(list(batches), 0).to_list() == expected.ids.to_list()
-    graph = tf.function(uncased.tokenize_with_offsets, input_signature=[tf.TensorSpec([None], tf.string)])
-    for in_graph, eager in zip(graph(LINES), expected, strict=True):
-        assert in_graph.to_list() == eager.to_list()
-    assert graph(tf.zeros([0], tf.string)).char_ends.to_list() == []
