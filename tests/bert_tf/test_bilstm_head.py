@@ -1,6 +1,5 @@
 """The BiLSTM between the encoder and the head of a task: in each model, compared with NumPy."""
 
-import dataclasses
 
 import numpy as np
 import pytest
@@ -62,22 +61,6 @@ def test_outputs(name, options):
     for key, value in outputs.items():
         np.testing.assert_allclose(complete[key], value, atol=2e-6)
     assert complete["encoder"]["sequence_output"].shape == [len(LENGTHS), S, H]
-
-
-def test_variables():
-    """The other weights are those of a model without a BiLSTM, and the BiLSTM has gradients and a seed."""
-    plain = models.BertClassifier(make_encoder(dataclasses.replace(CONFIG, bilstm_head=False), seed=5), LABELS)
-    model, other = (models.BertClassifier(make_encoder(CONFIG, seed=seed), LABELS) for seed in (5, 6))
-    values = {variable.name: variable.numpy() for variable in plain.variables}
-    added = [variable for variable in model.variables if variable.name not in values]
-    for variable in model.variables:
-        np.testing.assert_array_equal(variable, values.get(variable.name, variable))
-    assert {variable.name.split("/")[0] for variable in added} == {"bilstm"}
-    assert sum(np.prod(variable.shape) for variable in added) == 2 * 4 * (H + H // 2 + 1) * H // 2
-    assert not np.array_equal(added[0], other.bilstm.variables[0])
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(model(FEATURES, training=True)["logits"])
-    assert all(tf.reduce_any(gradient != 0) for gradient in tape.gradient(loss, added))
 
 
 def test_packed_rows():

@@ -1,22 +1,10 @@
-"""InputError: its message, and the same error for another argument."""
+"""InputError: the same error from another process, and for another argument."""
 
 import pickle
 
 import pytest
 
 from bert_tf.errors import InputError, rename_argument
-
-
-@pytest.mark.parametrize(("arguments", "message"), [
-    (("a.txt: is empty",), "a.txt: is empty"),
-    (("is required", "vocab_file"), "`vocab_file` is required"),
-    (("is empty", "vocab_file", "a.txt"), "`vocab_file`=a.txt: is empty"),
-    (("must be one number", "lengths", (8, 16)), "`lengths`=8,16: must be one number"),
-    (("is required", "vocab_file", None), "`vocab_file`=None: is required"),
-])
-def test_messages(arguments, message):
-    assert str(InputError(*arguments)) == message
-    assert str(pickle.loads(pickle.dumps(InputError(*arguments)))) == message  # As from a process of a pool.
 
 
 def test_another_argument():

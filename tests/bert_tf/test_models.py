@@ -42,11 +42,6 @@ def test_eager_calls_check_ids(features, options, name, value, message):
             model({**features, name: tf.constant(invalid)})
 
 
-def test_a_model_without_segments_ignores_their_ids(features):
-    encoder = models.BertEncoder(dataclasses.replace(CONFIG, type_vocab_size=0))
-    encoder({**features, "segment_ids": features["segment_ids"] + 7})
-
-
 FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 

@@ -115,12 +115,6 @@ def test_theirs_restore_ours(encoder_class, is_encoder, features, tmp_path):
         assert_same_outputs(ours, theirs, features, ENCODER_OUTPUTS if is_encoder else PRETRAINER_OUTPUTS)
 
 
-def test_unsupported_heads_are_listed(tmp_path):
-    tensors = model_tensors(models.BertClassifier(CONFIG, 2))
-    assert model_garden.write(tmp_path, tensors, CONFIG) == ("output_bias", "output_weights")
-    assert len(open_checkpoint(str(tmp_path)).tensors) == len(tensors) - 2
-
-
 def test_another_number_of_attention_heads_is_rejected(tmp_path):
     model_garden.write(tmp_path, model_tensors(models.BertEncoder(CONFIG)), CONFIG)
     config = BertConfig(**CONFIG.to_dict() | {"num_attention_heads": 2})

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from official.legacy.bert import configs
-from official.nlp.configs import encoders
 from official.nlp.tools import export_tfhub_lib
 
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from bert_tf.model_folder import find_config, read_config
 from tests import scripts
 from tests.encoders import make_features
@@ -81,18 +79,3 @@ def test_fine_tuning_from_the_directory(exported, tmp_path, capsys):
     assert (f"{folder}/variables/variables: 31 variables loaded; not in the checkpoint, initial values kept: "
             "output_weights, output_bias") in capsys.readouterr().err
     assert f'"do_lower_case": {str(not with_mlm).lower()}' in (tmp_path / "out" / "task.json").read_text()
-
-
-@pytest.mark.extra_large
-def test_albert_is_rejected(tmp_path, vocab_file):
-    """ALBERT's SavedModel has one set of weights for all layers, and a SentencePiece model instead of a vocabulary."""
-    config = encoders.EncoderConfig(type="albert", albert=encoders.AlbertEncoderConfig(
-        vocab_size=19, hidden_size=12, embedding_width=6, num_layers=2, num_attention_heads=3, intermediate_size=7,
-        max_position_embeddings=13))
-    _, model = export_tfhub_lib._create_model(encoder_config=config, with_mlm=False)
-    path = tf.train.Checkpoint(model=model, encoder=model).save(str(tmp_path / "ckpt"))
-    export_tfhub_lib.export_model(str(tmp_path / "albert"), encoder_config=config, model_checkpoint_path=path,
-                                  with_mlm=False, sp_model_file=vocab_file)
-    with pytest.raises(InputError, match=r"albert/saved_model\.pb: has no variable transformer/layer_0/"
-                                         "self_attention/query/kernel; only SavedModels of BERT encoders"):
-        read_config(find_config(str(tmp_path / "albert")))

@@ -46,16 +46,6 @@ def test_changed_settings_are_reported(tmp_path, capsys):
     assert resume(before).changes.startswith("resumes with changed settings: `learning_rate` 0.25 (was 0.5)")
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    ("{", "is not JSON"), ("[]", "expected a JSON object"), ('{"changeable": [3]}', r"changeable is \[3\]: must be"),
-])
-def test_corrupted_files(tmp_path, content, message):
-    (tmp_path / "checkpoint").touch()
-    (tmp_path / "run.json").write_text(content)
-    with pytest.raises(InputError, match=rf"run\.json: {message}"):
-        _ = RunState(str(tmp_path), {"train_batch_size": 8}).changes
-
-
 def test_finished_parts(tmp_path):
     state = RunState(str(tmp_path), {"rounds": 2}, name="prune.json", must_be_empty=True)
     assert state.result("heads") is None

@@ -13,7 +13,6 @@ import tensorflow as tf
 from absl import flags
 
 from bert_tf.cli import script
-from bert_tf.cli.settings import Settings
 from bert_tf.errors import InputError, LostWorkerError
 
 REPORT = "internal error in bert_tf; please report it"
@@ -176,19 +175,3 @@ def test_a_script_that_takes_arguments(run):
     seen = []
     assert run(seen.append, "a.tfrecord", takes_arguments=True) == (0, "")
     assert seen == [["scripts/toy.py", "a.tfrecord"]]
-
-
-@pytest.mark.parametrize(("is_terminal", "message"), [(True, "toy.py: loading TensorFlow\n"), (False, "")])
-def test_a_slow_import_is_announced_in_a_terminal(is_terminal, message, monkeypatch, tmp_path):
-    (tmp_path / "slow_job.py").write_text("import time\ntime.sleep(0.3)\ndef run(settings): raise InterruptedError\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "slow_job", raising=False)
-    monkeypatch.setattr(sys, "argv", ["scripts/toy.py"])
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    sys.stderr.isatty = lambda: is_terminal
-    monkeypatch.setattr(script, "SLOW_SECONDS", 0.01)
-    command = script.Command(Settings(), "slow_job")
-    monkeypatch.setattr(command, "resolve", lambda arguments: command.settings)
-    with pytest.raises(InterruptedError):
-        command.main(["scripts/toy.py"])
-    assert sys.stderr.getvalue() == message

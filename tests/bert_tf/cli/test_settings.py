@@ -81,19 +81,6 @@ def test_rules(values, message):
     assert str(caught.value) == message
 
 
-def test_a_rule_about_an_unknown_setting():
-    with pytest.raises(TypeError, match=r"^Rules.path: a rule names 'do_trian', which is not a setting of the class"):
-        @dataclasses.dataclass(frozen=True)
-        class Rules(Chest):
-            path: str | None = setting(None, "Path.", needs=("chest_train", "do_trian"))
-
-
-def test_values_of_all_groups():
-    assert [field.name for field, _ in Chest().fields()][4:6] == ["chest_rates", "toy_count"]
-    assert Chest().replace_values({"toy_seed": 9, "chest_size": 3, "unknown": 1}) == Chest(
-        chest_size=3, toy=Toy(toy_count=7, toy_seed=9))
-
-
 @dataclasses.dataclass(frozen=True)
 class Distillation(Settings):
     needs_of_groups: ClassVar = {"toy": "distill"}

@@ -12,11 +12,7 @@ from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.export import litert
-from bert_tf.served_models import ServedMaskedLM
-from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.variables import EMBEDDING_PROJECTION, WORD_EMBEDDINGS
-from tests import toy_servables
 from tests.encoders import make_features
 from tests.gradients import compute_gradients
 
@@ -105,13 +101,3 @@ def test_layers_that_share_their_weights(features, tmp_path):
     report = load_pretrained(again, str(tmp_path / "ckpt-1"))
     assert report.missing == report.unused == ()
     np.testing.assert_array_equal(again(features)["masked_lm_logits"], shared(features)["masked_lm_logits"])
-
-
-@pytest.mark.extra_large
-def test_a_litert_file_with_shared_layers(tmp_path):
-    tokenizer = toy_servables.make_tokenizer(tmp_path)
-    config = dataclasses.replace(toy_servables.CONFIG, num_hidden_layers=2, num_hidden_groups=1, embedding_size=6)
-    servable = ServedMaskedLM(models.BertPretrainer(models.BertEncoder(config)), tokenizer,
-                              TaskMetadata("masked_lm", 24, True, top_k=2), static_length=True)
-    (tmp_path / "model.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(1,)))
-    assert max(litert.largest_differences(servable, str(tmp_path / "model.tflite")).values()) < 1e-4

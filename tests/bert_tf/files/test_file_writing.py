@@ -297,11 +297,6 @@ def test_a_lock_ends_with_a_killed_process(tmp_path):
             pass
 
 
-def test_remote_outputs_have_no_locks():
-    with lock_output("output_dir", "ram://folder"), lock_output("output_dir", "ram://folder"):
-        pass
-
-
 def test_records_have_one_writer(tmp_path, reference):
     from data_prep.pretraining import JobSettings, job
 

@@ -42,13 +42,6 @@ def test_directories_of_a_remote_checkpoint():
     assert find_file(f"{run}/best/ckpt-7", "task.json") is None
 
 
-def test_the_first_directory_with_one_of_the_files_is_used(written, tmp_path):
-    written(vocab_txt="", config_json="{}")
-    best = written(tmp_path / "best", config_json="{}")
-    assert find_file(best, "vocab.txt", "config.json") == f"{best}/config.json"
-    assert find_file(best, "vocab.txt") == f"{tmp_path}/vocab.txt"
-
-
 @pytest.mark.parametrize(("names", "weights", "is_theirs"), [
     (("model.safetensors", "pytorch_model.bin"), "model.safetensors", True),
     (("model.safetensors.index.json", "model-00001-of-00002.safetensors"), "model.safetensors.index.json", True),

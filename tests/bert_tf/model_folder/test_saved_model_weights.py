@@ -3,7 +3,8 @@
 import pytest
 from tensorflow.core.protobuf import saved_model_pb2
 
-from bert_tf.model_folder import saved_models
+from bert_tf.errors import InputError
+from bert_tf.model_folder import read_config, saved_models
 
 WORDS = "word_embeddings/embeddings"
 
@@ -31,6 +32,8 @@ def test_names_and_shapes(path, tmp_path):
     assert saved_models.read_variables(str(path)) == {WORDS: [30522, 8], "caf\u00e9": [], "x": [0]}
     assert saved_models.is_encoder(str(tmp_path))
     assert saved_models.read_variables(str(tmp_path / "nowhere.pb")) == {}
+    with pytest.raises(InputError, match=f"^{path}: has no variable position_embedding/embeddings; only SavedModels o"):
+        read_config(str(path))  # As for the ALBERT of TF Hub.
 
 
 def test_a_damaged_file_raises_nothing(path):

@@ -1,14 +1,12 @@
-"""Kinds of tasks without TensorFlow: inputs, conversion of responses, and correct predictions."""
+"""Kinds of tasks without TensorFlow: rejected inputs, and correct predictions."""
 
 import re
 
-import numpy as np
 import pytest
 from official.nlp.tools import squad_evaluate_v2_0
 
 from bert_tf.errors import InputError
 from bert_tf.tasks import KINDS
-from bert_tf.tasks.base import softmax
 from bert_tf.tasks.span_labeler import normalize
 
 
@@ -19,19 +17,6 @@ from bert_tf.tasks.span_labeler import normalize
 def test_texts_for_another_kind(kind, texts, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         KINDS[kind].question(*texts)
-
-
-def test_probabilities_become_logits():
-    logits = np.array([[1.5, -2.0, 0.25]], np.float32)
-    kind = KINDS["classifier"]
-    several = kind.to_logits({"probabilities": 1 / (1 + np.exp(-logits)), "has_label": 1})
-    np.testing.assert_allclose(several["logits"], logits, rtol=1e-5)
-    one = kind.to_logits({"probabilities": softmax(logits)})["logits"]
-    np.testing.assert_allclose(one - one.max(), logits - logits.max(), rtol=1e-5)
-    assert np.isfinite(kind.to_logits({"probabilities": np.array([[0.0, 1.0]])})["logits"]).all()
-    assert kind.to_logits({"value": np.array([3.5])})["logits"].tolist() == [[3.5]]
-    assert KINDS["span_labeler"].to_logits({"start_logits": 1, "end_logits": 2, "x": 3}) == {
-        "start_logits": 1, "end_logits": 2}
 
 
 @pytest.mark.parametrize(("kind", "row", "expected", "is_right"), [

@@ -99,14 +99,3 @@ def test_the_source_of_a_span(tokenizers, context, first, last, expected):
     found = (texts[0].numpy().decode(), int(starts[0]), int(ends[0]))
     assert found == plain.span_text(first, last)
     assert (found[0], " ".join(context[found[1] : found[2]].split())) == (expected, expected)
-
-
-def test_all_spans_of_a_context(tokenizers):
-    context = "東京\u200b大学は犬。 (Cafe\u0301s) fun❤\ufe0f 日本\u3000国\u202fx."
-    pieces = split_contexts(tokenizers[0], tf.constant([context]))
-    plain = span_labeler.split(tokenizers[1], context)
-    first, last = np.triu_indices(len(plain.ids))
-    found = extract_span_texts(pieces, tf.zeros([len(first)], tf.int64), tf.constant(first), tf.constant(last))
-    spans = zip(*(each.numpy() for each in found), strict=True)
-    assert [(text.decode(), start, end) for text, start, end in spans] == [
-        plain.span_text(*span) for span in zip(first, last, strict=True)]

@@ -20,7 +20,7 @@ from bert_tf.techniques.distillation import (
     create_distillation_loss,
     create_taps,
 )
-from bert_tf.techniques.layer_maps import check_layers, map_layers, student_config
+from bert_tf.techniques.layer_maps import map_layers, student_config
 from bert_tf.techniques.theseus import ReplacingRate, TheseusModel, groups
 from tests.encoders import make_encoder, make_features
 
@@ -156,8 +156,6 @@ def test_layer_maps():
                           ((0,), "`layer_map`=0: lists 1 layers, but the student has 3")):
         with pytest.raises(InputError, match=f"^{message}"):
             map_layers(kind, 3, 2)
-    with pytest.raises(InputError, match="`student_layers`=7: layer 7 does not exist"):
-        check_layers("student_layers", (7,), 6)
     assert student_config(CONFIG, (0, 3)) == BertConfig.from_dict({**CONFIG.to_dict(), "num_hidden_layers": 2})
 
 
