@@ -1,8 +1,9 @@
-"""Encoders, and features that they read, for tests."""
+"""Encoders, features that they read, and models with the weights of a checkpoint, for tests."""
 
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.checkpoints import load_pretrained
 from bert_tf.encoder import BertEncoder
 from bert_tf.fast import Fast, FastEncoder
 
@@ -21,3 +22,10 @@ def make_features(config, lengths):
     return {"input_ids": tf.constant(rng.integers(1, config.vocab_size, mask.shape) * mask, tf.int32),
             "input_mask": tf.constant(mask),
             "segment_ids": tf.constant(rng.integers(0, config.type_vocab_size or 2, mask.shape) * mask, tf.int32)}
+
+
+def load_all(model, path):
+    """Loads a checkpoint that contains the weights of the model and no others; returns the model."""
+    report = load_pretrained(model, str(path))
+    assert report.missing == report.unused == ()
+    return model

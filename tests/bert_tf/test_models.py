@@ -1,4 +1,4 @@
-"""Task models and basic layers: rejected features, initial weights, dropout, and hand-derived values."""
+"""Task models and basic layers: rejected features, initial weights, dropout, hand-derived values, and BiLSTM heads."""
 
 import dataclasses
 
@@ -13,7 +13,8 @@ from bert_tf.fast import PackedDropout
 from bert_tf.layers import LayerNorm, Projection, ScalarMix, WeightInitializer
 from tests.bert_tf import keras_cases
 from tests.bert_tf.keras_cases import CONFIG, LABELS, B, H, P, V
-from tests.encoders import make_encoder
+from tests.encoders import make_encoder, make_features
+from tests.numpy_lstm import bidirectional
 
 
 @pytest.fixture(scope="module")
@@ -158,3 +159,76 @@ def test_activations(activation, expected):
     layer = Projection(2, 3, WeightInitializer(1.0, 0), activation, name="dense")
     layer.kernel.assign(np.eye(2, 3))
     assert float(layer(tf.constant([[-1.0, 0.0]]))[0, 0]) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}])
+@pytest.mark.parametrize(("pooling", "pool"), [("mean", np.mean), ("max", np.max)])
+def test_pooled_logits_of_long_texts(pooling, pool, options):
+    """They are those of a plain classifier for texts of 2, 4, and 1 windows; of one window, nothing is pooled."""
+    config = dataclasses.replace(CONFIG, initializer_range=0.3)
+    windows = make_features(config, (5, 3, 0, 0, 5, 5, 5, 2, 4, 0, 0, 0))
+    texts = {name: tf.reshape(value, [3, 4, 5]) for name, value in windows.items()}
+    plain = models.BertClassifier(models.BertEncoder(config, seed=5), 3)
+    model = models.BertLongTextClassifier(make_encoder(config, seed=5, **options), 3, pooling)
+    expected = [pool(plain({name: values[number, :count] for name, values in texts.items()})["logits"], axis=0)
+                for number, count in enumerate((2, 4, 1))]
+    np.testing.assert_allclose(model(texts)["logits"], expected, rtol=0, atol=1e-5)
+    observed = model(texts, return_attention_scores=True)
+    np.testing.assert_allclose(observed["logits"], expected, rtol=0, atol=1e-5)
+    single = {name: values[:, 0] for name, values in texts.items()}
+    np.testing.assert_allclose(model(single)["logits"], plain(single)["logits"], rtol=0, atol=1e-5)
+
+
+LENGTHS = (7, 1, 4, 5)
+WITH_BILSTM = dataclasses.replace(CONFIG, attention="causal", bilstm_head=True, initializer_range=0.3)
+ROWS = make_features(WITH_BILSTM, LENGTHS)
+CHOICES = {name: tf.reshape(value, [2, 2, 7]) for name, value in ROWS.items()}
+MODELS = {"classifier": lambda encoder: models.BertClassifier(encoder, LABELS),
+          "tagger": lambda encoder: models.BertTokenClassifier(encoder, LABELS),
+          "spans": models.BertSpanLabeler, "choices": models.BertMultipleChoice,
+          "long texts": lambda encoder: models.BertLongTextClassifier(encoder, LABELS)}
+
+
+def read_plainly(model):
+    """Returns the BiLSTM's outputs of each row of ROWS, a list of [length, H], computed in NumPy."""
+    states = make_encoder(WITH_BILSTM)(ROWS)["sequence_output"].numpy()
+    weights = [variable.numpy() for variable in model.bilstm.trainable_variables]
+    return [bidirectional(row[:length], weights) for row, length in zip(states, LENGTHS, strict=True)]
+
+
+def apply_head(model, vectors):
+    return vectors @ model.head.output_weights.numpy().T + model.head.output_bias.numpy()
+
+
+def summarize(outputs):
+    """Returns the last output of each direction, [rows, H]."""
+    return np.stack([np.concatenate([row[-1, :H // 2], row[0, H // 2:]]) for row in outputs])
+
+
+@pytest.mark.parametrize("options", [{}, {"layers": "unpadded", "last_where_read": True}], ids=["plain", "fast"])
+@pytest.mark.parametrize("name", MODELS)
+def test_outputs_with_a_bilstm(name, options):
+    model = MODELS[name](make_encoder(WITH_BILSTM, **options))
+    for number, variable in enumerate(model.bilstm.trainable_variables):
+        variable.assign(np.random.default_rng(number).normal(size=variable.shape))
+    features = CHOICES if name in ("choices", "long texts") else ROWS
+    outputs, rows = model(features), read_plainly(model)
+    if name in ("tagger", "spans"):
+        found = outputs["logits"] if name == "tagger" else tf.stack(list(outputs.values()), axis=-1)
+        for row, logits in zip(rows, found.numpy(), strict=True):
+            np.testing.assert_allclose(logits[:len(row)], apply_head(model, row), atol=2e-6)
+    else:
+        expected = apply_head(model, summarize(rows))
+        if name != "classifier":
+            expected = expected.reshape(2, 2, -1)
+            expected = expected[..., 0] if name == "choices" else expected.mean(axis=1)
+        np.testing.assert_allclose(outputs["logits"], expected, atol=2e-6)
+    complete = model(features, return_attention_scores=True)
+    for key, value in outputs.items():
+        np.testing.assert_allclose(complete[key], value, atol=2e-6)
+    assert complete["encoder"]["sequence_output"].shape == [4, 7, H]
+
+
+def test_packed_rows_with_a_bilstm():
+    with pytest.raises(InputError, match="packed rows cannot be combined with a BiLSTM"):
+        models.BertTokenClassifier(WITH_BILSTM, LABELS)({**ROWS, "positions": ROWS["input_mask"]})

@@ -16,7 +16,7 @@ from bert_tf.checkpoints.tensors import check_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import check_loadable
-from tests.encoders import make_encoder, make_features
+from tests.encoders import load_all, make_encoder, make_features
 from tests.gradients import assert_close, compute_gradients
 
 SIZES = {"vocab_size": 23, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7,
@@ -44,19 +44,15 @@ def test_encoders_equal_those_of_transformers(reference, name, unused):
                                    expected[f"{name}_sequence_output"][is_token], rtol=0, atol=2e-5)
 
 
-@pytest.fixture(scope="module")
-def batch():
-    return make_features(ELECTRA, (11, 4, 7)) | {"label_ids": tf.constant([1, 0, 2])}
-
-
 @BOTH
 @pytest.mark.parametrize("options", [
     {"layers": "einsum", "last_where_read": True, "one_hot": True},
     {"layers": "unpadded_compiled", "last_where_read": True, "recompute": True},
 ], ids=["einsum", "compiled"])
-def test_accelerations_change_nothing(config, batch, options):
+def test_accelerations_change_nothing(config, options):
     config = dataclasses.replace(config, initializer_range=0.4, hidden_dropout_prob=0.0,
                                  attention_probs_dropout_prob=0.0)
+    batch = make_features(ELECTRA, (11, 4, 7)) | {"label_ids": tf.constant([1, 0, 2])}
     found, expected = (compute_gradients(models.BertClassifier(make_encoder(config, **fast), 3), batch,
                                          losses.classification_loss) for fast in (options, {}))
     assert any("bert/embeddings/" in name for name in expected)
@@ -67,9 +63,7 @@ def test_accelerations_change_nothing(config, batch, options):
 def test_tf1_checkpoints(config, tmp_path):
     model = models.BertClassifier(models.BertEncoder(config, seed=3), 3)
     assert FORMATS["tf1"].write(tmp_path / "tf1", model_tensors(model), config) == ()
-    restored = models.BertClassifier(open_checkpoint(str(tmp_path / "tf1")).config, 3)
-    report = load_pretrained(restored, str(tmp_path / "tf1"))
-    assert report.missing == report.unused == ()
+    restored = load_all(models.BertClassifier(open_checkpoint(str(tmp_path / "tf1")).config, 3), tmp_path / "tf1")
     for variable, wanted in zip(restored.trainable_variables, model.trainable_variables, strict=True):
         np.testing.assert_array_equal(variable, wanted, err_msg=variable.name)
 
@@ -77,11 +71,8 @@ def test_tf1_checkpoints(config, tmp_path):
 def test_a_checkpoint_of_another_model(tmp_path):
     FORMATS["tf1"].write(tmp_path, model_tensors(models.BertEncoder(ELECTRA)), ELECTRA)
     checkpoint = open_checkpoint(str(tmp_path))
-    for change, message in (
-            ({"type_vocab_size": 0}, "contains bert/embeddings/token_type_embeddings, but the BERT config has no"),
-            ({"project_embedding_sum": None}, r"position_embeddings has shape \[13, 8\] in the checkpoint and")):
-        with pytest.raises(InputError, match=message):
-            check_config(checkpoint, dataclasses.replace(ELECTRA, **change))
+    with pytest.raises(InputError, match="contains bert/embeddings/token_type_embeddings, but the BERT config has no"):
+        check_config(checkpoint, dataclasses.replace(ELECTRA, type_vocab_size=0))
 
 
 @pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])

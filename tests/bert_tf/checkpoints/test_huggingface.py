@@ -16,6 +16,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import read_hugging_face_task
 from bert_tf.tasks.metadata import TaskMetadata
+from tests.encoders import load_all
 
 SMALL = BertConfig(vocab_size=19, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
                    max_position_embeddings=13, type_vocab_size=5)
@@ -47,10 +48,7 @@ def write_variant(hf_tiny, arrays, tmp_path):
 
 
 def test_outputs_equal_those_of_transformers(hf_tiny, reference):
-    model = models.BertPretrainer(huggingface.read_config(hf_tiny))
-    report = load_pretrained(model, hf_tiny)
-    assert len(report.loaded) == 38
-    assert report.missing == report.unused == ()
+    model = load_all(models.BertPretrainer(huggingface.read_config(hf_tiny)), hf_tiny)
     with np.load(reference / "hf_tiny" / "expected.npz") as arrays:
         expected = dict(arrays)
     features = {name: tf.constant(expected[name], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
@@ -124,8 +122,7 @@ def test_models_and_their_tasks_are_written_and_read(tmp_path, model_class, outp
     before = {name: tensor.read().copy() for name, tensor in model_tensors(model).items()}
     for variable in model.variables:
         variable.assign(tf.zeros_like(variable))
-    report = load_pretrained(model, str(tmp_path / "model.safetensors"))
-    assert report.missing == report.unused == ()
+    load_all(model, tmp_path / "model.safetensors")
     for name, tensor in model_tensors(model).items():
         np.testing.assert_array_equal(tensor.read(), before[name], err_msg=name)
 
@@ -137,9 +134,7 @@ def test_old_and_shortened_names_are_read(arrays, write_variant):
             "LayerNorm.bias", "LayerNorm.beta")
     bert = {shorten(key): value for key, value in arrays.items() if key.startswith("bert.")}
     path = write_variant(bert | {"embeddings.position_ids": np.arange(64)[np.newaxis]})
-    encoder = models.BertEncoder(huggingface.read_config(path))
-    report = load_pretrained(encoder, path)
-    assert report.missing == report.unused == ()
+    encoder = load_all(models.BertEncoder(huggingface.read_config(path)), path)
     np.testing.assert_array_equal(encoder.embeddings.layer_norm.gamma, arrays["bert.embeddings.LayerNorm.weight"])
     np.testing.assert_array_equal(encoder.encoder_layers[1].output_norm.beta,
                                   arrays["bert.encoder.layer.1.output.LayerNorm.bias"])

@@ -166,3 +166,41 @@ def test_graphs_check_the_rank_of_texts(tokenizer, method, shape):
     for texts in ("the a", [["the a"]]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="is not compatible with expected shape"):
             graph(tf.constant(texts))
+
+
+def read_windows(toy_tokenizer, encoded):
+    """Returns (text number, tokens as one str) of each window, and was_cut."""
+    features, rows, was_cut = encoded
+    lengths = tf.reduce_sum(features["input_mask"], axis=1)
+    tokens = toy_tokenizer.convert_ids_to_tokens(tf.RaggedTensor.from_tensor(features["input_ids"], lengths))
+    texts = [text.decode() for text in tf.strings.reduce_join(tokens, axis=1, separator=" ").numpy()]
+    return list(zip(rows.numpy().tolist(), texts, strict=True)), was_cut.numpy().tolist()
+
+
+def test_windows_of_single_texts(toy_tokenizer):
+    texts = ["the dog", "a book of london on paris in italy to go", ""]
+    windows, was_cut = read_windows(toy_tokenizer, toy_tokenizer.encode_windows(
+        texts, max_seq_length=6, stride=3, max_windows=3))
+    assert windows == [
+        (0, "[CLS] the dog [SEP]"), (1, "[CLS] a book of london [SEP]"), (1, "[CLS] london on paris in [SEP]"),
+        (1, "[CLS] in italy to go [SEP]"), (2, "[CLS] [SEP]")]
+    assert was_cut == [False] * 3
+    windows, was_cut = read_windows(toy_tokenizer, toy_tokenizer.encode_windows(
+        texts, max_seq_length=6, stride=3, max_windows=2))
+    assert [row for row, _ in windows] == [0, 1, 1, 2]
+    assert was_cut == [False, True, False]
+
+
+def test_windows_of_pairs(toy_tokenizer):
+    """Each window contains the first text, which has half of the room if both are long."""
+    first = ["a dog", "the lazy brown quick fox", "the dog in it", "the dog jump in italy of it"]
+    second = ["book of london on paris", "book of london on", "", "go"]
+    encoded = toy_tokenizer.encode_windows(first, second, max_seq_length=8, stride=2, max_windows=9)
+    windows, was_cut = read_windows(toy_tokenizer, encoded)
+    assert windows == [
+        (0, "[CLS] a dog [SEP] book of london [SEP]"), (0, "[CLS] a dog [SEP] london on paris [SEP]"),
+        (1, "[CLS] the lazy brown [SEP] book of [SEP]"), (1, "[CLS] the lazy brown [SEP] london on [SEP]"),
+        (2, "[CLS] the dog in it [SEP]"), (3, "[CLS] the dog jump in [SEP] go [SEP]")]
+    assert was_cut == [False, True, False, True]
+    segments = encoded[0]["segment_ids"].numpy()
+    assert segments[:, :8].tolist()[0] == [0, 0, 0, 0, 1, 1, 1, 1]
