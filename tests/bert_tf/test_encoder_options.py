@@ -127,13 +127,36 @@ def test_attention_is_the_softmax_of_the_scaled_scores(pretrainer, batch):
                                exponentials / exponentials.sum(-1, keepdims=True), rtol=0, atol=CLOSE)
 
 
+def list_operations(function):
+    return tf.function(function).get_concrete_function().graph.get_operations()
+
+
+@pytest.mark.large
+def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
+    """Forward and backward of two blocks: four functions, which all layers of all models call, only in training."""
+    def find_blocks(num_layers, function):
+        config = dataclasses.replace(reference_config, num_hidden_layers=num_layers)
+        model = models.BertPretrainer(make_encoder(config, layers="compiled"))
+        return {operation.get_attr("f").name for operation in list_operations(lambda: function(model))
+                if "_XlaMustCompile" in operation.node_def.attr and operation.get_attr("_XlaMustCompile")}
+
+    def compute_training_gradients(model):
+        loss = losses.pretraining_loss(model(batch, training=True), batch)["loss"]
+        return tf.gradients(loss, model.trainable_variables)
+
+    blocks = find_blocks(1, compute_training_gradients)
+    assert len(blocks) == 4
+    assert find_blocks(2, compute_training_gradients) == blocks
+    assert find_blocks(2, lambda model: model(batch)) == set()
+
+
 @pytest.mark.large
 def test_last_where_read_computes_fewer_rows(reference_config, batch):
     """With 6 predictions and [CLS], three of the last layer's products have 4 * 7 rows instead of 4 * 32."""
     def count_rows(**options):
         model = models.BertPretrainer(make_encoder(reference_config, **options))
-        graph = tf.function(lambda: model(batch)["masked_lm_logits"]).get_concrete_function().graph
-        return [operation.outputs[0].shape[0] for operation in graph.get_operations() if operation.type == "MatMul"]
+        return [operation.outputs[0].shape[0] for operation in list_operations(lambda: model(batch)["masked_lm_logits"])
+                if operation.type == "MatMul"]
     batch_size, length = batch["input_ids"].shape
     predictions = batch["masked_lm_positions"].shape[1]
     complete, partial = count_rows(layers="padded"), count_rows(last_where_read=True)

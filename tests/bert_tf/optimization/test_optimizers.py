@@ -162,27 +162,23 @@ def test_a_variable_moves_and_decays_at_its_own_rate(name):
 
 
 PARTS = ("query", "key", "value")
-SHAPES = {"embeddings/word_embeddings": [5, 4], "self/{}/kernel": [4, 3], "self/{}/bias": [3],
-          "output/LayerNorm/gamma": [4], "output/dense/kernel": [3, 4]}
-
-
-def expand(name):
-    """Returns the original's names of a variable: three for query, key, and value, which share one in this project."""
-    return [name.format(part) for part in PARTS] if "{}" in name else [name]
+SHAPES = {"embeddings/word_embeddings": [5, 4], "output/LayerNorm/gamma": [4], "output/dense/kernel": [3, 4],
+          **{f"self/{part}/kernel": [4, 3] for part in PARTS}, **{f"self/{part}/bias": [3] for part in PARTS}}
 
 
 def sample(seed):
     """Returns arrays by the original's names; the key kernel is larger than the others, so that the norms differ."""
     generator = np.random.default_rng(seed)
-    arrays = {each: generator.normal(size=shape).astype(np.float32)
-              for name, shape in SHAPES.items() for each in expand(name)}
+    arrays = {name: generator.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
     arrays["self/key/kernel"] *= 10
     return arrays
 
 
 def fuse(arrays):
-    """Concatenates query, key, and value."""
-    return {name.format("qkv"): np.concatenate([arrays[each] for each in expand(name)], axis=-1) for name in SHAPES}
+    """Concatenates query, key, and value, which share a variable in this project."""
+    return {name: value for name, value in arrays.items() if not name.startswith("self/")} | {
+        f"self/qkv/{leaf}": np.concatenate([arrays[f"self/{part}/{leaf}"] for part in PARTS], axis=-1)
+        for leaf in ("kernel", "bias")}
 
 
 def train(optimizer, initial, gradients, *, steps):
