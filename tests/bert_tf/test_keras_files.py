@@ -54,12 +54,11 @@ def make_models():
 
 @pytest.mark.timeout(180)
 def test_round_trips_in_a_fresh_process(tmp_path, caplog, recwarn):
-    features = keras_cases.make_features()
     for name, (model, inputs) in make_models().items():
         model.compile(create_optimizer(1e-3, 10, 1), "sparse_categorical_crossentropy", ["accuracy"])
         model.optimizer.build(model.trainable_variables)
         randomize(model)
-        inputs = {name: features[name] for name in inputs}
+        inputs = {name: keras_cases.FEATURES[name] for name in inputs}
         outputs = model(inputs)
         model.save(tmp_path / name / "saved")
         model.save(tmp_path / name / "model.keras")
@@ -89,5 +88,5 @@ def test_a_cloned_functional_model_computes_the_same():
     randomize(model)
     clone = tf_keras.models.clone_model(model)
     clone.set_weights(model.get_weights())
-    features = {name: value for name, value in keras_cases.make_features().items() if name in TEXT}
+    features = {name: value for name, value in keras_cases.FEATURES.items() if name in TEXT}
     np.testing.assert_array_equal(clone(features)["logits"], model(features)["logits"])

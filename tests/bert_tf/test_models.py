@@ -11,19 +11,13 @@ from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.fast import PackedDropout
 from bert_tf.layers import LayerNorm, Projection, ScalarMix, WeightInitializer
-from tests.bert_tf import keras_cases
-from tests.bert_tf.keras_cases import CONFIG, LABELS, B, H, P, V
+from tests.bert_tf.keras_cases import CONFIG, FEATURES, LABELS, B, H, P, V
 from tests.encoders import make_encoder, make_features
 from tests.numpy_lstm import bidirectional
 
 
-@pytest.fixture(scope="module")
-def features():
-    return keras_cases.make_features()
-
-
-def test_a_sequence_longer_than_the_position_embeddings(features):
-    too_long = {name: tf.ones([B, 14], tf.int32) for name in features}
+def test_a_sequence_longer_than_the_position_embeddings():
+    too_long = {name: tf.ones([B, 14], tf.int32) for name in FEATURES}
     with pytest.raises(ValueError, match="the sequence length, 14, is greater than max_position_embeddings, 13"):
         models.BertEncoder(CONFIG)(too_long)
 
@@ -33,24 +27,21 @@ def test_a_sequence_longer_than_the_position_embeddings(features):
     ("segment_ids", CONFIG.type_vocab_size, "segment_ids must be from 0 to 7, but contain 8"),
     ("input_ids", -1, f"input_ids must be from 0 to {V - 1}, but contain -1"),
 ])
-def test_eager_calls_check_ids(features, options, name, value, message):
-    invalid = features[name].numpy()
+def test_eager_calls_check_ids(options, name, value, message):
+    invalid = FEATURES[name].numpy()
     invalid[1, 2] = value
     encoder = make_encoder(CONFIG, **options)
     for model in (encoder, models.BertClassifier(encoder, LABELS), models.BertSpanLabeler(encoder)):
-        model(features)
+        model(FEATURES)
         with pytest.raises(InputError, match=message):
-            model({**features, name: tf.constant(invalid)})
-
-
-FEATURES = ("input_ids", "input_mask", "segment_ids")
+            model({**FEATURES, name: tf.constant(invalid)})
 
 
 @pytest.mark.parametrize("make", [
     models.BertEncoder, models.BertPretrainer, lambda config: models.BertClassifier(config, LABELS),
     models.BertMultipleChoice, lambda config: models.BertLongTextClassifier(config, LABELS)])
 @pytest.mark.parametrize(("invalid", "found"), [
-    ({name: tf.ones([1, 2], tf.int32) for name in FEATURES[:2]}, "has input_ids, input_mask"),
+    ({name: tf.ones([1, 2], tf.int32) for name in ("input_ids", "input_mask")}, "has input_ids, input_mask"),
     ({name: tf.ones([1, 2], tf.int32) for name in ("input_ids", "attention_mask")}, "has input_ids, attention_mask"),
     (tf.ones([1, 2], tf.int32), "is of type EagerTensor"),
     ({name: keras.Input([2], dtype="int32", name=name) for name in FEATURES}, "has tensors of Keras 3"),
@@ -77,11 +68,11 @@ def test_initial_weights_are_a_truncated_normal():
     assert values.std() == pytest.approx(0.02 * 0.8796, rel=0.02)
 
 
-def test_dropout_differs_between_calls_and_depends_on_the_seed_alone(features):
+def test_dropout_differs_between_calls_and_depends_on_the_seed_alone():
     def compute(seed):
         model = models.BertClassifier(models.BertEncoder(CONFIG, seed=seed), LABELS)
-        np.testing.assert_array_equal(model(features)["logits"], model(features)["logits"])  # None in inference.
-        return [model(features, training=True)["logits"].numpy() for _ in range(2)]
+        np.testing.assert_array_equal(model(FEATURES)["logits"], model(FEATURES)["logits"])  # None in inference.
+        return [model(FEATURES, training=True)["logits"].numpy() for _ in range(2)]
 
     first, second = compute(5)
     assert np.abs(first - second).max() > 1e-4
@@ -116,21 +107,21 @@ def test_dropout_and_its_gradient_have_the_same_mask():
 
 
 @pytest.mark.parametrize(("hidden", "attention"), [(0.3, 0.0), (0.0, 0.3)])
-def test_hidden_and_attention_dropout_have_separate_rates(features, hidden, attention):
+def test_hidden_and_attention_dropout_have_separate_rates(hidden, attention):
     config = dataclasses.replace(CONFIG, hidden_dropout_prob=hidden, attention_probs_dropout_prob=attention)
     encoder = models.BertEncoder(config)
-    plain, training = encoder(features), encoder(features, training=True)
+    plain, training = encoder(FEATURES), encoder(FEATURES, training=True)
     assert np.any(training["embedding_output"] == 0) == (hidden > 0)
     assert np.abs(training["sequence_output"] - plain["sequence_output"]).max() > 1e-3
 
 
-def test_pretraining_heads_have_no_dropout(features):
+def test_pretraining_heads_have_no_dropout():
     """With the same dropout in the encoder, the heads add none."""
     model, parts = (models.BertPretrainer(models.BertEncoder(CONFIG, seed=5)) for _ in range(2))
-    outputs = model(features, training=True)
-    encoded = parts.encoder(features, training=True)
+    outputs = model(FEATURES, training=True)
+    encoded = parts.encoder(FEATURES, training=True)
     np.testing.assert_array_equal(outputs["next_sentence_logits"], parts.next_sentence(encoded["pooled_output"]))
-    masked = tf.gather(encoded["sequence_output"], features["masked_lm_positions"], batch_dims=1)
+    masked = tf.gather(encoded["sequence_output"], FEATURES["masked_lm_positions"], batch_dims=1)
     logits = parts.masked_lm(tf.reshape(masked, [-1, H]), parts.encoder.embeddings)
     np.testing.assert_array_equal(outputs["masked_lm_logits"], tf.reshape(logits, [B, P, V]))
 

@@ -1,9 +1,10 @@
-"""The end of a script: its exit status and its messages on standard error."""
+"""The end of a script: its exit status and its messages on standard error; and its settings of TensorFlow."""
 
 import errno
 import fcntl
 import io
 import os
+import pickle
 import signal
 import sys
 import tempfile
@@ -11,9 +12,11 @@ import tempfile
 import pytest
 import tensorflow as tf
 from absl import flags
+from tensorflow.python.framework import test_util
 
+from bert_tf import processor
 from bert_tf.cli import script
-from bert_tf.errors import InputError, LostWorkerError
+from bert_tf.errors import InputError, LostWorkerError, rename_argument
 
 REPORT = "internal error in bert_tf; please report it"
 
@@ -175,3 +178,35 @@ def test_a_script_that_takes_arguments(run):
     seen = []
     assert run(seen.append, "a.tfrecord", takes_arguments=True) == (0, "")
     assert seen == [["scripts/toy.py", "a.tfrecord"]]
+
+
+def test_an_error_from_another_process_about_another_argument():
+    error = pickle.loads(pickle.dumps(InputError("is empty", "init_checkpoint", "a"))).for_argument("teacher")
+    assert (str(error), error.argument, error.value) == ("`teacher`=a: is empty", "teacher", "a")
+    with pytest.raises(InputError, match=r"^`teacher`=a: is empty$"), rename_argument(init_checkpoint="teacher"):
+        raise InputError("is empty", "init_checkpoint", "a")
+    with pytest.raises(InputError, match=r"^`vocab_file`=a: is empty$"), rename_argument(init_checkpoint="teacher"):
+        raise InputError("is empty", "vocab_file", "a")
+
+
+AMD = "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16\n\nprocessor\t: 1\nflags : fpu\n"
+ARM = "processor\t: 0\nFeatures\t: fp asimd bf16\n"
+
+
+@pytest.mark.parametrize(("text", "before", "after"), [
+    (AMD, None, "1"), (AMD, "0", "0"), (AMD, "1", "1"), (ARM, None, None), ("", None, None)])
+def test_onednn_is_enabled_with_avx2(tmp_path, monkeypatch, text, before, after):
+    if text:
+        (tmp_path / "cpuinfo").write_text(text)
+    monkeypatch.setattr(processor, "CPU_INFO", str(tmp_path / "cpuinfo"))
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", before or "")  # recorded, to restore it at the end
+    if not before:
+        monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS")
+    script.prepare_tensorflow()
+    assert os.environ.get("TF_ENABLE_ONEDNN_OPTS") == after
+
+
+def test_tensorflow_uses_onednn():
+    if "avx2" not in processor.read()[1]:
+        pytest.skip("this CPU has no AVX2")
+    assert test_util.IsMklEnabled() == (os.environ["TF_ENABLE_ONEDNN_OPTS"] == "1")
