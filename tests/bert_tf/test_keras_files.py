@@ -1,10 +1,7 @@
 """Models that a fresh process loads from .keras files, .h5 weights, and SavedModels have bit-identical outputs."""
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,12 +10,12 @@ import tf_keras
 
 from bert_tf import fast, models
 from bert_tf.optimization import create_optimizer
+from tests import scripts
 from tests.bert_tf import keras_cases
 from tests.bert_tf.test_keras_harness import randomize
 
 pytestmark = pytest.mark.extra_large
 
-ROOT = pathlib.Path(__file__).parent.parent.parent
 TEXT = ("input_ids", "input_mask", "segment_ids")
 
 
@@ -70,10 +67,8 @@ def test_round_trips_in_a_fresh_process(tmp_path, caplog, recwarn):
     # TensorFlow and Keras use parts of Python that 3.12 and 3.13 deprecate.
     assert [str(each.message) for each in recwarn if not issubclass(each.category, DeprecationWarning)] == []
 
-    process = subprocess.run(
-        [sys.executable, pathlib.Path(__file__).parent / "keras_reader.py", tmp_path], capture_output=True, text=True,
-        check=False, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "",
-                          "PYTHONPATH": str(ROOT)})
+    process = scripts.run_python(pathlib.Path(__file__).parent / "keras_reader.py", tmp_path, TF_CPP_MIN_LOG_LEVEL="3",
+                                 CUDA_VISIBLE_DEVICES="")
     assert process.returncode == 0, process.stderr[-3000:]
     assert "warning" not in process.stderr.lower(), process.stderr
     differences = json.loads(process.stdout.splitlines()[-1])

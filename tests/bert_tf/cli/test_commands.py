@@ -1,8 +1,6 @@
 """The command `bert-tf`."""
 
-import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
@@ -36,8 +34,7 @@ def test_unknown_scripts(monkeypatch):
 
 def call(*arguments, folder=None):
     code = "import sys; from bert_tf.cli import commands; sys.argv[0] = 'bert-tf'; commands.main()"
-    return subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, text=True,
-                          check=False, env={**os.environ, "PYTHONPATH": str(scripts.ROOT)})
+    return scripts.run_python("-c", code, *arguments, folder=folder)
 
 
 @pytest.mark.large

@@ -18,7 +18,7 @@ from bert_tf.served_models import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import gpu_kernels
 from tests.encoders import make_encoder
-from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, make_servable
+from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, assert_near, make_servable
 
 # The first test exports seven models, and another process loads them.
 pytestmark = [pytest.mark.large, pytest.mark.timeout(180)]
@@ -76,10 +76,6 @@ def compute_probabilities(signature):
 
 def get_weights_size(path):
     return (path / "1" / "variables" / "variables.data-00000-of-00001").stat().st_size
-
-
-def assert_near(actual, expected):
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", REQUESTS)

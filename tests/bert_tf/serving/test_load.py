@@ -4,8 +4,6 @@ import functools
 import inspect
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -22,12 +20,13 @@ from bert_tf.tokenization.vocabulary import describe_lines
 from run.serving.settings import PredictionSettings
 from tests import scripts, toy_servables
 from tests.encoders import make_encoder
-from tests.toy_servables import CONFIG, LOAD_OPTIONS, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS, make_model, make_servable
+from tests.toy_servables import CONFIG, LOAD_OPTIONS, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS, make_servable
 
 pytestmark = [pytest.mark.extra_large, pytest.mark.timeout(180)]  # the first test writes seven models in three formats
 
 FORMATS = ("checkpoint", "SavedModel", "LiteRT")
 PAIR = {"text_a": ["a dog"], "text_b": ["of"]}
+assert_equal = functools.partial(toy_servables.assert_same_responses, rtol=1e-5, atol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +41,6 @@ def load(get_path):
     """(task, one of FORMATS) -> the loaded model, the same each time."""
     return functools.cache(lambda name, kind="checkpoint": bert_tf.load(
         get_path(name, kind), **(LOAD_OPTIONS.get(name, {}) if kind == "checkpoint" else {})))
-
-
-def assert_equal(found, expected):
-    assert found.keys() == expected.keys()
-    for name, values in expected.items():
-        assert found[name].dtype == values.dtype
-        if values.dtype.kind == "f":
-            np.testing.assert_allclose(found[name], values, rtol=1e-5, atol=1e-5)
-        else:
-            np.testing.assert_array_equal(found[name], values)
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -112,21 +101,6 @@ def test_a_vocabulary_with_duplicate_and_blank_lines(get_path, toy_tokenizer, tm
     request = {"text": ["a dog [MASK]s", "the [MASK] , [MASK]"]}
     for name in ("served", "lite.tflite"):
         assert_equal(bert_tf.load(tmp_path / name)(**request), loaded(**request))
-
-
-def test_pairs_of_a_masked_lm_equal_a_direct_computation(load, toy_tokenizer):
-    """In every format: each [MASK] of both texts, and the probability of the next sentence."""
-    row = toy_servables.make_row(toy_tokenizer, "[CLS] the [MASK] went [SEP] it [MASK] fox ##es [SEP]", [2, 6])
-    outputs = make_model("pretrained")(row)
-    probabilities = tf.nn.softmax(outputs["masked_lm_logits"])[0, :, : toy_tokenizer.vocab_size]
-    best, best_ids = tf.math.top_k(probabilities, 3)
-    is_next = tf.nn.softmax(outputs["next_sentence_logits"])[0, 0]
-    for kind in FORMATS:
-        answer = load("pretrained", kind)(text_a=["the [MASK] went"], text_b=["it [MASK]foxes"])
-        assert answer["num_masks"].tolist() == [2]
-        np.testing.assert_array_equal(answer["piece_ids"][0], best_ids)
-        np.testing.assert_allclose(answer["probabilities"][0], best, rtol=0, atol=1e-5)
-        np.testing.assert_allclose(answer["is_next"], [is_next], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("label", [None, "sentence_order", "next_sentence"])
@@ -197,7 +171,6 @@ def test_a_litert_file_requires_no_tensorflow(load, get_path):
     code = ("import json, sys\nsys.modules['tensorflow'] = None\nimport bert_tf\n"
             f"model = bert_tf.load({str(get_path('squad', 'LiteRT'))!r})\n"
             "print(json.dumps(model.predict(**json.loads(sys.argv[1]))))\n")
-    done = subprocess.run([sys.executable, "-c", code, json.dumps(REQUESTS["squad"])], capture_output=True, text=True,
-                          check=False, env={"PYTHONPATH": str(scripts.ROOT)})
+    done = scripts.run_python("-c", code, json.dumps(REQUESTS["squad"]))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == load("squad", "LiteRT").predict(**REQUESTS["squad"])
