@@ -76,16 +76,9 @@ def test_errors_name_the_value_and_the_file(tmp_path, change, message):
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("{}", "requires the key 'vocab_size'"),
-    ("[1]", "expected a JSON object, found list"),
-    ("{", "Expecting property name"),
-])
-def test_files_that_are_not_configs(tmp_path, text, message):
-    path = tmp_path / "bert_config.json"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        BertConfig.from_json_file(path)
+def test_the_vocabulary_size_is_required():
+    with pytest.raises(ValueError, match="requires the key 'vocab_size'"):
+        BertConfig.from_dict({})
 
 
 def test_published_sizes():

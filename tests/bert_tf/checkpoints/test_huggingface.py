@@ -17,16 +17,13 @@ import tensorflow as tf
 from bert_tf import huggingface_config, losses, models
 from bert_tf.checkpoints import FORMATS, checkpoint_files, huggingface, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
-from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import check_loadable
 from bert_tf.model_folder.task_metadata import read_hugging_face_task
-from bert_tf.tasks.metadata import TaskMetadata
+from tests.bert_tf.model_folder.conftest import SMALL, describe
 from tests.encoders import load_all, make_encoder, make_features
 from tests.gradients import assert_close, compute_gradients
 
-SMALL = BertConfig(vocab_size=19, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
-                   max_position_embeddings=13, type_vocab_size=5)
 ABC = ("a", "b", "c")
 
 
@@ -93,11 +90,6 @@ def test_activations_have_other_names(tmp_path):
         assert json.loads((tmp_path / "config.json").read_text())["hidden_act"] == theirs
         assert huggingface.read_config(tmp_path) == config
     assert huggingface_config.ACTIVATIONS["gelu_pytorch_tanh"] == "gelu"
-
-
-def describe(kind, labels=(), multi_label=False):
-    """Returns the TaskMetadata of a config.json."""
-    return TaskMetadata(kind, None, None, labels, multi_label=multi_label)
 
 
 @pytest.mark.parametrize(("model_class", "outputs", "task", "architecture", "read", "head"), [

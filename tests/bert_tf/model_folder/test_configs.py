@@ -13,8 +13,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import find_config, read_config
 from bert_tf.model_folder.task_metadata import read_hugging_face_task
-from bert_tf.tasks.metadata import TaskMetadata
-from tests.bert_tf.model_folder.conftest import HUGGING_FACE, SMALL
+from tests.bert_tf.model_folder.conftest import HUGGING_FACE, SMALL, describe
 
 EXACT = dataclasses.replace(SMALL, hidden_act="gelu_exact")
 GARDEN = "type: bert\nbert: {vocab_size: 19, hidden_size: 6, num_layers: 2, num_attention_heads: 3, " \
@@ -121,11 +120,6 @@ def test_invalid_model_garden_configs(written, text, message):
 
 NAMES = {"id2label": {"0": "b", "1": "a", "2": "c"}}
 CLASSIFIER, TAGGER = ({"architectures": [f"BertFor{name}Classification"]} for name in ("Sequence", "Token"))
-
-
-def describe(kind, labels=(), multi_label=False):
-    """Returns the TaskMetadata of a config.json."""
-    return TaskMetadata(kind, None, None, labels, multi_label=multi_label)
 
 
 @pytest.mark.parametrize(("values", "task"), [
