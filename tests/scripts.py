@@ -45,6 +45,12 @@ def run_anew(module, folder=None, **flags):
                           timeout=SECONDS)
 
 
+def run_python(*arguments, folder=None, **environment):
+    """Runs a new Python interpreter that finds this project; returns the CompletedProcess, output as text."""
+    return subprocess.run([sys.executable, *map(str, arguments)], cwd=folder, capture_output=True, text=True,
+                          check=False, timeout=SECONDS, env={**os.environ, "PYTHONPATH": str(ROOT), **environment})
+
+
 def command(module, **flags):
     """Returns the command line of a script; omits flags with the value None, and repeats those with a tuple."""
     arguments = [f"--{name}={each}" for name, value in flags.items() if value is not None

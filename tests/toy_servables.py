@@ -1,7 +1,8 @@
-"""A toy model for each task: its servable, its checkpoint, its exports, and a request."""
+"""A toy model for each task: its servable, its checkpoint, its exports, a request, and comparisons of responses."""
 
 import dataclasses
 
+import numpy as np
 import tensorflow as tf
 
 from bert_tf import export, models
@@ -110,3 +111,27 @@ def write_litert_files(folder, tokenizer):
         batch_sizes = (1, 3) if name == "encoder" else (2,)
         content = litert.convert(servable, lengths=(7, 31), batch_sizes=batch_sizes)
         (folder / f"{name}.tflite").write_bytes(content)
+
+
+def respond(servable, request):
+    """Returns the response of a servable to a request: dict of arrays."""
+    response = servable.answer_texts(**{name: tf.constant(value) for name, value in request.items()})
+    return {name: value.numpy() for name, value in response.items()}
+
+
+def assert_near(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def assert_same_responses(found, expected, rtol=0.0, atol=2e-5):
+    """Asserts the same names, shapes, and types, and equal values except for rounding and the outputs at padding."""
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        other = found[name]
+        assert (other.shape, other.dtype) == (value.shape, value.dtype), name
+        if name == "sequence_output":
+            value, other = (each * expected["input_mask"][..., np.newaxis] for each in (value, other))
+        if value.dtype.kind == "f":
+            np.testing.assert_allclose(other, value, rtol=rtol, atol=atol, err_msg=name)
+        else:
+            np.testing.assert_array_equal(other, value, err_msg=name)

@@ -2,11 +2,11 @@
 
 import dataclasses
 
-import numpy as np
 import tensorflow as tf
 
 from bert_tf import fast, losses, models, optimization
 from bert_tf.config import BertConfig
+from tests import encoders
 
 B, S, H, N, L, V, P, SEGMENTS, LABELS, CHOICES = 2, 5, 6, 3, 2, 23, 4, 8, 9, 7
 CONFIG = BertConfig(vocab_size=V, hidden_size=H, num_hidden_layers=L, num_attention_heads=N, intermediate_size=11,
@@ -15,15 +15,7 @@ CONFIG = BertConfig(vocab_size=V, hidden_size=H, num_hidden_layers=L, num_attent
 FAST = fast.Fast(last_where_read=True, recompute=True, one_hot=True, vocabulary_multiple=8)
 
 
-def make_features():
-    """Features of all models."""
-    generator = np.random.default_rng(3)
-    return {
-        "input_ids": tf.constant(generator.integers(0, V, [B, S]), tf.int32),
-        "input_mask": tf.constant([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], tf.int32),
-        "segment_ids": tf.constant(generator.integers(0, SEGMENTS, [B, S]), tf.int32),
-        "masked_lm_positions": tf.constant(generator.integers(0, S, [B, P]), tf.int32),
-    }
+FEATURES = encoders.make_features(CONFIG, (S, 3)) | {"masked_lm_positions": tf.constant([[4, 0, 3, 1], [2, 0, 1, 1]])}
 
 
 def call(model, features, training=False):

@@ -1,9 +1,6 @@
 """The library in a user's process: importing it, loading a model, and predictions change nothing global."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -69,6 +66,5 @@ def test_the_library_changes_nothing_global(toy_checkpoints, toy_saved_models, t
              for name in REQUESTS for path in (
                  toy_checkpoints / name, *([toy_saved_models / name] if name in ("encoder", "squad") else []),
                  toy_litert_files / f"{name}.tflite")]
-    done = subprocess.run([sys.executable, "-c", PROCESS, json.dumps(steps)], capture_output=True, text=True,
-                          check=False, cwd=scripts.ROOT, env={**os.environ, "PYTHONWARNINGS": ""})
+    done = scripts.run_python("-c", PROCESS, json.dumps(steps), PYTHONWARNINGS="")
     assert (done.returncode, done.stdout) == (0, "\n"), done.stderr

@@ -1,10 +1,7 @@
 """Models that a fresh process loads from .keras files, .h5 weights, and SavedModels have bit-identical outputs."""
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,12 +10,12 @@ import tf_keras
 
 from bert_tf import fast, models
 from bert_tf.optimization import create_optimizer
+from tests import scripts
 from tests.bert_tf import keras_cases
 from tests.bert_tf.test_keras_harness import randomize
 
 pytestmark = pytest.mark.extra_large
 
-ROOT = pathlib.Path(__file__).parent.parent.parent
 TEXT = ("input_ids", "input_mask", "segment_ids")
 
 
@@ -54,12 +51,11 @@ def make_models():
 
 @pytest.mark.timeout(180)
 def test_round_trips_in_a_fresh_process(tmp_path, caplog, recwarn):
-    features = keras_cases.make_features()
     for name, (model, inputs) in make_models().items():
         model.compile(create_optimizer(1e-3, 10, 1), "sparse_categorical_crossentropy", ["accuracy"])
         model.optimizer.build(model.trainable_variables)
         randomize(model)
-        inputs = {name: features[name] for name in inputs}
+        inputs = {name: keras_cases.FEATURES[name] for name in inputs}
         outputs = model(inputs)
         model.save(tmp_path / name / "saved")
         model.save(tmp_path / name / "model.keras")
@@ -71,10 +67,8 @@ def test_round_trips_in_a_fresh_process(tmp_path, caplog, recwarn):
     # TensorFlow and Keras use parts of Python that 3.12 and 3.13 deprecate.
     assert [str(each.message) for each in recwarn if not issubclass(each.category, DeprecationWarning)] == []
 
-    process = subprocess.run(
-        [sys.executable, pathlib.Path(__file__).parent / "keras_reader.py", tmp_path], capture_output=True, text=True,
-        check=False, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "",
-                          "PYTHONPATH": str(ROOT)})
+    process = scripts.run_python(pathlib.Path(__file__).parent / "keras_reader.py", tmp_path, TF_CPP_MIN_LOG_LEVEL="3",
+                                 CUDA_VISIBLE_DEVICES="")
     assert process.returncode == 0, process.stderr[-3000:]
     assert "warning" not in process.stderr.lower(), process.stderr
     differences = json.loads(process.stdout.splitlines()[-1])
@@ -89,5 +83,5 @@ def test_a_cloned_functional_model_computes_the_same():
     randomize(model)
     clone = tf_keras.models.clone_model(model)
     clone.set_weights(model.get_weights())
-    features = {name: value for name, value in keras_cases.make_features().items() if name in TEXT}
+    features = {name: value for name, value in keras_cases.FEATURES.items() if name in TEXT}
     np.testing.assert_array_equal(clone(features)["logits"], model(features)["logits"])

@@ -16,16 +16,10 @@ from bert_tf.fast import CastWeights
 from bert_tf.optimization import create_optimizer
 from bert_tf.techniques import lora
 from bert_tf.techniques.hooks import Hook, attach_hooks
-from tests.bert_tf import keras_cases
-from tests.bert_tf.keras_cases import CONFIG, MODELS, OBJECTS, call
+from tests.bert_tf.keras_cases import CONFIG, FEATURES, MODELS, OBJECTS, call
 
 PACKAGES = ("bert_tf.config", "bert_tf.encoder", "bert_tf.models", "bert_tf.losses", "bert_tf.layers", "bert_tf.fast",
             "bert_tf.optimization")
-
-
-@pytest.fixture(scope="module")
-def features():
-    return keras_cases.make_features()
 
 
 def public_classes(packages):
@@ -61,7 +55,7 @@ def assert_equal(found, expected):
 
 @pytest.mark.large
 @pytest.mark.parametrize("name", MODELS)
-def test_models_from_configs_as_json(name, features):
+def test_models_from_configs_as_json(name):
     model = MODELS[name]("mixed_bfloat16")
     assert tf_keras.saving.get_registered_name(type(model)) == f"bert_tf>{name}"
     config = model.get_config()
@@ -73,17 +67,17 @@ def test_models_from_configs_as_json(name, features):
     randomize(model)
     again.set_weights(model.get_weights())
     for training in (False, True):
-        assert_equal(call(again, features, training), call(model, features, training))
+        assert_equal(call(again, FEATURES, training), call(model, FEATURES, training))
 
 
 @pytest.mark.large
 @pytest.mark.parametrize("name", MODELS)
-def test_a_training_step_changes_all_used_variables(name, features):
+def test_a_training_step_changes_all_used_variables(name):
     model = MODELS[name]("mixed_bfloat16")
     randomize(model)
     variables, before = model.trainable_variables, model.get_weights()
     with tf.GradientTape() as tape:
-        outputs = tf.nest.flatten(call(model, features, training=True))
+        outputs = tf.nest.flatten(call(model, FEATURES, training=True))
         loss = tf.add_n([tf.reduce_mean(tf.square(tf.cast(each, tf.float32) - 1.0)) for each in outputs])
     create_optimizer(0.1, 10, 0).apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
     for variable, old in zip(model.weights, before, strict=True):
@@ -95,21 +89,21 @@ def test_a_training_step_changes_all_used_variables(name, features):
 @pytest.mark.extra_large
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 @pytest.mark.parametrize("name", MODELS)
-def test_graphs_and_files(name, dtype, features, tmp_path, caplog):
+def test_graphs_and_files(name, dtype, tmp_path, caplog):
     model = MODELS[name](dtype)
     randomize(model)
-    eager = call(model, features)
+    eager = call(model, FEATURES)
     graph = tf.function(lambda features: call(model, features), input_signature=[{
-        name: tf.TensorSpec([None, None], value.dtype) for name, value in features.items()}])
+        name: tf.TensorSpec([None, None], value.dtype) for name, value in FEATURES.items()}])
     tolerance = 1e-5 if dtype == "float32" else 0.1
     tf.nest.map_structure(lambda one, other: np.testing.assert_allclose(
-        tf.cast(one, tf.float32), tf.cast(other, tf.float32), rtol=tolerance, atol=tolerance), eager, graph(features))
+        tf.cast(one, tf.float32), tf.cast(other, tf.float32), rtol=tolerance, atol=tolerance), eager, graph(FEATURES))
 
     caplog.clear()  # TensorFlow reports a new function for each case as retracing.
     model.save(tmp_path / "model.keras")
     loaded = tf_keras.models.load_model(tmp_path / "model.keras")
     assert_equal(loaded.weights, model.weights)
-    assert_equal(call(loaded, features), eager)
+    assert_equal(call(loaded, FEATURES), eager)
     assert caplog.records == []
 
 
@@ -145,9 +139,9 @@ class Doubled(Hook):
         return 2 * multiply(x, kernel)
 
 
-def test_hooks_and_replaced_weights_cannot_be_saved(tmp_path, features):
+def test_hooks_and_replaced_weights_cannot_be_saved(tmp_path):
     model = models.BertClassifier(models.BertEncoder(CONFIG, dtype="mixed_bfloat16"), 3)
-    call(model, features)
+    call(model, FEATURES)
 
     def assert_reported(message, *ways):
         for save in (model.get_config, *ways):

@@ -1,4 +1,4 @@
-"""Losses by hand, and partial losses of unequal parts of a batch."""
+"""Losses by hand. tests/run/training/test_step.py sums the partial losses of replicas and micro-batches."""
 
 import dataclasses
 
@@ -12,31 +12,6 @@ from bert_tf.losses import Term, TotalLoss
 
 def normal(*shape):
     return tf.constant(np.random.default_rng(7).normal(size=shape), tf.float32)
-
-
-PARTITIONED = {
-    "pretraining": (losses.pretraining_loss, {
-        "masked_lm_logits": normal(5, 3, 7), "next_sentence_logits": normal(5, 2)}, {
-        "masked_lm_ids": tf.constant([[0, 1, 2], [3, 4, 5], [6, 0, 1], [2, 3, 4], [5, 6, 0]]),
-        "masked_lm_weights": tf.constant([[1.0, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 0], [1, 1, 1]]),
-        "next_sentence_labels": tf.constant([[1], [0], [0], [1], [1]])}, [10, 5]),
-    "classification": (losses.classification_loss, {"logits": normal(5, 2)}, {
-        "label_ids": tf.constant([1, 1, 0, 0, 1])}, [5]),
-    "tokens": (losses.token_classification_loss, {"logits": normal(5, 4, 5)}, {
-        "label_ids": tf.constant([[0, -1, -1, -1], [2, 3, 1, -1], [4, 4, -1, -1], [-1] * 4, [1, 2, 3, 4]])}, [10]),
-}
-
-
-@pytest.mark.parametrize(("loss", "outputs", "features", "normalizers"), PARTITIONED.values(), ids=PARTITIONED)
-def test_partial_losses_of_unequal_parts_add_up(loss, outputs, features, normalizers):
-    expected = loss(outputs, features)
-    parts = [[{name: value[rows] for name, value in tensors.items()} for tensors in (outputs, features)]
-             for rows in (slice(0, 2), slice(2, 5))]
-    found = [sum(each) for each in zip(*(loss.normalizers(part) for _, part in parts), strict=True)]
-    assert found == normalizers
-    partial = [loss.partial_losses(*part, found) for part in parts]
-    for name, value in expected.items():
-        assert float(sum(each[name] for each in partial)) == pytest.approx(float(value), rel=1e-6)
 
 
 def test_terms_by_hand():
@@ -61,13 +36,6 @@ def test_terms_by_hand():
     assert TotalLoss(counted, Term("a", items, 1), Term("b", items, 1)).normalizers(features) == [6, 4]
     with pytest.raises(ValueError, match="terms of the same name have different factors"):
         TotalLoss(counted, dataclasses.replace(counted, factor=2.0))
-
-
-def test_counts_with_an_axis_of_size_1_sum_over_it():
-    """Items [2, 3] with counts [2, 1]: the sum of three means."""
-    items = tf.constant([[1.0, 2.0, 3.0], [5.0, 7.0, 11.0]])
-    loss = TotalLoss(Term("loss", lambda outputs, features: outputs, lambda features: features["counts"]))
-    assert float(loss(items, {"counts": tf.constant([[1.0], [3.0]])})["loss"]) == pytest.approx((6 + 3 * 23) / 4)
 
 
 def test_a_batch_without_predictions():

@@ -1,4 +1,4 @@
-"""Task models and basic layers: rejected features, initial weights, dropout, and hand-derived values."""
+"""Task models and basic layers: rejected features, initial weights, dropout, hand-derived values, and BiLSTM heads."""
 
 import dataclasses
 
@@ -11,18 +11,13 @@ from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.fast import PackedDropout
 from bert_tf.layers import LayerNorm, Projection, ScalarMix, WeightInitializer
-from tests.bert_tf import keras_cases
-from tests.bert_tf.keras_cases import CONFIG, LABELS, B, H, P, V
-from tests.encoders import make_encoder
+from tests.bert_tf.keras_cases import CONFIG, FEATURES, LABELS, B, H, P, V
+from tests.encoders import make_encoder, make_features
+from tests.numpy_lstm import bidirectional
 
 
-@pytest.fixture(scope="module")
-def features():
-    return keras_cases.make_features()
-
-
-def test_a_sequence_longer_than_the_position_embeddings(features):
-    too_long = {name: tf.ones([B, 14], tf.int32) for name in features}
+def test_a_sequence_longer_than_the_position_embeddings():
+    too_long = {name: tf.ones([B, 14], tf.int32) for name in FEATURES}
     with pytest.raises(ValueError, match="the sequence length, 14, is greater than max_position_embeddings, 13"):
         models.BertEncoder(CONFIG)(too_long)
 
@@ -32,29 +27,21 @@ def test_a_sequence_longer_than_the_position_embeddings(features):
     ("segment_ids", CONFIG.type_vocab_size, "segment_ids must be from 0 to 7, but contain 8"),
     ("input_ids", -1, f"input_ids must be from 0 to {V - 1}, but contain -1"),
 ])
-def test_eager_calls_check_ids(features, options, name, value, message):
-    invalid = features[name].numpy()
+def test_eager_calls_check_ids(options, name, value, message):
+    invalid = FEATURES[name].numpy()
     invalid[1, 2] = value
     encoder = make_encoder(CONFIG, **options)
     for model in (encoder, models.BertClassifier(encoder, LABELS), models.BertSpanLabeler(encoder)):
-        model(features)
+        model(FEATURES)
         with pytest.raises(InputError, match=message):
-            model({**features, name: tf.constant(invalid)})
-
-
-def test_a_model_without_segments_ignores_their_ids(features):
-    encoder = models.BertEncoder(dataclasses.replace(CONFIG, type_vocab_size=0))
-    encoder({**features, "segment_ids": features["segment_ids"] + 7})
-
-
-FEATURES = ("input_ids", "input_mask", "segment_ids")
+            model({**FEATURES, name: tf.constant(invalid)})
 
 
 @pytest.mark.parametrize("make", [
     models.BertEncoder, models.BertPretrainer, lambda config: models.BertClassifier(config, LABELS),
     models.BertMultipleChoice, lambda config: models.BertLongTextClassifier(config, LABELS)])
 @pytest.mark.parametrize(("invalid", "found"), [
-    ({name: tf.ones([1, 2], tf.int32) for name in FEATURES[:2]}, "has input_ids, input_mask"),
+    ({name: tf.ones([1, 2], tf.int32) for name in ("input_ids", "input_mask")}, "has input_ids, input_mask"),
     ({name: tf.ones([1, 2], tf.int32) for name in ("input_ids", "attention_mask")}, "has input_ids, attention_mask"),
     (tf.ones([1, 2], tf.int32), "is of type EagerTensor"),
     ({name: keras.Input([2], dtype="int32", name=name) for name in FEATURES}, "has tensors of Keras 3"),
@@ -81,11 +68,11 @@ def test_initial_weights_are_a_truncated_normal():
     assert values.std() == pytest.approx(0.02 * 0.8796, rel=0.02)
 
 
-def test_dropout_differs_between_calls_and_depends_on_the_seed_alone(features):
+def test_dropout_differs_between_calls_and_depends_on_the_seed_alone():
     def compute(seed):
         model = models.BertClassifier(models.BertEncoder(CONFIG, seed=seed), LABELS)
-        np.testing.assert_array_equal(model(features)["logits"], model(features)["logits"])  # None in inference.
-        return [model(features, training=True)["logits"].numpy() for _ in range(2)]
+        np.testing.assert_array_equal(model(FEATURES)["logits"], model(FEATURES)["logits"])  # None in inference.
+        return [model(FEATURES, training=True)["logits"].numpy() for _ in range(2)]
 
     first, second = compute(5)
     assert np.abs(first - second).max() > 1e-4
@@ -120,21 +107,21 @@ def test_dropout_and_its_gradient_have_the_same_mask():
 
 
 @pytest.mark.parametrize(("hidden", "attention"), [(0.3, 0.0), (0.0, 0.3)])
-def test_hidden_and_attention_dropout_have_separate_rates(features, hidden, attention):
+def test_hidden_and_attention_dropout_have_separate_rates(hidden, attention):
     config = dataclasses.replace(CONFIG, hidden_dropout_prob=hidden, attention_probs_dropout_prob=attention)
     encoder = models.BertEncoder(config)
-    plain, training = encoder(features), encoder(features, training=True)
+    plain, training = encoder(FEATURES), encoder(FEATURES, training=True)
     assert np.any(training["embedding_output"] == 0) == (hidden > 0)
     assert np.abs(training["sequence_output"] - plain["sequence_output"]).max() > 1e-3
 
 
-def test_pretraining_heads_have_no_dropout(features):
+def test_pretraining_heads_have_no_dropout():
     """With the same dropout in the encoder, the heads add none."""
     model, parts = (models.BertPretrainer(models.BertEncoder(CONFIG, seed=5)) for _ in range(2))
-    outputs = model(features, training=True)
-    encoded = parts.encoder(features, training=True)
+    outputs = model(FEATURES, training=True)
+    encoded = parts.encoder(FEATURES, training=True)
     np.testing.assert_array_equal(outputs["next_sentence_logits"], parts.next_sentence(encoded["pooled_output"]))
-    masked = tf.gather(encoded["sequence_output"], features["masked_lm_positions"], batch_dims=1)
+    masked = tf.gather(encoded["sequence_output"], FEATURES["masked_lm_positions"], batch_dims=1)
     logits = parts.masked_lm(tf.reshape(masked, [-1, H]), parts.encoder.embeddings)
     np.testing.assert_array_equal(outputs["masked_lm_logits"], tf.reshape(logits, [B, P, V]))
 
@@ -163,3 +150,76 @@ def test_activations(activation, expected):
     layer = Projection(2, 3, WeightInitializer(1.0, 0), activation, name="dense")
     layer.kernel.assign(np.eye(2, 3))
     assert float(layer(tf.constant([[-1.0, 0.0]]))[0, 0]) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}])
+@pytest.mark.parametrize(("pooling", "pool"), [("mean", np.mean), ("max", np.max)])
+def test_pooled_logits_of_long_texts(pooling, pool, options):
+    """They are those of a plain classifier for texts of 2, 4, and 1 windows; of one window, nothing is pooled."""
+    config = dataclasses.replace(CONFIG, initializer_range=0.3)
+    windows = make_features(config, (5, 3, 0, 0, 5, 5, 5, 2, 4, 0, 0, 0))
+    texts = {name: tf.reshape(value, [3, 4, 5]) for name, value in windows.items()}
+    plain = models.BertClassifier(models.BertEncoder(config, seed=5), 3)
+    model = models.BertLongTextClassifier(make_encoder(config, seed=5, **options), 3, pooling)
+    expected = [pool(plain({name: values[number, :count] for name, values in texts.items()})["logits"], axis=0)
+                for number, count in enumerate((2, 4, 1))]
+    np.testing.assert_allclose(model(texts)["logits"], expected, rtol=0, atol=1e-5)
+    observed = model(texts, return_attention_scores=True)
+    np.testing.assert_allclose(observed["logits"], expected, rtol=0, atol=1e-5)
+    single = {name: values[:, 0] for name, values in texts.items()}
+    np.testing.assert_allclose(model(single)["logits"], plain(single)["logits"], rtol=0, atol=1e-5)
+
+
+LENGTHS = (7, 1, 4, 5)
+WITH_BILSTM = dataclasses.replace(CONFIG, attention="causal", bilstm_head=True, initializer_range=0.3)
+ROWS = make_features(WITH_BILSTM, LENGTHS)
+CHOICES = {name: tf.reshape(value, [2, 2, 7]) for name, value in ROWS.items()}
+MODELS = {"classifier": lambda encoder: models.BertClassifier(encoder, LABELS),
+          "tagger": lambda encoder: models.BertTokenClassifier(encoder, LABELS),
+          "spans": models.BertSpanLabeler, "choices": models.BertMultipleChoice,
+          "long texts": lambda encoder: models.BertLongTextClassifier(encoder, LABELS)}
+
+
+def read_plainly(model):
+    """Returns the BiLSTM's outputs of each row of ROWS, a list of [length, H], computed in NumPy."""
+    states = make_encoder(WITH_BILSTM)(ROWS)["sequence_output"].numpy()
+    weights = [variable.numpy() for variable in model.bilstm.trainable_variables]
+    return [bidirectional(row[:length], weights) for row, length in zip(states, LENGTHS, strict=True)]
+
+
+def apply_head(model, vectors):
+    return vectors @ model.head.output_weights.numpy().T + model.head.output_bias.numpy()
+
+
+def summarize(outputs):
+    """Returns the last output of each direction, [rows, H]."""
+    return np.stack([np.concatenate([row[-1, :H // 2], row[0, H // 2:]]) for row in outputs])
+
+
+@pytest.mark.parametrize("options", [{}, {"layers": "unpadded", "last_where_read": True}], ids=["plain", "fast"])
+@pytest.mark.parametrize("name", MODELS)
+def test_outputs_with_a_bilstm(name, options):
+    model = MODELS[name](make_encoder(WITH_BILSTM, **options))
+    for number, variable in enumerate(model.bilstm.trainable_variables):
+        variable.assign(np.random.default_rng(number).normal(size=variable.shape))
+    features = CHOICES if name in ("choices", "long texts") else ROWS
+    outputs, rows = model(features), read_plainly(model)
+    if name in ("tagger", "spans"):
+        found = outputs["logits"] if name == "tagger" else tf.stack(list(outputs.values()), axis=-1)
+        for row, logits in zip(rows, found.numpy(), strict=True):
+            np.testing.assert_allclose(logits[:len(row)], apply_head(model, row), atol=2e-6)
+    else:
+        expected = apply_head(model, summarize(rows))
+        if name != "classifier":
+            expected = expected.reshape(2, 2, -1)
+            expected = expected[..., 0] if name == "choices" else expected.mean(axis=1)
+        np.testing.assert_allclose(outputs["logits"], expected, atol=2e-6)
+    complete = model(features, return_attention_scores=True)
+    for key, value in outputs.items():
+        np.testing.assert_allclose(complete[key], value, atol=2e-6)
+    assert complete["encoder"]["sequence_output"].shape == [4, 7, H]
+
+
+def test_packed_rows_with_a_bilstm():
+    with pytest.raises(InputError, match="packed rows cannot be combined with a BiLSTM"):
+        models.BertTokenClassifier(WITH_BILSTM, LABELS)({**ROWS, "positions": ROWS["input_mask"]})

@@ -11,7 +11,7 @@ import bert_tf
 from bert_tf import checkpoints, fast, losses, models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from tests import scripts, toy_servables
+from tests import toy_servables
 from tests.encoders import make_encoder
 
 TEXTS = ["a dog", "the fox jumps", "it is over the lazy dog", ""]
@@ -46,23 +46,6 @@ def test_load_predicts_what_the_model_predicts(trained, saved, toy_tokenizer):
     np.testing.assert_allclose(loaded(text=TEXTS)["probabilities"], expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["tf1", "huggingface", "model_garden"])
-def test_formats_of_other_projects(trained, saved, toy_tokenizer, tmp_path, name):
-    path = tmp_path / name
-    scripts.run_here("run.convert_checkpoint", input=saved, output=path, format=name)
-    has_head = name != "model_garden"  # whose checkpoints are of encoders
-    model = models.BertClassifier.from_pretrained(path, num_labels=None if has_head else 3)
-    assert isinstance(model.encoder, fast.FastEncoder)
-    for found, expected in ((model, trained), (model.encoder, trained.encoder))[not has_head:]:
-        found, expected = (each(encode(toy_tokenizer)) for each in (found, expected))
-        name = "logits" if "logits" in found else "pooled_output"
-        np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=1e-5)
-    loaded = bert_tf.load(path, max_seq_length=16)
-    assert loaded.kind == ("classifier" if has_head else "encoder")
-    again = bert_tf.BertTokenizer.from_pretrained(path)
-    np.testing.assert_array_equal(again.tokenize(TEXTS).values, toy_tokenizer.tokenize(TEXTS).values)
-
-
 @pytest.mark.parametrize(("model_class", "arguments"), [
     (models.BertTokenClassifier, {"num_labels": 4}), (models.BertSpanLabeler, {}), (models.BertMultipleChoice, {}),
     (models.BertPretrainer, {})], ids=lambda value: getattr(value, "__name__", ""))
@@ -76,6 +59,7 @@ def test_every_model_from_an_encoder(saved, toy_tokenizer, tmp_path, model_class
     messages = [str(warning.message) for warning in caught if warning.category is UserWarning]
     assert ["keep their random initial values" in message for message in messages] == (
         [True] if model_class is models.BertPretrainer else [])
+    assert type(model.encoder) is fast.FastEncoder
     kernel = model.encoder.encoder_layers[0].attention.qkv.kernel
     np.testing.assert_array_equal(kernel, encoder.encoder_layers[0].attention.qkv.kernel)
     model.save_pretrained(tmp_path / "model", toy_tokenizer)

@@ -7,6 +7,13 @@ from bert_tf import models
 from bert_tf.optimization import create_optimizer
 
 
+def write_tensors(prefix, tensors):
+    """Writes a TensorFlow checkpoint of tensors by name; returns its prefix, str."""
+    tf.raw_ops.SaveV2(prefix=str(prefix), tensor_names=list(tensors), shape_and_slices=[""] * len(tensors),
+                      tensors=list(tensors.values()))
+    return str(prefix)
+
+
 @pytest.fixture(scope="session")
 def tf1_checkpoint(reference):
     return str(reference / "pretrain_init.ckpt")

@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import resource
-import shutil
 
 import numpy as np
 import pytest
@@ -11,9 +10,9 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.checkpoints import FORMATS, convert, model_tensors, open_checkpoint, tf1
-from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
+from tests.bert_tf.checkpoints.conftest import write_tensors
 from tests.remote_folders import new_folder, put
 
 
@@ -40,10 +39,7 @@ def test_every_tensor_keeps_its_bytes(tf1_checkpoint, reference_config, tmp_path
 def test_optimizer_state_of_the_original_is_not_read(tmp_path):
     tensors = {name: tf.zeros([3]) for name in ("bert/pooler/dense/bias", "bert/pooler/dense/bias/adam_m",
                                                 "bert/pooler/dense/bias/adam_v", "global_step")}
-    prefix = str(tmp_path / "model.ckpt-7")
-    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(tensors), shape_and_slices=[""] * 4,
-                      tensors=list(tensors.values()))
-    assert set(open_checkpoint(prefix).tensors) == {"bert/pooler/dense/bias"}
+    assert set(open_checkpoint(write_tensors(tmp_path / "model.ckpt-7", tensors)).tensors) == {"bert/pooler/dense/bias"}
 
 
 def test_the_saver_of_tensorflow_1_reads_the_weights_without_optimizer_state(
@@ -61,16 +57,9 @@ def test_the_saver_of_tensorflow_1_reads_the_weights_without_optimizer_state(
             np.testing.assert_array_equal(value, tensor.read())
 
 
-def test_the_config_next_to_a_checkpoint_is_used(reference, tmp_path):
-    (tmp_path / "in").mkdir()
-    for path in reference.glob("pretrain_init.ckpt.*"):
-        shutil.copy(path, tmp_path / "in" / path.name.replace("pretrain_init", "bert_model"))
-    with pytest.raises(InputError, match=r"^`bert_config_file` is required: there is no config next to .*bert_model"):
-        convert(str(tmp_path / "in"), str(tmp_path / "out"), "huggingface")
-    shutil.copy(reference / "bert_config.json", tmp_path / "in")
-    convert(str(tmp_path / "in"), str(tmp_path / "out"), "model_garden")
-    assert BertConfig.from_json_file(tmp_path / "out" / "bert_config.json") == BertConfig.from_json_file(
-        reference / "bert_config.json")
+def test_a_checkpoint_without_a_config(training_checkpoint, tmp_path):
+    with pytest.raises(InputError, match=r"^`bert_config_file` is required: there is no config next to .*ckpt-2$"):
+        convert(training_checkpoint[0], str(tmp_path / "out"), "huggingface")
 
 
 def test_the_error_for_a_full_disk_names_the_file(tf1_checkpoint, reference_config, tmp_path):

@@ -1,4 +1,8 @@
-"""Files of Hugging Face. transformers wrote `hf_tiny` and computed the expected outputs, within 2e-5."""
+"""Files of Hugging Face: of BERT, and of DistilBERT and ELECTRA, which have no segment types or project embeddings.
+
+transformers wrote `hf_tiny` and `hf_relatives`, and computed the expected outputs, within 2e-5.
+tests/run/test_hugging_face_models.py compares task models.
+"""
 
 import dataclasses
 import json
@@ -10,15 +14,16 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from bert_tf import huggingface_config, models
-from bert_tf.checkpoints import checkpoint_files, huggingface, load_pretrained, model_tensors, open_checkpoint
-from bert_tf.config import BertConfig
+from bert_tf import huggingface_config, losses, models
+from bert_tf.checkpoints import FORMATS, checkpoint_files, huggingface, load_pretrained, model_tensors, open_checkpoint
+from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
+from bert_tf.model_folder import check_loadable
 from bert_tf.model_folder.task_metadata import read_hugging_face_task
-from bert_tf.tasks.metadata import TaskMetadata
+from tests.bert_tf.model_folder.conftest import SMALL, describe
+from tests.encoders import load_all, make_encoder, make_features
+from tests.gradients import assert_close, compute_gradients
 
-SMALL = BertConfig(vocab_size=19, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
-                   max_position_embeddings=13, type_vocab_size=5)
 ABC = ("a", "b", "c")
 
 
@@ -47,10 +52,7 @@ def write_variant(hf_tiny, arrays, tmp_path):
 
 
 def test_outputs_equal_those_of_transformers(hf_tiny, reference):
-    model = models.BertPretrainer(huggingface.read_config(hf_tiny))
-    report = load_pretrained(model, hf_tiny)
-    assert len(report.loaded) == 38
-    assert report.missing == report.unused == ()
+    model = load_all(models.BertPretrainer(huggingface.read_config(hf_tiny)), hf_tiny)
     with np.load(reference / "hf_tiny" / "expected.npz") as arrays:
         expected = dict(arrays)
     features = {name: tf.constant(expected[name], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
@@ -90,11 +92,6 @@ def test_activations_have_other_names(tmp_path):
     assert huggingface_config.ACTIVATIONS["gelu_pytorch_tanh"] == "gelu"
 
 
-def describe(kind, labels=(), multi_label=False):
-    """Returns the TaskMetadata of a config.json."""
-    return TaskMetadata(kind, None, None, labels, multi_label=multi_label)
-
-
 @pytest.mark.parametrize(("model_class", "outputs", "task", "architecture", "read", "head"), [
     ("BertEncoder", (), None, "Model", None, ()),
     ("BertPretrainer", (), None, "ForPreTraining", describe("masked_lm"), ("cls.predictions.bias", 19)),
@@ -124,8 +121,7 @@ def test_models_and_their_tasks_are_written_and_read(tmp_path, model_class, outp
     before = {name: tensor.read().copy() for name, tensor in model_tensors(model).items()}
     for variable in model.variables:
         variable.assign(tf.zeros_like(variable))
-    report = load_pretrained(model, str(tmp_path / "model.safetensors"))
-    assert report.missing == report.unused == ()
+    load_all(model, tmp_path / "model.safetensors")
     for name, tensor in model_tensors(model).items():
         np.testing.assert_array_equal(tensor.read(), before[name], err_msg=name)
 
@@ -137,9 +133,7 @@ def test_old_and_shortened_names_are_read(arrays, write_variant):
             "LayerNorm.bias", "LayerNorm.beta")
     bert = {shorten(key): value for key, value in arrays.items() if key.startswith("bert.")}
     path = write_variant(bert | {"embeddings.position_ids": np.arange(64)[np.newaxis]})
-    encoder = models.BertEncoder(huggingface.read_config(path))
-    report = load_pretrained(encoder, path)
-    assert report.missing == report.unused == ()
+    encoder = load_all(models.BertEncoder(huggingface.read_config(path)), path)
     np.testing.assert_array_equal(encoder.embeddings.layer_norm.gamma, arrays["bert.embeddings.LayerNorm.weight"])
     np.testing.assert_array_equal(encoder.encoder_layers[1].output_norm.beta,
                                   arrays["bert.encoder.layer.1.output.LayerNorm.bias"])
@@ -153,15 +147,10 @@ def test_half_precision_becomes_float32(arrays, write_variant):
     np.testing.assert_array_equal(value, arrays["bert.pooler.dense.weight"].astype(bfloat16).astype(np.float32).T)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (lambda value: value.astype(np.int8), "has type int8, but weights must be floating-point numbers; convert the mod"),
-    (lambda value: (value * 1e6).astype(np.float16), r"contains numbers that are not finite \(NaN or infinity\); cho"),
-])
-@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-def test_weights_that_are_not_finite_floats(arrays, write_variant, change, message):
+def test_weights_that_are_not_finite(arrays, write_variant):
     key = "bert.encoder.layer.1.attention.self.key.bias"
-    path = write_variant(arrays | {key: change(arrays[key])})
-    with pytest.raises(InputError, match=rf"^{path}/model\.safetensors: {re.escape(key)} {message}"):
+    path = write_variant(arrays | {key: arrays[key] * np.inf})
+    with pytest.raises(InputError, match=rf"^{path}/model\.safetensors: {re.escape(key)} contains numbers that are n"):
         load_pretrained(models.BertPretrainer(huggingface.read_config(path)), path)
 
 
@@ -173,57 +162,20 @@ def test_output_kernels_must_be_tied(arrays, write_variant):
         open_checkpoint(write_variant(arrays | {"cls.predictions.decoder.weight": words + 1}))
 
 
-def test_the_config_of_the_checkpoint_is_compared_with_the_model(hf_tiny):
-    config = huggingface.read_config(hf_tiny)
-    for change, message in (
-            ({"hidden_act": "gelu"}, "hidden_act is 'gelu_exact' in the checkpoint and 'gelu' in the model"),
-            ({"num_attention_heads": 2}, "num_attention_heads is 4 in the checkpoint and 2 in the model")):
-        with pytest.raises(InputError, match=message):
-            load_pretrained(models.BertEncoder(dataclasses.replace(config, **change)), hf_tiny)
-
-
-def test_missing_and_unsupported_settings(write_variant):
-    """The defaults are those of transformers."""
+def test_defaults_of_missing_settings_are_those_of_transformers(write_variant):
     path = write_variant(vocab_size=None, type_vocab_size=None, hidden_act=None, layer_norm_eps=None)
     config = huggingface.read_config(path)
     assert (config.vocab_size, config.type_vocab_size, config.hidden_act) == (30522, 2, "gelu_exact")
-    path = write_variant(layer_norm_eps=1e-5)
-    with pytest.raises(InputError, match=f"^{path}/config.json: layer_norm_eps is 1e-05: only 1e-12 is supported"):
-        open_checkpoint(path)
 
 
-def test_a_pickle_is_never_opened(tmp_path):
-    (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'echo opened'\ntR.")
-    for path in (tmp_path, tmp_path / "pytorch_model.bin"):
-        with pytest.raises(InputError, match=r"pytorch_model\.bin: is a pickle.*AutoModelForPreTraining"):
-            open_checkpoint(str(path))
-
-
-def test_corrupted_files(hf_tiny, tmp_path, arrays):
-    path = tmp_path / "model.safetensors"
-    with open(os.path.join(hf_tiny, "model.safetensors"), "rb") as file:
-        truncated = file.read()[:-1]
-    for content in (b"not this format", truncated):
-        path.write_bytes(content)
-        with pytest.raises(InputError, match=r"model\.safetensors: is not a safetensors file, or is corrupted"):
-            open_checkpoint(str(path))
+def test_other_files(tmp_path, arrays):
+    path = str(tmp_path / "model.safetensors")
     safetensors.numpy.save_file({"wte.weight": arrays["bert.pooler.dense.weight"]}, path)
     with pytest.raises(InputError, match=r"is not a BERT model; it has no bert\.embeddings\.word_embeddings"):
-        open_checkpoint(str(path))
+        open_checkpoint(path)
     (tmp_path / "directory.safetensors").mkdir()
     with pytest.raises(InputError, match=r"/directory\.safetensors: is not a safetensors file, or is corrupted: "):
         open_checkpoint(str(tmp_path / "directory.safetensors"))
-
-
-def test_a_remote_file_that_cannot_be_read_is_not_called_damaged(monkeypatch):
-    def copy(source, target, overwrite):
-        raise tf.errors.PermissionDeniedError(None, None, "no access")
-
-    with tf.io.gfile.GFile("ram://hf_closed/model.safetensors", "w") as file:
-        file.write("x")
-    monkeypatch.setattr(tf.io.gfile, "copy", copy)
-    with pytest.raises(OSError, match=r"^ram://hf_closed/model\.safetensors: cannot be read: no access"):
-        open_checkpoint("ram://hf_closed/model.safetensors")
 
 
 @pytest.fixture
@@ -256,20 +208,79 @@ def test_weights_in_several_files(write_parts, hf_tiny):
     assert checkpoint_files(hf_tiny) == [os.path.join(hf_tiny, "model.safetensors")]
 
 
-def test_one_of_several_files_is_missing(write_parts, tmp_path):
-    path = write_parts()
-    (tmp_path / "model-00002-of-00002.safetensors").unlink()
-    with pytest.raises(InputError, match=r"lists model-00002-of-00002.safetensors, which does not exist; the checkp"):
+def test_incomplete_parts(write_parts, tmp_path):
+    path = write_parts('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}')
+    with pytest.raises(InputError, match=r"lists a in model-00001-of-00002.safetensors, which does not contain this"):
+        open_checkpoint(path)
+    (tmp_path / "model-00001-of-00002.safetensors").unlink()
+    with pytest.raises(InputError, match=r"lists model-00001-of-00002.safetensors, which does not exist; the checkpoi"):
         open_checkpoint(path)
 
 
-@pytest.mark.parametrize(("index", "message"), [
-    ('{"weight_map": {"a": 3}}', "is corrupted; it has no weight_map of tensors to files in the same directory"),
-    ('{"weight_map": {"a": "../model.safetensors"}}', "is corrupted; it has no weight_map"),
-    ('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}',
-     "lists a in model-00001-of-00002.safetensors, which does not"),
-    ('{"weight_map": {}}', "is not a BERT model; it has no bert.embeddings.word_embeddings.weight"),
+DISTILBERT = dataclasses.replace(SMALL, hidden_act="gelu_exact", type_vocab_size=0, pooler_act="relu")
+ELECTRA = dataclasses.replace(SMALL, hidden_act="gelu_exact", type_vocab_size=2, pooler_act="gelu_exact",
+                              embedding_size=4, project_embedding_sum=True)
+BOTH = pytest.mark.parametrize("config", [DISTILBERT, ELECTRA], ids=["distilbert", "electra"])
+
+
+@pytest.mark.parametrize(("name", "unused"), [("electra_discriminator", 4), ("electra_base", 0)])
+def test_encoders_equal_those_of_transformers(reference, name, unused):
+    """The pooler is new; the head of the discriminator is unused."""
+    folder = reference / "hf_relatives"
+    checkpoint = open_checkpoint(str(folder / name))
+    check_config(checkpoint, checkpoint.config)
+    encoder = models.BertEncoder(checkpoint.config)
+    report = load_pretrained(encoder, str(folder / name))
+    assert report.missing == ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
+    assert len(report.unused) == unused
+    with np.load(folder / "expected.npz") as expected:
+        features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
+        is_token = expected["input_mask"] > 0
+        np.testing.assert_allclose(encoder(features)["sequence_output"][is_token],
+                                   expected[f"{name}_sequence_output"][is_token], rtol=0, atol=2e-5)
+
+
+@BOTH
+@pytest.mark.parametrize("options", [
+    {"layers": "einsum", "last_where_read": True, "one_hot": True},
+    {"layers": "unpadded_compiled", "last_where_read": True, "recompute": True},
+], ids=["einsum", "compiled"])
+def test_accelerations_of_relatives_change_nothing(config, options):
+    config = dataclasses.replace(config, initializer_range=0.4, hidden_dropout_prob=0.0,
+                                 attention_probs_dropout_prob=0.0)
+    batch = make_features(ELECTRA, (11, 4, 7)) | {"label_ids": tf.constant([1, 0, 2])}
+    found, expected = (compute_gradients(models.BertClassifier(make_encoder(config, **fast), 3), batch,
+                                         losses.classification_loss) for fast in (options, {}))
+    assert any("bert/embeddings/" in name for name in expected)
+    assert_close(found, expected, 2e-5)
+
+
+@BOTH
+def test_tf1_checkpoints_of_relatives(config, tmp_path):
+    model = models.BertClassifier(models.BertEncoder(config, seed=3), 3)
+    assert FORMATS["tf1"].write(tmp_path / "tf1", model_tensors(model), config) == ()
+    restored = load_all(models.BertClassifier(open_checkpoint(str(tmp_path / "tf1")).config, 3), tmp_path / "tf1")
+    for variable, wanted in zip(restored.trainable_variables, model.trainable_variables, strict=True):
+        np.testing.assert_array_equal(variable, wanted, err_msg=variable.name)
+
+
+def test_a_checkpoint_with_segments_for_a_config_without(tmp_path):
+    FORMATS["tf1"].write(tmp_path, model_tensors(models.BertEncoder(ELECTRA)), ELECTRA)
+    checkpoint = open_checkpoint(str(tmp_path))
+    with pytest.raises(InputError, match="contains bert/embeddings/token_type_embeddings, but the BERT config has no"):
+        check_config(checkpoint, dataclasses.replace(ELECTRA, type_vocab_size=0))
+
+
+@pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
+@pytest.mark.parametrize(("model_type", "lacks"), [
+    ("albert", "it has no WordPiece vocabulary, but a SentencePiece model; "),
+    ("roberta", "it has no WordPiece vocabulary, but a byte-level BPE; "),
+    (["bert"], ""),
 ])
-def test_invalid_index_files(write_parts, index, message):
-    with pytest.raises(InputError, match=rf"model.safetensors.index.json: {message}"):
-        open_checkpoint(write_parts(index))
+def test_other_models_are_rejected_before_their_files_are_read(tmp_path, model_type, lacks, weights):
+    (tmp_path / weights).write_text("")
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+    with pytest.raises(InputError) as caught:
+        check_loadable(str(tmp_path))
+    assert str(caught.value) == (f"{tmp_path}/config.json: model_type is {model_type!r}: {lacks}only 'bert', "
+                                 "'distilbert', and 'electra' are supported")

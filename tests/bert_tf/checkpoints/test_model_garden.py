@@ -1,4 +1,4 @@
-"""Checkpoints of the Model Garden, read and written; outputs equal those of tf-models-official within 2e-5."""
+"""Checkpoints and SavedModels of tf-models-official, which wrote them or reads them; outputs are equal within 2e-5."""
 
 import functools
 
@@ -6,19 +6,25 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
+from official.legacy.bert import configs
 from official.nlp.modeling import layers, networks
 from official.nlp.modeling.models import BertPretrainerV2
+from official.nlp.tools import export_tfhub_lib
 
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained, model_garden, model_tensors, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.model_folder import find_config, read_config
+from tests import scripts
+from tests.encoders import load_all, make_features
 
 # From the encoder of tf-models-official, about the positions that its pretrainer passes to it.
 pytestmark = [pytest.mark.large, pytest.mark.filterwarnings("ignore:Input dict contained keys")]
 
-CONFIG = BertConfig(vocab_size=19, hidden_size=6, num_hidden_layers=4, num_attention_heads=3, intermediate_size=7,
-                    max_position_embeddings=13, type_vocab_size=5)
+SIZES = {"vocab_size": 19, "hidden_size": 6, "num_hidden_layers": 4, "num_attention_heads": 3, "intermediate_size": 7,
+         "max_position_embeddings": 13, "type_vocab_size": 5}
+CONFIG = BertConfig(**SIZES)
 BOTH_ENCODERS = pytest.mark.parametrize("encoder_class", [networks.BertEncoder, networks.BertEncoderV2])
 
 
@@ -54,12 +60,7 @@ def randomize(model, seed):
 
 @pytest.fixture(scope="module")
 def features():
-    """A batch of 3 sequences of 11, with padding."""
-    random = np.random.default_rng(8)
-    mask = (np.arange(11) < np.array([[11], [4], [7]])).astype(np.int32)
-    return {"input_ids": random.integers(0, CONFIG.vocab_size, (3, 11), dtype=np.int32) * mask, "input_mask": mask,
-            "segment_ids": random.integers(0, CONFIG.type_vocab_size, (3, 11), dtype=np.int32) * mask,
-            "masked_lm_positions": np.array([[1, 10], [2, 3], [6, 1]], np.int32)}
+    return make_features(CONFIG, (11, 4, 7)) | {"masked_lm_positions": tf.constant([[1, 10], [2, 3], [6, 1]])}
 
 
 def assert_same_outputs(ours, theirs, features, names):
@@ -68,7 +69,7 @@ def assert_same_outputs(ours, theirs, features, names):
     if "masked_lm_logits" not in names:
         features = {name: value for name, value in features.items() if name != "masked_lm_positions"}
     outputs = ours(features)
-    expected = theirs({renamed.get(name, name): tf.constant(value) for name, value in features.items()})
+    expected = theirs({renamed.get(name, name): value for name, value in features.items()})
     for our_name, their_name in names.items():
         np.testing.assert_allclose(outputs[our_name], expected[their_name], rtol=0, atol=2e-5, err_msg=our_name)
 
@@ -83,9 +84,7 @@ def test_theirs_are_read(encoder_class, is_encoder, features, tmp_path):
     theirs = randomize(get_encoder(encoder_class) if is_encoder else get_pretrainer(encoder_class), seed=2)
     items = {"encoder": theirs} if is_encoder else theirs.checkpoint_items | {"model": theirs}
     path = tf.train.Checkpoint(**items).save(str(tmp_path / "bert_model.ckpt"))
-    ours = (models.BertEncoder if is_encoder else models.BertPretrainer)(CONFIG)
-    report = load_pretrained(ours, path)
-    assert report.missing == report.unused == ()
+    ours = load_all((models.BertEncoder if is_encoder else models.BertPretrainer)(CONFIG), path)
     assert_same_outputs(ours, theirs, features, ENCODER_OUTPUTS if is_encoder else PRETRAINER_OUTPUTS)
 
 
@@ -119,12 +118,6 @@ def test_theirs_restore_ours(encoder_class, is_encoder, features, tmp_path):
         assert_same_outputs(ours, theirs, features, ENCODER_OUTPUTS if is_encoder else PRETRAINER_OUTPUTS)
 
 
-def test_unsupported_heads_are_listed(tmp_path):
-    tensors = model_tensors(models.BertClassifier(CONFIG, 2))
-    assert model_garden.write(tmp_path, tensors, CONFIG) == ("output_bias", "output_weights")
-    assert len(open_checkpoint(str(tmp_path)).tensors) == len(tensors) - 2
-
-
 def test_another_number_of_attention_heads_is_rejected(tmp_path):
     model_garden.write(tmp_path, model_tensors(models.BertEncoder(CONFIG)), CONFIG)
     config = BertConfig(**CONFIG.to_dict() | {"num_attention_heads": 2})
@@ -148,3 +141,46 @@ def test_two_encoders_are_rejected(tmp_path):
         str(tmp_path / "dual"))
     with pytest.raises(InputError, match="more than once, in two encoders"):
         open_checkpoint(path)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["mlm", "encoder"])
+def exported(request, tmp_path_factory):
+    """(directory of a SavedModel as on TF Hub and Kaggle Models, whether it has the masked LM)."""
+    folder, with_mlm = tmp_path_factory.mktemp("hub"), request.param
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmn", ""]))
+    config = configs.BertConfig(**SIZES, hidden_act="gelu")
+    _, model = export_tfhub_lib._create_model(bert_config=config, with_mlm=with_mlm)
+    randomize(model, seed=5)
+    items = model.checkpoint_items if with_mlm else {"model": model, "encoder": model}
+    path = tf.train.Checkpoint(**items).save(str(folder / "ckpt"))
+    export_tfhub_lib.export_model(str(folder / "bert"), bert_config=config, model_checkpoint_path=path,
+                                  with_mlm=with_mlm, vocab_file=str(folder / "vocab.txt"), do_lower_case=not with_mlm)
+    return str(folder / "bert"), with_mlm
+
+
+def test_outputs_equal_those_of_the_saved_model(exported, features):
+    folder, with_mlm = exported
+    config = read_config(find_config(folder))
+    assert config == CONFIG
+    model = models.BertPretrainer(config, None)
+    report = load_pretrained(model, folder)
+    assert report.unused == ()
+    assert len(report.missing) == (0 if with_mlm else 5)
+    theirs = tf.saved_model.load(folder)
+    assert_same_outputs(model.encoder, theirs, features, ENCODER_OUTPUTS)
+    if with_mlm:
+        assert_same_outputs(model, theirs.mlm, features, {"masked_lm_logits": "mlm_logits"})
+
+
+@pytest.mark.extra_large
+@pytest.mark.parametrize("exported", [False], ids=["encoder"], indirect=True)
+def test_fine_tuning_from_a_saved_model(exported, tmp_path, capsys):
+    folder, with_mlm = exported
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.tsv").write_text("text\tlabel\n" + "a B c\tx\nd E f\ty\n" * 4)
+    scripts.run_here("run.run_classifier", task_name="custom", data_dir=tmp_path, init_checkpoint=folder, do_train=True,
+                     do_eval=True, output_dir=tmp_path / "out", max_seq_length=8, num_train_epochs=1,
+                     train_batch_size=4)
+    assert (f"{folder}/variables/variables: 55 variables loaded; not in the checkpoint, initial values kept: "
+            "output_weights, output_bias") in capsys.readouterr().err
+    assert f'"do_lower_case": {str(not with_mlm).lower()}' in (tmp_path / "out" / "task.json").read_text()

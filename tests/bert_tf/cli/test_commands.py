@@ -1,8 +1,6 @@
 """The command `bert-tf`."""
 
-import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
@@ -36,18 +34,14 @@ def test_unknown_scripts(monkeypatch):
 
 def call(*arguments, folder=None):
     code = "import sys; from bert_tf.cli import commands; sys.argv[0] = 'bert-tf'; commands.main()"
-    return subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, text=True,
-                          check=False, env={**os.environ, "PYTHONPATH": str(scripts.ROOT)})
+    return scripts.run_python("-c", code, *arguments, folder=folder)
 
 
 @pytest.mark.large
-@pytest.mark.parametrize(("arguments", "status", "output"), [
-    (["learn_vocab", "--vocab_size=x"], 1, "learn_vocab.py: flag --vocab_size=x: invalid literal for int()"),
-    (["run_classifier"], 1, "run_classifier.py: --data_dir is required without --data_file\n")])
-def test_a_script_runs_with_its_flags(arguments, status, output):
-    done = call(*arguments)
-    assert (done.returncode, done.stdout) == (status, "")
-    assert done.stderr.startswith(output)
+def test_a_script_runs_with_its_flags():
+    done = call("learn_vocab", "--vocab_size=x")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("learn_vocab.py: flag --vocab_size=x: invalid literal for int()")
 
 
 @pytest.mark.large

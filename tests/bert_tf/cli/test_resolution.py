@@ -10,7 +10,7 @@ from bert_tf.cli import resolution, script
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import ModelFiles
-from bert_tf.tokenization import read_vocabulary
+from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 from data_prep.pretraining import JobSettings
 from data_prep.vocabulary import VocabularySettings
 from run.finetuning.settings import FineTuningSettings
@@ -47,21 +47,6 @@ def resolve_fine_tuning(given=None, **settings):
     sources, found = resolution.get_value_sources(settings), ModelFiles(resolution.find_checkpoints(settings))
     settings = settings.replace_values(resolution.resolve_values(sources, given, found, script.warn))
     return settings.model, settings.tokenizer
-
-
-def write_tokenizer_json(folder, pieces, **model):
-    (folder / "vocab.txt").unlink()
-    vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    (folder / "tokenizer.json").write_text(json.dumps({"model": {"type": "WordPiece", "vocab": vocabulary, **model}}))
-
-
-@pytest.mark.usefixtures("bert")
-def test_all_values_are_next_to_the_checkpoint(capsys):
-    model, tokenizer = resolve_fine_tuning()
-    assert model.bert_config_file == "bert/config.json"
-    assert (tokenizer.vocab_file, tokenizer.do_lower_case, tokenizer.strip_accents) == ("bert/vocab.txt", False, None)
-    assert resolve_fine_tuning({"init_checkpoint": "bert/model.safetensors"})[0].bert_config_file == "bert/config.json"
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("content", "given", "expected", "note"), [
@@ -106,26 +91,6 @@ def test_unsupported_files_are_ignored_if_all_values_are_explicit(bert, capsys):
         resolve_fine_tuning({"bert_config_file": "mine.json"})
 
 
-def test_a_casing_from_a_published_name_has_no_note(bert, capsys):
-    """check_casing rejects another casing."""
-    (bert / "tokenizer_config.json").unlink()
-    bert.rename("cased_L-12_H-768_A-12")
-    assert resolve_fine_tuning({"init_checkpoint": "cased_L-12_H-768_A-12"})[1].do_lower_case is False
-    resolve_fine_tuning({"init_checkpoint": "cased_L-12_H-768_A-12", "do_lower_case": True})
-    assert capsys.readouterr().err == ""
-
-
-def test_a_vocabulary_in_tokenizer_json(bert, capsys):
-    (bert.parent / "vocab.txt").write_bytes((bert / "vocab.txt").read_bytes())
-    write_tokenizer_json(bert, PIECES, unk_token="[UNK]")
-    for given in ({}, {"vocab_file": "bert/tokenizer.json"}):
-        path = resolve_fine_tuning(given)[1].vocab_file
-        assert os.path.basename(path) == "vocab.txt"
-        assert read_vocabulary(path) == PIECES
-    resolve_fine_tuning({"vocab_file": "vocab.txt"})
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.usefixtures("bert")
 def test_notes_on_lines_of_a_vocabulary(tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(["a", *PIECES]) + "\n\n")
@@ -134,16 +99,13 @@ def test_notes_on_lines_of_a_vocabulary(tmp_path):
     resolved(JobSettings("text.txt", "a.tfrecord", "vocab.txt"), announce=notes.append)
     resolved(VocabularySettings("text.txt", "new.txt", initial_vocab="bert/vocab.txt"), announce=notes.append)
     resolved(VocabularySettings("text.txt", "vocab.txt"), announce=notes.append)  # It is written.
-    assert notes == [
-        "note: `vocab_file`=vocab.txt: contains duplicates; their last lines count, as in the original BERT: "
-        "'a' is on line 1, and has the ID 8, of line 9",
-        "note: `vocab_file`=vocab.txt: contains blank lines, which count as IDs, as in the original BERT: line 10 is "
-        "blank"]
+    assert notes == [f"note: `vocab_file`=vocab.txt: {message}"
+                     for message in describe_lines(read_vocabulary("vocab.txt"))]
 
 
 def test_a_vocabulary_of_another_model(bert):
-    write_tokenizer_json(bert, [*PIECES, "more"])
-    with pytest.raises(InputError, match=r"^bert/tokenizer.json: has 9 entries, but bert/config.json has vocab_size 8"):
+    (bert / "vocab.txt").write_text("\n".join([*PIECES, "more"]), encoding="utf-8")
+    with pytest.raises(InputError, match=r"^bert/vocab.txt: has 9 entries, but bert/config.json has vocab_size 8"):
         resolve_fine_tuning()
 
 

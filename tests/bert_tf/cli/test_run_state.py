@@ -47,17 +47,6 @@ def test_changed_settings_are_reported(tmp_path, capsys):
     assert resume(before).changes.startswith("resumes with changed settings: `learning_rate` 0.25 (was 0.5)")
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    ("{", "is not JSON"), ("[]", "expected a JSON object"),
-    ('{"train_batch_size": 8, "changeable": [3]}', r"changeable is \[3\]: must be"),
-])
-def test_corrupted_files(tmp_path, content, message):
-    (tmp_path / "checkpoint").touch()
-    (tmp_path / "run.json").write_text(content)
-    with pytest.raises(InputError, match=rf"run\.json: {message}"):
-        _ = RunState(str(tmp_path), {"train_batch_size": 8}).changes
-
-
 def test_finished_parts(tmp_path):
     state = RunState(str(tmp_path), {"rounds": 2}, name="prune.json", must_be_empty=True)
     assert state.result("heads") is None
@@ -86,20 +75,14 @@ def test_fingerprints_of_local_and_remote_copies_are_compared_by_their_common_va
 
 
 @dataclasses.dataclass(frozen=True)
-class BatchSettings(Settings):
+class JobSettings(Settings):
     batch: int = setting(7, "")
-    vocab_file: str | None = setting(None, "", role=roles.INPUT_FILE)
+    vocab_file: str | None = setting("a", "", role=roles.INPUT_FILE)
     rate: float = setting(0.1, "", changeable=True)
 
 
-@dataclasses.dataclass(frozen=True)
-class JobSettings(Settings):
-    batches: BatchSettings = dataclasses.field(default_factory=lambda: BatchSettings(vocab_file="a"))
-    seed: int = setting(3, "")
-
-
 def test_a_snapshot_contains_all_settings_except_paths():
-    assert snapshot(JobSettings()) == {"seed": 3, "batch": 7, "changeable": {"rate": 0.1}}
+    assert snapshot(JobSettings()) == {"batch": 7, "changeable": {"rate": 0.1}}
 
 
 def test_fingerprints_depend_on_names_sizes_and_contents(tmp_path):
@@ -107,9 +90,7 @@ def test_fingerprints_depend_on_names_sizes_and_contents(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * int(name[-1]))
     first = run_state.fingerprint([str(tmp_path / "a" / "1"), str(tmp_path / "a" / "2")])
-    assert first == {"files": 2, "bytes": 3,
-                     "sha256": "e62b6bb74fedf516e34e61d432e984498d5188f5c30b3c8e6559e0f1c804116a",
-                     "contents": "654a28fb7a77c0fa7c6cd5573a02e2fd1bf35ce51aca3e09e74c79b441ec7186"}
+    assert (first["files"], first["bytes"]) == (2, 3)
     assert first == run_state.fingerprint([str(tmp_path / "b" / "1"), str(tmp_path / "b" / "2")])
     assert first != run_state.fingerprint([str(tmp_path / "b" / "2"), str(tmp_path / "b" / "1")])
     (tmp_path / "b" / "2").write_bytes(b"xy")

@@ -1,9 +1,10 @@
-"""The end of a script: its exit status and its messages on standard error."""
+"""The end of a script: its exit status and its messages on standard error; and its settings of TensorFlow."""
 
 import errno
 import fcntl
 import io
 import os
+import pickle
 import signal
 import sys
 import tempfile
@@ -11,10 +12,11 @@ import tempfile
 import pytest
 import tensorflow as tf
 from absl import flags
+from tensorflow.python.framework import test_util
 
+from bert_tf import processor
 from bert_tf.cli import script
-from bert_tf.cli.settings import Settings
-from bert_tf.errors import InputError, LostWorkerError
+from bert_tf.errors import InputError, LostWorkerError, rename_argument
 
 REPORT = "internal error in bert_tf; please report it"
 
@@ -56,7 +58,8 @@ def test_status_without_an_error(run):
 
 
 @pytest.mark.parametrize(("error", "line"), [
-    (InputError("`max_seq_length`=3: is below `doc_stride`"), "--max_seq_length=3: is below `doc_stride`"),
+    (InputError("`max_seq_length`=3: is below `doc_stride`; set `notraceback`, not `nontraceback` or traceback"),
+     "--max_seq_length=3: is below `doc_stride`; set --notraceback, not `nontraceback` or traceback"),
     (InputError("two\n  lines"), "two lines"),
     (FileNotFoundError(errno.ENOENT, "No such file or directory", "a/b.txt"), "a/b.txt: No such file or directory"),
     (FileNotFoundError(errno.ENOENT, "No such file or directory", "a\nb"), "a\\nb: No such file or directory"),
@@ -177,24 +180,33 @@ def test_a_script_that_takes_arguments(run):
     assert seen == [["scripts/toy.py", "a.tfrecord"]]
 
 
-def test_backquoted_names_of_flags(run):
-    run(lambda argv: None)
-    assert script.to_flag_names("`max_seq_length`=3: `max_seq_lengths`, `max seq_length`, max_seq_length") == (
-        "--max_seq_length=3: `max_seq_lengths`, `max seq_length`, max_seq_length")
-    assert script.to_flag_names("`notraceback` or `nontraceback`") == "--notraceback or `nontraceback`"
+def test_an_error_from_another_process_about_another_argument():
+    error = pickle.loads(pickle.dumps(InputError("is empty", "init_checkpoint", "a"))).for_argument("teacher")
+    assert (str(error), error.argument, error.value) == ("`teacher`=a: is empty", "teacher", "a")
+    with pytest.raises(InputError, match=r"^`teacher`=a: is empty$"), rename_argument(init_checkpoint="teacher"):
+        raise InputError("is empty", "init_checkpoint", "a")
+    with pytest.raises(InputError, match=r"^`vocab_file`=a: is empty$"), rename_argument(init_checkpoint="teacher"):
+        raise InputError("is empty", "vocab_file", "a")
 
 
-@pytest.mark.parametrize(("is_terminal", "message"), [(True, "toy.py: loading TensorFlow\n"), (False, "")])
-def test_a_slow_import_is_announced_in_a_terminal(is_terminal, message, monkeypatch, tmp_path):
-    (tmp_path / "slow_job.py").write_text("import time\ntime.sleep(0.3)\ndef run(settings): raise InterruptedError\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "slow_job", raising=False)
-    monkeypatch.setattr(sys, "argv", ["scripts/toy.py"])
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    sys.stderr.isatty = lambda: is_terminal
-    monkeypatch.setattr(script, "SLOW_SECONDS", 0.01)
-    command = script.Command(Settings(), "slow_job")
-    monkeypatch.setattr(command, "resolve", lambda arguments: command.settings)
-    with pytest.raises(InterruptedError):
-        command.main(["scripts/toy.py"])
-    assert sys.stderr.getvalue() == message
+AMD = "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16\n\nprocessor\t: 1\nflags : fpu\n"
+ARM = "processor\t: 0\nFeatures\t: fp asimd bf16\n"
+
+
+@pytest.mark.parametrize(("text", "before", "after"), [
+    (AMD, None, "1"), (AMD, "0", "0"), (AMD, "1", "1"), (ARM, None, None), ("", None, None)])
+def test_onednn_is_enabled_with_avx2(tmp_path, monkeypatch, text, before, after):
+    if text:
+        (tmp_path / "cpuinfo").write_text(text)
+    monkeypatch.setattr(processor, "CPU_INFO", str(tmp_path / "cpuinfo"))
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", before or "")  # recorded, to restore it at the end
+    if not before:
+        monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS")
+    script.prepare_tensorflow()
+    assert os.environ.get("TF_ENABLE_ONEDNN_OPTS") == after
+
+
+def test_tensorflow_uses_onednn():
+    if "avx2" not in processor.read()[1]:
+        pytest.skip("this CPU has no AVX2")
+    assert test_util.IsMklEnabled() == (os.environ["TF_ENABLE_ONEDNN_OPTS"] == "1")

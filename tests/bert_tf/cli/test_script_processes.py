@@ -13,38 +13,35 @@ from tests import scripts
 pytestmark = pytest.mark.large
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(scripts.ROOT), "PYTHONUNBUFFERED": ""}
-TOY = ("from bert_tf.cli import script\n"
+TOY = ("import signal\nfrom bert_tf.cli import script\n"
        "def main(argv):\n    print('output')\n    open('result', 'w').close()\n"
        "script.run(main, lambda: None)\n")
+FULL = "toy.py: standard output cannot be written: No space left on device\n"
+CLOSED = "toy.py: standard output is closed; redirect it to a file or to /dev/null\n"
 
 
-@pytest.mark.parametrize(("redirection", "arguments", "status", "error", "works"), [
-    ("", ["--help"], 0, "", False),
-    (">/dev/full", ["--help"], 1, "toy.py: standard output cannot be written: No space left on device\n", False),
-    (">&-", ["--help"], 1, "toy.py: standard output is closed; redirect it to a file or to /dev/null\n", False),
-    (">/dev/full", [], 1, "toy.py: standard output cannot be written: No space left on device\n", True),
-    (">&-", [], 1, "toy.py: standard output is closed; redirect it to a file or to /dev/null\n", False),
-    ("<&- 2>&-", [], 0, "", True),
-    (">&- 2>&-", [], 1, "", False),
-])
-def test_standard_streams_that_are_closed_or_full(tmp_path, redirection, arguments, status, error, works):
-    (tmp_path / "toy.py").write_text(TOY)
-    command = shlex.join([sys.executable, "toy.py", *arguments])
-    done = subprocess.run(f"{command} {redirection}", shell=True, cwd=tmp_path, capture_output=True, text=True,
-                          check=False, env=ENVIRONMENT)
-    assert (done.returncode, done.stderr) == (status, error)
+def run_toy(folder, arguments="", toy=TOY):
+    """Runs toy.py with arguments and redirections of bash; returns its exit status and its standard error."""
+    (folder / "toy.py").write_text(toy)
+    done = subprocess.run(f"exec {shlex.quote(sys.executable)} toy.py {arguments}", shell=True, executable="/bin/bash",
+                          cwd=folder, capture_output=True, text=True, check=False, env=ENVIRONMENT, timeout=60)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "expected", "works"), [
+    ("--help", (0, ""), False), ("--help >/dev/full", (1, FULL), False), ("--help >&-", (1, CLOSED), False),
+    (">/dev/full", (1, FULL), True), (">&-", (1, CLOSED), False), ("<&- 2>&-", (0, ""), True),
+    (">&- 2>&-", (1, ""), False)])
+def test_standard_streams_that_are_closed_or_full(tmp_path, arguments, expected, works):
+    assert run_toy(tmp_path, arguments) == expected
     assert (tmp_path / "result").exists() == works
 
 
 @pytest.mark.parametrize("arguments", ["", "--help"])
 def test_output_to_a_pipe_that_is_closed(tmp_path, arguments):
     """Larger than the buffer of a pipe, so that it cannot be written before the reader ends."""
-    toy = TOY.replace("'output'", "'word ' * 30_000")
-    (tmp_path / "toy.py").write_text("'''Toy.\n" + "word " * 30_000 + "\n'''\n" + toy)
-    done = subprocess.run(f"{shlex.quote(sys.executable)} toy.py {arguments} | true; exit ${{PIPESTATUS[0]}}",
-                          shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, check=False,
-                          env=ENVIRONMENT)
-    assert (done.returncode, done.stderr) == (141, "")
+    toy = "'''Toy.\n" + "word " * 30_000 + "\n'''\n" + TOY.replace("'output'", "'word ' * 30_000")
+    assert run_toy(tmp_path, f"{arguments} | true; exit ${{PIPESTATUS[0]}}", toy) == (141, "")
 
 
 @pytest.mark.parametrize("script", [["-m", "run.predict"], ["run/predict.py"], ["-m", "run.demo"]])
@@ -58,28 +55,16 @@ def test_ctrl_c_during_imports(tmp_path, script):
     assert (done.returncode, done.stderr) == (-signal.SIGINT, f"\n{name}.py: interrupted\n")
 
 
-@pytest.mark.parametrize("toy", [
-    TOY.replace("lambda: None", "lambda: signal.raise_signal(signal.SIGINT)"),  # before the flags are read
-    TOY.replace("open(", "signal.raise_signal(signal.SIGINT); open(")])
-def test_ctrl_c(tmp_path, toy):
-    (tmp_path / "toy.py").write_text(f"import signal\n{toy}")
-    done = subprocess.run([sys.executable, "toy.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
-                          env=ENVIRONMENT)
-    assert (done.returncode, done.stderr) == (130, "\ntoy.py: interrupted\n")
+def test_ctrl_c_before_the_flags_are_read(tmp_path):
+    toy = TOY.replace("lambda: None", "lambda: signal.raise_signal(signal.SIGINT)")
+    assert run_toy(tmp_path, toy=toy) == (130, "\ntoy.py: interrupted\n")
     assert not (tmp_path / "result").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_a_script_at_once(tmp_path, number):
     """Also while the first one is handled, and without further cleanup."""
-    (tmp_path / "toy.py").write_text(
-        "import signal\n"
-        "from bert_tf.cli import script\n"
-        "def main(argv):\n"
-        "    try:\n        signal.raise_signal(signal.SIGTERM)\n"
-        f"    finally:\n        signal.raise_signal({int(number)})\n        open('result', 'w').close()\n"
-        "script.run(main, lambda: None)\n")
-    done = subprocess.run([sys.executable, "toy.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
-                          env=ENVIRONMENT, timeout=60)
-    assert (done.returncode, done.stderr) == (-number, "")
+    toy = TOY.replace("    print('output')\n", "    try:\n        signal.raise_signal(signal.SIGTERM)\n"
+                      f"    finally:\n        signal.raise_signal({int(number)})\n    ")
+    assert run_toy(tmp_path, toy=toy) == (-number, "")
     assert not (tmp_path / "result").exists()

@@ -1,15 +1,17 @@
-"""Settings: bounds, choices, rules, and groups; the flags that they define, and settings that are read from flags."""
+"""Settings: bounds, choices, rules, and groups; the flags that they define and are read from; the text of --help."""
 
 import dataclasses
 import math
+import re
 from typing import ClassVar
 
 import pytest
 from absl import flags as absl_flags
 
-from bert_tf.cli import flags
+from bert_tf.cli import flags, usage
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
+from tests import reference_page
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,12 +44,6 @@ class Chest(Settings):
 
 
 NAMES = [field.name for each in (Toy, Chest) for field in dataclasses.fields(each) if field.name != "toy"]
-
-
-def test_values_within_the_bounds():
-    toy = Toy(toy_count=9, toy_rate=0.0, toy_kind="fancy", toy_sizes=(2, 99), toy_steps=2**31 - 1, toy_shift=1e300)
-    assert (toy.toy_rate, toy.toy_sizes) == (0.0, (2, 99))
-    assert Toy(toy_seed=-(2**63)).toy_seed == -(2**63)
 
 
 @pytest.mark.parametrize(("values", "message"), [
@@ -85,24 +81,6 @@ def test_rules(values, message):
     with pytest.raises(InputError) as caught:
         Chest(**values)
     assert str(caught.value) == message
-
-
-def test_rules_that_are_met():
-    assert Chest(chest_search=True, chest_rates=(2.0,)).chest_rates == (2.0,)
-    assert Chest(chest_steps=5, chest_train=True, toy=Toy(toy_kind="fancy")).chest_steps == 5
-
-
-def test_a_rule_about_an_unknown_setting():
-    with pytest.raises(TypeError, match=r"^Rules.path: a rule names 'do_trian', which is not a setting of the class"):
-        @dataclasses.dataclass(frozen=True)
-        class Rules(Chest):
-            path: str | None = setting(None, "Path.", needs=("chest_train", "do_trian"))
-
-
-def test_values_of_all_groups():
-    assert [field.name for field, _ in Chest().fields()][4:6] == ["chest_rates", "toy_count"]
-    assert Chest().replace_values({"toy_seed": 9, "chest_size": 3, "unknown": 1}) == Chest(
-        chest_size=3, toy=Toy(toy_count=7, toy_seed=9))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,3 +140,45 @@ def test_a_subset_of_the_fields(parse):
     settings = parse(Chest(toy=Toy(toy_count=5)), "--toy_name=x", only=("toy_name", "chest_size"))
     assert settings == Chest(toy=Toy(toy_count=5, toy_name="x"))
     assert [name for name in NAMES if name in absl_flags.FLAGS] == ["toy_name", "chest_size"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rare(Settings):
+    """Rare things. Nobody needs them."""
+
+    rare = True
+
+    odd: int = setting(3, "Number of odd things.")
+    path: str | None = setting(None, "Path of the output. It must not exist.", required=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Toys(Settings):
+    """Settings for toys, which are small."""
+
+    rare_group: Rare = dataclasses.field(default_factory=Rare)
+    use: bool = setting(True, "Use `kind` toys, e.g. blocks. Otherwise none.")
+    kind: str = setting("block", "Kind of toys.", choices=("block", "ball"), rare=True)
+
+
+def test_required_flags_come_first_and_rare_ones_are_not_shown():
+    assert usage.write_help("Plays.\n\n  play --path=x\n", Toys()) == "\n".join([
+        "Plays.", "", "  play --path=x", "", "Required:", "  --path: Path of the output", "",
+        "Toys:", "  --[no]use: Use --kind toys, e.g. blocks", "", usage.MORE])
+
+
+def test_everything_is_in_the_full_help():
+    assert usage.write_help("Plays.", Toys(), only=("use", "kind", "odd"), is_full=True) == "\n".join([
+        "Plays.", "", "Toys:", "  --[no]use: Use --kind toys, e.g. blocks. Otherwise none",
+        "  --kind: Kind of toys. One of block, ball (block)", "", "Rare things:", "  --odd: Number of odd things (3)",
+        "", usage.MORE])
+
+
+@pytest.mark.parametrize("name", ["run.run_classifier", "run.run_squad", "run.run_tagger", "run.run_pretraining"])
+def test_the_help_of_a_script_is_short(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "110")
+    module = reference_page.find_scripts()[name]
+    text = usage.write_help(module.__doc__, module.COMMAND.settings, module.COMMAND.only)
+    assert len(text.splitlines()) <= 90
+    assert max(map(len, text.splitlines())) <= 120
+    assert re.search(r"^Required:\n(  --.*\n(      .*\n)*)*  --output_dir: ", text, re.MULTILINE)

@@ -18,8 +18,7 @@ from bert_tf.served_models import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import gpu_kernels
 from tests.encoders import make_encoder
-from tests.remote_folders import new_folder
-from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, make_servable
+from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, assert_near, make_servable
 
 # The first test exports seven models, and another process loads them.
 pytestmark = [pytest.mark.large, pytest.mark.timeout(180)]
@@ -77,10 +76,6 @@ def compute_probabilities(signature):
 
 def get_weights_size(path):
     return (path / "1" / "variables" / "variables.data-00000-of-00001").stat().st_size
-
-
-def assert_near(actual, expected):
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -188,12 +183,3 @@ def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio
             kernel = kernel.inputs[0].op
         assert kernel.type == "ReadVariableOp"
     assert get_weights_size(tmp_path) < ratio * 4 * wide_model.count_params()
-
-
-def test_a_remote_export(toy_tokenizer):
-    servable, folder = make_servable("encoder", toy_tokenizer), new_folder()
-    tf.io.gfile.makedirs(f"{folder}/1")
-    assert export.save(servable, folder)[0] == f"{folder}/2"
-    texts = tf.constant(["the film"])
-    response = tf.saved_model.load(f"{folder}/2").signatures["serving_default"](text=texts)
-    assert_near(response["pooled_output"], servable.answer_texts(text=texts)["pooled_output"])

@@ -10,21 +10,12 @@ from bert_tf.export import saved_model
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.encoders import make_encoder
-from tests.toy_servables import CONFIG, LONG, MAX_SEQ_LENGTH, REQUESTS, TEXTS, TOP_K, make_model, make_servable
+from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, REQUESTS, TEXTS, assert_near, make_model, make_servable, respond
 
 
 @pytest.fixture(scope="module")
 def servables(toy_tokenizer):
     return {name: make_servable(name, toy_tokenizer) for name in REQUESTS}
-
-
-def respond(servable, request):
-    return {name: value.numpy() for name, value in servable.answer_texts(
-        **{name: tf.constant(value) for name, value in request.items()}).items()}
-
-
-def assert_near(actual, expected):
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
 
 
 def test_classifier(servables, toy_tokenizer):
@@ -66,16 +57,29 @@ def test_masked_lm(servables, toy_tokenizer):
     row = toy_servables.make_row(toy_tokenizer, "[CLS] the [MASK] is [MASK] [SEP]", [2, 4])
     logits = make_model("masked_lm")(row)["masked_lm_logits"]
     # Entries of the config without a token are never predicted.
-    expected, best = tf.math.top_k(tf.nn.softmax(logits)[..., : len(vocabulary)], TOP_K)
+    expected, best = tf.math.top_k(tf.nn.softmax(logits)[..., : len(vocabulary)], toy_servables.TOP_K)
     assert response["num_masks"].tolist() == [2, 0, 1, 0]
     assert response["was_cut"].tolist() == [False, False, False, True]
-    assert response["probabilities"].shape == (4, 2, TOP_K)
+    assert response["probabilities"].shape == (4, 2, toy_servables.TOP_K)
     assert_near(response["probabilities"][0], expected[0])
     np.testing.assert_array_equal(response["piece_ids"][0], best[0])
     assert response["pieces"][0].tolist() == [
         [vocabulary[piece].encode() for piece in row] for row in best[0].numpy()]
-    assert response["pieces"][2, 1].tolist() == [b""] * TOP_K
+    assert response["pieces"][2, 1].tolist() == [b""] * toy_servables.TOP_K
     assert response["probabilities"][1].sum() == 0
+
+
+def test_masked_lm_of_pairs(servables, toy_tokenizer):
+    """Each [MASK] of both texts, and the probability of the next sentence."""
+    row = toy_servables.make_row(toy_tokenizer, "[CLS] the [MASK] went [SEP] it [MASK] fox ##es [SEP]", [2, 6])
+    outputs = make_model("pretrained")(row)
+    probabilities = tf.nn.softmax(outputs["masked_lm_logits"])[0, :, : toy_tokenizer.vocab_size]
+    expected, best = tf.math.top_k(probabilities, toy_servables.TOP_K)
+    response = respond(servables["pretrained"], {"text_a": ["the [MASK] went"], "text_b": ["it [MASK]foxes"]})
+    assert response["num_masks"].tolist() == [2]
+    np.testing.assert_array_equal(response["piece_ids"][0], best)
+    assert_near(response["probabilities"][0], expected)
+    assert_near(response["is_next"], tf.nn.softmax(outputs["next_sentence_logits"])[:, 0])
 
 
 def test_tagger(servables, toy_tokenizer):
@@ -93,7 +97,7 @@ def test_tagger(servables, toy_tokenizer):
 
 def test_tagger_divides_long_texts_between_words(servables):
     """Ten words of the text have eleven tokens, so a window of 22 tokens has 20 words. The last word is longer."""
-    words = LONG.split()
+    words = toy_servables.LONG.split()
     texts = [" ".join([*words, "a", "jump" + "s" * 30]), "the dog", "", " ".join(words[:21])]
     response = respond(servables["tagger"], {"text": texts})
     windows = [words[:20], words[20:40], ["a"], ["jump" + "s" * 30], ["the", "dog"], words[:20], words[20:21]]
@@ -229,10 +233,6 @@ def test_versions(servables, tmp_path, monkeypatch):
     (tmp_path / "6").mkdir()
     assert export.save(servable, str(tmp_path)) == (str(tmp_path / "7"), False)
     assert [path.name for path in (tmp_path / "7" / "assets.extra").iterdir()] == ["task.json"]
-    for options, message in (({"version": 6}, "6: already exists; choose another version"),
-                             ({"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8")):
-        with pytest.raises(InputError, match=message):
-            export.save(servable, str(tmp_path), **options)
 
 
 @pytest.mark.parametrize(("name", "options", "message"), [

@@ -6,7 +6,6 @@ import os
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf import models, served_models
 from bert_tf.config import BertConfig
@@ -17,7 +16,7 @@ from bert_tf.serving.loading import open_litert
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.encoders import make_encoder
-from tests.toy_servables import LONG, MAX_SEQ_LENGTH, METADATA, REQUESTS, TEXTS, make_model, make_servable
+from tests.toy_servables import REQUESTS, TEXTS, assert_same_responses, make_model, make_servable, respond
 
 pytestmark = [pytest.mark.large, pytest.mark.timeout(180)]  # the first test converts seven models
 
@@ -25,24 +24,6 @@ pytestmark = [pytest.mark.large, pytest.mark.timeout(180)]  # the first test con
 @pytest.fixture(scope="module")
 def loaded(toy_litert_files):
     return {name: open_litert(str(toy_litert_files / f"{name}.tflite")) for name in REQUESTS}
-
-
-def assert_same_responses(actual, expected):
-    """Asserts the same names, shapes, and types, and equal values except for rounding and the outputs at padding."""
-    assert actual.keys() == expected.keys()
-    for name, value in expected.items():
-        value, found = value.numpy(), actual[name]
-        assert (found.shape, found.dtype) == (value.shape, value.dtype), name
-        if name == "sequence_output":
-            value, found = (each * np.array(expected["input_mask"])[..., np.newaxis] for each in (value, found))
-        if value.dtype.kind == "f":
-            np.testing.assert_allclose(found, value, rtol=0, atol=2e-5, err_msg=name)
-        else:
-            np.testing.assert_array_equal(found, value, err_msg=name)
-
-
-def respond(servable, request):
-    return servable.answer_texts(**{name: tf.constant(value) for name, value in request.items()})
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -78,7 +59,7 @@ def test_models_opened_in_several_threads_leave_standard_error_open(toy_litert_f
 
 @pytest.mark.parametrize("labels", [["x", "y", "z"], []])
 def test_several_labels_and_numbers(toy_tokenizer, tmp_path, labels):
-    metadata = TaskMetadata("classifier", MAX_SEQ_LENGTH, True, labels, multi_label=bool(labels))
+    metadata = TaskMetadata("classifier", toy_servables.MAX_SEQ_LENGTH, True, labels, multi_label=bool(labels))
     model = models.BertClassifier(make_model("encoder", layers="litert"), len(labels) or 1)
     servable = served_models.ServedClassifier(model, toy_tokenizer, metadata, static_length=True)
     expected = respond(servable, {"text": TEXTS})
@@ -105,16 +86,9 @@ def test_question_answering_in_long_contexts(toy_litert_files, toy_tokenizer, op
     model = LiteRTModel(str(toy_litert_files / "squad.tflite"))
     model.metadata = servable.metadata
     unusual = "Mary\tShelley  W\u00e9nt \u2126 to\u202fLondon , and the\u0301 DOG-fox\u00adjumps . "
-    request = {"question": ["where did it go", "?", "book", ""], "context": [LONG * 7, unusual * 3, "\x01", "over"]}
+    contexts = [toy_servables.LONG * 7, unusual * 3, "\x01", "over"]
+    request = {"question": ["where did it go", "?", "book", ""], "context": contexts}
     assert_same_responses(model(**request), respond(servable, request))
-
-
-def test_more_rows_than_the_largest_batch(loaded):
-    texts = [" ".join(["dog"] * (number % 23)) for number in range(17)]
-    model = loaded["encoder"]
-    together, alone = model(text=texts), [model(text=[text]) for text in texts]
-    np.testing.assert_allclose(together["pooled_output"], np.concatenate([each["pooled_output"] for each in alone]),
-                               rtol=0, atol=1e-5)
 
 
 def test_threads_share_a_model(loaded):
@@ -130,7 +104,8 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
     """All matrices, including embeddings, are smaller, and both graphs share them."""
     config = BertConfig(3001, 96, 1, 4, 384, max_position_embeddings=31, type_vocab_size=2)
     model = models.BertPretrainer(make_encoder(config, layers="litert"))
-    servable = served_models.ServedMaskedLM(model, toy_tokenizer, METADATA["masked_lm"], static_length=True)
+    metadata = toy_servables.METADATA["masked_lm"]
+    servable = served_models.ServedMaskedLM(model, toy_tokenizer, metadata, static_length=True)
     expected = respond(servable, REQUESTS["masked_lm"])["probabilities"][:, :2]
     float32_bytes = 4 * sum(np.prod(variable.shape) for variable in servable.model.variables
                             if not variable.name.startswith(("bert/pooler", "cls/seq_relationship")))
@@ -140,11 +115,6 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
         response = LiteRTModel(str(path))(**REQUESTS["masked_lm"])["probabilities"]
         np.testing.assert_allclose(response, expected, rtol=0, atol=tolerance)
         assert path.stat().st_size < float32_bytes / ratio + 500_000  # graphs, names, and the vocabulary
-
-
-def test_choices_must_exist(loaded):
-    with pytest.raises(InputError, match="`choices` must contain at least one text in each row"):
-        loaded["choice"](text_a=["a"], choices=[[]])
 
 
 @pytest.mark.parametrize(("is_static", "options", "message"), [

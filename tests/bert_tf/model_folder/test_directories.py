@@ -1,11 +1,14 @@
-"""Directories of the files of a model, and weights that are pickles."""
+"""Directories of the files of a model, weights that are pickles, and variables of SavedModels without TensorFlow."""
 
 import pytest
+from tensorflow.core.protobuf import saved_model_pb2
 
 from bert_tf.errors import InputError
-from bert_tf.model_folder import check_loadable, find_file, list_directories, weights_in
+from bert_tf.model_folder import check_loadable, find_file, list_directories, read_config, saved_models, weights_in
 from bert_tf.model_folder.weights import is_hugging_face
 from tests.remote_folders import new_folder, put
+
+WORDS = "word_embeddings/embeddings"
 
 
 def test_directories_of_a_checkpoint(tmp_path, monkeypatch):
@@ -40,13 +43,6 @@ def test_directories_of_a_remote_checkpoint():
     assert list_directories(f"{run}/best/ckpt-7") == [f"{run}/best", run]
     assert find_file(f"{run}/best/ckpt-7", "task.json", "vocab.txt") == f"{run}/vocab.txt"
     assert find_file(f"{run}/best/ckpt-7", "task.json") is None
-
-
-def test_the_first_directory_with_one_of_the_files_is_used(written, tmp_path):
-    written(vocab_txt="", config_json="{}")
-    best = written(tmp_path / "best", config_json="{}")
-    assert find_file(best, "vocab.txt", "config.json") == f"{best}/config.json"
-    assert find_file(best, "vocab.txt") == f"{tmp_path}/vocab.txt"
 
 
 @pytest.mark.parametrize(("names", "weights", "is_theirs"), [
@@ -87,3 +83,43 @@ def test_a_pickle_is_rejected_with_instructions_for_conversion(tmp_path, name):
         check_loadable(str(tmp_path))
     (tmp_path / "model.safetensors").touch()
     check_loadable(str(tmp_path))
+
+
+@pytest.fixture
+def saved_model_path(tmp_path):
+    """A saved_model.pb, written with TensorFlow's message types, that has variables but no model."""
+    saved_model = saved_model_pb2.SavedModel(saved_model_schema_version=1)
+    graph = saved_model.meta_graphs.add()
+    graph.meta_info_def.tags.append("serve")
+    graph.graph_def.versions.producer = 2**31 - 1  # a long integer
+    graph.graph_def.node.add(name="x" * 300).attr["value"].f = 0.5  # four bytes
+    graph.saver_def.keep_checkpoint_every_n_hours = 1.0
+    for name, shape in ((WORDS, (30522, 8)), ("caf\u00e9", ()), ("x", (0,))):
+        variable = graph.object_graph_def.nodes.add().variable
+        variable.name = name
+        for size in shape:
+            variable.shape.dim.add(size=size)
+    path = tmp_path / "saved_model.pb"
+    path.write_bytes(saved_model.SerializeToString())
+    return path
+
+
+def test_variables_are_read_without_tensorflow(saved_model_path, tmp_path):
+    assert saved_models.read_variables(str(saved_model_path)) == {WORDS: [30522, 8], "caf\u00e9": [], "x": [0]}
+    assert saved_models.is_encoder(str(tmp_path))
+    assert saved_models.read_variables(str(tmp_path / "nowhere.pb")) == {}
+    with pytest.raises(InputError, match=f"^{saved_model_path}: has no variable position_embedding/embeddings; only"):
+        read_config(str(saved_model_path))  # As for the ALBERT of TF Hub.
+
+
+def test_a_damaged_saved_model_raises_nothing(saved_model_path):
+    content = saved_model_path.read_bytes()
+    complete = saved_models.read_variables(str(saved_model_path))
+    damaged = [content[:size] for size in range(0, len(content), 3)]
+    damaged += [content[:at] + byte + content[at + 1:] for at in range(0, len(content), 3)
+                for byte in (b"\xff", b"\x00")]
+    for each in (*damaged, b"\x80" * 100):
+        saved_model_path.write_bytes(each)
+        assert isinstance(saved_models.read_variables(str(saved_model_path)), dict)
+    saved_model_path.write_bytes(b"\xff" * 100)
+    assert saved_models.read_variables(str(saved_model_path)) == {} != complete

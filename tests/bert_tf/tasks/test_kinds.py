@@ -1,26 +1,109 @@
-"""Kinds of tasks without TensorFlow: inputs, conversion of responses, and correct predictions."""
+"""Rejected texts and correct predictions; spans of random scores, the same from the graph and from plain Python."""
 
 import re
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from official.nlp.tools import squad_evaluate_v2_0
 
 from bert_tf.errors import InputError
-from bert_tf.tasks import KINDS
-from bert_tf.tasks.base import softmax
+from bert_tf.served_models.span_labeler import extract_span_texts, rank_spans, split_contexts
+from bert_tf.tasks import KINDS, span_decoding, span_labeler
 from bert_tf.tasks.span_labeler import normalize
+from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.model_inputs import split_into_windows
+from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
+
+LENGTH, STRIDE, MOST_WINDOWS, LONGEST_ANSWER = 29, 5, 6, 7
+CONTEXTS = 700  # of each case; 4.3 windows each
 
 
-@pytest.mark.parametrize(("kind", "texts", "question"), [
-    ("classifier", ["a", "b"], {"text_a": "a", "text_b": "b"}),
-    ("encoder", ["a", "b"], {"text_a": "a", "text_b": "b"}),
-    ("span_labeler", ["a", ""], {"question": "a", "context": ""}),
-    ("multiple_choice", ["a", None, ("b", "c")], {"text_a": "a", "choices": ("b", "c")}),
+def decode(context, scores, begins):
+    """The spans of a context in NumPy: list of (score, first token, last token)."""
+    fullest = span_decoding.find_fullest_windows(context)
+    spans = span_decoding.find_spans(
+        [span_decoding.ScoredWindow(begin, fullest[start : start + length] == number,
+                                    *scores[:, number, : begin + length + 1])
+         for number, ((start, length), begin) in enumerate(zip(context, begins, strict=True))],
+        span_decoding.N_BEST_SIZE, LONGEST_ANSWER)
+    sums = spans.start_scores + spans.end_scores
+    shifts = np.array([window.start for window in context]) - begins
+    return [(sums[place], spans.starts[place] + shifts[spans.windows[place]],
+             spans.ends[place] + shifts[spans.windows[place]])
+            for place in span_decoding.rank(sums, span_decoding.N_BEST_SIZE)]
+
+
+@pytest.mark.parametrize("places", [7, 1, 0])  # the fewer decimal places, the more equal scores
+@pytest.mark.parametrize("seed", range(2))
+def test_the_graph_equals_numpy_on_random_windows(places, seed):
+    generator = np.random.default_rng(seed)
+    totals, rooms = generator.integers(0, 41, CONTEXTS), generator.integers(3, LENGTH - 3, CONTEXTS)
+    contexts, were_cut = zip(*(span_decoding.split_into_windows(int(total), int(room), STRIDE, MOST_WINDOWS)
+                               for total, room in zip(totals, rooms, strict=True)), strict=True)
+    ids = tf.RaggedTensor.from_row_lengths(tf.zeros([totals.sum()], tf.int32), totals)
+    windows = split_into_windows(ids, tf.constant(rooms), STRIDE, MOST_WINDOWS)
+    assert [(*each,) for context in contexts for each in context] == list(
+        zip(windows.starts.numpy(), windows.lengths.numpy(), strict=True))
+    assert list(were_cut) == windows.was_cut.numpy().tolist()
+    rows = windows.rows.numpy()
+    assert len(rows) > 1700
+
+    begins = LENGTH - 1 - rooms[rows]  # after [CLS], a question that leaves this room, and [SEP]
+    mask = np.arange(LENGTH) < (begins + windows.lengths.numpy() + 1)[:, np.newaxis]
+    scores = generator.normal(size=[2, len(rows), LENGTH]).astype(np.float32).round(places)
+    found = rank_spans(windows, {"input_mask": tf.constant(mask, tf.int32)},
+                       {"start_logits": tf.constant(scores[0]), "end_logits": tf.constant(scores[1])}, ids,
+                       LONGEST_ANSWER)
+    begin_of = ids.row_starts().numpy()
+    for number, (context, *of_graph) in enumerate(zip(contexts, *(each.to_list() for each in found), strict=True)):
+        own = rows == number
+        expected = decode(context, scores[:, own], begins[own])
+        assert [(score, first - begin_of[number], last - begin_of[number])
+                for score, first, last in zip(*of_graph, strict=True)] == expected
+
+
+@pytest.mark.parametrize(("total", "room", "stride"), [(57, 13, 5), (40, 9, 9), (31, 8, 1), (6, 11, 4), (0, 7, 2)])
+def test_the_window_with_most_context_against_the_plain_rule(total, room, stride):
+    windows, was_cut = span_decoding.split_into_windows(total, room, stride)
+    spans = [(start, start + length) for start, length in windows]
+    assert sorted({token for span in spans for token in range(*span)}) == list(range(total))
+    assert not was_cut
+    expected = []
+    for token in range(total):
+        scores = {number: min(token - start, stop - 1 - token) + 0.01 * (stop - start)
+                  for number, (start, stop) in enumerate(spans) if start <= token < stop}
+        expected.append(max(scores, key=scores.get))  # the first of equal ones
+    assert span_decoding.find_fullest_windows(windows).tolist() == expected
+
+
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"東京大学日本国は。", "fun", "cafe", "##s", "x", "."]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+    path.write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    return BertTokenizer(str(path)), PlainTokenizer(VOCABULARY, True, True)
+
+
+@pytest.mark.parametrize(("context", "first", "last", "expected"), [
+    ("東京大学日本国\u200b", 2, 3, "大学"),  # dropped by the tokenizer
+    ("東京\u200b大学日本国", 2, 3, "大学"),
+    ("東京は大学。東京は犬。", 6, 7, "東京"),  # a word with [UNK] elsewhere
+    ("東京 大学 日本国\ufe0f", 1, 3, "京 大学"),
+    ("x (Cafe\u0301s) .", 2, 3, "Cafe\u0301s"),  # an accent belongs to the token before it
+    ("x  \u202f fun\n.", 0, 2, "x fun ."),
 ])
-def test_texts_become_inputs(kind, texts, question):
-    assert KINDS[kind].question(*texts) == question
-    assert list(question) == list(KINDS[kind].inputs("text_b" in question))
+def test_the_source_of_a_span(tokenizers, context, first, last, expected):
+    pieces = split_contexts(tokenizers[0], tf.constant(["x fun", context]))  # counts tokens over all contexts
+    texts, starts, ends = extract_span_texts(
+        pieces, tf.constant([1], tf.int64), *(tf.constant([2 + token], tf.int64) for token in (first, last)))
+    plain = span_labeler.split(tokenizers[1], context)
+    assert plain.ids == pieces.ids[1].numpy().tolist()
+    found = (texts[0].numpy().decode(), int(starts[0]), int(ends[0]))
+    assert found == plain.span_text(first, last)
+    assert (found[0], " ".join(context[found[1] : found[2]].split())) == (expected, expected)
 
 
 @pytest.mark.parametrize(("kind", "texts", "message"), [
@@ -32,26 +115,12 @@ def test_texts_for_another_kind(kind, texts, message):
         KINDS[kind].question(*texts)
 
 
-def test_probabilities_become_logits():
-    logits = np.array([[1.5, -2.0, 0.25]], np.float32)
-    kind = KINDS["classifier"]
-    several = kind.to_logits({"probabilities": 1 / (1 + np.exp(-logits)), "has_label": 1})
-    np.testing.assert_allclose(several["logits"], logits, rtol=1e-5)
-    one = kind.to_logits({"probabilities": softmax(logits)})["logits"]
-    np.testing.assert_allclose(one - one.max(), logits - logits.max(), rtol=1e-5)
-    assert np.isfinite(kind.to_logits({"probabilities": np.array([[0.0, 1.0]])})["logits"]).all()
-    assert kind.to_logits({"value": np.array([3.5])})["logits"].tolist() == [[3.5]]
-    assert KINDS["span_labeler"].to_logits({"start_logits": 1, "end_logits": 2, "x": 3}) == {
-        "start_logits": 1, "end_logits": 2}
-
-
 @pytest.mark.parametrize(("kind", "row", "expected", "is_right"), [
     ("classifier", {"label": "no"}, "no", True),
     ("classifier", {"labels": ["no", "yes"]}, ["no"], False),
     ("token_classifier", {"tags": ["O", "B-X"]}, ["O", "B-X"], True),
     ("multiple_choice", {"choice": 2}, 1, False),
     ("span_labeler", {"answer": "The  dog."}, ("a cat", "Dog"), True),
-    ("span_labeler", {"answer": "dogs"}, ("dog",), False),
     ("span_labeler", {"answer": ""}, (), True),
     ("span_labeler", {"answer": ""}, ("the",), True),  # articles are ignored
     ("span_labeler", {"answer": "dog"}, (), False),

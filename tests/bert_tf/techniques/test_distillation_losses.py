@@ -20,9 +20,9 @@ from bert_tf.techniques.distillation import (
     create_distillation_loss,
     create_taps,
 )
-from bert_tf.techniques.layer_maps import check_layers, map_layers, student_config
+from bert_tf.techniques.layer_maps import map_layers, student_config
 from bert_tf.techniques.theseus import ReplacingRate, TheseusModel, groups
-from tests.encoders import make_encoder
+from tests.encoders import make_encoder, make_features
 
 ROWS, LENGTH, WIDTH, LAYERS, HEADS, CLASSES = 5, 7, 6, 3, 2, 4
 LENGTHS = (7, 3, 1, 5, 2)
@@ -114,8 +114,7 @@ def test_weights_of_the_total_and_partial_losses():
 
 @pytest.mark.parametrize("layers", ["padded", "unpadded"])
 def test_losses_are_0_if_the_student_equals_the_teacher(layers):
-    features = {"input_ids": tf.constant(RNG.integers(5, 30, [ROWS, LENGTH]) * MASK, tf.int32),
-                "input_mask": tf.constant(MASK), "segment_ids": tf.zeros([ROWS, LENGTH], tf.int32)}
+    features = make_features(CONFIG, LENGTHS)
     student, teacher = (models.BertClassifier(make_encoder(
         CONFIG, layers=layers if is_teacher else "padded", last_where_read=is_teacher), CLASSES)
                         for is_teacher in (False, True))
@@ -157,15 +156,11 @@ def test_layer_maps():
                           ((0,), "`layer_map`=0: lists 1 layers, but the student has 3")):
         with pytest.raises(InputError, match=f"^{message}"):
             map_layers(kind, 3, 2)
-    with pytest.raises(InputError, match="`student_layers`=7: layer 7 does not exist"):
-        check_layers("student_layers", (7,), 6)
     assert student_config(CONFIG, (0, 3)) == BertConfig.from_dict({**CONFIG.to_dict(), "num_hidden_layers": 2})
 
 
 THESEUS_LAYERS = (1, 2)
-TEXTS = {"input_ids": tf.constant([[2, 9, 4, 8, 0], [3, 7, 0, 0, 0], [4, 5, 6, 7, 8]]),
-         "input_mask": tf.constant([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 1]]),
-         "segment_ids": tf.zeros([3, 5], tf.int32)}
+TEXTS = make_features(CONFIG, (4, 2, 5))
 
 
 def make_pair(**options):

@@ -34,10 +34,6 @@ def test_new_adapters_change_nothing(reference_config, batch):
     first = model.encoder.adapters[0].lora_a
     assert first.name == "bert/encoder/layer_0/attention/self/qkv/lora_a:0"
     assert first.shape == [32, 3 * RANK]  # For query, key, and value.
-    normalized = np.concatenate([adapter.lora_a.numpy().ravel() * np.sqrt(3 * adapter.lora_a.shape[0])
-                                 for adapter in model.encoder.adapters])
-    assert np.mean(normalized) == pytest.approx(0.0, abs=0.1)
-    assert np.std(normalized) == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.parametrize("options", [{}, {"layers": "einsum"}, {"layers": "unpadded"}],
@@ -66,19 +62,6 @@ def test_an_adapter_by_hand(reference_config):
         columns = slice(32 * part, 32 * (part + 1))
         expected[:, columns] += ALPHA / RANK * x @ a[:, RANK * part : RANK * (part + 1)] @ b[:, columns]
     np.testing.assert_allclose(projection(tf.constant(x)), expected, rtol=0, atol=1e-5)
-
-
-def test_only_adapters_and_the_head_are_trained(reference_config, batch):
-    model = make_model(reference_config, frozen_layers=1)
-    names = [variable.name.removesuffix(":0") for variable in model.trainable_variables]
-    in_layer_1 = [f"bert/encoder/layer_1/{place}/lora_{which}" for place in (
-        "attention/self/qkv", "attention/output/dense", "intermediate/dense", "output/dense") for which in "ab"]
-    assert sorted(names) == sorted([*in_layer_1, "bert/pooler/dense/kernel", "bert/pooler/dense/bias",
-                                    "output_weights", "output_bias"])
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(model(batch)["logits"] ** 2)
-    assert all(np.abs(tf.convert_to_tensor(gradient)).max() > 0
-               for gradient in tape.gradient(loss, model.trainable_variables))
 
 
 def test_mixed_precision(reference_config, batch):

@@ -65,7 +65,6 @@ def test_attributes(tokenizer):
         PAD, UNK, CLS, SEP, MASK)
     assert tokenizer.vocabulary == PIECES
     assert tokenizer.vocab_size == len(PIECES)
-    assert tokenizer.lower_case is tokenizer.strip_accents is True
     copy = pickle.loads(pickle.dumps(BertTokenizer(tokenizer.vocab_file, lower_case=True, strip_accents=False)))
     assert (copy.vocabulary, copy.lower_case, copy.strip_accents) == (PIECES, True, False)
     assert UNICODE_VERSION == "14.0.0"
@@ -169,13 +168,39 @@ def test_graphs_check_the_rank_of_texts(tokenizer, method, shape):
             graph(tf.constant(texts))
 
 
-@pytest.mark.large
-def test_datasets_and_traced_functions():
-    uncased = BertTokenizer(str(TEXT / "vocab.txt"), lower_case=True)
-    expected = uncased.tokenize_with_offsets(LINES)
-    batches = tf.data.Dataset.from_tensor_slices(LINES).batch(101).map(uncased.tokenize)
-    assert tf.concat(list(batches), 0).to_list() == expected.ids.to_list()
-    graph = tf.function(uncased.tokenize_with_offsets, input_signature=[tf.TensorSpec([None], tf.string)])
-    for in_graph, eager in zip(graph(LINES), expected, strict=True):
-        assert in_graph.to_list() == eager.to_list()
-    assert graph(tf.zeros([0], tf.string)).char_ends.to_list() == []
+def read_windows(toy_tokenizer, encoded):
+    """Returns (text number, tokens as one str) of each window, and was_cut."""
+    features, rows, was_cut = encoded
+    lengths = tf.reduce_sum(features["input_mask"], axis=1)
+    tokens = toy_tokenizer.convert_ids_to_tokens(tf.RaggedTensor.from_tensor(features["input_ids"], lengths))
+    texts = [text.decode() for text in tf.strings.reduce_join(tokens, axis=1, separator=" ").numpy()]
+    return list(zip(rows.numpy().tolist(), texts, strict=True)), was_cut.numpy().tolist()
+
+
+def test_windows_of_single_texts(toy_tokenizer):
+    texts = ["the dog", "a book of london on paris in italy to go", ""]
+    windows, was_cut = read_windows(toy_tokenizer, toy_tokenizer.encode_windows(
+        texts, max_seq_length=6, stride=3, max_windows=3))
+    assert windows == [
+        (0, "[CLS] the dog [SEP]"), (1, "[CLS] a book of london [SEP]"), (1, "[CLS] london on paris in [SEP]"),
+        (1, "[CLS] in italy to go [SEP]"), (2, "[CLS] [SEP]")]
+    assert was_cut == [False] * 3
+    windows, was_cut = read_windows(toy_tokenizer, toy_tokenizer.encode_windows(
+        texts, max_seq_length=6, stride=3, max_windows=2))
+    assert [row for row, _ in windows] == [0, 1, 1, 2]
+    assert was_cut == [False, True, False]
+
+
+def test_windows_of_pairs(toy_tokenizer):
+    """Each window contains the first text, which has half of the room if both are long."""
+    first = ["a dog", "the lazy brown quick fox", "the dog in it", "the dog jump in italy of it"]
+    second = ["book of london on paris", "book of london on", "", "go"]
+    encoded = toy_tokenizer.encode_windows(first, second, max_seq_length=8, stride=2, max_windows=9)
+    windows, was_cut = read_windows(toy_tokenizer, encoded)
+    assert windows == [
+        (0, "[CLS] a dog [SEP] book of london [SEP]"), (0, "[CLS] a dog [SEP] london on paris [SEP]"),
+        (1, "[CLS] the lazy brown [SEP] book of [SEP]"), (1, "[CLS] the lazy brown [SEP] london on [SEP]"),
+        (2, "[CLS] the dog in it [SEP]"), (3, "[CLS] the dog jump in [SEP] go [SEP]")]
+    assert was_cut == [False, True, False, True]
+    segments = encoded[0]["segment_ids"].numpy()
+    assert segments[:, :8].tolist()[0] == [0, 0, 0, 0, 1, 1, 1, 1]

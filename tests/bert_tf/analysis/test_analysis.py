@@ -1,4 +1,4 @@
-"""Behaviors and dependencies of attention heads, by hand."""
+"""Behaviors and dependencies of attention heads, by hand; probes of states in which one layer determines the class."""
 
 import types
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.analysis import behaviors, words
+from bert_tf.analysis import behaviors, probes
+from bert_tf.analysis.probes import Examples
 
 CLS, SEP, DOT = 2, 3, 9
 TOKENIZER = types.SimpleNamespace(cls_id=CLS, sep_id=SEP)
@@ -32,13 +33,6 @@ def measure(heads, tokens):
     with np.errstate(invalid="ignore"):
         values = behaviors.sum_measures(attention, tokens).numpy() / behaviors.count_tokens(tokens).numpy()
     return dict(zip(behaviors.NAMES, values.T.tolist(), strict=True))
-
-
-def test_words_of_tokens():
-    pieces = ["[CLS]", "un", "##aff", "##able", "cat", "[SEP]", "##s", "dog", "##s", "[SEP]"]
-    assert words.word_numbers(pieces).tolist() == [0, 1, 1, 1, 2, 3, 4, 5, 5, 6]
-    assert words.surfaces(pieces, words.word_numbers(pieces)) == [
-        "[CLS]", "unaffable", "cat", "[SEP]", "##s", "dogs", "[SEP]"]
 
 
 def test_behaviors_of_one_text():
@@ -98,3 +92,50 @@ def test_dependencies():
     assert not found[0, 0, 1, 2]  # c attends to a.
     assert not found[1, 0, 1, 0]  # c attends to a more than b does.
     assert found[1, 0, 1, 2]  # Of a and b, b attends most to c.
+
+
+CLASSES, WIDTH, LAYERS = 3, 8, 4
+INFORMATIVE = 2  # The layer that determines the class.
+
+
+def make_states(count, seed):
+    """Returns states [count, LAYERS, WIDTH] and labels."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, CLASSES, count).tolist()
+    vectors = rng.normal(size=[count, LAYERS, WIDTH])
+    vectors[np.arange(count), INFORMATIVE, labels] += 8
+    return vectors, labels
+
+
+@pytest.mark.large
+def test_each_layer_has_its_own_probe_and_the_mix_prefers_the_informative_layer():
+    train, dev = (Examples(vectors, np.arange(len(labels))[:, np.newaxis], labels) for vectors, labels in (
+        make_states(600, 1), make_states(200, 2)))
+    found = probes.probe(train, dev, epochs=30, batch_size=64, learning_rate=0.02)
+    assert found.accuracy[INFORMATIVE] > 0.99
+    assert (np.delete(found.accuracy, INFORMATIVE) < 0.5).all()
+    assert found.mix_accuracy > 0.98
+    assert found.weights.sum() == pytest.approx(1)
+    assert found.weights.argmax() == INFORMATIVE
+    assert found.weights[INFORMATIVE] > 0.5
+    assert found.center == pytest.approx(sum(layer * weight for layer, weight in enumerate(found.weights)))
+
+
+@pytest.mark.large
+def test_probes_of_pairs_read_both_words():
+    """The second word determines the class of a pair."""
+    vectors, labels = make_states(400, 3)
+    places = np.stack([np.arange(400), np.roll(np.arange(400), 7)], axis=1)
+    examples = Examples(vectors.astype(np.float16), places, np.array(labels)[places[:, 1]].tolist())
+    found = probes.probe(examples, examples, epochs=30, batch_size=64, learning_rate=0.02)
+    assert found.accuracy[INFORMATIVE] > 0.99
+
+
+@pytest.mark.large
+def test_unknown_classes_count_as_errors():
+    vectors, labels = make_states(100, 4)
+    places = np.arange(100)[:, np.newaxis]
+    unknown = Examples(vectors, places, [-1] * 100)
+    found = probes.probe(Examples(vectors, places, labels), unknown, epochs=1, learning_rate=0.02)
+    assert found.mix_accuracy == 0
+    assert not found.accuracy.any()
