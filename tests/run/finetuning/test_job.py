@@ -13,7 +13,8 @@ from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.pretraining.settings import PretrainingSettings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
-from run.tasks import ClassifierTask, base
+from run.tasks import base
+from run.tasks.classifier import ClassifierTask
 from run.training import strategies
 from run.training.loop import open_run
 
