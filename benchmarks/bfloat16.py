@@ -2,8 +2,8 @@
 
     python -m benchmarks.bfloat16
 
-Measures from IDs to the encoder's output. Exports with --compute=float32 and --compute=bfloat16 are loaded again. The
-peer is Hugging Face's BertModel on PyTorch in bfloat16, in its own process, if it is installed.
+Measures from IDs to the encoder's output. Exports with --mixed_precision=float32 and --mixed_precision=bfloat16 are
+loaded again. The peer is Hugging Face's BertModel on PyTorch in bfloat16, in its own process, if it is installed.
 """
 
 import dataclasses

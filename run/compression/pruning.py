@@ -7,25 +7,25 @@ after fine-tuning. An interrupted command resumes with the first round without s
 import dataclasses
 import os
 
+import numpy as np
 import tensorflow as tf
 
 from bert_tf import files, model_folder
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.cli.tables import format_table
-from bert_tf.compression.pruning import prune
+from bert_tf.compression.pruning import RetainedUnits, most_important, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from run.compression.distillation_settings import check_sizes
-from run.compression.selection import count_encoder_flops, select
 from run.compression.settings import PruneModelSettings
 from run.compression.vocabularies import find_used_ids, write_vocabulary
 from run.finetuning import job
 from run.finetuning.fine_tuned_model import FineTunedModel, write_json
 from run.settings import DeviceSettings
 from run.techniques.distillation import TaskDistillation
-from run.techniques.settings import StudentSettings, Teacher
+from run.techniques.settings import Teacher
 from run.training import strategies
 
 SETTINGS_FILE = "prune.json"  # The settings that a pruning was started with, which a resumed command must match.
@@ -87,8 +87,7 @@ def _make_distillation(settings, original):
     if losses.attention_weight and settings.keep_heads < 1:
         raise InputError(f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
                          "teacher's; set it to 0")
-    return TaskDistillation(StudentSettings(path, student_checkpoint=path), losses,
-                            Teacher(path, original.task.metadata, config), config, original.task)
+    return TaskDistillation(losses, Teacher(path, original.task.metadata, config), config, original.task)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,6 +198,40 @@ class _Pruning:
                 "vocab_size": config.vocab_size, "embedding_size": config.embedding_size or config.hidden_size,
                 "parameters": config.num_parameters, "flops": flops, "flops_share": flops / original_flops,
                 "scores": {name: float(value) for name, value in scores.items()}}
+
+
+def count_encoder_flops(config, length):
+    """Returns the multiplications and additions of an encoder's matrix products for a text of `length` tokens, int."""
+    total = length * 2 * (config.embedding_size or 0) * config.hidden_size
+    for heads, inner in config.layer_sizes:
+        context = heads * config.head_width
+        total += length * (8 * config.hidden_size * context + 4 * config.hidden_size * inner + 4 * length * context)
+    return total
+
+
+def select(importance, original, settings, part):
+    """Selects the heads and neurons to keep after a part of a pruning.
+
+    Args:
+      importance: bert_tf.compression.importance.Importance of the current model.
+      original: BertConfig of the original model, which fractions refer to.
+      settings: PruneModelSettings.
+      part: float in (0, 1]. Fraction of the pruning to have completed.
+
+    Returns:
+      RetainedUnits.
+    """
+    values, retained = importance.normalize(), []
+    for number, (units, fraction) in enumerate(((values.heads, settings.keep_heads),
+                                                (values.neurons, settings.keep_neurons))):
+        sizes = np.asarray(original.layer_sizes)[:, number]
+        fraction = 1 - (1 - fraction) * part
+        if settings.prune_across == "layer":
+            retained.append([most_important([each], round(fraction * int(size)))[0]
+                             for each, size in zip(units, sizes, strict=True)])
+        else:
+            retained.append(most_important(units, round(fraction * int(sizes.sum()))))
+    return RetainedUnits(*retained)
 
 
 def _format_report(entries, metric):

@@ -119,14 +119,14 @@ def write(folder, metadata, layers, lengths, width, parts):
       InputError: If the disk does not have enough space, or another process is writing to the directory.
     """
     stored = _make_rows(folder, layers, lengths, width)
-    with files.folder_for(folder), files.lock_output("embeddings_dir", folder), contextlib.ExitStack() as unfinished:
+    with files.folder_for(folder), files.lock_output("cache_dir", folder), contextlib.ExitStack() as unfinished:
         with files.new_file(os.path.join(folder, METADATA_FILE)) as file:
             json.dump(metadata, file, indent=2)
         paths = {name: unfinished.enter_context(files.at(stored.get_path(name)).new_local_file())
                  for name in stored.entries}
         stored.write(paths, ((rows, {name: [row_vectors[:, number] for row_vectors in vectors]
                                    for number, name in enumerate(paths)}) for rows, vectors in parts),
-                     "`embeddings_dir`", "choose another directory")
+                     "`cache_dir`", "choose another directory")
 
 
 def _make_rows(folder, layers, lengths, width):

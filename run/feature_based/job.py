@@ -3,7 +3,6 @@
 Shape legend: n rows, W positions of the longest, S tokens, K layers, H hidden size of the encoder.
 """
 
-import csv
 import os
 
 import numpy as np
@@ -13,7 +12,6 @@ from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files
 from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
-from bert_tf.files import new_file
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.tasks import KINDS
 from data_prep.tasks import word_features
@@ -202,10 +200,7 @@ def _write_table(path, rows, metric):
     """
     names = [column for name in _list_columns(rows, metric) for column in (name, f"{name}{DEVIATION}")
              if any(column in row for row in rows.values())]
-    with new_file(path, newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(["features", *names])
-        writer.writerows([choice, *(row.get(name, "") for name in names)] for choice, row in rows.items())
+    results.write_table(path, ["features", *names], [{"features": choice, **row} for choice, row in rows.items()])
 
 
 def _format_table(rows, metric):

@@ -77,7 +77,7 @@ class FeatureBasedSettings(Settings):
                                "..., in subdirectories. Reports means and standard deviations.", lower=1)
     mixed_precision: str = setting("float32", "Type of the encoder's computations, as for run_classifier.",
                                    choices=DTYPE_POLICIES)
-    embeddings_dir: str | None = setting(
+    cache_dir: str | None = setting(
         None, "Directory for storing the embeddings and for reusing those of other runs. Defaults to "
               f"OUTPUT_DIR/{EMBEDDINGS_FOLDER}.", role=roles.CACHE_FOLDER)
 
@@ -115,7 +115,7 @@ class FeatureBasedSettings(Settings):
     @property
     def embeddings_folder(self):
         """Path of the directory for embeddings."""
-        return self.embeddings_dir or os.path.join(self.training.output_dir, EMBEDDINGS_FOLDER)
+        return self.cache_dir or os.path.join(self.training.output_dir, EMBEDDINGS_FOLDER)
 
     @property
     def fine_tuning(self):

@@ -71,8 +71,6 @@ def make_strategy(settings):
         strategies.check_batch_size("eval_batch_size", training.eval_batch_size, strategy)
     if tuning.do_predict:
         strategies.check_batch_size("predict_batch_size", tuning.predict_batch_size, strategy)
-    for note in settings.devices.notes():
-        print(note)
     strategies.warn_about_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     return strategy
 

@@ -290,7 +290,7 @@ class FineTunedSettings(Settings):
         if metadata is None or metadata.kind not in DATA:
             raise InputError(f"must be a fine-tuned model, with a {TASK_FILE} that names its task",
                              "init_checkpoint", checkpoint)
-        task = DATA[metadata.kind].Settings.from_model(started_with, self.data)
+        task = DATA[metadata.kind].Settings.from_model(started_with, self.data.values())
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())
 
     def choose_tuning(self):

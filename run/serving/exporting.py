@@ -20,8 +20,8 @@ def run(settings):
         export_litert(settings)
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
-    strategies.warn_about_slow_precision(settings.compute, "CPU")
-    servable = checkpoint.load(**settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.compute])
+    strategies.warn_about_slow_precision(settings.mixed_precision, "CPU")
+    servable = checkpoint.load(**settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.mixed_precision])
     export_saved_model(servable, settings, content)
 
 

@@ -27,8 +27,8 @@ def make_strategy(devices, mixed_precision="float32"):
 
     If `mixed_precision` is tf32, GPUs round the inputs of matrix multiplications.
 
-    Prints a note to standard error if the machine has a GPU that TensorFlow does not see. With several workers,
-    TensorFlow waits until all of them have started.
+    Prints a note about each obsolete flag, and to standard error if the machine has a GPU that TensorFlow does not see.
+    With several workers, TensorFlow waits until all of them have started.
 
     Returns:
       tf.distribute.Strategy.
@@ -36,6 +36,8 @@ def make_strategy(devices, mixed_precision="float32"):
     Raises:
       InputError: If there is no TPU, or if TF_CONFIG is invalid.
     """
+    for note in devices.notes():
+        print(note)
     name = devices.strategy_name
     if name == CPU_STRATEGY:
         return _create_cpu_strategy(CPU_REPLICAS)
