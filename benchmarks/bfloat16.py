@@ -23,7 +23,7 @@ from bert_tf.fast import Fast, FastEncoder
 from bert_tf.served_models import ServedEncoder
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
-from run.settings import DTYPE_POLICIES
+from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
 
 TORCH_PACKAGES = ("torch", "transformers")

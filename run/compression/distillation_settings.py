@@ -17,7 +17,7 @@ from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, stude
 from data_prep.tasks import DATA
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
 from run.pretraining.settings import PretrainingSettings
-from run.settings import DeviceSettings
+from run.settings.training import DeviceSettings
 from run.techniques.settings import LossSettings, StudentSettings, Teacher
 
 MIXED = "; the student's layers are mixed with the teacher's and cannot be compared"

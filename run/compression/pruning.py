@@ -23,7 +23,7 @@ from run.compression.settings import PruneModelSettings
 from run.compression.vocabularies import find_used_ids, write_vocabulary
 from run.finetuning import job
 from run.finetuning.fine_tuned_model import FineTunedModel, write_json
-from run.settings import DeviceSettings
+from run.settings.training import DeviceSettings
 from run.techniques.distillation import TaskDistillation
 from run.techniques.settings import Teacher
 from run.training import strategies
@@ -71,13 +71,9 @@ def run(settings):
                 distillation.delete_outputs()
         except InputError:
             if not was_resumed and not files.at(os.path.join(output_dir, ROUND.format(1))).exists():
-                _empty_directory(output_dir)  # which was empty or new, and is free for the corrected command
+                for name in files.at(output_dir).names():  # It was empty or new; frees it for the corrected command.
+                    files.at(os.path.join(output_dir, name)).remove_any()
             raise
-
-
-def _empty_directory(folder):
-    for path in (os.path.join(folder, name) for name in files.at(folder).names()):
-        files.at(path).remove_any()
 
 
 def _make_distillation(settings, original):
@@ -235,12 +231,7 @@ def select(importance, original, settings, part):
 
 
 def _format_report(entries, metric):
-    """Formats a table with one line per model, the original first.
-
-    Args:
-      entries: List of dicts from `_Pruning._describe`, for the original model and each round.
-      metric: Name of a score.
-    """
+    """Formats a table with one line per dict of `_Pruning._describe`, of the original model and of each round."""
     rows = []
     for number, each in enumerate(entries):
         heads, neurons = (f"{sum(each[name])} of {sum(entries[0][name])}" for name in ("heads", "neurons"))

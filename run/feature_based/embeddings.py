@@ -20,7 +20,8 @@ from bert_tf.cli.run_state import fingerprint
 from bert_tf.fast import FastEncoder
 from run.arrays.prediction import Predictor
 from run.arrays.stored_rows import Entry, StackedRows, StoredRows, find_subfolder
-from run.settings import DTYPE_POLICIES
+from run.feature_based.settings import EMBEDDINGS_FOLDER
+from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
 
 DTYPE = np.dtype(np.float16)  # Half the memory, without an effect on classifiers.
@@ -50,7 +51,8 @@ def compute(settings, strategy, split, features, positions, layers):
     metadata = {"encoder": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
                 "config": config.to_dict(), "data": data.hexdigest(), "positions": int(positions.sum()),
                 "mixed_precision": precision}
-    path = find_subfolder(settings.embeddings_folder, metadata)
+    path = find_subfolder(
+        settings.cache_dir or os.path.join(settings.training.output_dir, EMBEDDINGS_FOLDER), metadata)
     layers = find_missing(path, layers)
     if not layers:
         print(f"{path}: reusing the embeddings of the {split} data")

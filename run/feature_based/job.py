@@ -122,11 +122,9 @@ def train_row(settings, choice, strategy, task, features):
 
 
 def train_once(settings, strategy, task):
-    """Trains and evaluates a BiLSTM.
+    """Trains and evaluates a BiLSTM with the FeatureBasedSettings of a run.
 
-    Args:
-      settings: FeatureBasedSettings of the run.
-      strategy, task: See `train_row`. The features of the task include the vectors, StackedRows [n, W, K, H].
+    See `train_row` for the arguments. The features of the task include the vectors, StackedRows [n, W, K, H].
 
     Returns:
       Tuple of the Run, its Predictor, the outputs for the development data, and their scores, dict of name to float.
@@ -157,13 +155,8 @@ def train_once(settings, strategy, task):
 def _find_embeddings(settings, choice, strategy, split, task, features):
     """Returns the embeddings of a split, StackedRows [n, W, K, H]; computes them if they are not stored.
 
-    They are those of the first tokens of a tagger's words, and of all tokens of texts and pairs.
-
-    Args:
-      settings: FeatureBasedSettings.
-      choice, strategy, task: See `train_row`.
-      split: str.
-      features: Dict of arrays [rows, S], features of the encoder.
+    They are those of the first tokens of a tagger's words, and of all tokens of texts and pairs. See `train_row` for
+    the arguments; `features`: dict of arrays [rows, S], the encoder's features of the split.
     """
     config = settings.model.config
     positions = features["label_ids"] != word_features.IGNORED if task.per_position else features["input_mask"] > 0

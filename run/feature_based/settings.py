@@ -10,7 +10,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, token_classifier
 from run.finetuning.settings import OUTPUT_FILES, FineTuningSettings, TuningSettings
-from run.settings import DTYPE_POLICIES, DeviceSettings, TrainingSettings
+from run.settings.training import DTYPE_POLICIES, DeviceSettings, TrainingSettings
 
 LAST_FOUR = 4
 # Combination of the embeddings of several layers, for each choice of features (table 7 of the paper).
@@ -111,11 +111,6 @@ class FeatureBasedSettings(Settings):
     def choices(self):
         """List of the choices of features to train."""
         return list(COMBINATIONS) if self.features == ALL else [self.features]
-
-    @property
-    def embeddings_folder(self):
-        """Path of the directory for embeddings."""
-        return self.cache_dir or os.path.join(self.training.output_dir, EMBEDDINGS_FOLDER)
 
     @property
     def fine_tuning(self):

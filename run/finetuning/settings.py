@@ -18,7 +18,7 @@ from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, task_metadata
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import DATA
-from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
+from run.settings.training import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 from run.techniques.settings import TrainedWeightsSettings
 
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.

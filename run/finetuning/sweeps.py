@@ -61,11 +61,7 @@ def run_all(task, strategy, techniques):
 
 
 def run_seeds(settings, strategy, task, techniques):
-    """Trains and evaluates once per seed, and writes eval_results.txt.
-
-    Args:
-      settings: FineTuningSettings.
-      strategy, task, techniques: See `run_all`.
+    """Trains and evaluates once per seed, and writes eval_results.txt. See `run_all` for the arguments.
 
     Returns:
       Tuple of the Predictor and the outputs of the run with the best metric, or of the first without evaluation.
@@ -92,9 +88,7 @@ def run_seeds(settings, strategy, task, techniques):
 def average_ensemble(settings, strategy, task, techniques):
     """Evaluates each run and the ensemble, whose probabilities are averages, and writes eval_results.txt (section 4.2).
 
-    Args:
-      settings: FineTuningSettings, whose `runs` are the runs of `ensemble`.
-      strategy, task, techniques: See `run_all`.
+    See `run_all` for the arguments; the `runs` of the settings are those of `ensemble`.
 
     Returns:
       Tuple of a function like a Predictor, and the outputs of the ensemble, or None.
@@ -121,9 +115,7 @@ def average_ensemble(settings, strategy, task, techniques):
 def search(settings, strategy, task, techniques):
     """Trains and evaluates each unfinished trial, and uses the best by the task's metric.
 
-    Args:
-      settings: FineTuningSettings, whose `runs` are the trials.
-      strategy, task, techniques: See `run_all`.
+    See `run_all` for the arguments; the `runs` of the settings are the trials.
 
     Returns:
       Tuple of the Predictor and the outputs of the best trial. Its weights and scores are also written to output_dir,
@@ -195,13 +187,7 @@ def _check(settings, task):
 
 
 def _check_model(folder, config, vocab_file):
-    """Raises InputError if a run has another config or vocabulary than the first run of the ensemble.
-
-    Args:
-      folder: Path of the run's directory.
-      config: BertConfig of the first run.
-      vocab_file: Path of its vocabulary.
-    """
+    """Raises InputError if a run has another BertConfig or vocabulary than the first run of the ensemble."""
     found = ModelFiles({"ensemble": folder})
     for name, read, path, expected in (
             ("config", read_config, found.config_file, config),
@@ -239,8 +225,7 @@ def _get_state(trial):
 def _load_scores(trial):
     """Returns the scores in a trial's directory: a dict, empty if it diverged; None if the trial is unfinished.
 
-    Raises:
-      InputError: If the file is damaged.
+    Raises InputError if the file is damaged.
     """
     state = _get_state(trial)
     if not state.is_resumed:

@@ -14,7 +14,7 @@ from bert_tf.files import LineDecoder
 from bert_tf.tokenization.model_inputs import pack
 from run.arrays import prediction
 from run.serving.formats import request_files, vector_files
-from run.settings import DTYPE_POLICIES
+from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
 
 MEAN_TOKEN = "[MEAN]"

@@ -18,7 +18,6 @@ from bert_tf.serving import exports
 from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
 from run.serving.formats import request_files
-from run.settings import OriginalDeviceSettings
 from run.settings.served_models import (
     KIND_NAMES,
     AnyModelSettings,
@@ -26,6 +25,7 @@ from run.settings.served_models import (
     LabelSettings,
     QuestionSettings,
 )
+from run.settings.training import OriginalDeviceSettings
 
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"), "litert": ("float32", "float16", "int8")}
 LITERT = "with_litert or format=litert"  # Condition: a LiteRT model is written.

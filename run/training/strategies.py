@@ -40,7 +40,9 @@ def make_strategy(devices, mixed_precision="float32"):
         print(note)
     name = devices.strategy_name
     if name == CPU_STRATEGY:
-        return _create_cpu_strategy(CPU_REPLICAS)
+        tf.config.set_logical_device_configuration(
+            tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * CPU_REPLICAS)
+        return tf.distribute.MirroredStrategy([f"CPU:{number}" for number in range(CPU_REPLICAS)])
     tf.config.experimental.enable_tensor_float_32_execution(mixed_precision == TF32)
     num_gpus = _count_gpus(name)
     starting = contextlib.nullcontext()
@@ -214,9 +216,3 @@ def check_batch_size(argument, batch_size, strategy, micro_batches=1):
     if batch_size % (replicas * micro_batches):
         raise InputError(f"`{argument}`={batch_size}: must be a multiple of `accumulate_steps` times the number of "
                          f"replicas, {micro_batches} x {replicas}")
-
-
-def _create_cpu_strategy(num_devices):
-    physical = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(physical, [tf.config.LogicalDeviceConfiguration()] * num_devices)
-    return tf.distribute.MirroredStrategy([f"CPU:{number}" for number in range(num_devices)])

@@ -17,8 +17,8 @@ from run.serving.settings import (
     ExtractionSettings,
     FillMaskSettings,
 )
-from run.settings import OriginalDeviceSettings
 from run.settings.served_models import LabelSettings
+from run.settings.training import OriginalDeviceSettings
 from run.techniques.settings import TrainedWeightsSettings
 from run.techniques.trained_weights import TrainedWeights
 from tests import remote_folders, scripts
