@@ -93,6 +93,7 @@ class FineTuningSettings(Settings):
         (5e-5, 3e-5, 2e-5), "With --search: values of --learning_rate to try.", lower=0, needs="search", rare=True)
     search_epochs: tuple[float, ...] = setting((2.0, 3.0, 4.0), "With --search: values of --num_train_epochs to try.",
                                                lower=0, needs="search", rare=True)
+
     def check(self):
         """See Settings."""
         length = self.tokenizer.max_seq_length
