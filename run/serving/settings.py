@@ -4,7 +4,6 @@ The task.json in the directory of a fine-tuning run takes precedence over the de
 """
 
 import dataclasses
-import functools
 from typing import ClassVar
 
 from bert_tf import files
@@ -168,11 +167,6 @@ class PredictionSettings(AnyModelSettings):
         None, "Output file: a table if it ends in .tsv, otherwise JSON lines; - for standard output. Required.",
         required=True, role=roles.OUTPUT_STREAM)
     batch_size: int = setting(32, "Batch size.", lower=1)
-
-    @functools.cached_property
-    def labels(self):
-        """See `ServingSettings`."""
-        return self.label.read_labels()
 
     def check_files(self):
         """See Settings."""
