@@ -2,8 +2,8 @@
 
     python -m benchmarks.bfloat16
 
-Measures from IDs to the encoder's output. Exports with --compute=float32 and --compute=bfloat16 are loaded again. The
-peer is Hugging Face's BertModel on PyTorch in bfloat16, in its own process, if it is installed.
+Measures from IDs to the encoder's output. Exports with --mixed_precision=float32 and --mixed_precision=bfloat16 are
+loaded again. The peer is Hugging Face's BertModel on PyTorch in bfloat16, in its own process, if it is installed.
 """
 
 import functools
@@ -21,7 +21,7 @@ from bert_tf.fast import Fast, FastEncoder
 from bert_tf.served_models import ServedEncoder
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
-from run.settings import DTYPE_POLICIES
+from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
 
 TORCH_PACKAGES = ("torch", "transformers")

@@ -17,7 +17,7 @@ from bert_tf.cli import script
 from bert_tf.cli.resolution import read_config
 from bert_tf.fast import FastEncoder
 from bert_tf.models import BertClassifier
-from run.settings import DTYPE_POLICIES
+from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
 
 PEER = "tf-models-official, AdamWeightDecay"

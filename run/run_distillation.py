@@ -10,7 +10,7 @@ from run.compression.distillation_settings import DistillationSettings
 SETTINGS = DistillationSettings()
 COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(
     "student", "data", "losses", "devices", "training", "step", "tuning", "trained_weights") | {
-    "replacing_rate", "keep_answers", "answers_dir", "max_seq_length"})
+    "test_file", "unlabeled_file", "replacing_rate", "keep_answers", "cache_dir", "max_seq_length"})
 
 if __name__ == "__main__":
     COMMAND.run()

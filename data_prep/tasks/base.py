@@ -33,13 +33,13 @@ class TaskSettings(Settings):
 
         Args:
           model_settings: Dict of the settings of the model's training run.
-          data: Settings object that can name data. Its values take precedence over `model_settings`.
+          data: Dict of other settings, of which those that name data take precedence over `model_settings`.
           model_name: str. Name of the model in error messages.
 
         Raises:
           InputError: If `data` names data of another kind.
         """
-        data = {name: value for name in ALL_DATA if (value := getattr(data, name, None)) is not None}
+        data = {name: data[name] for name in ALL_DATA if data.get(name) is not None}
         other = next((name for name in data if name not in cls.data), None)
         if other:
             raise InputError(f"`{other}`={data[other]}: does not apply to the {model_name}, a {cls.kind}; set "

@@ -92,7 +92,7 @@ class Settings(TaskSettings):
     @classmethod
     def from_model(cls, model_settings, data, model_name="model"):
         """See TaskSettings. Columns of a custom task are ignored for another `task_name`."""
-        if (getattr(data, "task_name", None) or model_settings.get("task_name")) != glue.CUSTOM:
+        if (data.get("task_name") or model_settings.get("task_name")) != glue.CUSTOM:
             custom_names = {field.name for field in dataclasses.fields(cls)
                             if conditions.parse(CUSTOM) in field.metadata["needs"]}
             model_settings = {name: value for name, value in model_settings.items() if name not in custom_names}

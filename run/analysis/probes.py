@@ -21,7 +21,7 @@ from bert_tf.files import LineDecoder, describe_dropped_bytes, new_file, to_json
 from data_prep.tasks import conll
 from run.analysis import reading
 from run.evaluation import plots
-from run.settings import DeviceSettings
+from run.settings.training import DeviceSettings
 from run.training import strategies
 
 EPOCHS, LEARNING_RATE = 20, 2e-3  # The learning rate of Adam decays linearly to 0.

@@ -82,7 +82,7 @@ def find_wrong_predictions(settings, metadata, answer):
     kind, checkpoint = metadata.kind, settings.model.init_checkpoint
     if kind not in READERS:
         raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
-    task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data)
+    task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data.values())
     roles.check(task, TuningSettings(do_eval=True))
     errors, num_rows, most = [], 0, settings.wrong_examples
     rows = READERS[kind](DATA[kind](task, metadata.max_seq_length, metadata))

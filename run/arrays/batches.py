@@ -43,7 +43,9 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
                 yield take_rows(arrays, rows, static_shapes, share)
                 step += 1
 
-    return _dataset(batches, arrays, len(range(batch_size)[share.rows(batch_size)]), static_shapes)
+    num_rows = len(range(batch_size)[share.rows(batch_size)])
+    return tf.data.Dataset.from_generator(
+        batches, output_signature=signature(arrays, num_rows, static_shapes)).prefetch(tf.data.AUTOTUNE)
 
 
 def count_tokens(input_mask):
@@ -111,8 +113,3 @@ def signature(arrays, num_rows, static_shapes=False):
         return tf.TensorSpec(shape, values.dtype)
 
     return {name: spec(values) for name, values in arrays.items()}
-
-
-def _dataset(batches, arrays, num_rows, static_shapes):
-    dataset = tf.data.Dataset.from_generator(batches, output_signature=signature(arrays, num_rows, static_shapes))
-    return dataset.prefetch(tf.data.AUTOTUNE)

@@ -29,8 +29,8 @@ def _fine_tune(settings):
     teacher, strategy = settings.taught_by, finetuning.make_strategy(settings)
     task = finetuning.read_task(settings, strategy, teacher.metadata)
     distillation = TaskDistillation(
-        settings.student, settings.losses, teacher, settings.model.config, task, keep_answers=settings.keep_answers,
-        answers_dir=settings.answers_dir, replacing_rate=settings.replacing_rate)
+        settings.losses, teacher, settings.model.config, task, init_layers=settings.student.student_layers,
+        keep_answers=settings.keep_answers, cache_dir=settings.cache_dir, replacing_rate=settings.replacing_rate)
     sweeps.run_all(task, strategy, [*finetuning.choose_techniques(settings), distillation])
     distillation.delete_outputs()
 
@@ -47,5 +47,5 @@ def _pretrain(settings):
         load_pretrained(teacher, path)
         return teacher
 
-    pretraining.run(settings, (Distillation(
-        settings.student, settings.losses, path, config, settings.model.config, "masked_lm", load_teacher),))
+    pretraining.run(settings, (Distillation(settings.losses, path, config, settings.model.config, "masked_lm",
+                                            load_teacher, settings.student.student_layers),))

@@ -17,29 +17,17 @@ from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, stude
 from data_prep.tasks import DATA
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
 from run.pretraining.settings import PretrainingSettings
-from run.settings import DeviceSettings
+from run.settings.training import DeviceSettings
 from run.techniques.settings import LossSettings, StudentSettings, Teacher
 
 MIXED = "; the student's layers are mixed with the teacher's and cannot be compared"
 
 
 @dataclasses.dataclass(frozen=True)
-class TeachingDataSettings(DataSettings):
-    """Data of the teacher's task. Other settings of the features are as in the teacher's run."""
-
-    outer_settings: ClassVar = ("label_weight",)
-
-    test_file: str | None = setting(None, "For token classification and multiple choice: file to predict.",
-                                    role=roles.INPUT)
-    unlabeled_file: str | None = setting(
-        None, "File of texts whose teacher outputs replace the training data. For classifiers: one text per line, or "
-              "two separated by a tab. For other tasks: a file like --train_file, whose labels or answers are "
-              "optional and ignored. Requires --label_weight=0.", needs="label_weight=0.0", role=roles.INPUT_FILE)
-
-
-@dataclasses.dataclass(frozen=True)
 class DistillationSettings(FineTuningSettings):
     """A distillation: a fine-tuning run of the student with a teacher in addition to labels.
+
+    The settings of the features are as in the teacher's run.
 
     Attributes:
       taught_by: Teacher, once resolved. Then `model` has the student's config.
@@ -49,7 +37,13 @@ class DistillationSettings(FineTuningSettings):
 
     tuning: TuningSettings = dataclasses.field(default_factory=lambda: TuningSettings(do_eval=True))
     do_train: bool = setting(True, "Train the student.", changeable=None)
-    data: TeachingDataSettings = dataclasses.field(default_factory=TeachingDataSettings)
+    data: DataSettings = dataclasses.field(default_factory=DataSettings)
+    test_file: str | None = setting(None, "For token classification and multiple choice: file to predict.",
+                                    role=roles.INPUT)
+    unlabeled_file: str | None = setting(
+        None, "File of texts whose teacher outputs replace the training data. For classifiers: one text per line, or "
+              "two separated by a tab. For other tasks: a file like --train_file, whose labels or answers are "
+              "optional and ignored. Requires --label_weight=0.", needs="label_weight=0.0", role=roles.INPUT_FILE)
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     replacing_rate: float | None = setting(
@@ -60,7 +54,7 @@ class DistillationSettings(FineTuningSettings):
     keep_answers: bool = setting(
         True, "Compute the teacher outputs once, and read them from disk in all epochs. --nokeep_answers computes them "
               "in each step.", changeable=True)
-    answers_dir: str | None = setting(
+    cache_dir: str | None = setting(
         None, "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "
               "has a subdirectory. Defaults to OUTPUT_DIR/answers, which the script deletes after the runs.",
         needs="keep_answers=true", role=roles.CACHE_FOLDER)
@@ -69,7 +63,7 @@ class DistillationSettings(FineTuningSettings):
     @property
     def splits(self):
         """See FineTuningSettings. Texts without labels replace the training data."""
-        return [split for split in super().splits if not (split == "train" and self.data.unlabeled_file)]
+        return [split for split in super().splits if not (split == "train" and self.unlabeled_file)]
 
     def check(self):
         """See Settings."""
@@ -96,7 +90,7 @@ class DistillationSettings(FineTuningSettings):
         if known_name and task_name and known_name.replace("-", "") != task_name.lower().replace("-", ""):
             raise InputError(f"conflicts with `teacher`={path} ({known_name})", "task_name", task_name)
         return dataclasses.replace(
-            self, taught_by=teacher, task=DATA[metadata.kind].Settings.from_model(run, self.data, "teacher"),
+            self, taught_by=teacher, task=DATA[metadata.kind].Settings.from_model(run, self.values(), "teacher"),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
             tokenizer=dataclasses.replace(
                 self.tokenizer, max_seq_length=metadata.max_seq_length or self.tokenizer.max_seq_length))

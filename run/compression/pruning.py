@@ -7,25 +7,25 @@ after fine-tuning. An interrupted command resumes with the first round without s
 import dataclasses
 import os
 
+import numpy as np
 import tensorflow as tf
 
 from bert_tf import files, model_folder
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.cli.tables import format_table
-from bert_tf.compression.pruning import prune
+from bert_tf.compression.pruning import RetainedUnits, most_important, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from run.compression.distillation_settings import check_sizes
-from run.compression.selection import count_encoder_flops, select
 from run.compression.settings import PruneModelSettings
 from run.compression.vocabularies import find_used_ids, write_vocabulary
 from run.finetuning import job
 from run.finetuning.fine_tuned_model import FineTunedModel, write_json
-from run.settings import DeviceSettings
+from run.settings.training import DeviceSettings
 from run.techniques.distillation import TaskDistillation
-from run.techniques.settings import StudentSettings, Teacher
+from run.techniques.settings import Teacher
 from run.training import strategies
 
 SETTINGS_FILE = "prune.json"  # The settings that a pruning was started with, which a resumed command must match.
@@ -71,13 +71,9 @@ def run(settings):
                 distillation.delete_outputs()
         except InputError:
             if not was_resumed and not files.at(os.path.join(output_dir, ROUND.format(1))).exists():
-                _empty_directory(output_dir)  # which was empty or new, and is free for the corrected command
+                for name in files.at(output_dir).names():  # It was empty or new; frees it for the corrected command.
+                    files.at(os.path.join(output_dir, name)).remove_any()
             raise
-
-
-def _empty_directory(folder):
-    for path in (os.path.join(folder, name) for name in files.at(folder).names()):
-        files.at(path).remove_any()
 
 
 def _make_distillation(settings, original):
@@ -87,8 +83,7 @@ def _make_distillation(settings, original):
     if losses.attention_weight and settings.keep_heads < 1:
         raise InputError(f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
                          "teacher's; set it to 0")
-    return TaskDistillation(StudentSettings(path, student_checkpoint=path), losses,
-                            Teacher(path, original.task.metadata, config), config, original.task)
+    return TaskDistillation(losses, Teacher(path, original.task.metadata, config), config, original.task)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,13 +196,42 @@ class _Pruning:
                 "scores": {name: float(value) for name, value in scores.items()}}
 
 
-def _format_report(entries, metric):
-    """Formats a table with one line per model, the original first.
+def count_encoder_flops(config, length):
+    """Returns the multiplications and additions of an encoder's matrix products for a text of `length` tokens, int."""
+    total = length * 2 * (config.embedding_size or 0) * config.hidden_size
+    for heads, inner in config.layer_sizes:
+        context = heads * config.head_width
+        total += length * (8 * config.hidden_size * context + 4 * config.hidden_size * inner + 4 * length * context)
+    return total
+
+
+def select(importance, original, settings, part):
+    """Selects the heads and neurons to keep after a part of a pruning.
 
     Args:
-      entries: List of dicts from `_Pruning._describe`, for the original model and each round.
-      metric: Name of a score.
+      importance: bert_tf.compression.importance.Importance of the current model.
+      original: BertConfig of the original model, which fractions refer to.
+      settings: PruneModelSettings.
+      part: float in (0, 1]. Fraction of the pruning to have completed.
+
+    Returns:
+      RetainedUnits.
     """
+    values, retained = importance.normalize(), []
+    for number, (units, fraction) in enumerate(((values.heads, settings.keep_heads),
+                                                (values.neurons, settings.keep_neurons))):
+        sizes = np.asarray(original.layer_sizes)[:, number]
+        fraction = 1 - (1 - fraction) * part
+        if settings.prune_across == "layer":
+            retained.append([most_important([each], round(fraction * int(size)))[0]
+                             for each, size in zip(units, sizes, strict=True)])
+        else:
+            retained.append(most_important(units, round(fraction * int(sizes.sum()))))
+    return RetainedUnits(*retained)
+
+
+def _format_report(entries, metric):
+    """Formats a table with one line per dict of `_Pruning._describe`, of the original model and of each round."""
     rows = []
     for number, each in enumerate(entries):
         heads, neurons = (f"{sum(each[name])} of {sum(entries[0][name])}" for name in ("heads", "neurons"))

@@ -8,7 +8,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings, TuningSettings
-from run.settings import DTYPE_POLICIES, StepSettings, TrainingSettings
+from run.settings.training import DTYPE_POLICIES, StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings
 
 UNITS = "keep_heads or keep_neurons"  # Condition: heads or neurons are pruned.

@@ -1,5 +1,6 @@
-"""Result files of the original BERT: scores by name, and predictions with one row per example."""
+"""Result files: scores by name and predictions with one row per example, as in the original BERT, and tables."""
 
+import csv
 import os
 
 import numpy as np
@@ -31,6 +32,14 @@ def read_results(path):
         return {name: float(value) for name, _, value in lines}
     except ValueError as error:
         raise InputError(f"{path}: is corrupted; each line must have the form name = number") from error
+
+
+def write_table(path, columns, rows):
+    """Writes the columns of rows, dicts, as tab-separated values with a header. A missing value is an empty cell."""
+    with new_file(path, newline="") as file:
+        writer = csv.DictWriter(file, columns, delimiter="\t", lineterminator="\n", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def write_predictions(folder, probabilities):

@@ -20,7 +20,8 @@ from bert_tf.cli.run_state import fingerprint
 from bert_tf.fast import FastEncoder
 from run.arrays.prediction import Predictor
 from run.arrays.stored_rows import Entry, StackedRows, StoredRows, find_subfolder
-from run.settings import DTYPE_POLICIES
+from run.feature_based.settings import EMBEDDINGS_FOLDER
+from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
 
 DTYPE = np.dtype(np.float16)  # Half the memory, without an effect on classifiers.
@@ -50,7 +51,8 @@ def compute(settings, strategy, split, features, positions, layers):
     metadata = {"encoder": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
                 "config": config.to_dict(), "data": data.hexdigest(), "positions": int(positions.sum()),
                 "mixed_precision": precision}
-    path = find_subfolder(settings.embeddings_folder, metadata)
+    path = find_subfolder(
+        settings.cache_dir or os.path.join(settings.training.output_dir, EMBEDDINGS_FOLDER), metadata)
     layers = find_missing(path, layers)
     if not layers:
         print(f"{path}: reusing the embeddings of the {split} data")
@@ -119,14 +121,14 @@ def write(folder, metadata, layers, lengths, width, parts):
       InputError: If the disk does not have enough space, or another process is writing to the directory.
     """
     stored = _make_rows(folder, layers, lengths, width)
-    with files.folder_for(folder), files.lock_output("embeddings_dir", folder), contextlib.ExitStack() as unfinished:
+    with files.folder_for(folder), files.lock_output("cache_dir", folder), contextlib.ExitStack() as unfinished:
         with files.new_file(os.path.join(folder, METADATA_FILE)) as file:
             json.dump(metadata, file, indent=2)
         paths = {name: unfinished.enter_context(files.at(stored.get_path(name)).new_local_file())
                  for name in stored.entries}
         stored.write(paths, ((rows, {name: [row_vectors[:, number] for row_vectors in vectors]
                                    for number, name in enumerate(paths)}) for rows, vectors in parts),
-                     "`embeddings_dir`", "choose another directory")
+                     "`cache_dir`", "choose another directory")
 
 
 def _make_rows(folder, layers, lengths, width):

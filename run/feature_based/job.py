@@ -3,7 +3,6 @@
 Shape legend: n rows, W positions of the longest, S tokens, K layers, H hidden size of the encoder.
 """
 
-import csv
 import os
 
 import numpy as np
@@ -13,7 +12,6 @@ from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files
 from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
-from bert_tf.files import new_file
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.tasks import KINDS
 from data_prep.tasks import word_features
@@ -124,11 +122,9 @@ def train_row(settings, choice, strategy, task, features):
 
 
 def train_once(settings, strategy, task):
-    """Trains and evaluates a BiLSTM.
+    """Trains and evaluates a BiLSTM with the FeatureBasedSettings of a run.
 
-    Args:
-      settings: FeatureBasedSettings of the run.
-      strategy, task: See `train_row`. The features of the task include the vectors, StackedRows [n, W, K, H].
+    See `train_row` for the arguments. The features of the task include the vectors, StackedRows [n, W, K, H].
 
     Returns:
       Tuple of the Run, its Predictor, the outputs for the development data, and their scores, dict of name to float.
@@ -159,13 +155,8 @@ def train_once(settings, strategy, task):
 def _find_embeddings(settings, choice, strategy, split, task, features):
     """Returns the embeddings of a split, StackedRows [n, W, K, H]; computes them if they are not stored.
 
-    They are those of the first tokens of a tagger's words, and of all tokens of texts and pairs.
-
-    Args:
-      settings: FeatureBasedSettings.
-      choice, strategy, task: See `train_row`.
-      split: str.
-      features: Dict of arrays [rows, S], features of the encoder.
+    They are those of the first tokens of a tagger's words, and of all tokens of texts and pairs. See `train_row` for
+    the arguments; `features`: dict of arrays [rows, S], the encoder's features of the split.
     """
     config = settings.model.config
     positions = features["label_ids"] != word_features.IGNORED if task.per_position else features["input_mask"] > 0
@@ -202,10 +193,7 @@ def _write_table(path, rows, metric):
     """
     names = [column for name in _list_columns(rows, metric) for column in (name, f"{name}{DEVIATION}")
              if any(column in row for row in rows.values())]
-    with new_file(path, newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(["features", *names])
-        writer.writerows([choice, *(row.get(name, "") for name in names)] for choice, row in rows.items())
+    results.write_table(path, ["features", *names], [{"features": choice, **row} for choice, row in rows.items()])
 
 
 def _format_table(rows, metric):

@@ -10,7 +10,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings import DTYPE_POLICIES, DeviceSettings, TrainingSettings
+from run.settings.training import DTYPE_POLICIES, DeviceSettings, TrainingSettings
 
 LAST_FOUR = 4
 # Combination of the embeddings of several layers, for each choice of features (table 7 of the paper).
@@ -78,7 +78,7 @@ class FeatureBasedSettings(Settings):
                                "..., in subdirectories. Reports means and standard deviations.", lower=1)
     mixed_precision: str = setting("float32", "Type of the encoder's computations, as for run_classifier.",
                                    choices=DTYPE_POLICIES)
-    embeddings_dir: str | None = setting(
+    cache_dir: str | None = setting(
         None, "Directory for storing the embeddings and for reusing those of other runs. Defaults to "
               f"OUTPUT_DIR/{EMBEDDINGS_FOLDER}.", role=roles.CACHE_FOLDER)
 
@@ -110,11 +110,6 @@ class FeatureBasedSettings(Settings):
     def choices(self):
         """List of the choices of features to train."""
         return list(COMBINATIONS) if self.features == ALL else [self.features]
-
-    @property
-    def embeddings_folder(self):
-        """Path of the directory for embeddings."""
-        return self.embeddings_dir or os.path.join(self.training.output_dir, EMBEDDINGS_FOLDER)
 
     @property
     def fine_tuning(self):

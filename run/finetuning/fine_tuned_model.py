@@ -38,18 +38,17 @@ class FineTunedModel:
     task: Task
 
     @classmethod
-    def open(cls, settings, **groups):
+    def open(cls, settings):
         """Opens a model and reads the data of its task.
 
         Args:
           settings: FineTunedSettings, resolved.
-          **groups: Groups of FineTuningSettings that `settings` does not have.
 
         Raises:
           InputError: If the data or the vocabulary do not match the model, or the development data has no answers.
         """
-        groups |= {field.name: getattr(settings, field.name) for field in dataclasses.fields(FineTuningSettings)
-                   if hasattr(settings, field.name)}
+        groups = {field.name: getattr(settings, field.name) for field in dataclasses.fields(FineTuningSettings)
+                  if hasattr(settings, field.name)}
         path, config = settings.model.init_checkpoint, settings.model.config
         task = TASKS[settings.metadata.kind](FineTuningSettings(**groups), settings.metadata)
         task.read(settings.tokenizer.read_tokenizer(path, config), ignore_padding=True)

@@ -42,7 +42,11 @@ def choose_new_variables(task, checkpoint, keep_head, config):
     if any(tensors[name].shape[1:] != shape[1:] for name, shape in shapes.items()):
         return ()  # The hidden size of the entire model differs, which loading reports.
     fits = all(tensors[name].shape == shape for name, shape in shapes.items())
-    difference = _describe_difference(task, checkpoint) if fits else _describe_outputs(tensors, shapes)
+    if fits:
+        difference = _describe_difference(task, checkpoint)
+    else:
+        name, shape = next(iter(shapes.items()))
+        difference = f"has {tensors[name].shape[0]} outputs, but this task requires {shape[0]}"
     if keep_head and not fits:
         raise InputError(f"`keep_head`: the head of `init_checkpoint`={checkpoint} does not fit: it {difference}")
     if keep_head or (keep_head is None and not difference):
@@ -51,12 +55,6 @@ def choose_new_variables(task, checkpoint, keep_head, config):
     hint = "; set `keep_head` to load it anyway" if fits and difference and keep_head is None else ""
     print(to_flag_names(f"`init_checkpoint`={checkpoint}: loads the encoder and initializes a new head{reason}{hint}"))
     return tuple(shapes)
-
-
-def _describe_outputs(tensors, shapes):
-    """Describes the different numbers of outputs of a checkpoint's and this task's head."""
-    name, shape = next(iter(shapes.items()))
-    return f"has {tensors[name].shape[0]} outputs, but this task requires {shape[0]}"
 
 
 def _describe_difference(task, checkpoint):

@@ -54,8 +54,12 @@ def run(settings):
         write_scores(settings.training.output_dir, scores, trained.writes)
         report(task, predictor, outputs)
     if settings.do_train and trained.writes:
-        folder, is_last = settings.training.output_dir, scores.get("global_step", trained.step) == trained.step
-        tell_next(folder if is_last else os.path.join(folder, BEST_FOLDER))
+        folder = settings.training.output_dir
+        if scores.get("global_step", trained.step) != trained.step:
+            folder = os.path.join(folder, BEST_FOLDER)
+        print(f"to predict: python -m run.predict --model={folder} --input_file=texts.txt "
+              "--output_file=predictions.jsonl")
+        print(f"to serve:   python -m run.export_saved_model --init_checkpoint={folder} --export_dir=export")
 
 
 def make_strategy(settings):
@@ -71,8 +75,6 @@ def make_strategy(settings):
         strategies.check_batch_size("eval_batch_size", training.eval_batch_size, strategy)
     if tuning.do_predict:
         strategies.check_batch_size("predict_batch_size", tuning.predict_batch_size, strategy)
-    for note in settings.devices.notes():
-        print(note)
     strategies.warn_about_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     return strategy
 
@@ -199,21 +201,12 @@ def write_scores(folder, scores, writes=True):
 def report(task, predictor, outputs):
     """Writes the report on an evaluation, and the predictions, if they are requested.
 
-    Args:
-      task: Task.
-      predictor: Predictor of the model.
-      outputs: Outputs for the development data, or None.
+    `outputs`: The model's outputs for the development data, or None.
     """
     if outputs is not None and task.settings.tuning.do_eval:
         task.report(outputs, task.folder)
     if task.settings.tuning.do_predict:
         task.predict(predictor, outputs, task.folder)
-
-
-def tell_next(folder):
-    """Prints the commands that use the model in `folder`, whose scores the run reports."""
-    print(f"to predict: python -m run.predict --model={folder} --input_file=texts.txt --output_file=predictions.jsonl")
-    print(f"to serve:   python -m run.export_saved_model --init_checkpoint={folder} --export_dir=export")
 
 
 def check_metadata(output_dir, metadata):

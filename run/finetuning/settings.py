@@ -18,7 +18,7 @@ from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, task_metadata
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import DATA
-from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
+from run.settings.training import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 from run.techniques.settings import TrainedWeightsSettings
 
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
@@ -93,6 +93,7 @@ class FineTuningSettings(Settings):
         (5e-5, 3e-5, 2e-5), "With --search: values of --learning_rate to try.", lower=0, needs="search", rare=True)
     search_epochs: tuple[float, ...] = setting((2.0, 3.0, 4.0), "With --search: values of --num_train_epochs to try.",
                                                lower=0, needs="search", rare=True)
+
     def check(self):
         """See Settings."""
         length = self.tokenizer.max_seq_length
@@ -289,7 +290,7 @@ class FineTunedSettings(Settings):
         if metadata is None or metadata.kind not in DATA:
             raise InputError(f"must be a fine-tuned model, with a {TASK_FILE} that names its task",
                              "init_checkpoint", checkpoint)
-        task = DATA[metadata.kind].Settings.from_model(started_with, self.data)
+        task = DATA[metadata.kind].Settings.from_model(started_with, self.data.values())
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())
 
     def choose_tuning(self):

@@ -5,7 +5,6 @@ is a trial, a run in its own directory. Its results are saved there as trial.jso
 the first trial without it. Only the best trial and the current one keep their checkpoints.
 """
 
-import csv
 import dataclasses
 import os
 import statistics
@@ -16,11 +15,11 @@ from bert_tf import files
 from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.files import new_file, read_bytes
+from bert_tf.files import read_bytes
 from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
 from bert_tf.model_folder import TokenizerFiles, read_config
 from bert_tf.model_folder.model_files import ModelFiles
-from run.evaluation import plots
+from run.evaluation import plots, results
 from run.finetuning import head, job
 from run.finetuning.settings import SEARCH_FOLDER, format_number
 from run.techniques.settings import TrainedWeightsSettings
@@ -62,11 +61,7 @@ def run_all(task, strategy, techniques):
 
 
 def run_seeds(settings, strategy, task, techniques):
-    """Trains and evaluates once per seed, and writes eval_results.txt.
-
-    Args:
-      settings: FineTuningSettings.
-      strategy, task, techniques: See `run_all`.
+    """Trains and evaluates once per seed, and writes eval_results.txt. See `run_all` for the arguments.
 
     Returns:
       Tuple of the Predictor and the outputs of the run with the best metric, or of the first without evaluation.
@@ -93,9 +88,7 @@ def run_seeds(settings, strategy, task, techniques):
 def average_ensemble(settings, strategy, task, techniques):
     """Evaluates each run and the ensemble, whose probabilities are averages, and writes eval_results.txt (section 4.2).
 
-    Args:
-      settings: FineTuningSettings, whose `runs` are the runs of `ensemble`.
-      strategy, task, techniques: See `run_all`.
+    See `run_all` for the arguments; the `runs` of the settings are those of `ensemble`.
 
     Returns:
       Tuple of a function like a Predictor, and the outputs of the ensemble, or None.
@@ -122,9 +115,7 @@ def average_ensemble(settings, strategy, task, techniques):
 def search(settings, strategy, task, techniques):
     """Trains and evaluates each unfinished trial, and uses the best by the task's metric.
 
-    Args:
-      settings: FineTuningSettings, whose `runs` are the trials.
-      strategy, task, techniques: See `run_all`.
+    See `run_all` for the arguments; the `runs` of the settings are the trials.
 
     Returns:
       Tuple of the Predictor and the outputs of the best trial. Its weights and scores are also written to output_dir,
@@ -140,13 +131,17 @@ def search(settings, strategy, task, techniques):
         if all_scores[number] is None:
             print(f"search: trial {number + 1} of {len(trials)}, {_get_name(trial)}", flush=True)
             all_scores[number] = _finish(trial, strategy, task, techniques)
-        scored = [(other, scores) for other, scores in zip(trials, all_scores, strict=True) if scores]
+        finished = [(other, scores) for other, scores in zip(trials, all_scores, strict=True) if scores is not None]
+        scored = [pair for pair in finished if pair[1]]  # The others diverged.
         best, best_scores = max(scored, key=lambda pair: pair[1][metric], default=(None, None))
         if writes:
-            for other, scores in zip(trials, all_scores, strict=True):
-                if scores is not None and other is not best:
+            for other, _ in finished:
+                if other is not best:
                     checkpoints.remove_checkpoints(other.training.output_dir)
-            _write_table(os.path.join(output_dir, SEARCH_FOLDER, TABLE_FILE), trials, all_scores, metric)
+            results.write_table(
+                os.path.join(output_dir, SEARCH_FOLDER, TABLE_FILE),
+                [*SEARCHED, *list_columns(all_scores, metric), "folder"],
+                [{**_get_values(other), **scores, "folder": _get_name(other)} for other, scores in finished])
     print(_format_table(trials, all_scores, best_scores, metric))
     if best is None:
         raise InputError(f"`search`: the loss was not finite in any of {len(trials)} trials; set lower "
@@ -167,7 +162,7 @@ def search(settings, strategy, task, techniques):
         job.save_run_files(output_dir, settings, task)
         checkpoints.save_only_checkpoint(output_dir, trained.model, scores["global_step"])
         plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PLOT_FILE),
-                             [(*_get_values(trial), trial_scores.get(metric))
+                             [(*_get_values(trial).values(), trial_scores.get(metric))
                               for trial, trial_scores in zip(trials, all_scores, strict=True)], metric)
     job.write_scores(output_dir, scores, writes)
     return predictor, outputs
@@ -192,13 +187,7 @@ def _check(settings, task):
 
 
 def _check_model(folder, config, vocab_file):
-    """Raises InputError if a run has another config or vocabulary than the first run of the ensemble.
-
-    Args:
-      folder: Path of the run's directory.
-      config: BertConfig of the first run.
-      vocab_file: Path of its vocabulary.
-    """
+    """Raises InputError if a run has another BertConfig or vocabulary than the first run of the ensemble."""
     found = ModelFiles({"ensemble": folder})
     for name, read, path, expected in (
             ("config", read_config, found.config_file, config),
@@ -223,21 +212,20 @@ def _get_name(trial):
 
 
 def _get_values(trial):
-    """Returns the batch size, learning rate, and epochs of a trial, in the order of SEARCHED."""
+    """Returns the batch size, learning rate, and epochs of a trial, a dict with the keys SEARCHED."""
     values = trial.values()
-    return [values[name] for name in SEARCHED]
+    return {name: values[name] for name in SEARCHED}
 
 
 def _get_state(trial):
     """Returns the RunState of a trial, whose part "results" is finished at its end."""
-    return RunState(trial.training.output_dir, dict(zip(SEARCHED, _get_values(trial), strict=True)), name=TRIAL_FILE)
+    return RunState(trial.training.output_dir, _get_values(trial), name=TRIAL_FILE)
 
 
 def _load_scores(trial):
     """Returns the scores in a trial's directory: a dict, empty if it diverged; None if the trial is unfinished.
 
-    Raises:
-      InputError: If the file is damaged.
+    Raises InputError if the file is damaged.
     """
     state = _get_state(trial)
     if not state.is_resumed:
@@ -270,24 +258,13 @@ def list_columns(all_scores, metric):
     return sorted(names, key=lambda name: (name != metric, name == "global_step", name))
 
 
-def _write_table(path, trials, all_scores, metric):
-    """Writes search.tsv: one row per finished trial."""
-    names = list_columns(all_scores, metric)
-    with new_file(path, newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow([*SEARCHED, *names, "folder"])
-        for trial, scores in zip(trials, all_scores, strict=True):
-            if scores is not None:
-                writer.writerow([*_get_values(trial), *(scores.get(name, "") for name in names), _get_name(trial)])
-
-
 def _format_table(trials, all_scores, best_scores, metric):
     """Returns a table of trials as text."""
     names = [name for name in list_columns(all_scores, metric) if name not in ("loss", "global_step")]
     rows = []
     for trial, scores in zip(trials, all_scores, strict=True):
         note = "best" if scores is best_scores else ""
-        rows.append((*map(format_number, _get_values(trial)), str(scores.get("global_step", "")),
+        rows.append((*map(format_number, _get_values(trial).values()), str(scores.get("global_step", "")),
                      *(f"{scores[name]:.4f}" if name in scores else "-" for name in names),
                      note if scores else "diverged"))
     return tables.format_table(("batch size", "learning rate", "epochs", "steps", *names, ""), rows, num_left=0)

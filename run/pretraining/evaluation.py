@@ -49,7 +49,8 @@ class PretrainingEvaluator:
         """
         for mean in self._means.values():
             mean.reset_state()
-        batches = host_batches.make_finite(self._strategy, lambda share: make_batches(share).take(max_steps))
+        batches = host_batches.distribute(
+            self._strategy, lambda share: make_batches(share).take(max_steps), is_endless=False)
         scored = 0
         for features in tqdm(batches, desc="evaluating", unit="batch", leave=False, dynamic_ncols=True):
             self._score_all(features)

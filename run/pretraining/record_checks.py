@@ -85,8 +85,7 @@ def _first_features(path):
 def name_bad_file(paths, features, limits):
     """Converts an error caused by a bad record to an InputError that names its file.
 
-    Args:
-      paths, features, limits: See `check_pretraining_records`.
+    See `check_pretraining_records` for the arguments.
     """
     try:
         yield

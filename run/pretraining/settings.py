@@ -15,7 +15,7 @@ from data_prep.pretraining.instances import OBJECTIVES, masking
 from data_prep.pretraining.instances.settings import NO_MASKS
 from data_prep.pretraining.recipes import RECIPES as DATA_RECIPES
 from run.pretraining import phases, vocabulary
-from run.settings import (
+from run.settings.training import (
     DeviceSettings,
     OptimizerSettings,
     OriginalDeviceSettings,
@@ -189,8 +189,7 @@ class PretrainingSettings(Settings):
                     paths.expand_globs(name, pattern, folders=True)
 
     def notes(self):
-        """Yields notes for the user about these settings."""
-        yield from self.devices.notes()
+        """Yields notes about the learning rate and the masks."""
         if self.do_train and self.num_warmup_steps >= self.num_train_steps:
             yield (f"note: --num_warmup_steps={self.num_warmup_steps}: the learning rate never reaches its peak "
                    f"within --num_train_steps={self.num_train_steps}")

@@ -9,7 +9,7 @@ from bert_tf.export import litert
 from bert_tf.files import new_file
 from bert_tf.serving import checkpoint
 from bert_tf.tasks.base import add_article
-from run.settings import DTYPE_POLICIES
+from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
 
 
@@ -20,17 +20,17 @@ def run(settings):
         export_litert(settings)
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
-    strategies.warn_about_slow_precision(settings.compute, "CPU")
-    servable = checkpoint.load(**settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.compute])
+    strategies.warn_about_slow_precision(settings.mixed_precision, "CPU")
+    servable = checkpoint.load(**settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.mixed_precision])
     export_saved_model(servable, settings, content)
 
 
-def export_saved_model(servable, settings, litert_content=None):
+def export_saved_model(servable, settings, litert_content):
     """Writes the SavedModel of a Servable, including the bytes of a LiteRT model."""
     path, has_warmup = export.save(servable, settings.export_dir, version=settings.version, weights=settings.weights,
                                    litert=litert_content)
-    labels = servable.metadata.labels
-    print(f"{path}: SavedModel of {add_article(servable.kind)}, {_megabytes(path):.1f} MB, with the signatures "
+    labels, size = servable.metadata.labels, sum(files.at(each).size() for each in files.at(path).files_below())
+    print(f"{path}: SavedModel of {add_article(servable.kind)}, {size / 1e6:.1f} MB, with the signatures "
           f"serving_default ({', '.join(servable.text_inputs)}), ids, and tf_example"
           + f"; labels {', '.join(labels)}" * bool(labels))
     if litert_content:
@@ -59,7 +59,3 @@ def convert(settings, weights):
     """Returns a Servable and the bytes of its LiteRT model. `weights`: Storage format of the weights."""
     servable = checkpoint.load(**settings.checkpoint_to_serve | {"static_length": True, "layers": "litert"})
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)
-
-
-def _megabytes(folder):
-    return sum(files.at(path).size() for path in files.at(folder).files_below()) / 1e6

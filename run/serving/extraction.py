@@ -14,7 +14,7 @@ from bert_tf.files import LineDecoder
 from bert_tf.tokenization.model_inputs import pack
 from run.arrays import prediction
 from run.serving.formats import request_files, vector_files
-from run.settings import DTYPE_POLICIES
+from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
 
 MEAN_TOKEN = "[MEAN]"
@@ -37,16 +37,14 @@ def run(settings):
         raise InputError("with causal attention, [CLS] attends only to itself; set `pooling`=mean", "pooling", "cls")
     strategy = strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
     strategies.check_batch_size("batch_size", settings.batch_size, strategy)
-    for note in settings.devices.notes():
-        print(note)
-    strategies.warn_about_slow_precision(settings.compute, strategies.device_type(strategy))
+    strategies.warn_about_slow_precision(settings.mixed_precision, strategies.device_type(strategy))
     checkpoint, max_seq_length = settings.model.init_checkpoint, settings.tokenizer.max_seq_length
     tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
     is_dynamic = strategies.allows_dynamic_shapes(strategy)
     with strategy.scope():
         encoder = FastEncoder(
             config, Fast("unpadded" if is_dynamic else "padded", one_hot=settings.use_one_hot_embeddings),
-            dtype=DTYPE_POLICIES[settings.compute])
+            dtype=DTYPE_POLICIES[settings.mixed_precision])
     print(load_pretrained(encoder, checkpoint), file=sys.stderr)
     predictor = prediction.Predictor(strategy, make_layer_model(encoder, layers), per_position=True,
                                      static_shapes=not is_dynamic, network=encoder)
@@ -55,7 +53,7 @@ def run(settings):
     rows = extract(read_texts(settings.input_file, decoder), tokenizer, predictor, max_seq_length, settings.batch_size,
                    max(1, WINDOW_BYTES // batch_bytes))
     num_rows = num_cut = 0
-    with vector_files.open_writer(settings.output_format, settings.output_file, layers, config.hidden_size) as write:
+    with vector_files.open_writer(settings.format, settings.output_file, layers, config.hidden_size) as write:
         for pieces, vectors, was_cut in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
             write(*pool(pieces, vectors, settings.pooling))
             num_rows += 1

@@ -4,7 +4,6 @@ The task.json in the directory of a fine-tuning run takes precedence over the de
 """
 
 import dataclasses
-import functools
 from typing import ClassVar
 
 from bert_tf import files
@@ -18,7 +17,6 @@ from bert_tf.serving import exports
 from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
 from run.serving.formats import request_files
-from run.settings import OriginalDeviceSettings
 from run.settings.served_models import (
     KIND_NAMES,
     AnyModelSettings,
@@ -26,6 +24,7 @@ from run.settings.served_models import (
     LabelSettings,
     QuestionSettings,
 )
+from run.settings.training import OriginalDeviceSettings
 
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"), "litert": ("float32", "float16", "int8")}
 LITERT = "with_litert or format=litert"  # Condition: a LiteRT model is written.
@@ -105,8 +104,8 @@ class ExportSettings(CheckpointSettings):
         choices=tuple(WEIGHTS))
     weights: str = setting(
         "float32", "Type of the stored weights. saved_model: float32, bfloat16, or int8, all converted to the type of "
-                   "--compute when loaded. litert: float32, float16, or int8 (dynamic range quantization, computed in "
-                   "integers).", choices=("float32", "float16", "bfloat16", "int8"))
+                   "--mixed_precision when loaded. litert: float32, float16, or int8 (dynamic range quantization, "
+                   "computed in integers).", choices=("float32", "float16", "bfloat16", "int8"))
     with_litert: str | None = setting(
         None, "For SavedModels: type of the weights of an additional LiteRT model, model.tflite in the same "
               "directory. TensorFlow Serving uses it with the flag prefer_tflite_model.", choices=WEIGHTS["litert"],
@@ -116,7 +115,7 @@ class ExportSettings(CheckpointSettings):
                          "that fits it. Values above --max_seq_length become --max_seq_length.", lower=1, needs=LITERT)
     batch_sizes: tuple[int, ...] = setting(buckets.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1,
                                            needs=LITERT)
-    compute: str = setting(
+    mixed_precision: str = setting(
         "float32", "Type of the matrix multiplications of a SavedModel; normalization, softmax, and scores are "
                    "float32. bfloat16 is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer "
                    "GPUs.", choices=COMPUTE_TYPES, needs="format=saved_model")
@@ -169,11 +168,6 @@ class PredictionSettings(AnyModelSettings):
         required=True, role=roles.OUTPUT_STREAM)
     batch_size: int = setting(32, "Batch size.", lower=1)
 
-    @functools.cached_property
-    def labels(self):
-        """See `ServingSettings`."""
-        return self.label.read_labels()
-
     def check_files(self):
         """See Settings."""
         self.check_kind()
@@ -198,7 +192,7 @@ class ExtractionSettings(Settings):
         None, "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Required.",
         required=True, role=roles.INPUT_STREAM)
     output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)
-    output_format: str = setting(
+    format: str = setting(
         "jsonl", "jsonl: JSON lines as in the original BERT. npz: NumPy arrays vectors [tokens, layers, hidden_size], "
                  "tokens, row_splits, and layers. tfrecord: one tf.train.Example per line with linex_index, tokens, "
                  "and vectors.", choices=("jsonl", "npz", "tfrecord"))
@@ -207,7 +201,7 @@ class ExtractionSettings(Settings):
         "none", "none: an embedding per token. cls: the embedding of [CLS]. mean: the mean over the tokens of a line, "
                 "including [CLS] and [SEP], under the token [MEAN].", choices=("none", "cls", "mean"))
     batch_size: int = setting(32, "Batch size in lines.", lower=1)
-    compute: str = setting(
+    mixed_precision: str = setting(
         "float32", "Type of the matrix multiplications. bfloat16, with 8 bits of precision, is faster on CPUs with "
                    "instructions for it and on newer GPUs.", choices=COMPUTE_TYPES)
     use_one_hot_embeddings: bool = setting(

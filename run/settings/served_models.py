@@ -31,12 +31,18 @@ class ServingSettings(Settings):
 
     serves: ClassVar = True
     always_required: ClassVar = ("init_checkpoint",)
-    task = None  # required kind of the model; a setting in some subclasses
-    labels = ()  # explicit names of a classifier's labels
+    # Settings of some subclasses: the required kind of the model, and LabelSettings.
+    task = None
+    label = None
 
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     served_task: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+
+    @functools.cached_property
+    def labels(self):
+        """Explicit names of a classifier's labels, a tuple of str; empty without a file of them."""
+        return self.label.read_labels() if self.label else ()
 
     @property
     def checkpoint_to_serve(self):
@@ -145,11 +151,6 @@ class CheckpointSettings(ServingSettings):
     static_length: bool = setting(
         False, "Pad every input to --max_seq_length, as TPUs and XLA require, instead of to the longest text of a "
                "request.")
-
-    @functools.cached_property
-    def labels(self):
-        """See `ServingSettings`."""
-        return self.label.read_labels()
 
 
 def resolve_checkpoint(path, place="init_checkpoint", warn=warnings.warn, **given):

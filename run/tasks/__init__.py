@@ -1,15 +1,12 @@
 """Fine-tuning tasks, one module each, by their kind in task.json."""
 
-from run.tasks.classifier import ClassifierTask
-from run.tasks.multiple_choice import MultipleChoiceTask
-from run.tasks.span_labeler import SpanLabelerTask
-from run.tasks.token_classifier import TokenClassifierTask
+from bert_tf.tasks.kind_classes import KindClasses
 
-TASKS = {task.kind: task for task in (
-    ClassifierTask,
-    TokenClassifierTask,
-    SpanLabelerTask,
-    MultipleChoiceTask,
-)}
+TASKS = KindClasses(__name__, {
+    "classifier": "ClassifierTask",
+    "token_classifier": "TokenClassifierTask",
+    "span_labeler": "SpanLabelerTask",
+    "multiple_choice": "MultipleChoiceTask",
+})
 
-__all__ = ["TASKS", "ClassifierTask", "MultipleChoiceTask", "SpanLabelerTask", "TokenClassifierTask"]
+__all__ = ["TASKS"]

@@ -36,18 +36,17 @@ class Distillation(Technique):
     """Distillation in general. Each training step queries the teacher.
 
     Args:
-      origin: StudentSettings. Initialization of the student.
       losses: LossSettings.
       path: Path of the teacher's checkpoint.
       teacher, student: BertConfigs.
       logits_loss: Key of bert_tf.techniques.distillation.LOGITS_LOSSES.
       load_teacher: Callable () -> the teacher's model with its weights, called in the strategy's scope.
+      init_layers: Tuple of int. Layers of the teacher that initialize the student, if any.
       replacing_rate: float. See DistillationSettings. None replaces no layers.
     """
 
-    def __init__(self, origin, losses, path, teacher, student, logits_loss=None, load_teacher=None,
-                 replacing_rate=None):
-        self._origin, self._losses, self._path = origin, losses, path
+    def __init__(self, losses, path, teacher, student, logits_loss, load_teacher, init_layers=(), replacing_rate=None):
+        self._losses, self._path, self._init_layers = losses, path, init_layers
         self._teacher, self._student = teacher, student
         self._logits_loss, self._load_teacher, self._replacing_rate = logits_loss, load_teacher, replacing_rate
         self._taps = _make_taps(losses, student, teacher)
@@ -69,7 +68,7 @@ class Distillation(Technique):
         run.network = DistilledModel(run.network, self._taps[0], answers, projection)
         run.loss = create_distillation_loss(
             losses.weights, run.loss, self._logits_loss, losses.temperature)
-        run.init_layers = self._origin.student_layers
+        run.init_layers = self._init_layers
 
     def _make_teacher_function(self):
         """Returns the function from features to the teacher's outputs for a DistilledModel."""
@@ -89,25 +88,25 @@ class TaskDistillation(Distillation):
     """Distillation of a fine-tuned model. The teacher's outputs for the training data are saved to disk.
 
     Args:
-      origin: StudentSettings. Initialization of the student.
       losses: LossSettings.
       teacher: run.techniques.settings.Teacher.
       student: BertConfig.
       task: Task that has read its data.
-      keep_answers, answers_dir, replacing_rate: See DistillationSettings.
+      init_layers: See Distillation.
+      keep_answers, cache_dir, replacing_rate: See DistillationSettings.
 
     Raises:
       InputError: If the teacher's task does not match the data.
     """
 
-    def __init__(self, origin, losses, teacher, student, task, *, keep_answers=True, answers_dir=None,
+    def __init__(self, losses, teacher, student, task, *, init_layers=(), keep_answers=True, cache_dir=None,
                  replacing_rate=None):
-        super().__init__(origin, losses, teacher.path, teacher.config, student, task.logits_loss,
-                         functools.partial(self._load_model, task), replacing_rate)
+        super().__init__(losses, teacher.path, teacher.config, student, task.logits_loss,
+                         functools.partial(self._load_model, task), init_layers, replacing_rate)
         self._task, self._metadata = task, teacher.metadata
-        self._folder = answers_dir or os.path.join(task.folder, OUTPUTS_FOLDER)
+        self._folder = cache_dir or os.path.join(task.folder, OUTPUTS_FOLDER)
         self._saves_outputs = keep_answers and losses.uses_teacher
-        self._deletes_outputs = not answers_dir
+        self._deletes_outputs = not cache_dir
         self._outputs_path = self._saved_outputs = self._first_id = None
         self._teacher_files = task.started_with["teacher"] = fingerprint(checkpoint_files(teacher.path))
         self._check_teacher(task)
@@ -125,13 +124,14 @@ class TaskDistillation(Distillation):
             self._first_id = int(rows["unique_ids"][0, 0])
             assert (rows["unique_ids"][:, 0] == self._first_id + np.arange(len(rows["unique_ids"]))).all()
         features = {name: rows[name] for name in ID_FEATURES}
+        lengths = count_tokens(features["input_mask"])
         request = self._describe(features, task.settings)
         self._outputs_path = path = find_subfolder(self._folder, [self._teacher_files, request])
         if files.at(path).exists():
             print(f"{path}: reusing the teacher outputs")
         else:
-            self._write_outputs(path, {"teacher": self._teacher_files, "asked": request}, features, task)
-        self._saved_outputs = teacher_outputs.read(path)
+            self._write_outputs(path, {"teacher": self._teacher_files, "asked": request}, features, lengths, task)
+        self._saved_outputs = teacher_outputs.read(path, lengths)
 
     def batches(self, dataset):
         """See Technique. Adds the saved outputs of the teacher."""
@@ -149,7 +149,7 @@ class TaskDistillation(Distillation):
             place = files.at(folder)
             if place.is_dir() and files.is_empty(folder):
                 place.remove_tree()
-            print(to_flag_names(f"{folder}: deleted the teacher outputs; set `answers_dir` to keep them"))
+            print(to_flag_names(f"{folder}: deleted the teacher outputs; set `cache_dir` to keep them"))
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""
@@ -176,8 +176,8 @@ class TaskDistillation(Distillation):
                 "taps": {name: list(indices) for name, indices in self._taps[1].items()},
                 "mixed_precision": settings.step.mixed_precision}
 
-    def _write_outputs(self, path, metadata, features, task):
-        """Writes the teacher's outputs for features, a dict of arrays [n, ...]."""
+    def _write_outputs(self, path, metadata, features, lengths, task):
+        """Writes the teacher's outputs for features, a dict of arrays [n, ...]. `lengths`: Tokens of each row."""
         model = self._load_teacher()
 
         def answer(features, training):
@@ -192,7 +192,7 @@ class TaskDistillation(Distillation):
                           for name, value in answers.items()}) for rows, answers in parts)
         positions = {"logits": (), "hidden": (-2,), "attention": (-2, -1), "cls": (),
                      **{name: (axis,) for name, axis in KINDS[task.kind].per_position.items()}}
-        teacher_outputs.write(path, metadata, count_tokens(features["input_mask"]), narrow, positions)
+        teacher_outputs.write(path, metadata, lengths, narrow, positions)
         strategies.free_memory(model.variables)
         print(f"{path}: saved the teacher outputs for {len(features['input_ids']):,} rows")
 

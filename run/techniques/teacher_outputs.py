@@ -1,29 +1,31 @@
 """A teacher's outputs for training data, saved to disk for all epochs and runs that need the same outputs.
 
-The subdirectories of `run.arrays.stored_rows` contain one file per output, `lengths.npy`, and `answers.json`, which
-identifies the data and the teacher. A subdirectory is complete or does not exist.
+The subdirectories of `run.arrays.stored_rows` contain one file per output, and `answers.json`, which identifies the
+data and the teacher. A subdirectory is complete or does not exist.
 """
 
 import dataclasses
 import itertools
 import json
 import os
-import zipfile
 
-import numpy as np
 import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
 from run.arrays.stored_rows import Entry, StoredRows
 
-METADATA_FILE, LENGTHS_FILE = "answers.json", "lengths.npy"
+METADATA_FILE = "answers.json"
 PREFIX = "teacher_"  # Prefix of the names of outputs among features.
 CONSEQUENCE = "query the teacher again"
 
 
-def read(folder):
+def read(folder, lengths):
     """Opens a subdirectory.
+
+    Args:
+      folder: Path of the subdirectory.
+      lengths: int [n]. Length of each row.
 
     Returns:
       StoredRows.
@@ -33,12 +35,10 @@ def read(folder):
     """
     metadata = files.read_json_object(os.path.join(folder, METADATA_FILE))
     try:
-        with files.at(os.path.join(folder, LENGTHS_FILE)).open() as file:
-            lengths = np.load(file)
         entries = {name: Entry(**entry) for name, entry in metadata["entries"].items()}
         if any(os.path.basename(name) != name for name in entries):
             raise ValueError("lists files of other directories")
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{folder}: is corrupted ({error}); delete it to {CONSEQUENCE}") from error
     return StoredRows(folder, entries, lengths).open(CONSEQUENCE)
 
@@ -65,7 +65,6 @@ def write(path, metadata, lengths, parts, positions):
         stored = StoredRows(folder, entries, lengths)
         stored.write({name: stored.get_path(name) for name in entries}, itertools.chain([first], parts), path,
                      "set `nokeep_answers` to query the teacher in each step")
-        np.save(os.path.join(folder, LENGTHS_FILE), np.asarray(lengths, np.int32))
         with open(os.path.join(folder, METADATA_FILE), "w", encoding="utf-8") as file:
             json.dump({**metadata, "entries": {name: dataclasses.asdict(entry) for name, entry in entries.items()}},
                       file, indent=2)

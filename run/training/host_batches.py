@@ -25,35 +25,25 @@ class HostShare:
 WHOLE = HostShare()
 
 
-def make_endless(strategy, make_batches):
-    """Creates batches for training.
+def distribute(strategy, make_batches, *, is_endless):
+    """Creates the batches of all replicas.
 
     Args:
       strategy: tf.distribute.Strategy.
-      make_batches: Callable (HostShare) -> endless dataset of dicts of name to [rows, ...]: that host's rows of each
-        batch, always the same number. Called once for each host whose input this process creates.
+      make_batches: Callable (HostShare) -> dataset of dicts of name to [rows, ...]: that host's rows of each batch.
+        Called once for each host whose input this process creates.
+      is_endless: bool. Whether the datasets are endless, and a host always has the same number of rows. Otherwise, all
+        end after the same number of batches, and some replicas or hosts may have fewer rows of the last one, or none.
 
     Returns:
       Distributed dataset of each replica's rows of each batch.
     """
-    # If a dataset may end, as one from a generator, a strategy with replicas does not treat the batch size as fixed.
-    without_end = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
-    return _distribute(strategy, make_batches, without_end)
-
-
-def make_finite(strategy, make_batches):
-    """Creates batches for evaluation. See `make_endless`; these datasets end, all after the same number of batches.
-
-    The last batch may be smaller, so that some replicas or hosts have fewer rows of it, or none.
-    """
-    return _distribute(strategy, make_batches, lambda dataset: dataset)
-
-
-def _distribute(strategy, make_batches, transformation):
     def make_host_batches(context):
         batches = make_batches(HostShare(context.input_pipeline_id, context.num_input_pipelines))
-        replicas = context.num_replicas_in_sync // context.num_input_pipelines
-        return _split_into_replicas(batches, replicas).apply(transformation).prefetch(tf.data.AUTOTUNE)
+        batches = _split_into_replicas(batches, context.num_replicas_in_sync // context.num_input_pipelines)
+        if is_endless:  # If a dataset may end, as one from a generator, replicas do not have a fixed batch size.
+            batches = batches.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
+        return batches.prefetch(tf.data.AUTOTUNE)
 
     return strategy.distribute_datasets_from_function(make_host_batches)
 

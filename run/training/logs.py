@@ -41,7 +41,7 @@ class Logs:
       training, evaluations: Log.
     """
 
-    def __init__(self, folder, first_step, writes=True):
+    def __init__(self, folder, first_step, writes):
         self.training = Log(folder, TRAINING_LOG, first_step, writes)
         self.evaluations = Log(folder, EVALUATION_LOG, first_step, writes)
         self._folder, self._writes = folder, writes

@@ -60,8 +60,7 @@ def check_run_files(output_dir, config, tokenizer):
 def save_run_files(output_dir, config, tokenizer):
     """Writes config, vocabulary, and casing to a directory, created if necessary, unless its run has them.
 
-    Args:
-      output_dir, config, tokenizer: See `check_run_files`.
+    See `check_run_files` for the arguments.
     """
     files.at(output_dir).make_dirs()
     path = os.path.join(output_dir, CONFIG_FILE)

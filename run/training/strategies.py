@@ -27,8 +27,8 @@ def make_strategy(devices, mixed_precision="float32"):
 
     If `mixed_precision` is tf32, GPUs round the inputs of matrix multiplications.
 
-    Prints a note to standard error if the machine has a GPU that TensorFlow does not see. With several workers,
-    TensorFlow waits until all of them have started.
+    Prints a note about each obsolete flag, and to standard error if the machine has a GPU that TensorFlow does not see.
+    With several workers, TensorFlow waits until all of them have started.
 
     Returns:
       tf.distribute.Strategy.
@@ -36,9 +36,13 @@ def make_strategy(devices, mixed_precision="float32"):
     Raises:
       InputError: If there is no TPU, or if TF_CONFIG is invalid.
     """
+    for note in devices.notes():
+        print(note)
     name = devices.strategy_name
     if name == CPU_STRATEGY:
-        return _create_cpu_strategy(CPU_REPLICAS)
+        tf.config.set_logical_device_configuration(
+            tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * CPU_REPLICAS)
+        return tf.distribute.MirroredStrategy([f"CPU:{number}" for number in range(CPU_REPLICAS)])
     tf.config.experimental.enable_tensor_float_32_execution(mixed_precision == TF32)
     num_gpus = _count_gpus(name)
     starting = contextlib.nullcontext()
@@ -212,9 +216,3 @@ def check_batch_size(argument, batch_size, strategy, micro_batches=1):
     if batch_size % (replicas * micro_batches):
         raise InputError(f"`{argument}`={batch_size}: must be a multiple of `accumulate_steps` times the number of "
                          f"replicas, {micro_batches} x {replicas}")
-
-
-def _create_cpu_strategy(num_devices):
-    physical = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(physical, [tf.config.LogicalDeviceConfiguration()] * num_devices)
-    return tf.distribute.MirroredStrategy([f"CPU:{number}" for number in range(num_devices)])

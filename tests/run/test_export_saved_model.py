@@ -45,7 +45,8 @@ def test_a_tagger_tags_every_word_as_in_run_tagger(tmp_path):
 
 
 def test_bfloat16(tmp_path):
-    scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir=tmp_path, compute="bfloat16", weights="bfloat16")
+    scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir=tmp_path, mixed_precision="bfloat16",
+                     weights="bfloat16")
     variables = tf.train.load_checkpoint(str(tmp_path / "1" / "variables" / "variables"))
     assert tf.bfloat16 in variables.get_variable_to_dtype_map().values()
 

@@ -81,7 +81,7 @@ def test_numpy_arrays_from_standard_input(flags, expected, monkeypatch, batches_
     output = f"{remote_folders.new_folder()}/out.npz"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(LINES))))
     monkeypatch.setattr(extraction, "WINDOW_BYTES", batches_per_window * 4 * 3 * LENGTH * 2 * 32)
-    scripts.run_here(EXTRACT, output_file=output, output_format="npz", layers="-1,0", batch_size=3,
+    scripts.run_here(EXTRACT, output_file=output, format="npz", layers="-1,0", batch_size=3,
                      **{**flags, "input_file": "-"})
     with files.at(output).local_copy() as path, np.load(path) as arrays:
         assert arrays["layers"].tolist() == [-1, 0]

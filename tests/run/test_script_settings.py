@@ -17,8 +17,8 @@ from run.serving.settings import (
     ExtractionSettings,
     FillMaskSettings,
 )
-from run.settings import OriginalDeviceSettings
 from run.settings.served_models import LabelSettings
+from run.settings.training import OriginalDeviceSettings
 from run.techniques.settings import TrainedWeightsSettings
 from run.techniques.trained_weights import TrainedWeights
 from tests import remote_folders, scripts
@@ -30,7 +30,8 @@ TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
     (FillMaskSettings(), {"text": ("no mask",)}, "`text`=no mask: must contain [MASK]"),
     (ExtractionSettings(), {"distribution_strategy": "multi_worker_mirrored"},
      "`distribution_strategy`=multi_worker_mirrored: each worker would write the complete file; split the input, "),
-    (ExportSettings(), {"format": "litert", "compute": "bfloat16"}, "`compute`=bfloat16: requires `format`=saved_mo"),
+    (ExportSettings(), {"format": "litert", "mixed_precision": "bfloat16"},
+     "`mixed_precision`=bfloat16: requires `format`=saved_model"),
     (ExportSettings(), {"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8 with "),
     (ExportSettings(), {"format": "litert", "with_litert": "int8"}, "`with_litert`=int8: requires `format`=saved_mo"),
     (ExportSettings(), {"format": "litert", "version": 2}, "`version`=2: requires `format`=saved_model"),

@@ -15,7 +15,7 @@ from data_prep.pretraining import JobSettings
 from data_prep.vocabulary import VocabularySettings
 from run.finetuning.settings import FineTuningSettings
 from run.serving.settings import ExtractionSettings, FillMaskSettings
-from run.settings import TrainingSettings
+from run.settings.training import TrainingSettings
 from tests.settings import resolved
 
 SMALL = BertConfig(8, 6, 2, 3, 7, max_position_embeddings=13, type_vocab_size=5)

@@ -36,7 +36,7 @@ def get_flags(teacher, output_dir, **flags):
     ("swag", {"keep_answers": False, "unlabeled_file": "dev.csv", "train_file": None, "label_weight": 0}, False)])
 def test_each_task_has_students(in_toys, tmp_path, name, flags, stores):
     student = tmp_path / "student"
-    distill(name, student, student_layers="0,2", answers_dir=tmp_path / "stored" if stores else None, **flags,
+    distill(name, student, student_layers="0,2", cache_dir=tmp_path / "stored" if stores else None, **flags,
             **ALL_LOSSES)
     assert_losses_add_up(read_log(student), flags.get("label_weight", 0.5))
     assert BertConfig.from_json_file(student / "bert_config.json").num_hidden_layers == 2
@@ -58,7 +58,7 @@ def narrow_student(toys, tmp_path_factory):
 
 
 def get_narrow_flags(folder):
-    return {**LONGER, "student_config_file": folder / "narrow.json", "answers_dir": folder / "answers"}
+    return {**LONGER, "student_config_file": folder / "narrow.json", "cache_dir": folder / "answers"}
 
 
 @pytest.mark.extra_large

@@ -27,7 +27,7 @@ def saved(tmp_path):
 
 def test_saved_outputs_are_the_teachers_except_for_rounding_and_padding(saved):
     outputs, path = saved
-    kept = teacher_outputs.read(path)
+    kept = teacher_outputs.read(path, LENGTHS)
     rows = [2, 4, 2]  # Of at most 3 tokens.
     found = dict(zip(kept.entries, kept.look_up(rows, 3), strict=True))
     np.testing.assert_array_equal(found["logits"], outputs["logits"][rows])
@@ -53,4 +53,4 @@ def test_damaged_outputs_are_rejected(saved):
     with open(f"{saved[1]}/hidden.bin", "wb") as file:
         file.write(b"cut")
     with pytest.raises(InputError, match=r"hidden.bin: is missing or corrupted; delete .* to query the teacher"):
-        teacher_outputs.read(saved[1])
+        teacher_outputs.read(saved[1], LENGTHS)

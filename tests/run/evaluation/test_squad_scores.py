@@ -14,7 +14,8 @@ from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
 from run.evaluation import squad_scores
 from run.finetuning.settings import FineTuningSettings
-from run.tasks import SpanLabelerTask, span_labeler
+from run.tasks import span_labeler
+from run.tasks.span_labeler import SpanLabelerTask
 from run.training.host_batches import WHOLE, HostShare
 
 LENGTH, BATCH_SIZE, NUM_RECORDS = 11, 2, 13

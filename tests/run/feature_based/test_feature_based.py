@@ -35,7 +35,7 @@ def run(folder, output_dir, **flags):
     """Trains a tagger, or with `task_name` another model; returns its scores."""
     files = {} if "regression" in flags else {"train_file": folder / "train.txt", "dev_file": folder / "dev.txt"}
     scripts.run_here("run.run_feature_based", **{
-        "init_checkpoint": folder / "model", "output_dir": folder / output_dir, "embeddings_dir": folder / "embeddings",
+        "init_checkpoint": folder / "model", "output_dir": folder / output_dir, "cache_dir": folder / "embeddings",
         **files, **TAGGER, **flags})
     return read_results(str(folder / output_dir / "eval_results.txt"))
 

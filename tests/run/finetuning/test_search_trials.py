@@ -12,7 +12,7 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder import TokenizerFiles
 from run.finetuning import job, sweeps
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings import TrainingSettings
+from run.settings.training import TrainingSettings
 from run.techniques.settings import TrainedWeightsSettings
 from run.training import model_files
 from run.training.loop import DivergedError

@@ -9,7 +9,7 @@ from bert_tf import models
 from bert_tf.cli.model_settings import ModelSettings
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings
-from run.settings import TrainingSettings
+from run.settings.training import TrainingSettings
 from run.training import strategies
 
 

@@ -9,7 +9,7 @@ from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import classifier
 from data_prep.tasks.classifier import order_labels
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.tasks import ClassifierTask
+from run.tasks.classifier import ClassifierTask
 
 UNNAMED = TaskMetadata("classifier", None, None, ("LABEL_0", "LABEL_1"), source="config.json")
 MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_entailment")

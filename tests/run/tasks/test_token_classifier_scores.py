@@ -9,8 +9,8 @@ from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import token_classifier, word_features
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings import TrainingSettings
-from run.tasks import TokenClassifierTask
+from run.settings.training import TrainingSettings
+from run.tasks.token_classifier import TokenClassifierTask
 
 ENTITIES = ("O", "B-X", "I-X")
 

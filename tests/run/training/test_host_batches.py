@@ -45,27 +45,27 @@ def test_batches_for_training(two_replicas):
         assert share == WHOLE
         return numbers(13, 4, drop_remainder=True).repeat()
 
-    distributed = host_batches.make_endless(two_replicas, make)
+    distributed = host_batches.distribute(two_replicas, make, is_endless=True)
     assert by_replica(two_replicas, distributed, 3) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9], [10, 11]]]
     shapes = [spec.shape.as_list() for spec in distributed.element_spec["wide"]._component_specs]
     assert shapes == [[2, 3], [2, 3]]
 
 
 def test_batches_for_evaluation_whose_last_is_smaller(two_replicas):
-    distributed = host_batches.make_finite(two_replicas, lambda share: numbers(9, 4, False))
+    distributed = host_batches.distribute(two_replicas, lambda share: numbers(9, 4, False), is_endless=False)
     assert by_replica(two_replicas, distributed, 3) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8], []]]
     assert sum(1 for _ in distributed) == 3
-    distributed = host_batches.make_finite(two_replicas, lambda share: numbers(9, 4, True))
+    distributed = host_batches.distribute(two_replicas, lambda share: numbers(9, 4, True), is_endless=False)
     assert by_replica(two_replicas, distributed, 2) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
     assert sum(1 for _ in distributed) == 2
 
 
-@pytest.mark.parametrize(("distribute", "drop_remainder", "last"), [
-    (host_batches.make_endless, True, None),
-    (host_batches.make_finite, True, None),
-    (host_batches.make_finite, False, [[[24, 25], [26, 27]], [[28], []], [[], []]]),
+@pytest.mark.parametrize(("is_endless", "drop_remainder", "last"), [
+    (True, True, None),
+    (False, True, None),
+    (False, False, [[[24, 25], [26, 27]], [[28], []], [[], []]]),
 ], ids=["training", "evaluation", "with a smaller batch"])
-def test_replicas_of_several_hosts_have_the_rows_of_the_batch_in_order(distribute, drop_remainder, last):
+def test_replicas_of_several_hosts_have_the_rows_of_the_batch_in_order(is_endless, drop_remainder, last):
     def make(share):
         batches = numbers(29, 12, drop_remainder)
         return batches.map(lambda batch: {name: value[share.rows(12)] for name, value in batch.items()})
@@ -74,7 +74,7 @@ def test_replicas_of_several_hosts_have_the_rows_of_the_batch_in_order(distribut
                  for host in range(3)] for step in range(2)]
     expected += [last] if last else []
     found = []
-    for host in distribute(HostsOfTwoReplicas(), make):
-        elements = host.take(2 * len(expected)) if distribute is host_batches.make_endless else host
+    for host in host_batches.distribute(HostsOfTwoReplicas(), make, is_endless=is_endless):
+        elements = host.take(2 * len(expected)) if is_endless else host
         found.append([element["x"].tolist() for element in elements.as_numpy_iterator()])
     assert found == [[part for step in expected for part in step[host]] for host in range(3)]

@@ -14,7 +14,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
 from bert_tf.losses import TotalLoss
-from run.settings import DeviceSettings, OriginalDeviceSettings
+from run.settings.training import DeviceSettings, OriginalDeviceSettings
 from run.training import clusters, strategies
 from run.training.step import Trainer
 
