@@ -13,8 +13,8 @@ from bert_tf.served_models import SERVED_MODELS
 from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
-from bert_tf.tasks.encoder import POOLER
 from bert_tf.tokenization import read_tokenizer
+from bert_tf.variables import POOLER
 
 SENTENCE_ORDER = "sentence_order"  # The `objective` of a pre-training run with another label than the next sentence.
 

@@ -111,27 +111,23 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     Raises:
       InputError: If the export does not exist, is corrupted, does not meet the requirements, or is of another project.
     """
-    is_litert = path.endswith(exports.LITERT_SUFFIX) and argument != "saved_model"
-    if is_litert:
-        model = open_litert(path, argument)
-        metadata, version = model.metadata, path
-    else:
-        metadata, version = exports.read_metadata(path, argument), exports.find_latest_version(path, argument)
+    litert = open_litert(path, argument) if path.endswith(exports.LITERT_SUFFIX) else None
+    version = path if litert else exports.find_latest_version(path, argument)
+    metadata = litert.metadata if litert else exports.read_metadata(path, argument)
     if kind not in (None, metadata.kind):
         raise InputError(f"must be of kind {kind}, but is of kind {metadata.kind}", argument, path)
     if top_k and metadata.top_k and top_k > metadata.top_k:
         raise InputError(f"must be at most {metadata.top_k}, the `top_k` of the export {version}", "top_k", top_k)
-    if is_litert:
-        return model
+    if litert:
+        return LoadedModel(metadata, path, lambda texts: litert(**texts))
     from bert_tf.serving.saved_model import open_saved_model
 
     return open_saved_model(version, metadata)
 
 
 def open_litert(path, argument="model"):
-    """Opens a .tflite file, local or remote, as LoadedModel; raises InputError if it does not exist or is corrupted."""
+    """Opens a .tflite file, local or remote, as LiteRTModel; raises InputError if it does not exist or is corrupted."""
     if not files.at(path).is_file():
         raise InputError("does not exist", argument, path)
     with files.at(path).local_copy() as local:
-        model = LiteRTModel(local)
-    return LoadedModel(model.metadata, path, lambda texts: model(**texts))
+        return LiteRTModel(local)

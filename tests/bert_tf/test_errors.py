@@ -20,8 +20,8 @@ def test_messages(arguments, message):
 
 
 def test_another_argument():
-    error = pickle.loads(pickle.dumps(InputError("is empty", "init_checkpoint", "a"))).for_argument("teacher")
-    assert (str(error), error.argument, error.value) == ("`teacher`=a: is empty", "teacher", "a")
+    error = pickle.loads(pickle.dumps(InputError("is empty", "init_checkpoint", "a")))
+    assert (error.problem, error.argument, error.value) == ("is empty", "init_checkpoint", "a")
     with pytest.raises(InputError, match=r"^`teacher`=a: is empty$"), rename_argument(init_checkpoint="teacher"):
         raise InputError("is empty", "init_checkpoint", "a")
     with pytest.raises(InputError, match=r"^`vocab_file`=a: is empty$"), rename_argument(init_checkpoint="teacher"):
