@@ -14,9 +14,9 @@ ACTIVATIONS = {"gelu": "gelu_exact", "gelu_new": "gelu", "gelu_pytorch_tanh": "g
                "linear": "linear"}
 OUR_ACTIVATIONS = {"gelu": "gelu_new", "gelu_exact": "gelu", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 
-# Defaults of transformers for missing keys of config.json, if they differ from BertConfig's.
-DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2, "hidden_act": "gelu"}
-DEFAULT_LAYERS, DEFAULT_HEADS = 12, 12
+# Defaults of transformers for missing keys of config.json.
+DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2, "hidden_act": "gelu", "num_hidden_layers": 12,
+            "num_attention_heads": 12}
 
 BERT, DISTILBERT, ELECTRA = "bert", "distilbert", "electra"  # Values of model_type.
 # Keys of DistilBERT -> keys of BERT.
@@ -72,10 +72,7 @@ def check_model_type(values):
 def check_fixed(values, fixed, scope=""):
     """Raises InputError if a setting does not have the only value that this project supports.
 
-    Args:
-      values: Dict of JSON values.
-      fixed: Dict of setting to this value; None if the setting is not supported.
-      scope: str. Beginning of the message.
+    `fixed`: Dict of setting -> this value, None for none. `scope`: Beginning of the message.
     """
     for name, only in fixed.items():
         value = values.get(name)
@@ -140,8 +137,7 @@ def reject_settings(values, unsupported, reader):
 
 def _heads_left(values):
     """Counts the remaining heads of each layer, a list of int, in the dict of a config.json with `pruned_heads`."""
-    layers, heads = (values.get("num_hidden_layers", DEFAULT_LAYERS), values.get("num_attention_heads", DEFAULT_HEADS))
-    pruned = values[PRUNED]
+    pruned, layers, heads = values[PRUNED], values["num_hidden_layers"], values["num_attention_heads"]
     if not isinstance(pruned, dict) or not all(
             str(layer).isdecimal() and int(layer) < layers and isinstance(indices, list)
             and set(indices) < set(range(heads)) for layer, indices in pruned.items()):

@@ -85,10 +85,9 @@ class BertPretrainer(_TaskModel):
     """Masked language model and a classifier of the whole sequence, such as NSP (section 3.1 of the paper).
 
     Args:
-      encoder: BertEncoder or BertConfig.
+      encoder, name: See BertClassifier.
       sentence_label: "next_sentence", or the name of another binary label, used to name features and outputs; None for
         only the masked language model, whose pooler is not trained.
-      name: str. Name of the Keras layer; None derives it from the class.
     """
 
     kind = "masked_lm"

@@ -175,7 +175,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
             of the scaled loss.
           variables: Variables of the gradients, in the same order.
           loss: float32 scalar. Unscaled loss, the same on all replicas.
-          name: str. Scope of the optimizer's variables.
+          name: See `apply_gradients`.
 
         Returns:
           bool scalar. False if the loss was not finite, or if the gradients were not and the loss scale cannot

@@ -120,9 +120,11 @@ def open_export(path, kind=None, top_k=None, argument="model"):
         raise InputError(f"must be at most {metadata.top_k}, the `top_k` of the export {version}", "top_k", top_k)
     if litert:
         return LoadedModel(metadata, path, lambda texts: litert(**texts))
-    from bert_tf.serving.saved_model import open_saved_model
+    from bert_tf.serving.saved_model import call_signature, load_saved_model
 
-    return open_saved_model(version, metadata)
+    loaded = load_saved_model(version)  # It keeps the variables of its signatures.
+    return LoadedModel(metadata, version, lambda texts: call_signature(
+        loaded.signatures["serving_default"], texts, metadata))
 
 
 def open_litert(path, argument="model"):

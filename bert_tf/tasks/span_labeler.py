@@ -9,7 +9,7 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.tasks import span_decoding
-from bert_tf.tasks.base import Kind, to_json_number
+from bert_tf.tasks.base import MAX_WINDOWS, Kind, to_json_number
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization.rows import encode_strings, pack
 from bert_tf.variables import POOLER
@@ -17,7 +17,6 @@ from bert_tf.variables import POOLER
 # Word separators of the original's `read_squad_examples`.
 _SEPARATORS = re.compile("[ \t\r\n\u202f]+")
 _WORD = re.compile("[^ \t\r\n\u202f]+")
-MAX_WINDOWS = 64  # Maximum number of windows of a context, which limits the memory of a request.
 _CACHED_CONTEXTS = 16  # Several questions can be about the same context.
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")

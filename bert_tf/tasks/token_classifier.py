@@ -5,11 +5,9 @@ from typing import ClassVar
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.tasks.base import Kind, softmax, to_json_numbers
+from bert_tf.tasks.base import MAX_WINDOWS, Kind, softmax, to_json_numbers
 from bert_tf.tokenization.rows import encode_strings, pack, split_words
 from bert_tf.variables import POOLER
-
-MAX_WINDOWS = 64  # Maximum number of windows of a text, which limits the memory of a request.
 
 
 class TokenClassifier(Kind):
