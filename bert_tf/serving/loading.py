@@ -59,7 +59,7 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
             raise InputError(f"is required: there is no {CONFIG_NAMES} next to `path`={path}", "bert_config_file")
         config = read_config(config_file)
     vocab_file = _find_vocabulary(path, vocab_file, tokenizer.vocab_file, config_file)
-    from bert_tf.serving.checkpoint import detect_kind, open_checkpoint  # TensorFlow takes seconds.
+    from bert_tf.serving.checkpoint import detect_kind, load_model  # TensorFlow takes seconds.
 
     kind = kind or (stored.kind if stored else detect_kind(path, config))
     if kind not in KINDS:
@@ -83,7 +83,7 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     metadata = task_metadata.resolve(stored, kind, requested, {"max_seq_length": limit, **defaults}, f"`path`={path}")
     for message in describe_lines(read_vocabulary(vocab_file), config.vocab_size):
         warnings.warn(f"note: `vocab_file`={vocab_file}: {message}", stacklevel=4)  # the line that calls bert_tf.load
-    return open_checkpoint(path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path")
+    return load_model(path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path")
 
 
 def _find_vocabulary(path, vocab_file, existing, config_file):
