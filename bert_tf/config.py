@@ -5,7 +5,7 @@ import json
 import math
 
 from bert_tf import huggingface_config
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, name_file
 from bert_tf.files import read_json_object
 from bert_tf.variables import get_shapes
 
@@ -244,10 +244,8 @@ class BertConfig:
           InputError: If the file is not a BERT config, or if this project does not support the model, with the path.
         """
         values = read_json_object(path)
-        try:
+        with name_file(path):
             return (cls.from_hugging_face if huggingface_config.is_hugging_face(values) else cls.from_dict)(values)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
 
     def to_dict(self):
         """Returns the fields as a dict of JSON values, without later fields that have their defaults."""

@@ -25,13 +25,18 @@ class InputError(ValueError):
             text = ",".join(map(str, value)) if isinstance(value, tuple) else value
             super().__init__(f"`{argument}`={text}: {problem}")
 
-    def for_argument(self, argument):
-        """Returns the same error for another argument."""
-        return InputError(self.problem, argument, self.value)
-
 
 class LostWorkerError(Exception):
     """Another process of the same training run ended. The message is one line for the user, with how to resume."""
+
+
+@contextlib.contextmanager
+def name_file(path):
+    """Prefixes the message of an InputError with the path of a file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 @contextlib.contextmanager
@@ -42,4 +47,4 @@ def rename_argument(**names):
     except InputError as error:
         if error.argument not in names:
             raise
-        raise error.for_argument(names[error.argument]) from error
+        raise InputError(error.problem, names[error.argument], error.value) from error

@@ -14,9 +14,9 @@ ACTIVATIONS = {"gelu": "gelu_exact", "gelu_new": "gelu", "gelu_pytorch_tanh": "g
                "linear": "linear"}
 OUR_ACTIVATIONS = {"gelu": "gelu_new", "gelu_exact": "gelu", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 
-# Defaults of transformers for missing keys of config.json, if they differ from BertConfig's.
-DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2, "hidden_act": "gelu"}
-DEFAULT_LAYERS, DEFAULT_HEADS = 12, 12
+# Defaults of transformers for missing keys of config.json.
+DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2, "hidden_act": "gelu", "num_hidden_layers": 12,
+            "num_attention_heads": 12}
 
 BERT, DISTILBERT, ELECTRA = "bert", "distilbert", "electra"  # Values of model_type.
 # Keys of DistilBERT -> keys of BERT.
@@ -44,9 +44,9 @@ FIXED_SETTINGS = {"layer_norm_eps": 1e-12, "position_embedding_type": "absolute"
                   "quantization_config": None}
 NOT_WRITTEN = ("is_encoder_decoder", "quantization_config")  # transformers omits these default values
 
-# Settings of BertConfig that transformers does not support.
-UNSUPPORTED_SETTINGS = ("intermediate_size_per_layer", "embedding_size", "num_hidden_groups", "attention",
-                        "bilstm_head", "pooler_act")
+# Settings of BertConfig that other projects do not support.
+OWN_SETTINGS = ("intermediate_size_per_layer", "embedding_size", "num_hidden_groups", "attention", "bilstm_head",
+                "pooler_act")
 PRUNED = "pruned_heads"
 
 MARKS = ("model_type", "architectures", "transformers_version")  # Keys that only its configs have, not the original's.
@@ -69,6 +69,18 @@ def check_model_type(values):
     raise InputError(f"model_type is {name!r}: {lacks}only {', '.join(others)}, and {last} are supported")
 
 
+def check_fixed(values, fixed, scope=""):
+    """Raises InputError if a setting does not have the only value that this project supports.
+
+    `fixed`: Dict of setting -> this value, None for none. `scope`: Beginning of the message.
+    """
+    for name, only in fixed.items():
+        value = values.get(name)
+        if value is not None and value != only:
+            raise InputError(f"{scope}{name} is {value!r}: " + ("not supported" if only is None
+                                                                else f"only {only!r} is supported"))
+
+
 def to_bert(values):
     """Returns the dict of a config.json with the values of BertConfig for its keys; other keys are unchanged.
 
@@ -76,11 +88,7 @@ def to_bert(values):
       InputError: If this project does not support the model, with the key.
     """
     model_type = check_model_type(values)
-    for name, only in FIXED_SETTINGS.items():
-        value = values.get(name)
-        if value is not None and value != only:
-            raise InputError(f"{name} is {value!r}: " + ("not supported" if only is None
-                                                         else f"only {only!r} is supported"))
+    check_fixed(values, FIXED_SETTINGS)
     if model_type == DISTILBERT:
         values = {DISTILBERT_KEYS.get(name, name): value for name, value in values.items()}
     defaults, properties = RELATIVES[model_type]
@@ -104,11 +112,7 @@ def from_bert(values):
     Raises:
       InputError: If transformers does not support the model, with the setting.
     """
-    for name in UNSUPPORTED_SETTINGS:
-        if name in values:
-            raise InputError(f"{name} is {values[name]}: not supported by Hugging Face's BERT")
-    if not values["type_vocab_size"]:
-        raise InputError("type_vocab_size is 0: not supported by Hugging Face's BERT")
+    reject_settings(values, OWN_SETTINGS, "Hugging Face's BERT")
     values = dict(values)
     heads_of_layers = values.pop("attention_heads_per_layer", ())
     pruned = {str(layer): list(range(heads, values["num_attention_heads"]))
@@ -119,10 +123,21 @@ def from_bert(values):
                              "tie_word_embeddings": True}
 
 
+def reject_settings(values, unsupported, reader):
+    """Raises InputError if a result of BertConfig.to_dict has no segments, or a setting that `reader` does not support.
+
+    `unsupported`: Names of settings.
+    """
+    for name in unsupported:
+        if name in values:
+            raise InputError(f"{name} is {values[name]}: not supported by {reader}")
+    if not values["type_vocab_size"]:
+        raise InputError(f"type_vocab_size is 0: not supported by {reader}")
+
+
 def _heads_left(values):
     """Counts the remaining heads of each layer, a list of int, in the dict of a config.json with `pruned_heads`."""
-    layers, heads = (values.get("num_hidden_layers", DEFAULT_LAYERS), values.get("num_attention_heads", DEFAULT_HEADS))
-    pruned = values[PRUNED]
+    pruned, layers, heads = values[PRUNED], values["num_hidden_layers"], values["num_attention_heads"]
     if not isinstance(pruned, dict) or not all(
             str(layer).isdecimal() and int(layer) < layers and isinstance(indices, list)
             and set(indices) < set(range(heads)) for layer, indices in pruned.items()):

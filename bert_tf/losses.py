@@ -34,14 +34,14 @@ class Term:
       counts: Function features -> float32, the count of each item. It has the shape of the items, or axes of size 1,
         over which the loss is a sum. A float32 scalar is the number of items that count, all equally; the others are 0.
         An int n, also as the function's value, means that all items count equally, with n items per example.
-      factor: float, or function () -> float32 scalar. Weight of the reported loss in the total; 0 to report it only.
+      factor: float. Weight of the reported loss in the total; 0 to report it only.
       guard: float. Added to the normalizer, so that a batch without items has loss 0.
     """
 
     name: str
     items: Callable
     counts: Callable | int
-    factor: float | Callable = 1.0
+    factor: float = 1.0
     guard: float = 0.0
 
     def counts_in(self, features):
@@ -117,7 +117,8 @@ class TotalLoss:
             total = tf.reduce_sum(items if counts_equally else items * counts)
             losses_by_name[term.name].append(total / (divisor + term.guard if term.guard else divisor))
         losses = {name: tf.add_n(partial) for name, partial in losses_by_name.items()}
-        weighted = [_weigh(losses[name], factor) for name, factor in self._factors.items() if factor != 0]
+        weighted = [losses[name] if factor == 1 else factor * losses[name]
+                    for name, factor in self._factors.items() if factor != 0]
         return {**losses, TOTAL: tf.add_n(weighted)}
 
 
@@ -127,11 +128,6 @@ def _equal_counts(count, features):
     examples = tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32) if packed is None else (
         tf.reduce_sum(packed))
     return examples if count == 1 else examples * count
-
-
-def _weigh(loss, factor):
-    factor = factor() if callable(factor) else factor
-    return loss if isinstance(factor, float) and factor == 1 else factor * loss
 
 
 def create_pretraining_loss(sentence_label="next_sentence", token_loss="masked_lm"):

@@ -85,10 +85,9 @@ class BertPretrainer(_TaskModel):
     """Masked language model and a classifier of the whole sequence, such as NSP (section 3.1 of the paper).
 
     Args:
-      encoder: BertEncoder or BertConfig.
+      encoder, name: See BertClassifier.
       sentence_label: "next_sentence", or the name of another binary label, used to name features and outputs; None for
         only the masked language model, whose pooler is not trained.
-      name: str. Name of the Keras layer; None derives it from the class.
     """
 
     kind = "masked_lm"
@@ -121,28 +120,19 @@ class BertPretrainer(_TaskModel):
           Dict: masked_lm_logits float32 [B, P, V]; next_sentence_logits float32 [B, 2], packed [B, K, 2], where class 1
           is a random second sentence. Another label changes the name of the output, for example sentence_order_logits.
         """
+        starts = features.get(f"{self._sentence_label}_positions")  # None if rows are not packed
         masked, pooled, encoded = self.encoder.encode_positions(
-            features, features["masked_lm_positions"], training, self._get_pooled_positions(features),
-            return_attention_scores)
-        outputs = self._scores(features, masked, pooled)
-        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
-
-    def _get_pooled_positions(self, features):
-        """Returns the start of each packed sequence, int32 [B, K]; None if rows are not packed."""
-        return features.get(f"{self._sentence_label}_positions")
-
-    def _scores(self, features, masked, pooled):
-        """Returns the outputs for the masked positions' states [B, P, H] and the pooled output [B or B * K, H]."""
+            features, features["masked_lm_positions"], training, starts, return_attention_scores)
         masked = tf.reshape(masked, [-1, self.encoder.config.hidden_size])  # [B * P, H]
         logits = self.masked_lm(masked, self.encoder.embeddings)  # [B * P, V]
         shape = [-1, tf.shape(features["masked_lm_positions"])[1], self.encoder.config.vocab_size]
         outputs = {"masked_lm_logits": tf.reshape(logits, shape)}
-        if not self._sentence_label:
-            return outputs
-        scores, pooled_at = self.next_sentence(pooled), self._get_pooled_positions(features)
-        if pooled_at is not None:
-            scores = tf.reshape(scores, [-1, tf.shape(pooled_at)[1], 2])
-        return {**outputs, f"{self._sentence_label}_logits": scores}
+        if self._sentence_label:
+            scores = self.next_sentence(pooled)  # [B, 2] or [B * K, 2]
+            if starts is not None:
+                scores = tf.reshape(scores, [-1, tf.shape(starts)[1], 2])
+            outputs[f"{self._sentence_label}_logits"] = scores
+        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
 
 class _LinearModel(_TaskModel):
@@ -182,23 +172,20 @@ class BertClassifier(_LinearModel):
         For packed rows, sequence_positions int32 [B, K] are the starts of the sequences -> float32 [B, K, num_labels].
         """
         starts = features.get("sequence_positions")
-        pooled, encoded = self._pool(features, training, return_attention_scores, starts)
-        logits = self._scores(pooled, training)
+        logits, encoded = self._score(features, training, return_attention_scores, starts)
         outputs = {"logits": logits if starts is None else tf.reshape(logits, [-1, starts.shape[1], self.num_labels])}
         return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
-    def _pool(self, texts, training, return_attention_scores, starts=None):
-        """Returns the representation of each text [B, H], or of each packed sequence [B * K, H].
+    def _score(self, texts, training, return_attention_scores, starts=None):
+        """Returns the logits of each text [B, num_labels], or of each packed sequence [B * K, num_labels].
 
         Also returns the encoder's dict, or None unless return_attention_scores.
         """
         if self.bilstm is None:
-            return self.encoder.encode_positions(texts, None, training, starts, return_attention_scores)[1:]
-        return self._encode(texts, training, return_attention_scores)[1:]
-
-    def _scores(self, pooled, training):
-        """Returns the logits [B, num_labels] of the pooled output [B, H]."""
-        return self.head(self.dropout(pooled, seed=self.encoder.next_dropout_seed(training)))
+            _, pooled, encoded = self.encoder.encode_positions(texts, None, training, starts, return_attention_scores)
+        else:
+            _, pooled, encoded = self._encode(texts, training, return_attention_scores)
+        return self.head(self.dropout(pooled, seed=self.encoder.next_dropout_seed(training))), encoded
 
 
 @register
@@ -219,9 +206,7 @@ class BertTokenClassifier(_LinearModel):
 class BertSpanLabeler(_TaskModel):
     """Start and end scores of an answer span (section 4.2; the original's `run_squad.create_model`).
 
-    Args:
-      encoder: BertEncoder or BertConfig.
-      name: str. Name of the Keras layer; None derives it from the class.
+    See BertClassifier for the arguments.
     """
 
     kind = "span_labeler"
@@ -243,12 +228,7 @@ class BertSpanLabeler(_TaskModel):
 
 @register
 class BertMultipleChoice(BertClassifier):
-    """One score for each choice, softmax over choices (section 4.4).
-
-    Args:
-      encoder: BertEncoder or BertConfig.
-      dropout_rate, name: See BertClassifier.
-    """
+    """One score for each choice, softmax over choices (section 4.4). See BertClassifier for the arguments."""
 
     kind = "multiple_choice"
 
@@ -269,8 +249,7 @@ class BertMultipleChoice(BertClassifier):
         Returns:
           {"logits": float32 [B, choices]}.
         """
-        pooled, encoded = self._pool(_join_texts(features), training, return_attention_scores)
-        logits = self._scores(pooled, training)
+        logits, encoded = self._score(_join_texts(features), training, return_attention_scores)
         outputs = {"logits": tf.reshape(logits, [-1, tf.shape(features["input_ids"])[1]])}
         return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
@@ -313,8 +292,8 @@ class BertLongTextClassifier(BertClassifier):
         if not (self.encoder.has_static_shapes or return_attention_scores):  # skip windows that are only padding
             real = tf.where(rows < tf.shape(features["input_ids"])[0])[:, 0]
             windows, rows = tf.nest.map_structure(lambda value: tf.gather(value, real), (windows, rows))
-        pooled, encoded = self._pool(windows, training, return_attention_scores)
-        logits = self.pool(self._scores(pooled, training), rows, tf.shape(features["input_ids"])[0])
+        logits, encoded = self._score(windows, training, return_attention_scores)
+        logits = self.pool(logits, rows, tf.shape(features["input_ids"])[0])
         return {"logits": logits, **({"encoder": encoded} if return_attention_scores else {})}
 
     def pool(self, logits, rows, num_texts):

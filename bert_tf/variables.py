@@ -5,7 +5,7 @@ POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
 TOKEN_TYPE_EMBEDDINGS = "bert/embeddings/token_type_embeddings"
 EMBEDDING_PROJECTION = "bert/embeddings/embedding_projection"  # For factorized word embeddings.
 EMBEDDING_PROJECTION_BIAS = "bert/embeddings/embedding_projection_bias"  # For the projection of the sum.
-POOLER = "bert/pooler/"
+POOLER = "bert/pooler/"  # Prefix of the names of its variables, which some checkpoints lack.
 OUTPUT_BIAS = "cls/predictions/output_bias"  # One number per token of the vocabulary.
 NEXT_SENTENCE = "cls/seq_relationship/"
 

@@ -8,7 +8,6 @@
 
 from bert_tf.checkpoints.conversion import FORMATS, convert
 from bert_tf.checkpoints.loading import (
-    LoadReport,
     checkpoint_files,
     find_checkpoint,
     holds_adapters,
@@ -17,5 +16,5 @@ from bert_tf.checkpoints.loading import (
     open_checkpoint,
 )
 
-__all__ = ["FORMATS", "LoadReport", "checkpoint_files", "convert", "find_checkpoint", "holds_adapters",
+__all__ = ["FORMATS", "checkpoint_files", "convert", "find_checkpoint", "holds_adapters",
            "load_pretrained", "model_tensors", "open_checkpoint"]

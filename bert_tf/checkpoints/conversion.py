@@ -8,10 +8,9 @@ import numpy as np
 from bert_tf.checkpoints import adapters, huggingface, model_garden, tf1
 from bert_tf.checkpoints.loading import open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, name_file
 from bert_tf.model_folder import TokenizerFiles, find_config, read_config
 from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
-from bert_tf.model_folder.weights import name_file
 from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
 from bert_tf.variables import POSITION_EMBEDDINGS
 

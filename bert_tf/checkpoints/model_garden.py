@@ -22,6 +22,7 @@ from bert_tf.checkpoints import tensorflow_file
 from bert_tf.checkpoints.tensors import Checkpoint
 from bert_tf.errors import InputError
 from bert_tf.files import new_files
+from bert_tf.huggingface_config import OWN_SETTINGS, reject_settings
 from bert_tf.model_folder.saved_models import CASING
 from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, POSITION_EMBEDDINGS, TOKEN_TYPE_EMBEDDINGS, WORD_EMBEDDINGS
 
@@ -52,8 +53,6 @@ HEAD_PARTS = {
     "cls/predictions/transform/dense": ("dense", "cls/predictions/transform/dense"),
     "cls/predictions/transform/LayerNorm": ("layer_norm", "cls/predictions/transform/LayerNorm"),
 }
-UNSUPPORTED_SETTINGS = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size",
-                        "num_hidden_groups", "attention", "bilstm_head", "pooler_act")
 NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"
 
 OPTIMIZER = "optimizer/"  # The item under which its training loop saves it.
@@ -136,12 +135,7 @@ def write(folder, tensors, config):
     Raises:
       InputError: If the Model Garden does not support a setting of the model.
     """
-    values = config.to_dict()
-    for name in UNSUPPORTED_SETTINGS:
-        if name in values:
-            raise InputError(f"{name} is {values[name]}: not supported by the Model Garden's encoder")
-    if not config.type_vocab_size:
-        raise InputError("type_vocab_size is 0: not supported by the Model Garden's encoder")
+    reject_settings(config.to_dict(), ("attention_heads_per_layer", *OWN_SETTINGS), "the Model Garden's encoder")
     variables = _Variables(tensors, config.num_attention_heads)
     encoder = _encoder(variables, config.num_hidden_layers)
     items = {"encoder": encoder, "model": encoder}

@@ -17,7 +17,7 @@ from bert_tf import files
 from bert_tf.checkpoints import tensorflow_file
 from bert_tf.errors import InputError
 from bert_tf.export import weight_storage
-from bert_tf.tasks.metadata import TASK_FILE
+from bert_tf.model_folder import task_metadata
 
 LITERT_FILE = "model.tflite"  # File name that TensorFlow Serving uses if LiteRT models are preferred.
 EXTRA_FOLDER = "assets.extra"  # For files that the graph does not use.
@@ -60,8 +60,7 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
         save_traced = tf.autograph.experimental.do_not_convert(tf.saved_model.save)
         save_traced(module, partial, signatures=servable.signatures())
         os.mkdir(os.path.join(partial, EXTRA_FOLDER))
-        with open(os.path.join(partial, EXTRA_FOLDER, TASK_FILE), "w", encoding="utf-8") as file:
-            file.write(servable.metadata.to_json())
+        task_metadata.keep(os.path.join(partial, EXTRA_FOLDER), servable.metadata)
         if litert:
             with open(os.path.join(partial, LITERT_FILE), "wb") as file:
                 file.write(litert)

@@ -146,14 +146,8 @@ def attention_core(query, key, value, bias, drop):
     of o, let g = c / l * do. Then dV = (e m)^T g, and dz = e (m (g V^T) - sum(do o) / l): the sum over the keys in the
     gradient of a softmax equals the sum over the head width of do o (Dao et al. 2022, arXiv:2205.14135, appendix B.2).
 
-    Args:
-      query: [B, Q, N, D], scaled.
-      key, value: [B, S, N, D].
-      bias: float32 [B, 1, 1, S] or [B, 1, Q, S], added to the scores.
-      drop: Drop for the probabilities [B, N, Q, S]; None when not training.
-
-    Returns:
-      Context [B, Q, N, D] of query's dtype. Exponentials and sums are computed in float32, or in float64 for float64.
+    See `attend` for the arguments; the query is scaled. Returns the context [B, Q, N, D] of query's dtype. Exponentials
+    and sums are computed in float32, or in float64 for float64.
     """
     dtype = query.dtype
     wide = tf.float64 if dtype == tf.float64 else tf.float32

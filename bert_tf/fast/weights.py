@@ -45,16 +45,14 @@ class CastWeights:
 
     def __init__(self, model):
         self._model = model
-        self._variables = projection_weights(model)
-        self._casts = [tf.Variable(tf.zeros(variable.shape, model.compute_dtype), trainable=False)
-                       for variable in self._variables]
+        self._casts = {variable.ref(): tf.Variable(tf.zeros(variable.shape, model.compute_dtype), trainable=False)
+                       for variable in projection_weights(model)}
 
     def refresh(self):
         """Casts the current weights."""
-        for variable, cast in zip(self._variables, self._casts, strict=True):
-            cast.assign(tf.cast(variable, cast.dtype))
+        for variable, cast in self._casts.items():
+            cast.assign(tf.cast(variable.deref(), cast.dtype))
 
     def apply(self):
         """Makes functions that are traced in a context compute with the weights of the last `refresh`."""
-        return replace_weights(self._model, {variable.ref(): cast for variable, cast in zip(
-            self._variables, self._casts, strict=True)})
+        return replace_weights(self._model, self._casts)

@@ -9,12 +9,12 @@ import os
 import yaml
 
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, name_file
 from bert_tf.files import read_json_object, read_text
 from bert_tf.huggingface_config import CONFIG_NAME as HUGGING_FACE_NAME
 from bert_tf.model_folder import saved_models
 from bert_tf.model_folder.directories import find_file, list_files
-from bert_tf.model_folder.weights import is_hugging_face, name_file, weights_in
+from bert_tf.model_folder.weights import is_hugging_face, weights_in
 from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
 
 ORIGINAL_NAME = "bert_config.json"

@@ -5,18 +5,18 @@ import os
 
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
+from bert_tf.huggingface_config import check_fixed
 from bert_tf.model_folder.configs import GARDEN_NAME, read_garden_casing
 from bert_tf.model_folder.directories import find_file
 from bert_tf.model_folder.saved_models import SAVED_MODEL_NAME, VOCABULARY_PATH, read_casing
 from bert_tf.tasks.metadata import TASK_FILE
-from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, find_published_casing
+from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, UNKNOWN, find_published_casing
 
 VOCABULARY_NAME = "vocab.txt"
 TOKENIZER_NAME = "tokenizer.json"  # Hugging Face's tokenizers: the complete tokenizer.
 TOKENIZER_CONFIG_NAME = "tokenizer_config.json"  # transformers: the arguments of the tokenizer.
 
 NORMALIZER = "BertNormalizer"
-UNKNOWN = "[UNK]"
 
 # Classes of transformers that split texts like BERT's tokenizer; the last two are for any tokenizer.json.
 TOKENIZER_CLASSES = ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast",
@@ -85,7 +85,7 @@ def read_tokenizer_json_vocabulary(path):
     model = values.get("model")
     if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict | list):
         raise InputError(f"{path}: contains no vocabulary (expected model.vocab)")
-    _check_fixed(path, "model.", model, FIXED_MODEL_SETTINGS)
+    check_fixed(model, FIXED_MODEL_SETTINGS, f"{path}: model.")
     ids = model["vocab"]
     pieces = sorted(ids, key=ids.get) if isinstance(ids, dict) and all(
         type(each) is int for each in ids.values()) else None
@@ -94,43 +94,32 @@ def read_tokenizer_json_vocabulary(path):
     return pieces
 
 
-def _read_task_casing(path):
-    values = read_json_object(path)
-    return _bool(path, "do_lower_case", values), _bool(path, "strip_accents", values)
-
-
 def _read_tokenizer_config_casing(path):
     values = read_json_object(path)
     kind = values.get("tokenizer_class")
     if kind is not None and kind not in TOKENIZER_CLASSES:
         raise InputError(f"{path}: tokenizer_class is {kind!r}: only {', '.join(TOKENIZER_CLASSES)} are supported")
-    _check_fixed(path, "", values, FIXED_SETTINGS)
-    return _bool(path, "do_lower_case", values), _bool(path, "strip_accents", values)
+    check_fixed(values, FIXED_SETTINGS, f"{path}: ")
+    return _get_casing(path, values)
 
 
 def _read_tokenizer_json_casing(path):
     normalizer = read_json_object(path).get("normalizer")
     if not isinstance(normalizer, dict):
         raise InputError(f"{path}: normalizer is {normalizer!r}: only {NORMALIZER} is supported")
-    _check_fixed(path, "normalizer.", normalizer, FIXED_NORMALIZER_SETTINGS)
-    return _bool(path, "lowercase", normalizer), _bool(path, "strip_accents", normalizer)
+    check_fixed(normalizer, FIXED_NORMALIZER_SETTINGS, f"{path}: normalizer.")
+    return _get_casing(path, normalizer, "lowercase")
 
 
 # Files in a directory that contain the casing; the first ones take precedence.
-_CASINGS = {TASK_FILE: _read_task_casing, TOKENIZER_CONFIG_NAME: _read_tokenizer_config_casing,
-            TOKENIZER_NAME: _read_tokenizer_json_casing, SAVED_MODEL_NAME: lambda path: (read_casing(path), None)}
+_CASINGS = {TASK_FILE: lambda path: _get_casing(path, read_json_object(path)),
+            TOKENIZER_CONFIG_NAME: _read_tokenizer_config_casing, TOKENIZER_NAME: _read_tokenizer_json_casing,
+            SAVED_MODEL_NAME: lambda path: (read_casing(path), None)}
 
 
-def _check_fixed(path, scope, values, fixed):
-    """Raises InputError if a setting does not have the only value that this project supports."""
-    for name, only in fixed.items():
-        value = values.get(name)
-        if value is not None and value != only:
-            raise InputError(f"{path}: {scope}{name} is {value!r}: only {only!r} is supported")
-
-
-def _bool(path, name, values):
-    value = values.get(name)
-    if value is not None and not isinstance(value, bool):
-        raise InputError(f"{path}: {name} is {value!r}: must be true or false")
-    return value
+def _get_casing(path, values, lower_case="do_lower_case"):
+    """Returns do_lower_case and strip_accents of a dict of JSON values, bool, or None if unknown."""
+    for name in (lower_case, "strip_accents"):
+        if not isinstance(values.get(name), bool | None):
+            raise InputError(f"{path}: {name} is {values[name]!r}: must be true or false")
+    return values.get(lower_case), values.get("strip_accents")

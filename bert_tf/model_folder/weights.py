@@ -4,7 +4,7 @@ import contextlib
 import os
 
 from bert_tf import files, huggingface_config
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, name_file
 from bert_tf.files import read_json_object
 from bert_tf.latest_checkpoint import find_latest_checkpoint
 
@@ -17,15 +17,6 @@ KERAS_NAME = "tf_model.h5"  # The name in transformers, which converts it in ver
 KERAS_SUFFIXES = (".h5", ".keras")
 REJECTED_SUFFIXES = (*PICKLE_SUFFIXES, *KERAS_SUFFIXES)
 WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *REJECTED_SUFFIXES)
-
-
-@contextlib.contextmanager
-def name_file(path):
-    """Prefixes the message of an InputError with the path of a file."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def weights_in(folder):

@@ -8,9 +8,8 @@ partial losses add up to the loss of the whole batch, and the update is equal to
 """
 
 from bert_tf.optimization.adamw import BertAdamW
-from bert_tf.optimization.factory import OPTIMIZERS, WarmupDecay, create_optimizer, layerwise_factors
+from bert_tf.optimization.factory import WarmupDecay, create_optimizer, layerwise_factors
 from bert_tf.optimization.lamb import Lamb
-from bert_tf.optimization.optimizer import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY, DynamicLossScale
+from bert_tf.optimization.optimizer import NO_DECAY_PATTERNS
 
-__all__ = ["CLIP_NORM", "NO_DECAY_PATTERNS", "OPTIMIZERS", "WEIGHT_DECAY", "BertAdamW", "DynamicLossScale", "Lamb",
-           "WarmupDecay", "create_optimizer", "layerwise_factors"]
+__all__ = ["NO_DECAY_PATTERNS", "BertAdamW", "Lamb", "WarmupDecay", "create_optimizer", "layerwise_factors"]

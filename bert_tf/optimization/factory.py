@@ -8,7 +8,7 @@ import tf_keras
 from bert_tf.errors import InputError
 from bert_tf.optimization.adamw import BertAdamW
 from bert_tf.optimization.lamb import Lamb
-from bert_tf.optimization.optimizer import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY, DynamicLossScale
+from bert_tf.optimization.optimizer import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY
 from bert_tf.saved_objects import register
 
 OPTIMIZERS = {"adamw": BertAdamW, "lamb": Lamb}
@@ -60,8 +60,7 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
             raise InputError(f"`no_decay` contains {pattern!r}, which is not a regular expression: {error}") from None
     return OPTIMIZERS[optimizer](
         WarmupDecay(learning_rate, num_train_steps, num_warmup_steps, decay_power), weight_decay=weight_decay,
-        clip_norm=clip_norm, no_decay=no_decay, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon,
-        loss_scale=DynamicLossScale() if scale_loss else None)
+        clip_norm=clip_norm, no_decay=no_decay, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, scale_loss=scale_loss)
 
 
 @register

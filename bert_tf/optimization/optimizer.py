@@ -1,12 +1,16 @@
-"""The base class of the optimizers: it sums and clips gradients, and skips updates that are not finite."""
+"""The base class of the optimizers: it sums and clips gradients, and skips updates that are not finite.
+
+The original clips by a global norm that includes a sparse gradient by its slices, before duplicate rows are summed
+(`tf.clip_by_global_norm` on IndexedSlices). The slices of the parts of a batch, on replicas and in micro-batches,
+together make up those of the batch, so the sums of their squares add up. A dense gradient must be summed over the parts
+first.
+"""
 
 import re
 import typing
 
 import tensorflow as tf
 import tf_keras
-
-from bert_tf.optimization.gradients import get_values, global_norm, merge
 
 CLIP_NORM = 1.0  # These and the patterns: the original's `optimization.create_optimizer`.
 WEIGHT_DECAY = 0.01
@@ -17,26 +21,43 @@ GROWTH_STEPS = 2000
 FACTOR = 2.0
 
 
+class MergedSlices(typing.NamedTuple):
+    """A sparse gradient after its slices were summed per row. To add up two parts, add each field."""
+
+    values: tf.Tensor  # float32, with the shape of the variable.
+    squared_norm: tf.Tensor  # float32 scalar. Sum of squares of the slices.
+
+
+def merge_slices(gradient):
+    """Converts IndexedSlices to MergedSlices; returns a dense gradient unchanged."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    return MergedSlices(tf.convert_to_tensor(gradient), 2 * tf.nn.l2_loss(gradient.values))
+
+
+def _global_norm(gradients):
+    """Computes the norm, float32 scalar, of results of `merge_slices`, summed over micro-batches and replicas."""
+    halves = [gradient.squared_norm / 2 if isinstance(gradient, MergedSlices) else tf.nn.l2_loss(gradient)
+              for gradient in gradients]
+    return tf.sqrt(2 * tf.add_n(halves))
+
+
 class DynamicLossScale(tf.Module):
-    """A factor of the loss, at least 1: halves when a gradient overflows, doubles after `growth_steps` good steps.
+    """A factor of the loss, at least 1: halves when a gradient overflows, doubles after GROWTH_STEPS good steps.
 
     Otherwise, gradients of float16 activations would be rounded to zero. bfloat16 has the range of float32.
     """
 
-    def __init__(self, initial=INITIAL, growth_steps=GROWTH_STEPS):
+    def __init__(self):
         super().__init__()
-        self._initial, self._growth_steps = initial, growth_steps
         options = {"trainable": False, "aggregation": tf.VariableAggregation.ONLY_FIRST_REPLICA}
-        self.value = tf.Variable(initial, name="loss_scale", dtype=tf.float32, **options)
+        self.value = tf.Variable(INITIAL, name="loss_scale", dtype=tf.float32, **options)
         self._good_steps = tf.Variable(0, name="good_steps", dtype=tf.int64, **options)
-
-    def get_config(self):
-        return {"initial": self._initial, "growth_steps": self._growth_steps}
 
     def update(self, is_finite):
         """Updates the scale after a step; is_finite: bool scalar, whether its gradients were, on all replicas."""
         good_steps = tf.where(is_finite, self._good_steps + 1, 0)
-        grows = good_steps >= self._growth_steps
+        grows = good_steps >= GROWTH_STEPS
         raised = tf.where(grows, self.value * FACTOR, self.value)
         lowered = tf.maximum(self.value / FACTOR, 1.0)
         self.value.assign(tf.where(is_finite, raised, lowered))
@@ -65,14 +86,14 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     Args:
       learning_rate: float or schedule.
       weight_decay, clip_norm, no_decay, beta_1, beta_2, epsilon: See `create_optimizer`.
-      loss_scale: DynamicLossScale, or None. The optimizer divides the gradients by it.
+      scale_loss: bool. Whether the optimizer has a `loss_scale`, by which it divides the gradients.
     """
 
     gradient_scale = 1.0
     default_name = None
 
     def __init__(self, learning_rate, *, weight_decay=WEIGHT_DECAY, clip_norm=CLIP_NORM, no_decay=NO_DECAY_PATTERNS,
-                 beta_1=0.9, beta_2=0.999, epsilon=1e-6, loss_scale=None, name=None):
+                 beta_1=0.9, beta_2=0.999, epsilon=1e-6, scale_loss=False, name=None):
         # On GPUs, jit_compile would compile each variable's update separately.
         super().__init__(name=name or self.default_name or type(self).__name__, weight_decay=None, jit_compile=False)
         self._learning_rate = self._build_learning_rate(learning_rate)
@@ -82,7 +103,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         self._beta_1 = beta_1
         self._beta_2 = beta_2
         self._epsilon = epsilon
-        self._loss_scale = loss_scale
+        self._loss_scale = DynamicLossScale() if scale_loss else None
         self.set_rate_factors(())
 
     def set_rate_factors(self, factors):
@@ -138,7 +159,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         grads_and_vars = list(grads_and_vars)
         with tf.name_scope(name or self.name), tf.init_scope():
             self.build([variable for _, variable in grads_and_vars])  # Keras files have moments of all of them.
-        gradients, variables = zip(*((merge(gradient), variable) for gradient, variable in grads_and_vars
+        gradients, variables = zip(*((merge_slices(gradient), variable) for gradient, variable in grads_and_vars
                                      if gradient is not None), strict=True)
         if not skip_gradients_aggregation:
             replica = tf.distribute.get_replica_context()
@@ -150,18 +171,18 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """Clips and updates; if the loss or the gradients are not finite, it only increases the step counter.
 
         Args:
-          gradients: Results of `gradients.merge`, summed over micro-batches and replicas; if there is a `loss_scale`,
+          gradients: Results of `merge_slices`, summed over micro-batches and replicas; if there is a `loss_scale`,
             of the scaled loss.
           variables: Variables of the gradients, in the same order.
           loss: float32 scalar. Unscaled loss, the same on all replicas.
-          name: str. Scope of the optimizer's variables.
+          name: See `apply_gradients`.
 
         Returns:
           bool scalar. False if the loss was not finite, or if the gradients were not and the loss scale cannot
           decrease.
         """
         scale = 1.0 if self._loss_scale is None else self.loss_scale
-        norm = global_norm(gradients) / scale
+        norm = _global_norm(gradients) / scale
         is_applied = tf.math.is_finite(norm + loss)
         factor = self.gradient_scale / scale
         if self._clip_norm:
@@ -173,7 +194,8 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         scalars = Scalars(rate, rate * self._decay, rate / self.gradient_scale,
                           tf.where(is_applied, self._beta_1, 1.0), tf.where(is_applied, self._beta_2, 1.0),
                           tf.constant(self._epsilon), tf.constant(0.0))
-        clipped = [(tf.math.multiply_no_nan(get_values(gradient), factor), scalars) for gradient in gradients]
+        values = [gradient.values if isinstance(gradient, MergedSlices) else gradient for gradient in gradients]
+        clipped = [(tf.math.multiply_no_nan(value, factor), scalars) for value in values]
         super().apply_gradients(zip(clipped, variables, strict=True), name=name, skip_gradients_aggregation=True)
         if self._loss_scale is None:
             return is_applied
@@ -185,10 +207,9 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         return {"name": self.name, "learning_rate": self._serialize_hyperparameter(self._learning_rate),
                 "weight_decay": self._decay, "clip_norm": self._clip_norm, "no_decay": list(self._no_decay),
                 "beta_1": self._beta_1, "beta_2": self._beta_2, "epsilon": self._epsilon,
-                "loss_scale": self._loss_scale and self._loss_scale.get_config()}
+                "scale_loss": self._loss_scale is not None}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        """Creates an optimizer from the result of `get_config`."""
-        loss_scale = config["loss_scale"] and DynamicLossScale(**config["loss_scale"])
-        return super().from_config({**config, "loss_scale": loss_scale}, custom_objects)
+        """Creates an optimizer from the result of `get_config`, which Keras would change."""
+        return super().from_config({**config}, custom_objects)

@@ -50,12 +50,11 @@ class Servable:
         """
         self.model = model
         self.tokenizer = tokenizer
-        fields = {name: getattr(metadata, name) for name in KINDS[self.kind].fields}
+        kind = KINDS[self.kind]
+        known = {name: value for name, value in metadata.to_dict().items() if name in kind.fields}
         self.metadata = TaskMetadata(self.kind, metadata.max_seq_length, tokenizer.lower_case,
-                                     strip_accents=tokenizer.strip_accents, **{
-                                         name: default if fields[name] is None else fields[name]
-                                         for name, default in KINDS[self.kind].fields.items()})
-        self.text_inputs = {name: [None] * rank for name, rank in KINDS[self.kind].inputs(self.metadata.pairs).items()}
+                                     strip_accents=tokenizer.strip_accents, **kind.fields | known)
+        self.text_inputs = {name: [None] * rank for name, rank in kind.inputs(self.metadata.pairs).items()}
         if self.metadata.pairs:
             self.example_texts = self.example_pair
         self.static_length = static_length
@@ -65,7 +64,7 @@ class Servable:
             raise InputError(f"`max_seq_length`={self.max_seq_length}: must be from 4 to max_position_embeddings, "
                              f"{self.config.max_position_embeddings}")
         labels = self.metadata.labels
-        if KINDS[self.kind].has_labels and (len(labels) or 1) != model.num_labels:
+        if kind.has_labels and (len(labels) or 1) != model.num_labels:
             raise InputError(f"there are {len(labels)} labels, but the model has {model.num_labels} outputs")
 
     @classmethod

@@ -10,8 +10,8 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.served_models.base import Servable, check_same_size
+from bert_tf.tasks.base import MAX_WINDOWS
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
-from bert_tf.tasks.span_labeler import MAX_WINDOWS
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import split_into_windows, to_dense
 

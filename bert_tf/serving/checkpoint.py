@@ -13,15 +13,15 @@ from bert_tf.served_models import SERVED_MODELS
 from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
-from bert_tf.tasks.encoder import POOLER
 from bert_tf.tokenization import read_tokenizer
+from bert_tf.variables import POOLER
 
 SENTENCE_ORDER = "sentence_order"  # The `objective` of a pre-training run with another label than the next sentence.
 
 
-def open_checkpoint(path, **options):
-    """Loads a checkpoint of any kind of task and any format as LoadedModel. For the arguments, see `load`."""
-    servable = load(path, **options)
+def load_model(path, **options):
+    """Loads a checkpoint of any kind of task and any format as LoadedModel. For the arguments, see `load_servable`."""
+    servable = load_servable(path, **options)
     signature = servable.signatures("serving_default")["serving_default"]
     encoder = getattr(servable.model, "encoder", servable.model)
 
@@ -35,7 +35,7 @@ def open_checkpoint(path, **options):
                        lambda texts: [value.numpy() for value in encode(tf.constant(texts, tf.string))])
 
 
-def load(path, metadata, config, vocab_file, *, static_length=False, layers=None, dtype="float32",
+def load_servable(path, metadata, config, vocab_file, *, static_length=False, layers=None, dtype="float32",
          argument="init_checkpoint"):
     """Loads the checkpoint at a path, in any format, as a Servable for a TaskMetadata, a BertConfig, and a vocab.txt.
 

@@ -18,7 +18,7 @@ def is_export(path):
         _find_version(path) or (_litert_in(path) and not find_config(path)))  # rejected when it is opened
 
 
-def find_latest_version(folder, argument="saved_model"):
+def find_latest_version(folder, argument="model"):
     """Returns the directory itself, or its subdirectory with the highest version, that contains a saved_model.pb."""
     path = _find_version(folder)
     if path is None:
@@ -28,7 +28,7 @@ def find_latest_version(folder, argument="saved_model"):
     return path
 
 
-def read_metadata(folder, argument="saved_model"):
+def read_metadata(folder, argument="model"):
     """Reads the TaskMetadata of a SavedModel without loading it; raises InputError if it was exported by others."""
     path = os.path.join(find_latest_version(folder, argument), saved_models.TASK_PATH)
     if not files.at(path).is_file():

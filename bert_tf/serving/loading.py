@@ -59,7 +59,7 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
             raise InputError(f"is required: there is no {CONFIG_NAMES} next to `path`={path}", "bert_config_file")
         config = read_config(config_file)
     vocab_file = _find_vocabulary(path, vocab_file, tokenizer.vocab_file, config_file)
-    from bert_tf.serving.checkpoint import detect_kind, open_checkpoint  # TensorFlow takes seconds.
+    from bert_tf.serving.checkpoint import detect_kind, load_model  # TensorFlow takes seconds.
 
     kind = kind or (stored.kind if stored else detect_kind(path, config))
     if kind not in KINDS:
@@ -83,7 +83,7 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     metadata = task_metadata.resolve(stored, kind, requested, {"max_seq_length": limit, **defaults}, f"`path`={path}")
     for message in describe_lines(read_vocabulary(vocab_file), config.vocab_size):
         warnings.warn(f"note: `vocab_file`={vocab_file}: {message}", stacklevel=4)  # the line that calls bert_tf.load
-    return open_checkpoint(path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path")
+    return load_model(path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path")
 
 
 def _find_vocabulary(path, vocab_file, existing, config_file):
@@ -111,27 +111,25 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     Raises:
       InputError: If the export does not exist, is corrupted, does not meet the requirements, or is of another project.
     """
-    is_litert = path.endswith(exports.LITERT_SUFFIX) and argument != "saved_model"
-    if is_litert:
-        model = open_litert(path, argument)
-        metadata, version = model.metadata, path
-    else:
-        metadata, version = exports.read_metadata(path, argument), exports.find_latest_version(path, argument)
+    litert = open_litert(path, argument) if path.endswith(exports.LITERT_SUFFIX) else None
+    version = path if litert else exports.find_latest_version(path, argument)
+    metadata = litert.metadata if litert else exports.read_metadata(path, argument)
     if kind not in (None, metadata.kind):
         raise InputError(f"must be of kind {kind}, but is of kind {metadata.kind}", argument, path)
     if top_k and metadata.top_k and top_k > metadata.top_k:
         raise InputError(f"must be at most {metadata.top_k}, the `top_k` of the export {version}", "top_k", top_k)
-    if is_litert:
-        return model
-    from bert_tf.serving.saved_model import open_saved_model
+    if litert:
+        return LoadedModel(metadata, path, lambda texts: litert(**texts))
+    from bert_tf.serving.saved_model import call_signature, load_saved_model
 
-    return open_saved_model(version, metadata)
+    loaded = load_saved_model(version)  # It keeps the variables of its signatures.
+    return LoadedModel(metadata, version, lambda texts: call_signature(
+        loaded.signatures["serving_default"], texts, metadata))
 
 
 def open_litert(path, argument="model"):
-    """Opens a .tflite file, local or remote, as LoadedModel; raises InputError if it does not exist or is corrupted."""
+    """Opens a .tflite file, local or remote, as LiteRTModel; raises InputError if it does not exist or is corrupted."""
     if not files.at(path).is_file():
         raise InputError("does not exist", argument, path)
     with files.at(path).local_copy() as local:
-        model = LiteRTModel(local)
-    return LoadedModel(model.metadata, path, lambda texts: model(**texts))
+        return LiteRTModel(local)

@@ -5,15 +5,7 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 
 from bert_tf.errors import InputError
 from bert_tf.files import PlainPath
-from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
-
-
-def open_saved_model(path, metadata):
-    """Loads the SavedModel in a directory, with its TaskMetadata, as LoadedModel; see `load_saved_model`."""
-    loaded = load_saved_model(path)  # It keeps the variables of its signatures.
-    return LoadedModel(metadata, path, lambda texts: call_signature(
-        loaded.signatures["serving_default"], texts, metadata))
 
 
 def load_saved_model(path):

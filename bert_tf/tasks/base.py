@@ -10,6 +10,7 @@ from bert_tf.errors import InputError
 TEXT = {"text": 1}
 PAIR = {"text_a": 1, "text_b": 1}
 LEAST_PROBABILITY = 1e-30  # Lower bound before taking a logarithm.
+MAX_WINDOWS = 64  # Maximum number of windows of a text, which limits the memory of a request.
 DECIMALS = 6  # Decimal places of a number in JSON; float32 has about seven digits.
 
 

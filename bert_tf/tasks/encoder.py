@@ -6,8 +6,7 @@ import numpy as np
 
 from bert_tf.tasks.base import Kind, stack, to_json_numbers
 from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
-
-POOLER = "bert/pooler/"  # Prefix of the names of its variables, which some checkpoints lack.
+from bert_tf.variables import POOLER
 
 
 class Encoder(Kind):

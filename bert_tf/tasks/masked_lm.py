@@ -7,6 +7,7 @@ import numpy as np
 
 from bert_tf.tasks.base import Kind, softmax, stack, to_json_number
 from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
+from bert_tf.variables import POOLER
 
 MASK = "[MASK]"
 
@@ -22,7 +23,7 @@ class MaskedLM(Kind):
     hugging_face = ("BertForMaskedLM", "BertForPreTraining", "DistilBertForMaskedLM")
     fields: ClassVar = {"pairs": False, "top_k": 5, "next_sentence": False}
     head_scope = "cls/predictions/"
-    unused_variables = ("bert/pooler/", "cls/seq_relationship/")
+    unused_variables = (POOLER, "cls/seq_relationship/")
     per_position: ClassVar = {"sequence_output": -2}
 
     def answer(self, metadata, tokenizer, buckets, *texts):

@@ -9,14 +9,14 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.tasks import span_decoding
-from bert_tf.tasks.base import Kind, to_json_number
+from bert_tf.tasks.base import MAX_WINDOWS, Kind, to_json_number
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization.rows import encode_strings, pack
+from bert_tf.variables import POOLER
 
 # Word separators of the original's `read_squad_examples`.
 _SEPARATORS = re.compile("[ \t\r\n\u202f]+")
 _WORD = re.compile("[^ \t\r\n\u202f]+")
-MAX_WINDOWS = 64  # Maximum number of windows of a context, which limits the memory of a request.
 _CACHED_CONTEXTS = 16  # Several questions can be about the same context.
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
@@ -45,7 +45,7 @@ class SpanLabeler(Kind):
     fields: ClassVar = {"doc_stride": 128, "max_query_length": 64, "max_answer_length": 30, "top_k": 5,
                         "version_2_with_negative": False, "null_score_diff_threshold": 0.0}
     head_scope = "cls/squad/"
-    unused_variables = ("bert/pooler/",)
+    unused_variables = (POOLER,)
     per_position: ClassVar = {"start_logits": -1, "end_logits": -1}
 
     def num_outputs(self, metadata):

@@ -5,10 +5,9 @@ from typing import ClassVar
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.tasks.base import Kind, softmax, to_json_numbers
+from bert_tf.tasks.base import MAX_WINDOWS, Kind, softmax, to_json_numbers
 from bert_tf.tokenization.rows import encode_strings, pack, split_words
-
-MAX_WINDOWS = 64  # Maximum number of windows of a text, which limits the memory of a request.
+from bert_tf.variables import POOLER
 
 
 class TokenClassifier(Kind):
@@ -17,7 +16,7 @@ class TokenClassifier(Kind):
     name = "token_classifier"
     hugging_face = ("BertForTokenClassification", "DistilBertForTokenClassification", "ElectraForTokenClassification")
     fields: ClassVar = {"labels": ()}
-    unused_variables = ("bert/pooler/",)
+    unused_variables = (POOLER,)
     per_position: ClassVar = {"logits": -2}
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):

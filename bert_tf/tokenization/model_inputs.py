@@ -85,16 +85,9 @@ class Windows(NamedTuple):
 
 
 def split_into_windows(ids, room, doc_stride, max_windows):
-    """Splits texts into overlapping windows, as in the original's `convert_examples_to_features`.
+    """Splits texts into overlapping Windows; see `span_decoding.split_into_windows` of bert_tf.tasks, in NumPy.
 
-    Args:
-      ids: RaggedTensor int32 [B, (tokens)].
-      room: int64 [B]. Maximum number of tokens of a window.
-      doc_stride: int. Tokens between the starts of two windows, at most the length of a window.
-      max_windows: int. Maximum number of windows of a text.
-
-    Returns:
-      Windows, at least one per text.
+    `ids`: RaggedTensor int32 [B, (tokens)]; `room`: int64 [B].
     """
     total = ids.row_lengths()
     step = tf.minimum(room, doc_stride)

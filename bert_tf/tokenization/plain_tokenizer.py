@@ -8,11 +8,13 @@ import bisect
 import functools
 import itertools
 
-from bert_tf.tokenization.unicode_rules import is_whitespace
+from bert_tf.tokenization.unicode_rules import is_whitespace, normalize_character
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR, index_tokens
-from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, normalize_character, split_chunk, split_text
+from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, split_chunk, split_text
 
 CACHED_CHUNKS = 1 << 15  # about 10 MB
+
+_normalize_character = functools.cache(normalize_character)
 
 
 class PlainTokenizer:
@@ -52,7 +54,7 @@ class PlainTokenizer:
         # The source of each byte of the words. NFD can sort the marks of several sources; the graph sorts their bytes
         # as well, but not their sources, so a mark of four bytes can have two.
         sources = [position for position, character in enumerate(text)
-                   for _ in normalize_character(character, *casing).encode()]
+                   for _ in _normalize_character(character, *casing).encode()]
         spaces = [position for position, character in enumerate(text) if is_whitespace(character)]
         remaining = [*sorted({*sources, *spaces}), len(text)]
         ids, starts, ends, first_byte = [], [], [], 0

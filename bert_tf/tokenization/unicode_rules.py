@@ -61,8 +61,18 @@ def remove_accents(text):
     return "".join(character for character in decompose(text) if category(character) != "Mn")
 
 
+def normalize_character(character, lower_case, strip_accents):
+    """Returns what a character contributes to words, a str; final sigma and the order of marks depend on others."""
+    if is_dropped(character) or is_whitespace(character):
+        return ""
+    character = lower(character) if lower_case else character
+    return remove_accents(character) if strip_accents else character
+
+
 def _apply_between_later_characters(function, text):
     """Applies a function to the parts of a text between LATER_CHARACTERS: an unassigned character is a boundary."""
+    if not _LATER.search(text):
+        return function(text)
     parts = _LATER.split(text)
     parts[::2] = map(function, parts[::2])
     return "".join(parts)
@@ -121,19 +131,10 @@ def normalization(lower_case, strip_accents):
     """
     replaced = dict(stand_ins())
     for character in changeable_characters():
-        kind = category(character)
-        if kind in ("Lo", "Cn", "Co", "So", "Sm", "No") and not _decomposes(character):
+        if category(character) in ("Lo", "Cn", "Co", "So", "Sm", "No") and not _decomposes(character):
             continue
-        if is_dropped(character):
-            result = ""
-        elif is_whitespace(character):
-            result = " "
-        else:
-            keeps_case = not lower_case or (strip_accents and character == "Σ")
-            result = character if keeps_case else character.lower()
-            if strip_accents:
-                result = remove_accents(result)
-        if result != character:
+        result = " " if is_whitespace(character) else normalize_character(character, lower_case, strip_accents)
+        if result != character and not (character == "Σ" and lower_case and strip_accents):
             replaced[character] = result
     return replaced
 

@@ -6,7 +6,7 @@ spaces, and texts have few of these; tests compare the results with the graph.
 
 import functools
 
-from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation, is_whitespace, lower, remove_accents
+from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation, lower, remove_accents
 
 # max_input_chars_per_word of the original's WordpieceTokenizer: longer words are [UNK] in any vocabulary.
 MAX_WORD_CHARACTERS = 200
@@ -55,12 +55,3 @@ def _clean_character(character):
     if is_dropped(character):
         return ""
     return f" {character} " if is_cjk(character) else character
-
-
-@functools.cache
-def normalize_character(character, lower_case, strip_accents):
-    """Returns what a character contributes to words, a str; final sigma and the order of marks depend on others."""
-    if is_dropped(character) or is_whitespace(character):
-        return ""
-    character = lower(character) if lower_case else character
-    return remove_accents(character) if strip_accents else character

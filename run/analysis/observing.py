@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from bert_tf.analysis import behaviors, words
 from bert_tf.model_folder import task_metadata
-from bert_tf.serving import checkpoint as checkpoints
+from bert_tf.serving.checkpoint import detect_kind, load_servable
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
 from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.unicode_rules import is_punctuation
@@ -73,19 +73,19 @@ class Observer:
       is_punctuation: bool [V]. Whether a token is one punctuation mark.
 
     Raises:
-      InputError: See bert_tf.serving.checkpoint.load.
+      InputError: See bert_tf.serving.checkpoint.load_servable.
     """
 
     def __init__(self, settings, answers=True):
         checkpoint = settings.model.init_checkpoint
         kind = settings.served_task.kind
         if not settings.model_files.task_metadata:
-            kind = checkpoints.detect_kind(checkpoint, settings.config)
+            kind = detect_kind(checkpoint, settings.config)
         may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # Not in task.json.
         metadata = dataclasses.replace(
             settings.served_task, kind=kind, window_stride=None,  # A text is one sequence.
             version_2_with_negative=may_be_none, top_k=TOP_K)
-        self.servable = checkpoints.load(**settings.checkpoint_to_serve | {"metadata": metadata}, layers="padded")
+        self.servable = load_servable(**settings.checkpoint_to_serve | {"metadata": metadata}, layers="padded")
         self.metadata, self.kind = self.servable.metadata, self.servable.kind
         if not answers and self.kind != MaskedLM.name:
             self.kind = Encoder.name

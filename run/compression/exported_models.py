@@ -5,10 +5,8 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 from tqdm import tqdm
 
-from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.litert import LiteRTModel
-from bert_tf.serving import exports, saved_model
+from bert_tf.serving import exports, loading, saved_model
 from bert_tf.tasks import KINDS
 from run.arrays.prediction import Predictor
 
@@ -60,10 +58,7 @@ def _open_saved_model(path):
 
 def _open_litert(path):
     """Opens the graphs of a LiteRT file, which determine the batch sizes. See `open_export`."""
-    if not files.at(path).is_file():
-        raise InputError(f"`model`={path}: does not exist")
-    with files.at(path).local_copy() as local:
-        model = LiteRTModel(local)
+    model = loading.open_litert(path)
 
     def answer(features):
         return model.compute_outputs({name: values.reshape([-1, values.shape[-1]])

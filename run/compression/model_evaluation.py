@@ -66,8 +66,8 @@ def run(settings):
       settings: ModelEvaluationSettings, resolved.
 
     Raises:
-      InputError: See bert_tf.serving.checkpoint.load. Also if models are of different kinds, if an export precedes all
-        checkpoints, or if the task has no development data.
+      InputError: See bert_tf.serving.checkpoint.load_servable. Also if models are of different kinds, if an export
+        precedes all checkpoints, or if the task has no development data.
     """
     models = []
     for path in settings.models:
@@ -93,7 +93,7 @@ def _open_checkpoint(path, others, settings):
     if resolved.served_task.kind not in TASKS:
         raise InputError("is not fine-tuned for a task, so it has no score; choose fine-tuned models", "models", path)
     _check_kind(path, resolved.served_task.kind, others)
-    model = checkpoint.load(**resolved.checkpoint_to_serve)
+    model = checkpoint.load_servable(**resolved.checkpoint_to_serve)
     if model.metadata.window_pooling:
         raise InputError("splits long texts into windows, but models are evaluated on single windows; compare the "
                          "predictions of run.predict instead", "models", path)

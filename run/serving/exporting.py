@@ -15,13 +15,13 @@ from run.training import strategies
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run(settings):
-    """Exports a checkpoint. `settings`: ExportSettings, resolved. Raises InputError like checkpoint.load."""
+    """Exports a checkpoint. `settings`: ExportSettings, resolved. Raises InputError like checkpoint.load_servable."""
     if settings.format != "saved_model":
         export_litert(settings)
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
     strategies.warn_about_slow_precision(settings.mixed_precision, "CPU")
-    servable = checkpoint.load(**settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.mixed_precision])
+    servable = checkpoint.load_servable(**settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.mixed_precision])
     export_saved_model(servable, settings, content)
 
 
@@ -57,5 +57,5 @@ def export_litert(settings):
 
 def convert(settings, weights):
     """Returns a Servable and the bytes of its LiteRT model. `weights`: Storage format of the weights."""
-    servable = checkpoint.load(**settings.checkpoint_to_serve | {"static_length": True, "layers": "litert"})
+    servable = checkpoint.load_servable(**settings.checkpoint_to_serve | {"static_length": True, "layers": "litert"})
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)

@@ -66,13 +66,13 @@ def open_model(settings):
 
     Raises:
       InputError: If the kind of the model differs from the settings' `task`, if it was exported with fewer candidates
-        than `top_k`, or if it is corrupted; see bert_tf.serving.checkpoint.load.
+        than `top_k`, or if it is corrupted; see bert_tf.serving.checkpoint.load_servable.
     """
     if settings.exported_model:
         argument, path = settings.exported_model
         top_k = settings.top_k if settings.top_k != type(settings).top_k else None
         return open_export(path, settings.task, top_k, argument)
     settings.check_kind()
-    from bert_tf.serving.checkpoint import open_checkpoint
+    from bert_tf.serving.checkpoint import load_model
 
-    return open_checkpoint(**settings.checkpoint_to_serve)
+    return load_model(**settings.checkpoint_to_serve)

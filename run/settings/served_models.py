@@ -46,7 +46,7 @@ class ServingSettings(Settings):
 
     @property
     def checkpoint_to_serve(self):
-        """Arguments of `bert_tf.serving.checkpoint.load`, a dict, once resolved."""
+        """Arguments of `bert_tf.serving.checkpoint.load_servable`, a dict, once resolved."""
         argument, path = next(iter(self.model_files.checkpoints.items()))
         values = self.values()
         return {"path": path, "metadata": self.served_task, "config": self.config, "vocab_file": values["vocab_file"],

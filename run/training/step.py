@@ -9,7 +9,7 @@ import functools
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.optimization import gradients as gradient_sums
+from bert_tf.optimization.optimizer import merge_slices
 from run.training import host_batches
 
 
@@ -127,8 +127,7 @@ class Trainer:
 
         Returns:
           Tuple of dict of float32 scalars, the partial losses, and dict of gradients by variable index, without
-          variables that have none. Gradients have the form of `bert_tf.optimization.gradients.merge` and are multiplied
-          by the loss scale.
+          variables that have none. Gradients are results of `merge_slices`, multiplied by the loss scale.
         """
         def compute(micro_batch):
             return self._backward(micro_batch, normalizers)
@@ -159,5 +158,5 @@ class Trainer:
             losses = self._loss.partial_losses(self._model(features, training=True), features, normalizers)
             minimized = losses["loss"] if scale is None else losses["loss"] * scale
         gradients = tape.gradient(minimized, variables)
-        return losses, {index: gradient_sums.merge(gradient) for index, gradient in enumerate(gradients)
+        return losses, {index: merge_slices(gradient) for index, gradient in enumerate(gradients)
                         if gradient is not None}

@@ -24,7 +24,7 @@ def test_terms_by_hand():
         ([dataclasses.replace(counted, guard=2.0)], {"loss": 29 / 8}),
         ([Term("loss", items, 2)], {"loss": 15 / 8}),
         ([Term("loss", items, lambda features: tf.reduce_sum(features["counts"]))], {"loss": 15 / 6}),
-        ([Term("a", items, 1, 2.0), Term("b", items, 2, lambda: tf.constant(4.0))],
+        ([Term("a", items, 1, 2.0), Term("b", items, 2, 4.0)],
          {"loss": 2 * 15 / 4 + 4 * 15 / 8, "a": 15 / 4, "b": 15 / 8}),
         ([Term("a", items, 1, 0.5), dataclasses.replace(counted, name="a", factor=0.5)],
          {"loss": (15 / 4 + 29 / 6) / 2, "a": 15 / 4 + 29 / 6})]

@@ -78,7 +78,7 @@ def expected(reference):
 ])
 def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels):
     settings = resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4)
-    servable = checkpoint.load(**settings.checkpoint_to_serve)
+    servable = checkpoint.load_servable(**settings.checkpoint_to_serve)
     metadata = servable.metadata
     assert (metadata.kind, metadata.labels, metadata.multi_label) == (kind, labels, name == "several")
     features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
@@ -185,7 +185,7 @@ def test_encoders_without_a_pooler(name, tmp_path):
     embeddings = model.encode(TEXTS)
     encoder = models.BertEncoder(huggingface.read_config(name))
     load_pretrained(encoder, name)
-    servable = checkpoint.load(**resolve_checkpoint(name, task="encoder", **LENGTH).checkpoint_to_serve)
+    servable = checkpoint.load_servable(**resolve_checkpoint(name, task="encoder", **LENGTH).checkpoint_to_serve)
     features = servable.encode(tf.constant(TEXTS))[0]
     mask = tf.cast(features["input_mask"], tf.float32)[..., tf.newaxis]
     wanted = tf.reduce_sum(encoder(features)["sequence_output"] * mask, axis=1) / tf.reduce_sum(mask, axis=1)

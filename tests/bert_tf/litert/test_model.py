@@ -12,7 +12,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.litert import LiteRTModel
-from bert_tf.serving.loading import open_litert
+from bert_tf.serving.loading import open_export
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.encoders import make_encoder
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.large, pytest.mark.timeout(180)]  # the first test con
 
 @pytest.fixture(scope="module")
 def loaded(toy_litert_files):
-    return {name: open_litert(str(toy_litert_files / f"{name}.tflite")) for name in REQUESTS}
+    return {name: open_export(str(toy_litert_files / f"{name}.tflite")) for name in REQUESTS}
 
 
 @pytest.mark.parametrize("name", REQUESTS)

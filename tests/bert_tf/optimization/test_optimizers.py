@@ -5,15 +5,8 @@ import pytest
 import tensorflow as tf
 from official.modeling.optimization import lamb as official
 
-from bert_tf.optimization import (
-    NO_DECAY_PATTERNS,
-    BertAdamW,
-    DynamicLossScale,
-    Lamb,
-    WarmupDecay,
-    create_optimizer,
-    layerwise_factors,
-)
+from bert_tf.optimization import NO_DECAY_PATTERNS, BertAdamW, Lamb, WarmupDecay, create_optimizer, layerwise_factors
+from bert_tf.optimization import optimizer as optimizer_module
 
 PEAK = 0.5
 
@@ -101,8 +94,10 @@ def test_a_step_that_is_not_finite_changes_only_the_step_counter(name, bad):
         np.testing.assert_array_equal(first, second)
 
 
-def test_the_loss_scale_halves_at_an_overflow_and_doubles_after_good_steps():
-    scale = DynamicLossScale(initial=4.0, growth_steps=3)
+def test_the_loss_scale_halves_at_an_overflow_and_doubles_after_good_steps(monkeypatch):
+    monkeypatch.setattr(optimizer_module, "INITIAL", 4.0)
+    monkeypatch.setattr(optimizer_module, "GROWTH_STEPS", 3)
+    scale = optimizer_module.DynamicLossScale()
     found = []
     for is_finite in (True, True, False, True, True, True, False, False, False, False):
         scale.update(tf.constant(is_finite))
@@ -110,9 +105,10 @@ def test_the_loss_scale_halves_at_an_overflow_and_doubles_after_good_steps():
     assert found == [4, 4, 2, 2, 2, 4, 2, 1, 1, 1]
 
 
-def test_an_overflow_is_an_error_only_at_the_minimum_loss_scale():
+def test_an_overflow_is_an_error_only_at_the_minimum_loss_scale(monkeypatch):
+    monkeypatch.setattr(optimizer_module, "INITIAL", 2.0)
     variable = tf.Variable([1.0], name="kernel")
-    optimizer = BertAdamW(PEAK, loss_scale=DynamicLossScale(initial=2.0))
+    optimizer = BertAdamW(PEAK, scale_loss=True)
     assert optimizer.apply_summed([tf.constant([np.inf])], [variable], loss=tf.constant(1.0))
     assert not optimizer.apply_summed([tf.constant([np.inf])], [variable], loss=tf.constant(1.0))
     assert variable.numpy() == 1

@@ -79,12 +79,12 @@ def test_exports(written, tmp_path, pooling):
     folder = written(pooling, ["models.Transformer", "models.Pooling", "models.Normalize"], {"max_seq_length": 6})
     expected = bert_tf.load(folder).encode(TEXTS[:1] + TEXTS[2:])
     options = resolve_checkpoint(folder).checkpoint_to_serve
-    path, _ = export.save(checkpoint.load(**options), str(tmp_path / "served"))
+    path, _ = export.save(checkpoint.load_servable(**options), str(tmp_path / "served"))
     signature = tf.saved_model.load(path).signatures["serving_default"]
     np.testing.assert_allclose(signature(text=tf.constant(TEXTS))["sentence_embedding"].numpy()[[0, 2, 3]], expected,
                                atol=1e-5)
     lite = tmp_path / "model.tflite"
-    servable = checkpoint.load(**options | {"static_length": True, "layers": "litert"})
+    servable = checkpoint.load_servable(**options | {"static_length": True, "layers": "litert"})
     lite.write_bytes(litert.convert(servable, lengths=[6], batch_sizes=[1]))
     for exported in (path, str(lite)):
         model = bert_tf.load(exported)

@@ -64,7 +64,7 @@ def test_a_run_and_its_export(here, capsys):
     tune("killed", do_train=True)
     assert_same_tensors("killed", "run")
 
-    servable = checkpoint.load(**resolve_checkpoint("run").checkpoint_to_serve)
+    servable = checkpoint.load_servable(**resolve_checkpoint("run").checkpoint_to_serve)
     answers = servable.answer_texts(text=tf.constant([text.strip() or "line" for text in TEXTS]))
     probabilities = np.loadtxt(here / "run" / "test_results.tsv")
     np.testing.assert_allclose(answers["probabilities"], probabilities, atol=1e-5)
@@ -73,7 +73,8 @@ def test_a_run_and_its_export(here, capsys):
     alone = servable.answer_texts(text=tf.constant(TEXTS[1:2]))
     np.testing.assert_allclose(alone["probabilities"][0], probabilities[1], atol=1e-5)
     with pytest.raises(InputError, match=r"^the model reads long texts in windows, which LiteRT files do not support"):
-        litert.convert(checkpoint.load(**resolve_checkpoint("run").checkpoint_to_serve | {"static_length": True}))
+        litert.convert(checkpoint.load_servable(
+            **resolve_checkpoint("run").checkpoint_to_serve | {"static_length": True}))
 
     message = "`output_dir`=run: contains the run of another task, with window_pooling 'max' instead of None; choose"
     with pytest.raises(InputError, match=f"^{message}"):

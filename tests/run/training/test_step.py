@@ -17,7 +17,7 @@ import tf_keras
 from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.losses import Term, TotalLoss, classification_loss
-from bert_tf.optimization import BertAdamW, DynamicLossScale, create_optimizer
+from bert_tf.optimization import BertAdamW, create_optimizer
 from run.training.step import Trainer
 from tests import reference_training
 
@@ -92,11 +92,12 @@ def test_a_gradient_that_is_not_finite_stops_them_too(one_device):
     assert trainer.first_bad_step == 2
 
 
-def test_gradients_that_overflow_under_a_loss_scale_lower_it(one_device):
+def test_gradients_that_overflow_under_a_loss_scale_lower_it(one_device, monkeypatch):
     """One at scale 8 and one at scale 4, which become 4 and 2. Training continues."""
+    monkeypatch.setattr("bert_tf.optimization.optimizer.INITIAL", 8.0)
     trainer, model, optimizer = make_line(
         one_device, mean_root, [[1, 4], [1, 0], [0, 4], [4, 1]],
-        lambda rate: BertAdamW(rate, loss_scale=DynamicLossScale(initial=8.0)))
+        lambda rate: BertAdamW(rate, scale_loss=True))
     good = train(trainer, model, 1)
     assert train(trainer, model, 2) == good
     assert train(trainer, model, 1) != good
