@@ -63,7 +63,7 @@ def load_servable(path, metadata, config, vocab_file, *, static_length=False, la
         raise
     missing = [name for name in report.missing if kind.needs(name)]
     if missing:
-        needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model"
+        needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model with its heads"
         raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", argument, path)
     # The head for ALBERT's sentence order has the same variables; the run.json of its training tells it apart.
     has_next_sentence = metadata.pairs and not any(

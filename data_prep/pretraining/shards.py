@@ -169,7 +169,7 @@ def check_documents(num_documents, shard, settings):
     fewest = settings.instances.objective_spec.fewest_documents
     if num_documents >= fewest:
         return
-    requirement = "random next sentences require at least two documents, separated by blank lines"
+    requirement = "random next sentences require at least two documents; only blank lines separate documents, not files"
     if shard.of > 1:
         documents = ("no document", "one document")[num_documents]
         reason = f"{requirement}; " if fewest > 1 else ""

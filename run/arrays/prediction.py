@@ -87,7 +87,7 @@ class Predictor:
             self._run.get_concrete_function(batches.signature(features, batch_size, self._static_shapes))
         order = np.argsort(batches.count_tokens(features["input_mask"]), kind="stable")
         with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
-                  leave=None) as progress:  # If this bar is nested in another, it is cleared at the end.
+                  leave=None, disable=None) as progress:  # In terminals; if nested in another, cleared at the end.
             for start in range(0, num_examples, batch_size):
                 rows = order[start : start + batch_size]
                 filled = np.resize(rows, batch_size)  # Every replica requires rows.

@@ -52,7 +52,8 @@ class PretrainingEvaluator:
         batches = host_batches.distribute(
             self._strategy, lambda share: make_batches(share).take(max_steps), is_endless=False)
         scored = 0
-        for features in tqdm(batches, desc="evaluating", unit="batch", leave=False, dynamic_ncols=True):
+        for features in tqdm(batches, desc="evaluating", unit="batch", leave=False, dynamic_ncols=True,
+                             disable=None):  # None shows it in terminals only.
             self._score_all(features)
             scored += 1
         if not scored:

@@ -104,14 +104,15 @@ def start(settings, strategy, techniques=()):
     run = open_run(settings, strategy, make_model, loss, techniques, init_checkpoint=checkpoint,
                    num_steps=settings.num_train_steps if settings.do_train else None,
                    num_warmup_steps=settings.num_warmup_steps)
-    if not (settings.do_train or run.step):
-        if not checkpoint:
-            raise InputError(f"`output_dir`={run.folder}: contains no checkpoint to evaluate; "
-                             "train first, or set `init_checkpoint`")
-        lacking = [name for name in run.missing if name.startswith(HEADS)]
-        if lacking:
+    if not run.step and not checkpoint and not settings.do_train:
+        raise InputError(f"`output_dir`={run.folder}: contains no checkpoint to evaluate; "
+                         "train first, or set `init_checkpoint`")
+    if lacking := [name for name in run.missing if name.startswith(HEADS)]:
+        if not settings.do_train:
             raise InputError(f"`init_checkpoint`={checkpoint}: cannot be evaluated, since it lacks "
                              f"{', '.join(lacking)}; set `do_train`")
+        heads = dict.fromkeys(name.removeprefix(HEADS).partition("/")[0] for name in lacking)
+        print(f"note: {checkpoint} lacks heads of pre-training ({', '.join(heads)}), which start with random weights")
     return run
 
 

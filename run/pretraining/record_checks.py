@@ -174,8 +174,8 @@ def _describe_mismatch(record, features, limits):
             return f"has no {feature.name}"
         numbers = stored[feature.name].float_list if feature.is_float else stored[feature.name].int64_list
         if len(numbers.value) != feature.length:
-            return (f"has {len(numbers.value)} numbers in {feature.name}, but {feature.length} are expected; it was "
-                    "created with other sizes")
+            return (f"has {len(numbers.value)} numbers in {feature.name}, but {feature.length} are expected; set "
+                    "`max_seq_length` and `max_predictions_per_seq` as for the records")
         limit = limits.get(feature.name, math.inf)
         for number in numbers.value:
             if feature.is_float and not math.isfinite(number):

@@ -195,6 +195,8 @@ class PretrainingSettings(Settings):
                    f"within --num_train_steps={self.num_train_steps}")
         for _, part in phases.get_phases(self):
             yield from part.records.notes()
+        if self.do_eval and not self.records.eval_input_file:
+            yield "note: evaluations use the records of --input_file; for held-out records, set --eval_input_file"
 
 
 def check_config(config, objective):

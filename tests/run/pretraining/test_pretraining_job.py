@@ -25,7 +25,7 @@ def test_only_used_batch_sizes_must_be_divisible(two_replicas, monkeypatch, do, 
         make_strategy(**{used: odd[used]})
 
 
-def test_a_checkpoint_without_heads_is_not_evaluated(tmp_path, reference_config):
+def test_a_checkpoint_without_heads_is_trained_but_not_evaluated(tmp_path, reference_config, capsys):
     tf.train.Checkpoint(model=models.BertEncoder(reference_config)).write(str(tmp_path / "encoder"))
     settings = PretrainingSettings(
         do_eval=True,
@@ -36,3 +36,6 @@ def test_a_checkpoint_without_heads_is_not_evaluated(tmp_path, reference_config)
         job.start(settings, strategy)
     with pytest.raises(ValueError, match="contains no checkpoint to evaluate; train first, or set `init_checkpoint`"):
         job.start(dataclasses.replace(settings, model=ModelSettings(config=reference_config)), strategy)
+    job.start(dataclasses.replace(settings, do_eval=False, do_train=True), strategy)
+    assert capsys.readouterr().out == (f"note: {tmp_path}/encoder lacks heads of pre-training (predictions, "
+                                       "seq_relationship), which start with random weights\n")

@@ -35,7 +35,7 @@ def test_numbers_and_lengths_that_do_not_match_the_model(files):
                                          "model supports only 0 to 18"):
         record_checks.check_pretraining_records(files[:2], FEATURES, {"input_ids": 19})
     with pytest.raises(ValueError, match=r"0\.tfrecord: a record has 7 numbers in input_ids, but 8 are "
-                                         "expected; it was created with other sizes"):
+                                         "expected; set `max_seq_length` and"):
         record_checks.check_pretraining_records(files, records.pretraining_features(8, P), {})
 
 
