@@ -86,8 +86,12 @@ def training_step(strategy, make_model, loss, features, dtype="float32", optimiz
 
 def trace(function, *specs):
     """Returns the tf.Operations of a function and of those that it calls: loop bodies, branches, gradients."""
-    graphs = [tf.function(function, autograph=False).get_concrete_function(*specs).graph]
-    operations, seen = [], set()
+    return list_operations(tf.function(function, autograph=False).get_concrete_function(*specs).graph)
+
+
+def list_operations(graph):
+    """Returns the tf.Operations of a graph and of the functions that it calls."""
+    graphs, operations, seen = [graph], [], set()
     while graphs:
         graph = graphs.pop()
         operations += graph.get_operations()

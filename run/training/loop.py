@@ -282,10 +282,10 @@ class Run:
         if self.step >= self.num_steps:
             return (f"training is finished at step {self.step} of {self.num_steps}; to continue, increase the "
                     "number of steps; to start again, choose another directory")
-        best, rows = self._best.step, run_logs.evaluations.rows
-        if early_stopping_evals and best and sum(row["step"] > best for row in rows) >= early_stopping_evals:
+        scores = [row.get(best_metric, -math.inf) for row in run_logs.evaluations.rows]
+        if early_stopping_evals and scores and len(scores) - 1 - scores.index(max(scores)) >= early_stopping_evals:
             return (f"training stopped at step {self.step}: {best_metric} has not improved in "
-                    f"{early_stopping_evals} evaluations; the best is from step {best}")
+                    f"{early_stopping_evals} evaluations; the best is from step {self._best.step}")
         return None
 
     def _must_evaluate(self, run_logs, eval_steps):

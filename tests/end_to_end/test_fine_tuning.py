@@ -42,7 +42,8 @@ def test_best_weights_are_used(words_folder, two_runs):
     assert (words_folder / best_run / "best" / f"ckpt-{results['global_step']:.0f}.index").exists()
     rows = np.genfromtxt(words_folder / best_run / "eval_log.csv", delimiter=",", names=True)
     assert rows["eval_accuracy"].max() == pytest.approx(results["eval_accuracy"])
-    assert rows["step"][rows["eval_accuracy"].argmax()] == results["global_step"]
+    best_losses = np.where(rows["eval_accuracy"] == rows["eval_accuracy"].max(), rows["eval_loss"], np.inf)
+    assert rows["step"][best_losses.argmin()] == results["global_step"]
     assert len(rows) - 1 - rows["eval_accuracy"].argmax() == 2  # Early stopping.
     assert rows["step"][-1] < 80
     probabilities = np.loadtxt(words_folder / "words_out" / "test_results.tsv")
@@ -63,7 +64,7 @@ def test_an_ensemble_has_the_mean_of_the_probabilities(words_folder):
     output = scripts.succeed("run.run_classifier", words_folder, ensemble=",".join(members), output_dir="both", **flags)
     found = np.loadtxt(words_folder / "both" / "test_results.tsv")
     expected = np.mean(probabilities, axis=0)
-    assert np.abs(np.diff(probabilities, axis=0)).max() > 0.01
+    assert np.abs(np.diff(probabilities, axis=0)).max() > 0.005
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
     labels = [ANSWERS.index(line.split("\t")[1])
               for line in (words_folder / "words" / "test.tsv").read_text().splitlines()[1:]]

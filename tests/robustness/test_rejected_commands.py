@@ -18,7 +18,7 @@ from tests.robustness.commands import COMMANDS, LONGEST_MESSAGE
 pytestmark = pytest.mark.large
 
 # Names of flags whose values are paths that a script reads.
-INPUT = re.compile(r"(?!output|export|answers|embeddings_).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|"
+INPUT = re.compile(r"(?!output|export|cache).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|"
                    "input")
 CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")  # Jobs check paths.
 OPENED_LATER = {  # Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
@@ -26,7 +26,7 @@ OPENED_LATER = {  # Inputs that are opened after resolution, or not at all with 
     "run_tagger": {"dev_file", "test_file"},
     "run_multiple_choice": {"dev_file", "test_file"},
     "run_distillation": {"data_dir"},
-    "evaluate_models": {"data_dir", "dev_file", "predict_file"},
+    "evaluate_models": {"data_dir", "data_file", "dev_file", "predict_file"},
     "convert_checkpoint": {"input"},
     "fill_mask": {"model"},  # It cannot be combined with --init_checkpoint.
     "answer": {"model"},

@@ -180,8 +180,8 @@ def test_a_script_that_takes_arguments(run):
     assert seen == [["scripts/toy.py", "a.tfrecord"]]
 
 
-def test_an_error_from_another_process_about_another_argument():
-    error = pickle.loads(pickle.dumps(InputError("is empty", "init_checkpoint", "a"))).for_argument("teacher")
+def test_an_error_from_another_process_and_about_another_argument():
+    error = pickle.loads(pickle.dumps(InputError("is empty", "teacher", "a")))
     assert (str(error), error.argument, error.value) == ("`teacher`=a: is empty", "teacher", "a")
     with pytest.raises(InputError, match=r"^`teacher`=a: is empty$"), rename_argument(init_checkpoint="teacher"):
         raise InputError("is empty", "init_checkpoint", "a")

@@ -16,8 +16,8 @@ from bert_tf.config import BertConfig
 from bert_tf.export import saved_model
 from bert_tf.served_models import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
-from tests import gpu_kernels
 from tests.encoders import make_encoder
+from tests.test_gpu_kernels import list_operations
 from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, assert_near, make_servable
 
 # The first test exports seven models, and another process loads them.
@@ -174,7 +174,7 @@ def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio
     assert response.dtype == np.float32
     assert 0 < np.abs(response - expected).max() < 0.05
 
-    matmuls = [operation for operation in gpu_kernels.operations(signature.graph) if operation.type == "MatMul"
+    matmuls = [operation for operation in list_operations(signature.graph) if operation.type == "MatMul"
                and operation.get_attr("T") == tf.bfloat16]
     assert len(matmuls) == 4 * model.encoder.config.num_hidden_layers + 1  # and the pooler
     for matmul in matmuls:
