@@ -11,7 +11,6 @@ import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files.plain_path import PATTERN
 
 RUN_SUFFIX, FINISHED_SUFFIX = ".run.json", ".shard.json"  # Suffixes of the descriptions of records, next to them.
 FINISHED_MARK = "_SUCCESS"  # Name of the file that Hadoop and Spark add to a complete output.
@@ -77,7 +76,7 @@ def check_output_dir(argument, path):
 def check_run_folder(argument, path):
     """Raises InputError naming `argument` unless `path` is a directory, or may become one, for checkpoints of a run."""
     check_output_dir(argument, path)
-    if found := PATTERN.search(path):
+    if found := files.PATTERN.search(path):
         raise InputError(f"contains {found[0]}, which TensorFlow interprets as a pattern when it searches for "
                          "checkpoints; choose another name", argument, path)
 

@@ -9,7 +9,6 @@ exist".
 """
 
 from bert_tf.files.locks import lock_output
-from bert_tf.files.plain_path import PlainPath
 from bert_tf.files.reading import (
     LineDecoder,
     check_text,
@@ -21,7 +20,7 @@ from bert_tf.files.reading import (
     read_text,
     replace_surrogates,
 )
-from bert_tf.files.remote import at, folders_among, is_remote
+from bert_tf.files.remote import PATTERN, PlainPath, at, folders_among, is_remote
 from bert_tf.files.temporary import use_temporary_directory
 from bert_tf.files.writing import (
     PARTIAL_SUFFIX,

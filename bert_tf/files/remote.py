@@ -10,18 +10,18 @@ import io
 import json
 import os
 import re
+import shutil
 import tempfile
+import weakref
 
-from bert_tf.files.local import Local, convert_write_errors
-from bert_tf.files.place import Place, Status
+from bert_tf.files.local import AnyPath, Local, Status, convert_write_errors
 from bert_tf.files.temporary import PARTIAL_SUFFIX
 
 # Schemes of stores whose objects appear after their upload, and whose directories are only prefixes of names. A rename
 # is a copy and a removal there, so files are uploaded under their final names.
 OBJECT_STORES = ("gs", "s3", "az", "oss")
 
-# TensorFlow searches for checkpoints with patterns, so these characters in directory names would have to be escaped.
-_NO_OUTPUT = re.compile(r"[\[\]\\*?]")
+PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow searches for checkpoints with patterns, and cannot escape these.
 _BUCKET = re.compile(r"gs://([^/]*)")
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # for a name with a space, the client would retry for minutes
 _HTTP_CODE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
@@ -40,6 +40,27 @@ def at(path):
     return (Remote if is_remote(path) else Local)(os.fsdecode(path))
 
 
+class PlainPath:
+    """A path without the characters of patterns.
+
+    Attributes:
+      path: str. The path itself, or a symbolic link to it, which exists as long as this object.
+    """
+
+    def __init__(self, path):
+        """Args: path: str. Path of a directory, or prefix of the files of a checkpoint."""
+        self.path = path
+        if is_remote(path) or not PATTERN.search(path):
+            return
+        folder, name = os.path.split(os.path.abspath(path))
+        links = tempfile.mkdtemp()
+        weakref.finalize(self, shutil.rmtree, links, ignore_errors=True)
+        self.path = os.path.join(links, "model")
+        for each in os.listdir(folder) if os.path.isdir(folder) else ():
+            if each == name or each.startswith(f"{name}."):
+                os.symlink(os.path.join(folder, each), self.path + each.removeprefix(name))
+
+
 def folders_among(paths):
     """Returns the set of paths that are directories, with one request per directory of an object store."""
     by_parent = collections.defaultdict(list)
@@ -55,7 +76,7 @@ def folders_among(paths):
     return found
 
 
-class Remote(Place):
+class Remote(AnyPath):
     """A path of a file system that TensorFlow supports and Python does not, such as gs://. See `Local`.
 
     Files are collected in a local temporary directory, and uploaded when they are complete.
@@ -94,7 +115,7 @@ class Remote(Place):
         if any(part in ("", ".", "..") for part in below.split("/")):
             raise OSError(f"{self.path}: contains an empty, '.', or '..' component, which a bucket treats as a "
                           "name; remove it")
-        found = _NO_OUTPUT.search(below)
+        found = PATTERN.search(below)
         if found and is_folder:
             raise OSError(f"{self.path}: contains {found[0]}, which TensorFlow interprets as a pattern when it "
                           "searches for files; choose another name")

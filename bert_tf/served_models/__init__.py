@@ -6,7 +6,7 @@
 """
 
 from bert_tf.served_models.base import Servable
-from bert_tf.tasks.kind_classes import KindClasses
+from bert_tf.tasks.base import KindClasses
 
 SERVED_MODELS = KindClasses(__name__, {
     "classifier": "ServedClassifier",

@@ -3,7 +3,7 @@
 Does not import TensorFlow.
 """
 
-from bert_tf.tasks.kind_classes import KindClasses
+from bert_tf.tasks.base import KindClasses
 from data_prep.tasks.base import TaskData, TaskSettings
 
 DATA = KindClasses(__name__, {

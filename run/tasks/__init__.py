@@ -1,6 +1,6 @@
 """Fine-tuning tasks, one module each, by their kind in task.json."""
 
-from bert_tf.tasks.kind_classes import KindClasses
+from bert_tf.tasks.base import KindClasses
 
 TASKS = KindClasses(__name__, {
     "classifier": "ClassifierTask",
