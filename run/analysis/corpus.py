@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import os
+import re
 
 import tensorflow as tf
 from tqdm import tqdm
@@ -46,9 +48,11 @@ def run(settings):
     _write(folder, observer.heads, measures, dependencies)
     if curve:
         _write_importance(folder, *curve, fine_tuned.task.metric)
-    notes = [f"; {count:,} {what}" for count, what in (
-        (num_cut, "texts were truncated"), (num_skipped, "sentences were skipped as too long")) if count]
-    print(f"{folder}: {num_texts:,} texts, {num_sentences:,} sentences{''.join(notes)}")
+    _remove_earlier(settings, {"relations": bool(dependencies), "importance": bool(curve), "curve": bool(curve)})
+    sentences = f", {num_sentences:,} sentences" if dependencies else ""
+    notes = [f"; truncated texts: {num_cut:,}"] * bool(num_cut)
+    notes += [f"; sentences skipped as too long: {num_skipped:,}"] * bool(num_skipped)
+    print(f"{folder}: {num_texts:,} texts{sentences}{''.join(notes)}")
 
 
 def _measure_texts(observer, settings):
@@ -120,6 +124,13 @@ def _write(folder, heads, measures, dependencies):
             for row in corpus_results.choose_directions(relations, NUM_PRINTED_RELATIONS)]
     print(format_table(["relation", "direction", "cases", "head", "accuracy", "held out", "offset", "accuracy"], rows,
                        num_left=2))
+
+
+def _remove_earlier(settings, is_written):
+    """Removes files of an earlier analysis that this one does not write; is_written: dict of name to bool."""
+    for name in files.at(settings.output_dir).names():
+        if re.fullmatch(settings.written, name) and not is_written.get(name.partition(".")[0], True):
+            files.at(os.path.join(settings.output_dir, name)).remove()
 
 
 def _write_importance(folder, by_head, curve, metric):

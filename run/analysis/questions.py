@@ -61,6 +61,8 @@ def _parse_line(text, kind, place, source=""):
             raise InputError(f"{place}: multiple choice requires the text and at least two choices, separated by "
                              "` ||| `")
         return Question(first, choices=tuple(others), source=source)
+    if not text.strip():
+        raise InputError(f"{place}: is empty")
     first, second = split_pair(text)
     KINDS[kind].question(first, second, (), f"{place}: a second text, after ` ||| `,")
     return Question(first, second, source=source)

@@ -42,7 +42,9 @@ def run(settings):
                    observations)
     else:
         write_npz(path, observer.heads, observations)
-    print(f"{path}: {len(observations)} text{'s' * (len(observations) > 1)}, {len(observer.heads)} heads, "
+    num_cut = sum(each.was_cut for each in observations)
+    cut = f" ({num_cut} truncated to --max_seq_length={observer.metadata.max_seq_length})" if num_cut else ""
+    print(f"{path}: {len(observations)} text{'s' * (len(observations) > 1)}{cut}, {len(observer.heads)} heads, "
           f"{files.at(path).size():,} bytes")
 
 

@@ -37,6 +37,12 @@ class AttentionReportSettings(ServingSettings):
     format: str = setting("html", "html: one page that requires no network. npz: the numbers.", choices=FORMATS)
     output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)
 
+    def check(self):
+        """See Settings."""
+        ending = (self.output_file or "").rpartition(".")[2]
+        if ending in FORMATS and ending != self.format:
+            raise InputError(f"ends in .{ending}; set `format`={ending}", "output_file", self.output_file)
+
 
 @dataclasses.dataclass(frozen=True)
 class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):

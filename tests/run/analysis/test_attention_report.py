@@ -156,9 +156,11 @@ def test_several_texts_in_a_flag_are_separated_as_in_a_file():
     assert (question.text_a, question.choices) == ("one", ("two", "three"))
 
 
-def test_too_few_choices():
+def test_too_few_texts():
     with pytest.raises(InputError, match=r"^`text`: multiple choice requires the text and at least two choices"):
         read_questions("multiple_choice", text=("one ||| two",))
+    with pytest.raises(InputError, match=r"^`text`: is empty$"):
+        read_questions("encoder", text=("a", " "))
 
 
 def test_lines_of_a_file(tmp_path):
@@ -174,6 +176,7 @@ def test_lines_of_a_file(tmp_path):
 @pytest.mark.parametrize(("settings", "message"), [
     ({}, "`text` is required without `input_file` or `wrong_examples`"),
     ({"text": ("a",), "wrong_examples": 2}, "`text`=a: cannot be combined with `wrong_examples`"),
+    ({"text": ("a",), "output_file": "x.npz"}, r"`output_file`=x\.npz: ends in \.npz; set `format`=npz"),
 ])
 def test_settings_that_are_rejected(shifting, settings, message):
     with pytest.raises(InputError, match=message):
@@ -182,6 +185,7 @@ def test_settings_that_are_rejected(shifting, settings, message):
 
 def test_the_script(shifting, tmp_path, capsys):
     scripts.run_here("run.attention_report", init_checkpoint=shifting, output_file=tmp_path / "out.html",
-                     max_seq_length=16, text=("the cat sat", "on the mat ."))
-    assert re.fullmatch(rf"{tmp_path}/out.html: 2 texts, 2 heads, [\d,]+ bytes\n", capsys.readouterr().out)
+                     max_seq_length=16, text=("the cat sat", "the " * 20))
+    cut = r"2 texts \(1 truncated to --max_seq_length=16\)"
+    assert re.fullmatch(rf"{tmp_path}/out.html: {cut}, 2 heads, [\d,]+ bytes\n", capsys.readouterr().out)
     assert [path.name for path in tmp_path.iterdir()] == ["out.html"]
