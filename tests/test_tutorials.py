@@ -1,0 +1,56 @@
+"""The commands of the tutorials run, one after another, with toy models and toy data."""
+
+import csv
+import sys
+
+import pytest
+
+from bert_tf import models
+from tests import scripts, toy_runs
+from tests.test_documentation import ROOT, code_blocks, commands, shell_lines
+
+pytestmark = [pytest.mark.extra_large, pytest.mark.timeout(400)]
+SIZES = {  # What replaces the flags of a page.
+    "data_prep.learn_vocab": ["--vocab_size=250"],
+    "run.run_pretraining": ["--bert_config_file=toy.json", "--train_batch_size=4", "--num_train_steps=2",
+                            "--num_warmup_steps=1"],
+}
+
+
+def run_commands(page, folder):
+    """Runs the scripts among the commands of a page, in sequence; returns the names of their modules."""
+    modules = []
+    for _, lines in code_blocks((ROOT / page).read_text(encoding="utf-8")):
+        for words in commands(shell_lines(lines)):
+            if words[:2] == ["python", "-m"]:
+                modules.append(words[2])
+                done = scripts.run([sys.executable, *words[1:], *SIZES.get(words[2], ())], folder)
+                assert done.returncode == 0, (words, done.stderr[-3000:])
+    return modules
+
+
+@pytest.fixture
+def folder(tmp_path, reference):
+    """A directory with models, a CSV file, and texts."""
+    toy_runs.write(tmp_path, reference, dict.fromkeys(("minilm", "bert"), (None, models.BertPretrainer)),
+                   max_position_embeddings=128)
+    with open(tmp_path / "reviews.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("id", "Review", "Sentiment"), *(
+            (number, text, ("negative", "positive")[number % 2]) for number, text in enumerate(toy_runs.TEXTS * 3))])
+    (tmp_path / "texts.txt").write_text("\n".join(toy_runs.TEXTS))
+    return tmp_path
+
+
+def test_the_classifier_of_the_readme(folder):
+    assert run_commands("README.md", folder) == ["run.run_classifier", "run.predict", "run.export_saved_model"]
+    assert (folder / "export" / "1" / "saved_model.pb").exists()
+
+
+def test_pretraining_on_your_own_text(folder, reference):
+    text = (reference / "text" / "corpus.txt").read_text(encoding="utf-8")
+    for name in ("raw", "held_out"):
+        (folder / name).mkdir()
+        (folder / name / "a.txt").write_text(text, encoding="utf-8")
+    (folder / "toy.json").write_text((folder / "bert" / "bert_config.json").read_text())
+    assert len(run_commands("docs/pretrain_on_your_text.md", folder)) == 12
+    assert (folder / "out" / "eval_results.txt").exists()
