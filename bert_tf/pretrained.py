@@ -142,7 +142,8 @@ def _describe_task(model, kind, tokenizer, options):
     if metadata.max_seq_length > positions:
         raise InputError(f"must be at most {positions}, max_position_embeddings of the model", "max_seq_length",
                          metadata.max_seq_length)
-    if bool(pooling) != bool(metadata.window_stride and metadata.max_windows):
+    sizes = metadata.window_stride, metadata.max_windows
+    if not (all(sizes) if pooling else not any(sizes)):
         raise InputError(f"and `max_windows` are {'required by' if pooling else 'only for'} a BertLongTextClassifier",
                          "window_stride")
     return metadata

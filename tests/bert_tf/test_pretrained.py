@@ -71,6 +71,15 @@ def test_every_model_from_an_encoder(saved, toy_tokenizer, tmp_path, model_class
             np.testing.assert_array_equal(variable, expected, err_msg=variable.name)
 
 
+@pytest.mark.parametrize(("model_class", "sizes", "message"), [
+    (models.BertLongTextClassifier, {"window_stride": 4}, "required by"),
+    (models.BertLongTextClassifier, {}, "required by"), (models.BertClassifier, {"max_windows": 2}, "only for")])
+def test_windows_belong_to_classifiers_of_long_texts(saved, toy_tokenizer, tmp_path, model_class, sizes, message):
+    model = model_class(models.BertEncoder.from_pretrained(saved), 3)
+    with pytest.raises(InputError, match=f"`window_stride` and `max_windows` are {message} a BertLongTextClassifier"):
+        model.save_pretrained(tmp_path / "model", toy_tokenizer, **sizes)
+
+
 def test_the_loss_of_compile_is_the_loss_of_the_project(toy_tokenizer):
     """For a dict of labels too; `fit` averages over the examples of all batches."""
     model = models.BertSpanLabeler(make_encoder(toy_servables.CONFIG, seed=3))
