@@ -17,7 +17,8 @@ def write_help(purpose, settings, only=None, is_full=False):
       purpose: str. The script's docstring.
       settings: Settings with the defaults of the flags.
       only: Names of the settings that are flags; None for all.
-      is_full: bool. Whether to add rare settings, and everything about each setting instead of its first sentence.
+      is_full: bool. Whether to add rare settings, and everything about each setting instead of its first
+        sentence and its default.
     """
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 0)).columns)
     required, lines, always = [], [], {name for group in settings.groups() for name in group.always_required}
@@ -49,7 +50,8 @@ def _describe(field, value, width, is_full):
     rules = field.metadata
     text = re.sub(r"`(\w+)`", r"--\1", rules["help"])
     if not is_full:
-        text = re.split(r"(?<=[^.]\.)\s+(?=[A-Z])", text, maxsplit=1)[0]
+        first, *others = re.split(r"(?<=[^.]\.)\s+(?=[A-Z])", text)
+        text = " ".join([first, *(sentence for sentence in others if sentence.startswith("Defaults to"))])
     elif rules["choices"]:
         text += f" One of {', '.join(rules['choices'])}."
     text = text.rstrip(".")
