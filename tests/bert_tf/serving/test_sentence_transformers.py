@@ -54,6 +54,7 @@ POOLINGS = {"mean": lambda states: states.mean(axis=0), "max": lambda states: st
             "cls": lambda states: states[0]}
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("pooling", "name", "normalize"), [
     (MEAN, "mean", False), (CLS, "cls", True), ({"pooling_mode": "max"}, "max", False),
     ({"pooling_mode": ["cls"]}, "cls", True)])

@@ -204,3 +204,7 @@ def test_windows_of_pairs(toy_tokenizer):
     assert was_cut == [False, True, False, True]
     segments = encoded[0]["segment_ids"].numpy()
     assert segments[:, :8].tolist()[0] == [0, 0, 0, 0, 1, 1, 1, 1]
+    windows, was_cut = read_windows(toy_tokenizer, toy_tokenizer.encode_windows(
+        ["a dog"], ["book of london"], max_seq_length=5, stride=1, max_windows=9))
+    assert windows == [(0, f"[CLS] a [SEP] {word} [SEP]") for word in ("book", "of", "london")]
+    assert was_cut == [True]
