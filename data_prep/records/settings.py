@@ -11,8 +11,8 @@ class InspectionSettings(Settings):
     """Settings for the records to read, their expected lengths, and the number of records to print."""
 
     input_file: str | None = setting(
-        None, "TFRecord files: comma-separated paths or glob patterns, also accepted without this flag.", required=True,
-        role=roles.INPUT_FILES)
+        None, "TFRecord files: comma-separated paths, glob patterns, or directories, also accepted without this flag.",
+        required=True, role=roles.INPUT_FILES)
     vocab_file: str | None = setting(None, "Vocabulary that the records were created with.", role=roles.INPUT_FILE)
     num_records: int = setting(3, "Number of records of each file to print.", lower=0)
     max_seq_length: int | None = setting(

@@ -322,7 +322,7 @@ def _read_labels(path, layout, separator):
 def _create_glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):
     """Creates a task whose development file has the columns of its training file; `train`, `test`: dicts of them."""
     return Dataset(name, {"train": Split("train.tsv", **train), "dev": Split(dev_file, **train),
-                                     "test": Split(test_file, **test)}, labels, **fields)
+                          "test": Split(test_file, **test)}, labels, **fields)
 
 
 def _create_mnli_task(name, kind):
@@ -375,15 +375,15 @@ _STSB_PAIR = {"text_a": 7, "text_b": 8, "index": 0}
 
 TASKS = {task.name: task for task in (
     _create_glue_task("cola", ("0", "1"), {"text_a": 3, "label": 1, "header": False}, {"text_a": 1, "index": 0},
-               metrics=("matthews_corrcoef", "accuracy")),
+                      metrics=("matthews_corrcoef", "accuracy")),
     _create_glue_task("sst-2", ("0", "1"), {"text_a": 0, "label": 1}, {"text_a": 1, "index": 0}),
     _create_glue_task("mrpc", ("0", "1"), {**_MRPC_PAIR, "label": 0}, {**_MRPC_PAIR, "index": 0},
-               metrics=("f1", "accuracy")),
+                      metrics=("f1", "accuracy")),
     _create_glue_task("sts-b", (), {**_STSB_PAIR, "label": 9}, _STSB_PAIR, regression=True,
-               metrics=("spearman", "pearson")),  # Table 1 of the paper reports Spearman.
+                      metrics=("spearman", "pearson")),  # Table 1 of the paper reports Spearman.
     # A line break inside a question splits some rows of the published training file.
     _create_glue_task("qqp", ("0", "1"), {"text_a": 3, "text_b": 4, "label": 5, "index": 0}, _PAIR,
-               metrics=("f1", "accuracy"), skip_broken_rows=True),
+                      metrics=("f1", "accuracy"), skip_broken_rows=True),
     _create_mnli_task("mnli", "matched"),
     _create_mnli_task("mnli-mm", "mismatched"),
     Dataset("ax", {"test": Split("diagnostic.tsv", **_PAIR)}, NLI_LABELS),  # Predicted by a model of MNLI.
