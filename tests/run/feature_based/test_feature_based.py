@@ -79,8 +79,6 @@ def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
 @pytest.mark.usefixtures("scores")
 def test_runs_with_other_settings_and_inputs(folder, reference):
     """The files of the other encoder have the same names and sizes."""
-    with pytest.raises(InputError, match="contains a run with `features` weighted_sum_last_four, not last"):
-        run(folder, "out", features="last")
     (folder / "other").mkdir()
     toy_runs.write(folder / "other", reference, {"model": (None, lambda config: models.BertEncoder(config, seed=8))},
                    num_hidden_layers=4)

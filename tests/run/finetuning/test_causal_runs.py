@@ -15,16 +15,13 @@ from tests import scripts, toy_runs
 
 
 @pytest.fixture(scope="module", autouse=True)
-def folder(tmp_path_factory, reference):
+def folder(working_folder, reference):
     """The current directory, with data, a causal model, and its config with a BiLSTM."""
-    folder = tmp_path_factory.mktemp("causal_runs")
-    toy_runs.write_data(folder)
-    toy_runs.write(folder, reference, {"bert": (None, models.BertPretrainer)}, attention="causal")
-    config = json.loads((folder / "bert" / "bert_config.json").read_text())
-    (folder / "bilstm.json").write_text(json.dumps({**config, "bilstm_head": True}))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        yield folder
+    toy_runs.write_data(working_folder)
+    toy_runs.write(working_folder, reference, {"bert": (None, models.BertPretrainer)}, attention="causal")
+    config = json.loads((working_folder / "bert" / "bert_config.json").read_text())
+    (working_folder / "bilstm.json").write_text(json.dumps({**config, "bilstm_head": True}))
+    return working_folder
 
 
 @pytest.mark.extra_large

@@ -1,4 +1,4 @@
-"""The fine-tuning job before training: its runs, batch sizes, steps, optimizer, and the settings of a resumed run."""
+"""The fine-tuning job before training: its runs, small batches, steps, optimizer, and the settings of a resumed run."""
 
 import dataclasses
 from unittest import mock
@@ -9,13 +9,11 @@ import tf_keras
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import classifier
-from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.pretraining.settings import PretrainingSettings
 from run.settings.training import OptimizerSettings, StepSettings, TrainingSettings
 from run.tasks import base
 from run.tasks.classifier import ClassifierTask
-from run.training import strategies
 from run.training.loop import open_run
 
 BOTH = {"do_train": True, "tuning": TuningSettings(do_eval=True)}
@@ -29,27 +27,6 @@ class Task(base.Task):
     data_class = mock.Mock(return_value=mock.Mock(Settings=classifier.Settings))
     read = loss = logits_loss = score = decisions = report = predict = training_files = lambda *_: None
     metadata = TaskMetadata("classifier", 12, True, ("a", "b"))
-
-
-@pytest.mark.parametrize(("do", "used"), [
-    ("do_train", "train_batch_size"), ("do_eval", "eval_batch_size"), ("do_predict", "predict_batch_size")])
-def test_only_used_batch_sizes_must_be_divisible(two_replicas, monkeypatch, do, used):
-    def make_strategy(**sizes):
-        return job.make_strategy(FineTuningSettings(task=classifier.Settings()).replace_values({do: True, **sizes}))
-
-    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
-    odd = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
-    assert make_strategy(**{**odd, used: 8}) is two_replicas
-    with pytest.raises(ValueError, match=f"`{used}`={odd[used]}: must be a multiple"):
-        make_strategy(**{used: odd[used]})
-
-
-def test_a_message_about_the_batch_sizes_of_a_search_names_their_setting(two_replicas, monkeypatch):
-    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
-    settings = FineTuningSettings(
-        search=True, search_batch_sizes=(8, 7), training=TRAINING, task=classifier.Settings(), **BOTH)
-    with pytest.raises(ValueError, match=r"^`search_batch_sizes`=7: must be a multiple"):
-        job.make_strategy(settings)
 
 
 @pytest.mark.parametrize(("settings", "expected"), [

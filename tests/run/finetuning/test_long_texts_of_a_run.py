@@ -26,21 +26,15 @@ WINDOWS = {"long_texts": "windows", "window_stride": 5, "max_windows": 3, "windo
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, reference):
-    folder = tmp_path_factory.mktemp("long_texts")
-    (folder / "data").mkdir()
+def here(working_folder, reference):
+    """The current directory, with data and a model without dropout."""
+    (working_folder / "data").mkdir()
     for split in ("train", "dev", "test"):
-        (folder / "data" / f"{split}.tsv").write_text("sentence\tlabel\n" + "".join(
+        (working_folder / "data" / f"{split}.tsv").write_text("sentence\tlabel\n" + "".join(
             f"{text.strip() or 'line'}\t{'ab'[number % 2]}\n" for number, text in enumerate(TEXTS)))
-    toy_runs.write(folder, reference, {"sst": toy_runs.TASKS["sst"]}, hidden_dropout_prob=0.0,
+    toy_runs.write(working_folder, reference, {"sst": toy_runs.TASKS["sst"]}, hidden_dropout_prob=0.0,
                    attention_probs_dropout_prob=0.0)
-    return folder
-
-
-@pytest.fixture
-def here(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    return folder
+    return working_folder
 
 
 def tune(output_dir, **flags):

@@ -17,9 +17,9 @@ PAIRS = [("the line stops", "word"), ("the word", "the line"), ("line", "the sto
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, reference):
+def folder(working_folder, reference):
     """The current directory, with the diagnostic data, and runs and other classifiers of pairs."""
-    folder = tmp_path_factory.mktemp("predictions")
+    folder = working_folder
 
     def write(name, labels=NLI_LABELS, **sizes):
         metadata = TaskMetadata("classifier", 20, True, labels, pairs=True)
@@ -39,9 +39,7 @@ def folder(tmp_path_factory, reference):
     (folder / "ax").mkdir()
     (folder / "ax" / "diagnostic.tsv").write_text("index\tsentence1\tsentence2\n" + "".join(
         f"{number}\t{first}\t{second}\n" for number, (first, second) in enumerate(PAIRS)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        yield folder
+    return folder
 
 
 def predict(output_dir, **flags):

@@ -28,17 +28,11 @@ LORA = {"lora_rank": 3}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, reference):
-    folder = tmp_path_factory.mktemp("trained_weights")
-    toy_runs.write_data(folder)
-    toy_runs.write(folder, reference, {"sst": toy_runs.TASKS["sst"]}, num_hidden_layers=2)
-    return folder
-
-
-@pytest.fixture
-def here(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    return folder
+def here(working_folder, reference):
+    """The current directory, with data and a classifier of two layers."""
+    toy_runs.write_data(working_folder)
+    toy_runs.write(working_folder, reference, {"sst": toy_runs.TASKS["sst"]}, num_hidden_layers=2)
+    return working_folder
 
 
 def tune(output_dir, **flags):

@@ -1,12 +1,17 @@
 """Evaluation of pre-training: means over predictions and examples, on one device and on replicas."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf import losses, models
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.config import BertConfig
-from run.pretraining import evaluation
+from run.pretraining import evaluation, job
+from run.pretraining.settings import PretrainingSettings
+from run.settings.training import TrainingSettings
 
 pytestmark = pytest.mark.large
 
@@ -63,3 +68,19 @@ def test_two_replicas_give_the_same_results(examples, two_replicas):
 def test_nothing_to_evaluate(examples):
     with pytest.raises(ValueError, match="there are too few records for a batch; add records"):
         evaluate(tf.distribute.OneDeviceStrategy("CPU:0"), {name: value[:0] for name, value in examples.items()})
+
+
+def test_a_checkpoint_without_heads_is_trained_but_not_evaluated(tmp_path, capsys):
+    tf.train.Checkpoint(model=models.BertEncoder(CONFIG)).write(str(tmp_path / "encoder"))
+    settings = PretrainingSettings(
+        do_eval=True,
+        model=ModelSettings(init_checkpoint=str(tmp_path / "encoder"), config=CONFIG),
+        training=TrainingSettings(output_dir=str(tmp_path / "out")))
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    with pytest.raises(ValueError, match="cannot be evaluated, since it lacks cls/"):
+        job.start(settings, strategy)
+    with pytest.raises(ValueError, match="contains no checkpoint to evaluate; train first, or set `init_checkpoint`"):
+        job.start(dataclasses.replace(settings, model=ModelSettings(config=CONFIG)), strategy)
+    job.start(dataclasses.replace(settings, do_eval=False, do_train=True), strategy)
+    assert capsys.readouterr().out == (f"note: {tmp_path}/encoder lacks heads of pre-training (predictions, "
+                                       "seq_relationship), which start with random weights\n")

@@ -7,9 +7,8 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.pretraining import phases
 from run.pretraining.inputs import add_next_tokens
-from run.pretraining.settings import PretrainingSettings, RecordSettings, check_config
+from run.pretraining.settings import check_config
 from tests.encoders import make_encoder
 
 CONFIG = BertConfig(31, 12, 2, 3, 20, max_position_embeddings=8, type_vocab_size=2, attention="causal",
@@ -55,16 +54,6 @@ def test_loss(rows, options):
     assert len(items) == (7 if rows is PACKED else 8)
     assert found.keys() == {"loss", "next_token_loss"}
     assert float(found["next_token_loss"]) == pytest.approx(np.mean(items), rel=1e-5)
-
-
-def test_phases_have_no_number_of_predictions():
-    def make(text):
-        return PretrainingSettings(records=RecordSettings(input_file="a_{length}", objective="left_to_right"),
-                                   phases=text)
-
-    assert [part.records.max_seq_length for _, part in phases.get_phases(make("128:0.9,512:0.1"))] == [128, 512]
-    with pytest.raises(InputError, match="`max_predictions_per_seq`=9: cannot be combined with `objective`="):
-        make("128:0.9,512:0.1:8:9")
 
 
 @pytest.mark.parametrize(("config", "objective", "message"), [

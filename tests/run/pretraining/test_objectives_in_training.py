@@ -171,19 +171,3 @@ def test_settings_that_a_resumed_run_must_match(trained):
         "mask_fraction": 0.8, "random_fraction": 0.1,
         "phases": None, "train_batch_size": 4, "optimizer": "adamw", "random_seed": 12345,
         "changeable": {**state_files.CHANGEABLE, "num_train_steps": STEPS, "num_warmup_steps": 1}})
-
-
-def test_a_run_resumes_with_a_copy_of_its_vocabulary(trained, config):
-    """The run contains a copy too, which is compared."""
-    settings = make_settings(trained, "full_sentences").replace_values({
-        "vocab_file": shutil.copy(VOCAB_FILE, trained / "copy.txt"), "config": config})
-    job.run(settings)
-
-
-def test_phases_of_a_run_cannot_change(trained, phases, config):
-    others = dataclasses.replace(phases, phases="32:0.5:3,64:0.5:2:9")
-    with pytest.raises(ValueError, match=r"contains a run with `phases` 32:0.75:3,64:0.25:2:9, not 32:0.5:3"):
-        job.run(others.replace_values({"config": config}))
-    settings = make_settings(trained, "full_sentences", phases=f"{S}:1:2:{P}")
-    with pytest.raises(ValueError, match=f"contains a run with `phases` None, not {S}:1:2:{P}"):
-        job.run(settings.replace_values({"config": config}))

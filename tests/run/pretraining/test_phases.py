@@ -52,3 +52,10 @@ def test_phases_that_are_none(phases, message):
 def test_records_of_several_phases_are_told_apart_by_their_names():
     with pytest.raises(ValueError, match=r"`input_file` must contain \{length\}"):
         settings_of("128:0.9,512:0.1", input_file="a.tfrecord")
+
+
+def test_phases_of_next_tokens_have_no_number_of_predictions():
+    found = get_phases(settings_of("128:0.9,512:0.1", objective="left_to_right"))
+    assert [part.records.max_seq_length for _, part in found] == [128, 512]
+    with pytest.raises(ValueError, match="`max_predictions_per_seq`=9: cannot be combined with `objective`="):
+        settings_of("128:0.9,512:0.1:8:9", objective="left_to_right")

@@ -73,6 +73,7 @@ PACKED = {"objective": "doc_sentences", "pack_sequences": True}
 
 @pytest.mark.parametrize(("kind", "wanted", "message"), [
     ({}, {"masking": "dynamic"}, "contain masks; set `masking` or"),
+    ({}, {"objective": "left_to_right", "max_predictions_per_seq": 20}, "contain masks; set `masking` or `objective`"),
     ({}, {"objective": "full_sentences"}, "contain next sentence labels; set `objective` to"),
     ({"objective": "segment_pairs"}, {"objective": "sentence_order"}, "lack sentence order labels"),
     (PACKED, {"objective": "doc_sentences"}, "contain several sequences each; set `pack_sequences`"),
@@ -85,13 +86,6 @@ def test_records_of_another_kind(tmp_path, kind, wanted, message):
                     for each in (kind, wanted))
     path = write_records(tmp_path / "a.tfrecord", kind.features, 1)
     with pytest.raises(ValueError, match=rf"a\.tfrecord: .*{message}"):
-        record_checks.check_pretraining_records([path], wanted.features, {})
-
-
-def test_records_with_masks_for_an_objective_without(tmp_path):
-    path = write_records(tmp_path / "a.tfrecord", FEATURES, 1)
-    wanted = InstanceSettings(max_seq_length=S, objective="left_to_right")
-    with pytest.raises(ValueError, match=r"records contain masks; set `masking` or `objective` to the value"):
         record_checks.check_pretraining_records([path], wanted.features, {})
 
 

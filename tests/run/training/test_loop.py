@@ -2,7 +2,6 @@
 
 import csv
 import os
-import pathlib
 import signal
 
 import numpy as np
@@ -265,14 +264,6 @@ def test_a_run_whose_file_checkpoint_is_lost_is_resumed(tmp_path, capsys):
     assert f"{broken}: resuming at step 9 of 13" in capsys.readouterr().out
     assert (broken / "training_log.csv").read_bytes() == (tmp_path / "undisturbed" / "training_log.csv").read_bytes()
     assert {path.name for path in broken.glob("ckpt-*.index")} == {f"ckpt-{step}.index" for step in (10, 12, 13)}
-
-
-def test_an_absolute_path_in_the_file_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run, _ = start(pathlib.Path("run"), steps=4, save_checkpoints_steps=2)
-    train(run, batches)
-    (tmp_path / "run" / "checkpoint").write_text(f'model_checkpoint_path: "{tmp_path}/run/ckpt-4"\n')
-    assert start(pathlib.Path("run"))[0].step == 4
 
 
 def test_checkpoints_of_other_programs_are_not_resumed(tmp_path):

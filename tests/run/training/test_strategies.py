@@ -14,6 +14,11 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
 from bert_tf.losses import TotalLoss
+from data_prep.tasks import classifier
+from run.finetuning import job as fine_tuning_job
+from run.finetuning.settings import FineTuningSettings
+from run.pretraining import job as pretraining_job
+from run.pretraining.settings import PretrainingSettings
 from run.settings.training import DeviceSettings, OriginalDeviceSettings
 from run.training import clusters, strategies
 from run.training.step import Trainer
@@ -22,6 +27,7 @@ A, B = "127.0.0.1:24001", "127.0.0.1:24002"
 START = "the environment variable TF_CONFIG "
 ABORTED = "Collective ops is aborted by: Socket closed"
 REMOTE = f"{ABORTED}\nAdditional GRPC error information from remote target /job:worker/replica:0/task:1 while calling"
+FINE_TUNING = FineTuningSettings(task=classifier.Settings())
 UNHEALTHY = "The following tasks are unhealthy (stopped sending heartbeats):\n/job:worker/replica:0/task:1"
 
 
@@ -32,6 +38,26 @@ def test_batches_must_divide(two_replicas):
     with pytest.raises(ValueError, match="`train_batch_size`=8: must be a multiple of `accumulate_steps` times the "
                                          "number of replicas, 3 x 2"):
         strategies.check_batch_size("train_batch_size", 8, two_replicas, micro_batches=3)
+
+
+@pytest.mark.parametrize(("job", "settings", "split"), [
+    *((pretraining_job, PretrainingSettings(), split) for split in ("train", "eval")),
+    *((fine_tuning_job, FINE_TUNING, split) for split in ("train", "eval", "predict"))])
+def test_only_used_batch_sizes_must_divide(two_replicas, monkeypatch, job, settings, split):
+    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
+    odd = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
+    used = f"{split}_batch_size"
+    assert job.make_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 8})) is two_replicas
+    with pytest.raises(ValueError, match=f"^`{used}`=5: must be a multiple"):
+        job.make_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 5}))
+
+
+def test_a_message_about_the_batch_sizes_of_a_search_names_their_setting(two_replicas, monkeypatch):
+    monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
+    settings = FINE_TUNING.replace_values({
+        "do_train": True, "do_eval": True, "search": True, "search_batch_sizes": (8, 7), "output_dir": "out"})
+    with pytest.raises(ValueError, match=r"^`search_batch_sizes`=7: must be a multiple"):
+        fine_tuning_job.make_strategy(settings)
 
 
 def test_strategies_that_cannot_be_had():
