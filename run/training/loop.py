@@ -189,8 +189,9 @@ class Run:
             accumulate_steps=self._step_settings.accumulate_steps, jit_compile=self._step_settings.jit_compile)
         results = phase = None
         interval = 0.2 if sys.stderr.isatty() else 10  # An occasional line is enough for a log file.
+        is_cluster = isinstance(self.strategy, tf.distribute.MultiWorkerMirroredStrategy)
         with tqdm(total=self.num_steps, initial=self.step, desc="training", unit="step", mininterval=interval,
-                  dynamic_ncols=True) as bar, Preemption() as preemption, Profile(
+                  dynamic_ncols=True) as bar, Preemption(not is_cluster) as preemption, Profile(
                       profiled_steps, self.folder, self.writes) as profile:
             try:
                 while True:

@@ -23,16 +23,21 @@ class Preemption:
     """Context manager for the main thread that defers the signals until training can stop.
 
     A second Ctrl-C ends the process at once, without saving.
+
+    Args:
+      includes_interrupt: bool. Whether to defer Ctrl-C too. In a cluster, it reaches only one of the workers, which
+        must save together.
     """
 
-    def __init__(self):
+    def __init__(self, includes_interrupt=True):
+        self._numbers = [number for number in CAUSES if includes_interrupt or number != signal.SIGINT]
         self._received = None  # Number of the signal.
         self._raises_immediately = False
         self._previous = {}
 
     def __enter__(self):
         if threading.current_thread() is threading.main_thread():  # Other threads cannot set handlers.
-            self._previous = {number: signal.signal(number, self._handle_signal) for number in CAUSES}
+            self._previous = {number: signal.signal(number, self._handle_signal) for number in self._numbers}
         return self
 
     def __exit__(self, *exception):
