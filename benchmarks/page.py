@@ -58,7 +58,7 @@ def run(settings):
         machines.setdefault(result["machine"], []).append(result)
     for machine, measured in machines.items():
         sections[machine] = make_section(measured, settings.results_dir)
-    machine = describe_machine()  # If its results were copied from another machine, the first one's.
+    machine = describe_machine()  # If its results were copied from another machine, that of the first one.
     machine = machine if machine in machines else next(iter(machines))
     notes = [describe_versions(machines[machine], settings.results_dir), *list_missing(machines[machine])]
     figure = make_figure(choose_bars(machines[machine]), "\n".join([machine, *notes]))

@@ -2,7 +2,7 @@
 
     python -m benchmarks.vocabulary [--input_file=text.txt] --vocab_sizes=4000,8000
 
-Both learn from the same word counts, of the first nine tenths of the lines. Tokens per word are of the last tenth.
+Both learn from the same word counts, of the first nine tenths of the lines. The last tenth gives the tokens per word.
 """
 
 import collections

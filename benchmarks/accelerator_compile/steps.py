@@ -51,7 +51,7 @@ def create_peer_step(settings, config, features):
     """Does the same with tf-models-official's MaskedLMTask.train_step; features: those of this project."""
     names = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
     inputs = {names.get(name, name): value for name, value in features.items()}
-    tf_keras.mixed_precision.set_global_policy(POLICY)  # Of new layers.
+    tf_keras.mixed_precision.set_global_policy(POLICY)  # For new layers.
     task = masked_lm.MaskedLMTask(masked_lm.MaskedLMConfig(
         model=create_peer_config(config), train_data=BertPretrainDataConfig()))
     model = task.build_model()

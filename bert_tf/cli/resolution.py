@@ -109,7 +109,7 @@ def resolve(settings, explicit, model_files, announce):
 
 
 def _reject_ineffective(settings, explicit, ignored):
-    """Raises InputError if a setting on the command line has no effect; ignored: those that an export replaces."""
+    """Raises InputError if a setting on the command line has no effect; ignored: names that an export replaces."""
     if name := next((name for name in explicit if name in ignored), None):
         raise InputError("has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
             *settings.exported_model), name, explicit[name])

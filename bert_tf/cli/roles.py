@@ -40,7 +40,7 @@ _WITH_MODEL = (SHARED_FOLDER, RUN_FOLDER)  # These outputs may be the directory 
 
 
 def check(settings, *others, without=()):
-    """Checks that required settings have values, that inputs can be read, and that no output is or lies in an input.
+    """Checks that required settings have values, that inputs can be read, and that no output is an input or inside one.
 
     A path is ignored if it is required with a condition that is not met.
 
@@ -66,7 +66,7 @@ def check(settings, *others, without=()):
 
 
 def _check_output(name, output, path, roles):
-    """Raises InputError if an output is an input or lies in one; roles: dict of name -> (role, path)."""
+    """Raises InputError if an output is an input or inside one; roles: dict of name -> (role, path)."""
     inputs = {other: value for other, (role, value) in roles.items() if role in _INPUTS}
     if output not in _WITH_MODEL:
         paths.check_not_overwritten(name, path, inputs)

@@ -108,11 +108,9 @@ def check_run_vocabulary(argument, path, vocab_file, existing):
 
 def describe_vocabulary_difference(vocab_file, existing):
     """Returns how many IDs have another entry than in the vocabulary of a model, for a note; "" if none has."""
-    if read_bytes(to_vocab_txt(vocab_file)) == read_bytes(to_vocab_txt(existing)):
-        return ""
-    ours, theirs = read_vocabulary(to_vocab_txt(vocab_file)), read_vocabulary(to_vocab_txt(existing))
+    ours, theirs = (read_bytes(to_vocab_txt(path)).splitlines() for path in (vocab_file, existing))
     number = sum(our != their for our, their in itertools.zip_longest(ours, theirs))
-    return f": {number:,} of {max(len(ours), len(theirs)):,} IDs have another token"
+    return f": {number:,} of {max(len(ours), len(theirs)):,} IDs have another token" if number else ""
 
 
 def save_tokenizer(folder, tokenizer, **settings):

@@ -23,8 +23,50 @@ from bert_tf.tasks import KINDS
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
 
-def load(path, *, kind=None, top_k=None, **options):
-    """See `bert_tf.load`; `options` are only the values that are set."""
+def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_case=None, strip_accents=None,
+         max_seq_length=None, pairs=None, labels_file=None, multi_label=None, top_k=None, doc_stride=None,
+         max_query_length=None, max_answer_length=None, version_2_with_negative=None, null_score_diff_threshold=None):
+    """Loads a model that answers raw text.
+
+    The options have the names and the rules of the flags of run.predict; `kind` is --task. All but `kind` and `top_k`
+    are for checkpoints, since an export contains them. None stands for the value next to the checkpoint, or its
+    default.
+
+    Args:
+      path: str or os.PathLike. Local or remote (gs://): the directory or prefix of a checkpoint of this project, the
+        original BERT, Hugging Face, sentence-transformers, or the Model Garden; a SavedModel that export_saved_model
+        wrote, with or without its version (defaults to the latest); or a .tflite file that it wrote, which does not
+        require TensorFlow.
+      kind: str, a key of bert_tf.tasks.KINDS. Required kind of task. Defaults to the kind in the model's directory,
+        otherwise to "masked_lm" for a checkpoint with the weights of that head, otherwise to "encoder".
+      bert_config_file: str or os.PathLike. Config, or name of a published size.
+      vocab_file: str or os.PathLike. Vocabulary.
+      do_lower_case: bool. Whether to lowercase texts.
+      strip_accents: bool. Whether to strip accents.
+      max_seq_length: int. Maximum number of tokens of an input, including [CLS] and [SEP]. Defaults to the length in
+        task.json; without one, to all positions of the model for an encoder or a masked LM, otherwise to 128.
+      pairs: bool. Whether an example has two texts, for classifiers, encoders, and masked LMs.
+      labels_file: str or os.PathLike. File of label names, one per line, in the order of their IDs.
+      multi_label: bool. Whether a text can have several labels of a classifier.
+      top_k: int. Candidates per [MASK], or answers per question; 5 by default. An export must have at least as many.
+      doc_stride: int. Tokens between the starts of two windows of a long context; 128 by default.
+      max_query_length: int. Maximum number of tokens of a question; 64 by default.
+      max_answer_length: int. Maximum number of tokens of an answer; 30 by default.
+      version_2_with_negative: bool. Whether a question can have no answer.
+      null_score_diff_threshold: float. Score difference above which a question has no answer; 0 by default.
+
+    Returns:
+      LoadedModel:
+        model(text_a=[...], text_b=[...]): dict of arrays, the outputs of the signature serving_default;
+        model.predict(text_a=[...], text_b=[...]): list of dicts, the JSON objects of run.predict;
+        model.encode([...]): embeddings, float32 [N, hidden_size];
+        model.kind, model.inputs, model.labels, model.limit, model.metadata.
+
+    Raises:
+      bert_tf.errors.InputError: If there is no model, if it is corrupted, or if an option cannot be used with it.
+    """
+    options = {name: value for name, value in locals().items()
+               if value is not None and name not in ("path", "kind", "top_k")}
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InputError("must be the path of a model", "path", path)
     if kind not in (None, *KINDS):

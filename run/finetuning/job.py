@@ -144,11 +144,7 @@ def train_once(settings, strategy, task, techniques=()):
     num_steps = settings.num_train_steps(task.num_train_examples) if settings.do_train else None
 
     def make_model():
-        step, config = settings.step, settings.model.config
-        fast = strategies.choose_fast(strategy, config, step.jit_compile, step.is_16_bit,
-                                      recompute=step.recompute_activations, remove_padding=groups_by_length)
-        encoder = FastEncoder(config, fast, seed=settings.training.random_seed, dtype=step.dtype_policy)
-        return task.make_model(encoder, task.metadata)
+        return task.make_model(make_encoder(settings, strategy, groups_by_length), task.metadata)
 
     def make_batches(skip_steps, share):
         return task.training_batches(settings.training.random_seed, skip_steps, share, not groups_by_length)
@@ -175,15 +171,29 @@ def train_once(settings, strategy, task, techniques=()):
             raise
     elif not run.step:
         _check_trained(settings, [name for name in run.missing if task.needs(name)])
-    best_step = run.restore_best()
-    restored = os.path.join(run.folder, BEST_FOLDER if best_step else "")
-    if run.step and not settings.do_train and holds_adapters(restored):
-        load_pretrained(run.model, restored)  # Merges them.
-    run.finish()
+    best_step = restore_best(run, settings)
     if task.eval_features is None:
         return run, predictor, {}, None
     outputs = predict()
     return run, predictor, {**task.score(outputs), "global_step": best_step or run.step}, outputs
+
+
+def make_encoder(settings, strategy, groups_by_length):
+    """Creates the encoder of FineTuningSettings; for batches of similar lengths, it removes padding."""
+    step, config = settings.step, settings.model.config
+    fast = strategies.choose_fast(strategy, config, step.jit_compile, step.is_16_bit,
+                                  recompute=step.recompute_activations, remove_padding=groups_by_length)
+    return FastEncoder(config, fast, seed=settings.training.random_seed, dtype=step.dtype_policy)
+
+
+def restore_best(run, settings):
+    """Gives the model the best weights if they were saved, and makes it a plain model; returns their step, or None."""
+    step = run.restore_best()
+    restored = os.path.join(run.folder, BEST_FOLDER if step else "")
+    if run.step and not settings.do_train and holds_adapters(restored):
+        load_pretrained(run.model, restored)  # Merges them.
+    run.finish()
+    return step
 
 
 def save_run_files(folder, settings, task):

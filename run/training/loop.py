@@ -198,9 +198,7 @@ class Run:
                     if evaluate and self._must_evaluate(run_logs, eval_steps):
                         with preemption.raise_immediately():
                             results = {name: float(value) for name, value in evaluate().items()}
-                        self._keep_evaluation(results, best_metric, run_logs)
-                        bar.write(f"evaluation at step {self.step}: " + ", ".join(
-                            f"{name} {value:.4g}" for name, value in select_distinct(results).items()))
+                        self._keep_evaluation(results, best_metric, run_logs, bar)
                     if end_reason():
                         break
                     began_at, began = self.step, time.monotonic()
@@ -222,14 +220,8 @@ class Run:
                                                           "the loss or a gradient is not a finite number")
                     if evaluate is None:
                         self._best.supersede(True)
-                    tokens = means.pop("tokens")
-                    rates = {"steps_per_second": (self.step - began_at) / (time.monotonic() - began)}
-                    if not is_first_loop:
-                        rates["examples_per_second"] = batch_size * rates["steps_per_second"]
-                        rates["tokens_per_second"] = tokens * rates["steps_per_second"]
-                    run_logs.add_training(self.step, means, rates)
-                    bar.set_postfix_str(_describe_progress(means, rates), refresh=False)
-                    bar.update(self.step - bar.n)
+                    speed = (self.step - began_at) / (time.monotonic() - began)
+                    self._log_loop(means, speed, None if is_first_loop else batch_size, run_logs, bar)
                     preemption.check()
                     if self.step % self._training.save_checkpoints_steps == 0:
                         self._save(run_logs, bar)
@@ -294,14 +286,29 @@ class Run:
         is_due = self.step >= self.num_steps or (eval_steps and self.step and self.step % eval_steps == 0)
         return is_due and all(row["step"] != self.step for row in run_logs.evaluations.rows)
 
-    def _keep_evaluation(self, results, best_metric, run_logs):
-        """Saves the weights if they are the best, and logs results."""
+    def _log_loop(self, means, steps_per_second, batch_size, run_logs, bar):
+        """Logs the means of a loop of steps, with their speed, and moves the bar.
+
+        Without `batch_size`, the loop compiled, so its speed is not that of training.
+        """
+        tokens, rates = means.pop("tokens"), {"steps_per_second": steps_per_second}
+        if batch_size:
+            rates |= {"examples_per_second": batch_size * steps_per_second,
+                      "tokens_per_second": tokens * steps_per_second}
+        run_logs.add_training(self.step, means, rates)
+        bar.set_postfix_str(_describe_progress(means, rates), refresh=False)
+        bar.update(self.step - bar.n)
+
+    def _keep_evaluation(self, results, best_metric, run_logs, bar):
+        """Saves the weights if they are the best, and logs and prints results."""
         if best_metric:
             of_best = [row for row in run_logs.evaluations.rows if row["step"] == self._best.step]
             rank = lambda row: (row.get(best_metric, -math.inf), -row.get("loss", 0.0))
             if not of_best or rank(results) > rank(of_best[0]):
                 self._best.save(self.step)
         run_logs.add_evaluation(self.step, results)  # After this, a killed run does not evaluate this step again.
+        bar.write(f"evaluation at step {self.step}: " + ", ".join(
+            f"{name} {value:.4g}" for name, value in select_distinct(results).items()))
 
     @contextlib.contextmanager
     def _moving(self, bar):
