@@ -6,6 +6,8 @@ Features are a dict:
   input_mask: int32 [B, S], 1 at tokens and 0 at padding.
   segment_ids: int32 [B, S], 0 in the first text and 1 in the second; below the config's type_vocab_size.
 
+Models also accept int64, which other tokenizers return.
+
 Eager calls raise an InputError for IDs out of range. Graphs do not check them, to save the time: such a segment ID has
 the embedding zero, and so has an input ID on a GPU, or if words are looked up by one-hot matrices. On a CPU, the lookup
 of such an input ID fails.
@@ -33,11 +35,13 @@ FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
 class FeatureCheck:
-    """A base class of models that are called with a dict of features, which it checks."""
+    """A base class of models that are called with a dict of features, which it checks and casts to int32."""
 
     def __call__(self, features, *args, **kwargs):
         if type(self).__module__.startswith(OURS):  # A user's subclass can have other inputs.
             _check_features(features)
+            features = {name: tf.cast(value, tf.int32) if getattr(value, "dtype", None) == tf.int64 else value
+                        for name, value in features.items()}
         return super().__call__(features, *args, **kwargs)
 
 
@@ -51,8 +55,8 @@ def _check_features(features):
         found = "has tensors of Keras 3"
     else:
         return
-    raise InputError(f"must be a dict of {', '.join(FEATURES)}, tensors of TensorFlow or of tf_keras, but {found}",
-                     "features")
+    raise InputError(f"must be a dict of {', '.join(FEATURES)}, tensors of TensorFlow or of tf_keras, but {found}; "
+                     "BertTokenizer.encode makes it from texts", "features")
 
 
 def check_values(features, config):

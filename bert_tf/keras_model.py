@@ -122,6 +122,9 @@ class KerasTaskModel(SavedModel):
         Returns:
           float32 scalar.
         """
+        if self.jit_compile and not self.encoder.has_static_shapes:
+            raise InputError("`jit_compile` cannot be used with this encoder, whose shapes depend on the values of a "
+                             "batch; create the model with `fast=False`")
         if not isinstance(self.loss, TotalLoss):
             return super().compute_loss(x, y, y_pred, sample_weight)
         if sample_weight is not None:

@@ -15,7 +15,15 @@ from bert_tf.checkpoints.tensorflow_file import CHECKPOINT_NAME
 from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.model_folder import TASK_FILE, TokenizerFiles, check_loadable, find_config, find_tokenizer, read_config
+from bert_tf.model_folder import (
+    TASK_FILE,
+    TokenizerFiles,
+    check_exists,
+    check_loadable,
+    find_config,
+    find_tokenizer,
+    read_config,
+)
 from bert_tf.model_folder import task_metadata as task_files
 from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
 from bert_tf.model_folder.task_metadata import DEFAULTS, generic_labels
@@ -32,6 +40,7 @@ _OTHER_WEIGHTS = re.compile(rf"checkpoint|(?!{re.escape(CHECKPOINT_NAME)}\.).*\.
 def load_tokenizer(path, lower_case=None, strip_accents=None):
     """See `BertTokenizer.from_pretrained`."""
     path = os.fspath(path)
+    check_exists(path)
     found = find_tokenizer(path)
     if found.vocab_file is None:
         raise InputError(f"{path}: there is no vocab.txt or tokenizer.json next to this path")
@@ -77,7 +86,8 @@ def load_task_model(model_class, path, *, num_labels=None, config=None, fast=Tru
         if any(name in tensors and (has_other_task or tensors[name].shape[:1] != shape[:1])
                for name, shape in head.items()):
             leave = tuple(head)
-            warnings.warn(f"{path}: the checkpoint has the head of another task; only its encoder is loaded",
+            other = "task" if has_other_task else "number of outputs"
+            warnings.warn(f"{path}: the checkpoint has the head of another {other}; only its encoder is loaded",
                           stacklevel=3)
     report = load_pretrained(model, path, leave=leave)
     _warn_about_missing(report, expected)
@@ -88,6 +98,7 @@ def load_task_model(model_class, path, *, num_labels=None, config=None, fast=Tru
 
 def _create_encoder(encoder_class, path, config, fast, dtype, seed):
     """Creates the encoder of a checkpoint with initial weights; see `BertEncoder.from_pretrained`."""
+    check_exists(path)
     check_loadable(path)
     find_checkpoint(path)
     if config is None:

@@ -63,7 +63,6 @@ LATE_IMPORTS = {
     "run.evaluation.metrics": {"scipy", "sklearn"},  # The first step does not wait for it.
     "run.evaluation.plots": {"matplotlib"},
     "run.tasks.token_classifier": {"seqeval", "sklearn"},
-    "bert_tf": {"bert_tf.serving"},  # `import bert_tf` is fast.
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
     "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # TensorFlow.

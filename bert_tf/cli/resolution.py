@@ -9,14 +9,12 @@ output_dir rejects contradictions.)
 import contextlib
 import dataclasses
 import os
-import re
 
-from bert_tf import files
 from bert_tf.cli import conditions, paths, roles
 from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import TASK_FILE, check_vocabulary, task_metadata
+from bert_tf.model_folder import TASK_FILE, check_exists, check_vocabulary, task_metadata
 from bert_tf.model_folder import read_config as read_config_file
 from bert_tf.model_folder.model_files import (
     CONFIG_NAMES,
@@ -25,6 +23,7 @@ from bert_tf.model_folder.model_files import (
     describe_vocabulary_difference,
     to_vocab_txt,
 )
+from bert_tf.model_folder.weights import describe_download
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
@@ -32,7 +31,6 @@ from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
 VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
-EXAMPLE = "google-bert/bert-base-uncased"  # A model of Hugging Face's hub.
 RUN = "output_dir"  # Setting of a run to resume or use; the others contain checkpoints.
 
 
@@ -80,7 +78,7 @@ def resolve(settings, explicit, model_files, announce):
     for name, path in model_files.checkpoints.items():
         if name != RUN:
             with paths.convert_remote_errors(name):  # the first access to it
-                _check_exists(name, path)
+                check_exists(path, name)
                 model_files.check_loadable()
     _check_weights(settings, sources, explicit, model_files)
     metadata = None
@@ -146,13 +144,6 @@ def _is_length_known(explicit, model_files):
     return "max_seq_length" in explicit or bool(metadata and metadata.max_seq_length)
 
 
-def _check_exists(name, path):
-    """Raises InputError if a checkpoint, a directory, a file, or a prefix, does not exist."""
-    if not any(files.at(each).exists() for each in (path, f"{path}.index")):
-        is_hub_name = re.fullmatch(r"\w[\w.-]*/[\w.-]+", path) or path.startswith("bert-")
-        raise InputError(f"does not exist; {describe_download(path if is_hub_name else EXAMPLE)}", name, path)
-
-
 def _check_weights(settings, sources, explicit, model_files):
     """Raises InputError if a job that requires the files of a model is given neither a checkpoint nor these files."""
     name, values = settings.checkpoint_setting, settings.values()
@@ -160,13 +151,7 @@ def _check_weights(settings, sources, explicit, model_files):
                 if field.metadata["is_required"] and sources.get(field.name) == VOCABULARY]
     if name in values and not model_files.checkpoints and required and not any(map(explicit.get, required)):
         raise InputError(f"is required, or `bert_config_file` and `vocab_file` for a model without pre-training; "
-                         f"{describe_download(EXAMPLE)}", name)
-
-
-def describe_download(name):
-    """Returns how to download a model of Hugging Face's hub, for messages."""
-    name = name if "/" in name else f"google-bert/{name}"
-    return f"to download a model: hf download {name} --local-dir {name.partition('/')[2]}"
+                         f"{describe_download()}", name)
 
 
 def resolve_task_metadata(settings, explicit, model_files):

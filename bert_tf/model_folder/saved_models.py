@@ -21,6 +21,16 @@ WORDS = "word_embeddings/embeddings"  # Name of a variable of each encoder of tf
 LAYER = "transformer/layer_{}/{}/kernel"
 
 
+def find_version(folder):
+    """Returns the directory itself, or its subdirectory with the highest version, with a SavedModel, or None."""
+    names = files.at(folder).names_if_dir()
+    versions = sorted((int(name) for name in names if name.isdecimal()), reverse=True)
+    for path in (folder, *(os.path.join(folder, str(version)) for version in versions)):
+        if files.at(os.path.join(path, SAVED_MODEL_NAME)).is_file():
+            return path
+    return None
+
+
 def read_variables(path):
     """Reads the variables in a saved_model.pb: dict of name -> shape; {} if it does not exist or is damaged."""
     from google.protobuf.message import DecodeError

@@ -15,12 +15,12 @@ def is_export(path):
     if saved_models.is_encoder(path):
         return False
     return path.endswith(LITERT_SUFFIX) or bool(
-        _find_version(path) or (_litert_in(path) and not find_config(path)))  # rejected when it is opened
+        saved_models.find_version(path) or (_litert_in(path) and not find_config(path)))  # rejected when it is opened
 
 
 def find_latest_version(folder, argument="model"):
     """Returns the directory itself, or its subdirectory with the highest version, that contains a saved_model.pb."""
-    path = _find_version(folder)
+    path = saved_models.find_version(folder)
     if path is None:
         litert = _litert_in(folder)
         raise InputError(f"contains no SavedModel (expected {saved_models.SAVED_MODEL_NAME})"
@@ -38,15 +38,6 @@ def read_metadata(folder, argument="model"):
     if metadata.kind not in KINDS:
         raise InputError(f"{path}: has kind {metadata.kind!r}: must be one of {', '.join(KINDS)}")
     return metadata
-
-
-def _find_version(folder):
-    names = files.at(folder).names_if_dir()
-    versions = sorted((int(name) for name in names if name.isdecimal()), reverse=True)
-    for path in (folder, *(os.path.join(folder, str(version)) for version in versions)):
-        if files.at(os.path.join(path, saved_models.SAVED_MODEL_NAME)).is_file():
-            return path
-    return None
 
 
 def _litert_in(folder):

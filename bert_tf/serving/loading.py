@@ -9,6 +9,7 @@ from bert_tf.errors import InputError, rename_argument
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder import (
     TokenizerFiles,
+    check_exists,
     check_loadable,
     check_vocabulary,
     find_config,
@@ -83,8 +84,7 @@ def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_ca
 
 def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labels_file=None, **options):
     """Loads a checkpoint with the files in its directory. For the arguments, see `bert_tf.load`; None is unset."""
-    if not (files.at(path).exists() or files.at(f"{path}.index").exists()):
-        raise InputError("does not exist", "path", path)
+    check_exists(path)
     check_loadable(path)
     stored = task_metadata.read_to_serve(path)
     try:
@@ -124,7 +124,7 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     defaults = {name: value for name, value in casing.items() if value is not None}
     metadata = task_metadata.resolve(stored, kind, requested, {"max_seq_length": limit, **defaults}, f"`path`={path}")
     for message in describe_lines(read_vocabulary(vocab_file), config.vocab_size):
-        warnings.warn(f"note: `vocab_file`={vocab_file}: {message}", stacklevel=4)  # the line that calls bert_tf.load
+        warnings.warn(f"note: `vocab_file`={vocab_file}: {message}", stacklevel=3)  # the line that calls bert_tf.load
     return load_model(path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path")
 
 

@@ -83,7 +83,8 @@ def check_request(kind, ranks, texts, is_ragged=False):
       InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first.
     """
     if texts.keys() != ranks.keys():
-        raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {kind} requires {', '.join(ranks)}")
+        raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {kind} requires "
+                         + ", ".join(f"{name}=[...]" for name in ranks))
     values = {name: to_texts(name, texts[name], rank, is_ragged) for name, rank in ranks.items()}
     first, *others = ranks
     for other in others:

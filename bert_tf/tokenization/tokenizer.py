@@ -194,7 +194,10 @@ def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_acc
 
 
 def _to_texts(texts):
-    texts = tf.convert_to_tensor(texts, tf.string)
+    try:
+        texts = tf.convert_to_tensor(texts, tf.string)
+    except (TypeError, ValueError) as error:
+        raise InputError("texts must be strings, a list or a tensor of them") from error
     if texts.shape.rank not in (None, 1):
         raise InputError(f"texts must be a vector of strings, but have the shape {texts.shape}")
     # A graph can be called with any shape, whatever it declares; a scalar would end the process in a kernel.

@@ -212,7 +212,6 @@ class Run:
                     profile.begin(began_at)
                     with self._moving(bar):
                         means = trainer.train(self._count_loop_steps(phases, evaluate and eval_steps, profiled_steps))
-                    means = {name: float(value) for name, value in means.items()}
                     profile.end(self.step)
                     if trainer.first_bad_step:
                         run_logs.write()  # Shows what led to this step.
@@ -292,11 +291,13 @@ class Run:
         Without `batch_size`, the loop compiled, so its speed is not that of training.
         """
         tokens, rates = means.pop("tokens"), {"steps_per_second": steps_per_second}
+        progress = [f"loss {means['loss']:.3f}"]
         if batch_size:
-            rates |= {"examples_per_second": batch_size * steps_per_second,
-                      "tokens_per_second": tokens * steps_per_second}
+            examples, tokens = batch_size * steps_per_second, tokens * steps_per_second
+            rates |= {"examples_per_second": examples, "tokens_per_second": tokens}
+            progress += [f"{examples:.0f} examples/s", f"{tokens:,.0f} tokens/s"]
         run_logs.add_training(self.step, means, rates)
-        bar.set_postfix_str(_describe_progress(means, rates), refresh=False)
+        bar.set_postfix_str(", ".join(progress), refresh=False)
         bar.update(self.step - bar.n)
 
     def _keep_evaluation(self, results, best_metric, run_logs, bar):
@@ -396,10 +397,3 @@ class Profile:
             self._is_recording = False
             tf.profiler.experimental.stop()
             print(f"{self._folder}: wrote a profile; to view it, run tensorboard --logdir={self._folder}")
-
-
-def _describe_progress(means, rates):
-    parts = [f"loss {means['loss']:.3f}"]
-    if "examples_per_second" in rates:
-        parts += [f"{rates['examples_per_second']:.0f} examples/s", f"{rates['tokens_per_second']:,.0f} tokens/s"]
-    return ", ".join(parts)

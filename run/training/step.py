@@ -81,14 +81,14 @@ class Trainer:
           num_steps: int, or int32 scalar.
 
         Returns:
-          Dict of name to float32 scalar. Mean over the steps of each loss and of REPORTED.
+          Dict of name to float. Mean over the steps of each loss and of REPORTED.
         """
         for mean in self._means.values():
             mean.reset_state()
         if self._iterator is None:
             self._iterator = iter(self.batches)
         self._run_steps(self._iterator, tf.convert_to_tensor(num_steps, tf.int32))
-        return {name: mean.result() for name, mean in self._means.items()}
+        return {name: float(mean.result()) for name, mean in self._means.items()}
 
     def _repeat_step(self, iterator, num_steps):
         """Runs `num_steps` steps, an int32 scalar, in one loop of the graph."""

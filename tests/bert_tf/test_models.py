@@ -48,9 +48,19 @@ def test_eager_calls_check_ids(options, name, value, message):
 ])
 def test_other_features(make, invalid, found):
     message = ("^`features` must be a dict of input_ids, input_mask, segment_ids, tensors of TensorFlow or of "
-               f"tf_keras, but {found}$")
+               f"tf_keras, but {found}; BertTokenizer.encode makes it from texts$")
     with pytest.raises(InputError, match=message):
         make(CONFIG)(invalid)
+
+
+def test_features_of_64_bits():
+    """Other tokenizers return them; NumPy's integers have them."""
+    model = models.BertClassifier(make_encoder(CONFIG, layers="unpadded", last_where_read=True), LABELS)
+    expected = model(FEATURES)["logits"]
+    for features in ({name: tf.cast(value, tf.int64) for name, value in FEATURES.items()},
+                     {name: value.numpy().astype(np.int64) for name, value in FEATURES.items()}):
+        np.testing.assert_array_equal(model(features)["logits"], expected)
+        np.testing.assert_allclose(model.predict(features, verbose=0)["logits"], expected, rtol=0, atol=1e-5)
 
 
 def test_initial_weights_depend_on_the_seed_alone():

@@ -95,13 +95,26 @@ def test_the_loss_of_compile_is_the_loss_of_the_project(toy_tokenizer):
         custom.fit(tf.zeros([2, 3]), tf.zeros([2, 1]), verbose=0)
 
 
+def test_another_number_of_labels(saved):
+    with pytest.warns(UserWarning, match="has the head of another number of outputs; only its encoder is loaded"):
+        assert models.BertClassifier.from_pretrained(saved, num_labels=2).num_labels == 2
+
+
+def test_xla_requires_static_shapes(saved, toy_tokenizer):
+    model = models.BertClassifier.from_pretrained(saved)
+    model.compile(loss=losses.classification_loss, jit_compile=True)
+    with pytest.raises(Exception, match=r"`jit_compile` cannot be used .*; create the model with `fast=False`"):
+        model.fit(encode(toy_tokenizer), tf.constant([0, 1, 2, 1]), verbose=0)
+
+
 def test_rejected_directories_and_arguments(trained, saved, toy_tokenizer, tmp_path):
     with pytest.raises(InputError, match=r"`num_labels` is required: .* is not a fine-tuned token_classifier"):
         models.BertTokenClassifier.from_pretrained(saved)
     with pytest.raises(InputError, match="BertSpanLabeler has no argument num_labels; it has name"):
         models.BertSpanLabeler.from_pretrained(saved, num_labels=3)
-    with pytest.raises(InputError, match="does not exist"):
-        models.BertEncoder.from_pretrained(tmp_path / "nowhere")
+    for public_class in (models.BertEncoder, bert_tf.BertTokenizer):
+        with pytest.raises(InputError, match="`path`=bert-base-cased: does not exist; to download a model: hf "):
+            public_class.from_pretrained("bert-base-cased")
     with pytest.raises(InputError, match="`labels` has 2 names, but the model has 3 outputs"):
         trained.save_pretrained(tmp_path / "other", toy_tokenizer, labels=["x", "y"])
     with pytest.raises(InputError, match="`doc_stride`=8: cannot be used: a classifier does not have it"):

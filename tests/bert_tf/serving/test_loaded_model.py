@@ -93,8 +93,8 @@ def test_choices_of_wrong_types(values, problem, is_ragged):
 
 
 @pytest.mark.parametrize(("ranks", "request_", "message"), [
-    (TEXT, {}, "inputs none: a model of kind encoder requires text"),
-    (TEXT, {"text_a": ["a"]}, "inputs text_a: a model of kind encoder requires text"),
+    (TEXT, {}, r"inputs none: a model of kind encoder requires text=\[\.\.\.\]"),
+    (TEXT, {"text_a": ["a"]}, r"inputs text_a: a model of kind encoder requires text=\[\.\.\.\]"),
     ({"question": 1, "context": 1}, {"question": ["a", "b"], "context": ["c"]},
      "`context` must contain as many examples as `question`"),
 ])

@@ -153,6 +153,12 @@ def test_texts_must_be_a_vector(tokenizer, texts):
         tokenizer.tokenize(texts)
 
 
+@pytest.mark.parametrize("texts", [[1, 2], ["a", None], None])
+def test_texts_must_be_strings(tokenizer, texts):
+    with pytest.raises(ValueError, match=r"^texts must be strings, a list or a tensor of them$"):
+        tokenizer.encode(texts)
+
+
 @pytest.mark.parametrize("shape", [None, [None]])
 @pytest.mark.parametrize("method", ["tokenize", "tokenize_with_offsets", "encode"])
 def test_graphs_check_the_rank_of_texts(tokenizer, method, shape):
