@@ -17,10 +17,8 @@ import bert_tf
 from bert_tf import losses, model_folder, models
 from bert_tf.checkpoints import huggingface, load_pretrained
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving import checkpoint
-from bert_tf.serving.exports import is_export
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts
 from tests.gradients import compute_gradients
@@ -158,23 +156,6 @@ def test_gradients_equal_those_of_transformers(folder, expected, name):
         part = canonical.replace("/query/", "/qkv/")
         found = gradients[f"{part}:0"] if part == canonical else gradients[f"{part}:0"][..., :12]
         np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-5, err_msg=key)
-
-
-@pytest.mark.usefixtures("current_directory")
-@pytest.mark.parametrize("name", ["distilbert_classifier", "electra_classifier"])
-def test_exports_equal_transformers(folder, expected, name, tmp_path):
-    scripts.run_here(EXPORT, init_checkpoint=name, export_dir=tmp_path, with_litert="float32", lengths=11,
-                     batch_sizes=2, max_seq_length=11)
-    wanted = tf.nn.softmax(expected[f"{name}_logits"])
-    signatures = tf.saved_model.load(str(tmp_path / "1")).signatures
-    features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
-    np.testing.assert_allclose(signatures["ids"](**features)["probabilities"], wanted, rtol=0, atol=5e-5)
-    answer = LiteRTModel(next(str(path) for path in tmp_path.rglob("*.tflite")))(text=TEXTS)
-    served = signatures["serving_default"](text=tf.constant(TEXTS))
-    np.testing.assert_allclose(answer["probabilities"], served["probabilities"], rtol=0, atol=5e-5)
-    assert np.ptp(answer["probabilities"], axis=0).max() > 0.1
-    assert is_export(str(tmp_path))
-    assert model_folder.find_config(str(tmp_path / "1")) is None  # unlike a SavedModel of TF Hub
 
 
 @pytest.mark.usefixtures("current_directory")

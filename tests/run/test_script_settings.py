@@ -30,13 +30,8 @@ TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
     (FillMaskSettings(), {"text": ("no mask",)}, "`text`=no mask: must contain [MASK]"),
     (ExtractionSettings(), {"distribution_strategy": "multi_worker_mirrored"},
      "`distribution_strategy`=multi_worker_mirrored: each worker would write the complete file; split the input, "),
-    (ExportSettings(), {"format": "litert", "mixed_precision": "bfloat16"},
-     "`mixed_precision`=bfloat16: requires `format`=saved_model"),
     (ExportSettings(), {"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8 with "),
-    (ExportSettings(), {"format": "litert", "with_litert": "int8"}, "`with_litert`=int8: requires `format`=saved_mo"),
-    (ExportSettings(), {"format": "litert", "version": 2}, "`version`=2: requires `format`=saved_model"),
     (ExportSettings(), {"lengths": (), "format": "litert"}, "`lengths`: must contain at least one value"),
-    (ExportSettings(), {"lengths": (8,)}, "`lengths`=8: requires `with_litert` or `format`=litert"),
     (FineTuningSettings(), {"ensemble": ("a",)}, "`ensemble`=a: must contain at least two runs"),
     (classifier.Settings(), {"task_name": "xnli", "xnli_train_language": "it"},
      "`xnli_train_language`=it: must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
@@ -72,9 +67,6 @@ TRAINING = {**SERVED, "output_dir": "out"}
      "`init_checkpoint`=pretrained: has no task.json that specifies the task; set `task` to one of encoder, masked_"),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "task": "classifier"},
      "`task`=classifier: conflicts with task.json of `init_checkpoint`=squad (span_labeler)"),
-    ("run.answer", SERVED, "`context` is required without `context_file`"),
-    ("run.answer", {"context": "a", "model": "squad", **SERVED},
-     "`init_checkpoint`=pretrained: cannot be combined with `model`; set only one of them"),
 ])
 def test_flags_of_a_script(in_toys, module, flags, message):
     with pytest.raises(InputError) as caught:

@@ -15,12 +15,6 @@ from run.settings.served_models import CheckpointSettings, resolve_checkpoint
 REVIEWS = TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True)
 
 
-def test_an_old_file_is_read_like_a_new_one(tmp_path):
-    (tmp_path / "task.json").write_text(
-        '{"kind": "classifier", "max_seq_length": 7, "do_lower_case": true, "strip_accents": true}')
-    assert task_metadata.read(str(tmp_path)) == TaskMetadata("classifier", 7, True)
-
-
 @pytest.mark.parametrize("lower_case", [True, False])
 def test_accents_that_follow_the_casing_are_the_default(tmp_path, lower_case):
     explicit, default, other = (TaskMetadata("classifier", 7, lower_case, ("a", "b"), strip_accents=strip_accents)

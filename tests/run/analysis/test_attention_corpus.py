@@ -149,10 +149,6 @@ def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):
     found = questions.read_questions(AttentionReportSettings(input_file=path), "encoder")
     assert [each.text_a for each in found] == ["the cat", "dog"]
     assert capsys.readouterr().err.endswith(note)
-    decoder = files.LineDecoder()
-    assert list(reading.read_texts(path, None, decoder)) == [("the cat", ""), ("dog", "")]
-    decoder.tell(path)
-    assert capsys.readouterr().err.endswith(note)
 
 
 @pytest.mark.parametrize(("words", "text", "tokens", "numbers"), [

@@ -169,18 +169,11 @@ def test_lines_of_a_file(tmp_path):
     first, second = read_questions("encoder", input_file=str(path))
     assert (first.text_a, first.text_b, first.source) == ("one ||| two", "three", "line 1")
     assert (second.text_a, second.text_b, second.source) == ("four", None, "line 3")
-    path.write_text("one ||| two ||| three")
-    assert read_questions("multiple_choice", input_file=str(path))[0].choices == ("two", "three")
 
 
-@pytest.mark.parametrize(("settings", "message"), [
-    ({}, "`text` is required without `input_file` or `wrong_examples`"),
-    ({"text": ("a",), "wrong_examples": 2}, "`text`=a: cannot be combined with `wrong_examples`"),
-    ({"text": ("a",), "output_file": "x.npz"}, r"`output_file`=x\.npz: ends in \.npz; set `format`=npz"),
-])
-def test_settings_that_are_rejected(shifting, settings, message):
-    with pytest.raises(InputError, match=message):
-        make_settings(shifting, {}, **settings)
+def test_a_report_with_the_name_of_arrays(shifting):
+    with pytest.raises(InputError, match=r"`output_file`=x\.npz: ends in \.npz; set `format`=npz"):
+        make_settings(shifting, {"text": ("a",)}, "x.npz")
 
 
 def test_the_script(shifting, tmp_path, capsys):

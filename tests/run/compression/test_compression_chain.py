@@ -6,7 +6,6 @@ import math
 import pytest
 
 from bert_tf.checkpoints import open_checkpoint
-from bert_tf.config import BertConfig
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
 from run.evaluation.results import read_results
@@ -38,13 +37,6 @@ def folder(tmp_path_factory, reference):
                          do_train=True, do_eval=True, max_seq_length=20, train_batch_size=6, num_train_epochs=2,
                          quantize_from_step=2, **DATA)
         yield folder
-
-
-def test_each_model_is_smaller_than_the_previous(folder):
-    sizes = [BertConfig.from_json_file(folder / name / "bert_config.json").layer_sizes
-             for name in ("sst", "student", "pruned", "int8")]
-    assert sizes == [[(4, 96)] * 2, [(4, 96)], [(2, 48)], [(2, 48)]]
-    assert (folder / "int8" / "vocab.txt").read_bytes() == (folder / "sst" / "vocab.txt").read_bytes()
 
 
 def test_the_int8_file_has_the_loss_of_its_training(folder):

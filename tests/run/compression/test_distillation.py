@@ -12,23 +12,18 @@ from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.model_folder import find_tokenizer
 from tests import scripts, toy_runs
-from tests.end_to_end.toy_files import assert_same_tensors
 from tests.robustness import world
 from tests.run.compression.students import ALL_LOSSES, assert_losses_add_up, read_log
 
 pytestmark = pytest.mark.large
 
 QUICK = {"train_batch_size": 4, "num_train_epochs": 2.0, "learning_rate": 1e-2}
-LONGER = {**ALL_LOSSES, "num_train_epochs": 4.0, "save_checkpoints_steps": 3, "keep_checkpoint_max": 9}
 
 
 def distill(teacher, output_dir, **flags):
     """Runs the script in this process, in the current directory."""
-    scripts.run_here("run.run_distillation", **get_flags(teacher, output_dir, **flags))
-
-
-def get_flags(teacher, output_dir, **flags):
-    return {"teacher": teacher, "output_dir": output_dir, **toy_runs.DATA[teacher], **QUICK, **flags}
+    scripts.run_here("run.run_distillation", **{
+        "teacher": teacher, "output_dir": output_dir, **toy_runs.DATA[teacher], **QUICK, **flags})
 
 
 @pytest.mark.parametrize(("name", "flags", "stores"), [
@@ -47,39 +42,21 @@ def test_each_task_has_students(in_toys, tmp_path, name, flags, stores):
 
 @pytest.fixture(scope="module")
 def narrow_student(toys, tmp_path_factory):
-    """Directory with `whole`, an uninterrupted run of a narrower student, and the teacher's outputs."""
+    """Directory of a run of a narrower student."""
     folder = tmp_path_factory.mktemp("narrow_student")
     config = BertConfig.from_json_file(toys / "sst" / "bert_config.json").to_dict()
     (folder / "narrow.json").write_text(json.dumps({**config, "hidden_size": 6, "num_hidden_layers": 2}))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(toys)
-        distill("sst", folder / "whole", **get_narrow_flags(folder))
-    return folder
-
-
-def get_narrow_flags(folder):
-    return {**LONGER, "student_config_file": folder / "narrow.json", "cache_dir": folder / "answers"}
-
-
-@pytest.mark.extra_large
-@pytest.mark.timeout(240)  # It trains twice.
-def test_a_killed_run_ends_like_an_uninterrupted_one(toys, narrow_student, tmp_path):
-    flags = get_flags("sst", tmp_path / "killed", **get_narrow_flags(narrow_student))
-    command = scripts.command("run.run_distillation", **flags, iterations_per_loop=1)
-    scripts.kill_when(command, toys, (tmp_path / "killed" / "checkpoint").exists)
-    output = scripts.succeed("run.run_distillation", toys, **flags)
-    assert "reusing the teacher outputs" in output
-    assert "resuming at step" in output
-    assert_same_tensors(narrow_student / "whole", tmp_path / "killed")
-    assert "contains a run with --hidden_weight 1.0, not 3.0" in scripts.fail(
-        "run.run_distillation", toys, **{**flags, "hidden_weight": 3})
+        distill("sst", folder / "whole", student_config_file=folder / "narrow.json", **ALL_LOSSES)
+    return folder / "whole"
 
 
 def test_the_projection_is_not_part_of_the_student(in_toys, narrow_student):
-    assert not [name for name in open_checkpoint(str(narrow_student / "whole")).tensors if "projection" in name]
-    results = narrow_student / "whole" / "eval_results.txt"
+    assert not [name for name in open_checkpoint(str(narrow_student)).tensors if "projection" in name]
+    results = narrow_student / "eval_results.txt"
     before = results.read_text()
-    scripts.run_here("run.run_classifier", task_name="sst-2", data_dir="sst-2", output_dir=narrow_student / "whole",
+    scripts.run_here("run.run_classifier", task_name="sst-2", data_dir="sst-2", output_dir=narrow_student,
                      max_seq_length=20, do_eval=True)
     assert results.read_text() == before
 

@@ -7,7 +7,6 @@ import pytest
 
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
@@ -53,42 +52,13 @@ def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
     assert servable.tokenizer.vocab_size == len(tokens)
 
 
-STEPS = {"keep_heads": 0.5, "keep_neurons": 0.3, "rounds": 2, "num_train_epochs": 1.0, "distill": True,
-         "hidden_weight": 1.0}
-
-
-@pytest.fixture(scope="module")
-def undisturbed(flat, tmp_path_factory):
-    """Result of STEPS: two rounds, each followed by an epoch with the original model as the teacher."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(flat)
-        report = prune("sst", folder, **STEPS)
-    assert [each["neurons"] for each in report["rounds"]] == [[8], [4]]
-    return folder
-
-
 @pytest.mark.extra_large
-def test_each_round_learns_from_the_original_model(undisturbed):
-    assert not (undisturbed / "answers").exists()
-    log = np.genfromtxt(undisturbed / "round_2" / "tuned" / "training_log.csv", delimiter=",", names=True)
+def test_each_round_learns_from_the_original_model(tmp_path):
+    """Two rounds, each followed by an epoch with the original model as the teacher."""
+    report = prune("sst", tmp_path, keep_heads=0.5, keep_neurons=0.3, rounds=2, num_train_epochs=1.0, distill=True,
+                   hidden_weight=1.0)
+    assert [each["neurons"] for each in report["rounds"]] == [[8], [4]]
+    assert not (tmp_path / "answers").exists()
+    log = np.genfromtxt(tmp_path / "round_2" / "tuned" / "training_log.csv", delimiter=",", names=True)
     np.testing.assert_allclose(log["loss"], log["logits_loss"] + 0.5 * log["label_loss"] + log["hidden_loss"], 1e-5)
     assert (log["hidden_loss"] > 0).all()
-
-
-@pytest.mark.extra_large
-def test_a_killed_pruning_ends_like_an_undisturbed_one(flat, undisturbed, tmp_path):
-    """It is killed in the training of its second round, after it had been killed at its very start."""
-    flags = {"init_checkpoint": "sst", "output_dir": tmp_path, **toy_runs.DATA["sst"], **STEPS,
-             "train_batch_size": 4}
-    command = scripts.command("run.prune_model", **flags)
-    (tmp_path / "prune.json.partial").touch()
-    scripts.kill_when(command, flat, (tmp_path / "round_2" / "tuned" / "checkpoint").exists)
-    assert not (tmp_path / "pruning.json").exists()
-    first = (tmp_path / "round_1" / "scores.json").stat().st_mtime_ns
-    with pytest.raises(InputError, match=r"contains a run with `keep_neurons` 0\.3, not 0\.4; choose another"):
-        prune("sst", tmp_path, **STEPS | {"keep_neurons": 0.4})
-    scripts.succeed("run.prune_model", flat, **flags)
-    assert (tmp_path / "round_1" / "scores.json").stat().st_mtime_ns == first
-    for name in ("bert_model.ckpt.data-00000-of-00001", "bert_config.json", "task.json", "run.json", "pruning.json"):
-        assert (tmp_path / name).read_bytes() == (undisturbed / name).read_bytes(), name

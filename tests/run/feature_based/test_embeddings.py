@@ -89,10 +89,3 @@ def test_a_disk_without_space(tmp_path, values, monkeypatch):
     with pytest.raises(InputError, match=r"^`cache_dir`: requires 0 MB in .*, but 0 MB are free; choose"):
         vectors.write(str(tmp_path / "x"), METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
     assert vectors.find_missing(str(tmp_path / "x"), LAYERS) == LAYERS
-
-
-def test_names_of_directories_stay_the_same():
-    """Otherwise, the embeddings and teacher outputs of an earlier version would be computed again."""
-    assert stored_rows.find_subfolder("kept", [{"of": "one"}, {"data": 1}]) == os.path.join("kept", "ab15978ae16b0263")
-    for metadata in ({"encoder": "e", "data": "d"}, {"data": "d", "encoder": "e"}):
-        assert stored_rows.find_subfolder("kept", metadata) == os.path.join("kept", "830cc0cd35fb3b59")

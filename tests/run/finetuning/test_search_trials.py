@@ -1,6 +1,7 @@
 """The hyperparameter search with fake trainings: its trials, the best one, and files."""
 
 import csv
+import json
 import types
 
 import pytest
@@ -16,7 +17,6 @@ from run.settings.training import TrainingSettings
 from run.techniques.settings import TrainedWeightsSettings
 from run.training import model_files
 from run.training.loop import DivergedError
-from tests import state_files
 from tests.run.finetuning.test_job import Task
 
 SCORES = {"batch8_lr0.1_epochs1": 0.25, "batch8_lr0.1_epochs2": 0.75, "batch8_lr0.5_epochs1": 0.5,
@@ -125,8 +125,8 @@ def test_a_trial_that_diverges_is_a_row_of_the_table(tmp_path, searched, capsys)
     output = capsys.readouterr().out
     assert "batch8_lr0.5_epochs1: step 3: the loss is not a finite number\n" in output
     assert "         8            0.5       1                     -          -  diverged\n" in output
-    state_files.assert_holds(tmp_path / "search" / "batch8_lr0.5_epochs1" / "trial.json", {
-        "train_batch_size": 8, "learning_rate": 0.5, "num_train_epochs": 1.0, "results": {}})
+    trial = json.loads((tmp_path / "search" / "batch8_lr0.5_epochs1" / "trial.json").read_text())
+    assert trial["results"] == {}
     searched.ran.clear()
     searched(scores)
     assert searched.ran == [("batch8_lr0.1_epochs2", False)]

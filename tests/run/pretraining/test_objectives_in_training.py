@@ -8,7 +8,6 @@ import pytest
 
 from bert_tf import models
 from bert_tf.checkpoints import open_checkpoint
-from bert_tf.cli import run_state
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.config import BertConfig
 from data_prep.pretraining import InstanceSettings, JobSettings
@@ -16,7 +15,6 @@ from data_prep.pretraining import job as pretraining_data
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, RecordSettings
 from run.settings.training import TrainingSettings
-from tests import state_files
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 from tests.end_to_end.toy_files import assert_same_tensors
 
@@ -155,19 +153,3 @@ def test_an_evaluation_reads_the_records_of_the_last_phase(phases, config, tmp_p
             **only, "output_dir": str(tmp_path / str(length)), "do_train": False, "config": config}))
         found[length] = (tmp_path / str(length) / "eval_results.txt").read_text(encoding="utf-8")
     assert found[None] == found[64] != found[32]
-
-
-def test_the_log_is_of_all_phases(phases):
-    log = pathlib.Path(phases.training.output_dir, "training_log.csv").read_text(encoding="utf-8").splitlines()
-    assert [line.split(",")[0] for line in log[1:]] == ["1", "2", "3", "4"]
-
-
-def test_settings_that_a_resumed_run_must_match(trained):
-    path = str(trained / "full_sentences.tfrecord")
-    state_files.assert_holds(trained / "full_sentences" / "run.json", {
-        "input_file": run_state.fingerprint([path]), "max_seq_length": S, "max_predictions_per_seq": P,
-        "masking": "dynamic", "objective": "full_sentences", "pack_sequences": False, "max_sequences_per_pack": 12,
-        "masked_lm_prob": 0.15, "do_whole_word_mask": False,
-        "mask_fraction": 0.8, "random_fraction": 0.1,
-        "phases": None, "train_batch_size": 4, "optimizer": "adamw", "random_seed": 12345,
-        "changeable": {**state_files.CHANGEABLE, "num_train_steps": STEPS, "num_warmup_steps": 1}})

@@ -168,31 +168,6 @@ def test_steps_of_the_log_do_not_depend_on_the_clock(tmp_path, monkeypatch, sett
     assert [row["step"] for row in read_rows(tmp_path / "training_log.csv")] == steps
 
 
-@pytest.mark.large
-def test_a_resumed_log_is_that_of_an_uninterrupted_run(tmp_path, monkeypatch):
-    settings = {"steps": 40, "log_steps": 7, "save_checkpoints_steps": 10}
-    whole, _ = start(tmp_path / "whole", **settings)
-    train(whole, batches)
-    add = loop.logs.Log.add
-
-    def interrupt(log, step, values):
-        add(log, step, values)
-        if step == 28:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop.logs.Log, "add", interrupt)
-        broken, _ = start(tmp_path / "broken", **settings)
-        with pytest.raises(KeyboardInterrupt):
-            train(broken, batches)
-    broken, _ = start(tmp_path / "broken", **settings)
-    assert broken.step == 20
-    train(broken, batches)
-    rows = read_rows(tmp_path / "whole" / "training_log.csv")
-    assert [row["step"] for row in rows] == [7, 10, 14, 20, 21, 28, 30, 35, 40]
-    assert read_rows(tmp_path / "broken" / "training_log.csv") == rows
-
-
 def test_the_throughput_of_the_loop_that_compiles_is_not_logged(tmp_path):
     run, _ = start(tmp_path, steps=30, log_steps=10)
     train(run, batches)
