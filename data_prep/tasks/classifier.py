@@ -66,28 +66,18 @@ class Settings(TaskSettings):
     label_separator: str | None = setting(
         None, "For your own data: separator between the labels of a row that can have several.", needs=CUSTOM,
         not_with="regression", rare=True)
-    glue_submission: bool = setting(False, "With --do_predict: also write the submission file for the GLUE server.",
-                                    needs="do_predict", changeable=True, rare=True)
-    xnli_language: str = setting(
-        "zh", "With --task_name=xnli: language of the development and test data.", choices=XNLI_LANGUAGES,
-        needs=XNLI, rare=True)
-    xnli_train_language: str | None = setting(
-        None, "With --task_name=xnli: language of the training data; en tests the transfer of a multilingual model to "
-              "--xnli_language. Defaults to --xnli_language.", choices=XNLI_LANGUAGES, needs=XNLI, rare=True)
-
-    long_texts: str = setting(
-        "cut", "cut: truncate texts to --max_seq_length, as in the original BERT. windows: read complete texts in "
-               "overlapping windows of that length, and pool their logits, in training and in serving. For pairs, "
-               "this applies to the second text.", choices=("cut", "windows"))
+    xnli_language: str = setting("zh", "With --task_name=xnli: language of the data.", choices=XNLI_LANGUAGES,
+                                 needs=XNLI, rare=True)
+    max_windows: int | None = setting(
+        None, "Read texts in up to this number of overlapping windows of --max_seq_length, and pool their logits, in "
+              "training and in serving; 8, for example. The windows of a text are in memory together. For pairs, this "
+              "applies to the second text. By default, texts are truncated, as in the original BERT.", lower=1)
     window_stride: int | None = setting(
-        None, "With --long_texts=windows: tokens between the starts of two windows of a text. Defaults to half of "
-              "--max_seq_length.", lower=1, needs="long_texts=windows", rare=True)
-    max_windows: int = setting(
-        8, "With --long_texts=windows: maximum number of windows per text; longer texts are truncated. The windows of "
-           "a text are in memory together.", lower=1, needs="long_texts=windows", rare=True)
+        None, "With --max_windows: tokens between the starts of two windows of a text. Defaults to half of "
+              "--max_seq_length.", lower=1, needs="max_windows", rare=True)
     window_pooling: str = setting(
-        "mean", "With --long_texts=windows: mean or maximum of the windows' logits, per label.",
-        choices=("mean", "max"), needs="long_texts=windows", rare=True)
+        "mean", "With --max_windows: mean or maximum of the windows' logits, per label.", choices=("mean", "max"),
+        needs="max_windows", rare=True)
 
     @classmethod
     def from_model(cls, model_settings, data, model_name="model"):
@@ -115,7 +105,7 @@ class ClassifierData(TaskData):
         self.window_settings = {
             "window_pooling": settings.window_pooling, "max_windows": settings.max_windows,
             "window_stride": settings.window_stride or max(1, max_seq_length // 2),
-        } if settings.long_texts == "windows" else {}
+        } if settings.max_windows else {}
 
     def check(self):
         """See TaskData. Prints the assumed labels if the model's labels have no names or another order."""
@@ -228,8 +218,6 @@ class ClassifierData(TaskData):
         if self.dataset.name == glue.CUSTOM:
             layout = self.dataset.first_split
             settings = dataclasses.replace(settings, text_a_column=layout.text_a, label_column=layout.label)
-        if settings.task_name == "xnli" and settings.xnli_train_language is None:
-            settings = dataclasses.replace(settings, xnli_train_language=settings.xnli_language)
         return settings
 
 
@@ -254,7 +242,7 @@ def _find_dataset(task, metadata):
     except InputError as error:
         raise InputError(f"`task_name`: {error}, or {glue.CUSTOM}") from error
     if dataset.name == "xnli":
-        dataset = glue.create_xnli_task(task.xnli_language, task.xnli_train_language)
+        dataset = glue.create_xnli_task(task.xnli_language)
     elif dataset.name.startswith("sick_"):
         dataset = glue.create_sick_task(dataset.name, task.data_dir)
     if metadata is None or metadata.labels == dataset.labels:

@@ -330,16 +330,11 @@ def _create_mnli_task(name, kind):
     return _create_glue_task(name, NLI_LABELS, {**texts, "label": -1}, texts, f"dev_{kind}.tsv", f"test_{kind}.tsv")
 
 
-def create_xnli_task(language="zh", train_language=None):
-    """Creates XNLI in one of its languages, trained on translated MultiNLI. The original BERT reads the Chinese part.
-
-    Args:
-      language: str. Language code for evaluation and prediction.
-      train_language: str. Language code for training. Defaults to `language`.
-    """
+def create_xnli_task(language="zh"):
+    """Creates XNLI in one language, trained on translated MultiNLI. The original BERT reads the Chinese part."""
     texts = {"text_a": 6, "text_b": 7, "label": 1, "only": (0, language)}
     return Dataset("xnli", {
-        "train": Split(f"multinli/multinli.train.{train_language or language}.tsv", text_a=0, text_b=1, label=2),
+        "train": Split(f"multinli/multinli.train.{language}.tsv", text_a=0, text_b=1, label=2),
         "dev": Split("xnli.dev.tsv", **texts), "test": Split("xnli.test.tsv", **texts)},
         NLI_LABELS, renamed_labels=(("contradictory", "contradiction"),))
 

@@ -17,6 +17,7 @@ from data_prep.processes import map_in_processes
 from data_prep.reading import drop_garbled, read_blocks
 
 BLOCK_BYTES = 4 << 20
+MAX_DISTINCT_WORDS = 5_000_000  # In memory, about 150 bytes each.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,10 +41,9 @@ class WordCounts:
 def count_words(paths, settings):
     """Counts the words and characters of text files, and draws a progress bar on standard error.
 
-    Memory is bounded by `max_distinct_words` (about 150 bytes each) and by the blocks in flight, not by the size of
-    the text. If the distinct words exceed the limit, the rarest are dropped until half the limit remains, which keeps
-    this step infrequent. Ties keep the words seen first. The result depends on the files and their order, not on the
-    number of workers.
+    Memory is bounded by MAX_DISTINCT_WORDS and by the blocks in flight, not by the size of the text. If the distinct
+    words exceed the limit, the rarest are dropped until half the limit remains, which keeps this step infrequent. Ties
+    keep the words seen first. The result depends on the files and their order, not on the number of workers.
 
     Args:
       paths: List of paths of UTF-8 text files. Files whose name ends in .gz are decompressed.
@@ -64,7 +64,7 @@ def count_words(paths, settings):
                 for character in word:
                     characters[character] += count
             words.update(block_words)
-            num_dropped += _drop_rarest(words, settings.max_distinct_words)
+            num_dropped += _drop_rarest(words, MAX_DISTINCT_WORDS)
             num_garbled += garbled
             progress.update(compressed_size)
     return WordCounts(dict(words), dict(characters), num_dropped, num_garbled)

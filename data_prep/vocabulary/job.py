@@ -9,7 +9,7 @@ from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.tokenization import read_vocabulary
 from data_prep.vocabulary import learner
-from data_prep.vocabulary.counts import count_words
+from data_prep.vocabulary.counts import MAX_DISTINCT_WORDS, count_words
 from data_prep.vocabulary.settings import DEFAULT_NUM_UNUSED, DEFAULT_VOCAB_SIZE
 
 
@@ -41,14 +41,14 @@ def run(settings):
     if counts.num_garbled:
         announce(f"`input_file`: {files.describe_dropped_bytes(counts.num_garbled)}")
     if counts.num_dropped:
-        announce(f"`max_distinct_words`={settings.max_distinct_words}: dropped {counts.num_dropped:,} occurrences of "
-                 "rare words")
+        announce(f"dropped {counts.num_dropped:,} occurrences of rare words, since the text has over "
+                 f"{MAX_DISTINCT_WORDS:,} distinct words")
     if initial:
         announce(f"{settings.initial_vocab}: {learner.describe(initial, counts.words)}")
         entries = learner.fill_unused(initial, counts.words, settings.min_count, settings.num_unused or 0)
     else:
         entries = learner.learn_vocabulary(
-            counts, settings.vocab_size or DEFAULT_VOCAB_SIZE, settings.min_count, settings.min_character_count,
+            counts, settings.vocab_size or DEFAULT_VOCAB_SIZE, settings.min_count,
             DEFAULT_NUM_UNUSED if settings.num_unused is None else settings.num_unused,
             show_progress=sys.stderr.isatty())
     content = "".join(f"{entry}\n" for entry in entries).encode()

@@ -23,8 +23,7 @@ MAX_TOKEN_CHARACTERS = 64
 REPEATS = 512  # Maximum occurrences of a word in one string passed to the learner.
 
 
-def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, num_unused=99,
-                     show_progress=False):
+def learn_vocabulary(counts, vocab_size, min_count=2, num_unused=99, show_progress=False):
     """Learns a vocabulary of exactly `vocab_size` entries.
 
     The order of the entries is: [PAD], [unused0] to [unused<num_unused - 1>], [UNK], [CLS], [SEP], [MASK]; characters;
@@ -35,8 +34,7 @@ def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, 
     Args:
       counts: WordCounts of the text.
       vocab_size: int. Number of entries.
-      min_count: int. Minimum number of occurrences of the words and tokens to learn.
-      min_character_count: int. Minimum number of occurrences of the characters to include. Defaults to `min_count`.
+      min_count: int. Minimum number of occurrences of the words, tokens, and characters to include.
       num_unused: int. Number of [unusedN] entries.
       show_progress: bool. Whether the learner draws a progress bar on standard error.
 
@@ -47,12 +45,12 @@ def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, 
       InputError: If the characters do not fit into `vocab_size`, or if the text is too small for it.
     """
     specials = [*BEFORE_UNUSED, *(f"[unused{number}]" for number in range(num_unused)), *AFTER_UNUSED]
-    characters = _find_character_entries(counts.characters, min_character_count or min_count)
+    characters = _find_character_entries(counts.characters, min_count)
     smallest = len(specials) + len(characters)
     if vocab_size < smallest:
         raise InputError(
             f"`vocab_size`={vocab_size}: must be at least {smallest}, for {len(specials)} special entries and "
-            f"{len(characters)} entries for the characters of the text; increase it or `min_character_count`")
+            f"{len(characters)} entries for the characters of the text; increase it or `min_count`")
     tokens = _merge_tokens(counts.words, characters, vocab_size - len(specials), min_count, show_progress)
     num_entries = len(specials) + len(tokens)
     if num_entries < vocab_size:

@@ -26,10 +26,8 @@ class VocabularySettings(Settings):
     do_lower_case: bool = setting(True, "Lowercase the text and strip accents. Use the same value in all later steps.")
     strip_accents: bool | None = setting(
         None, "Strip accents. Defaults to --do_lower_case. Use the same value in all later steps.")
-    min_count: int = setting(2, "Minimum count of words and tokens to learn.", lower=1)
-    min_character_count: int | None = setting(
-        None, "Minimum count of characters that become entries; words with rarer characters are [UNK]. Defaults to "
-              "`min_count`.", lower=1, not_with="initial_vocab")
+    min_count: int = setting(2, "Minimum count of words, tokens, and characters to learn; words with rarer characters "
+                                "are [UNK].", lower=1)
     num_unused: int | None = setting(
         None, f"Number of [unusedN] entries, for later words. Defaults to {DEFAULT_NUM_UNUSED}. With `initial_vocab`, "
               "number of its [unusedN] entries to keep; defaults to 0.", lower=0, most=MOST_ENTRIES)
@@ -37,9 +35,6 @@ class VocabularySettings(Settings):
         None, "Existing vocabulary: words of the text replace its [unusedN] entries, and all other entries keep their "
               "IDs, so that its checkpoint remains compatible.", role=roles.INPUT_FILE)
     num_workers: int | None = setting(None, "Number of processes that count words. Defaults to one per core.", lower=1)
-    max_distinct_words: int = setting(
-        5_000_000, "Maximum number of distinct words in memory, about 150 bytes each; beyond it, the rarest words are "
-                   "dropped.", lower=1000)
 
     def check(self):
         """See Settings."""

@@ -7,7 +7,6 @@ after fine-tuning. An interrupted command resumes with the first round without s
 import dataclasses
 import os
 
-import numpy as np
 import tensorflow as tf
 
 from bert_tf import files, model_folder
@@ -220,13 +219,9 @@ def select(importance, original, settings, part):
     values, retained = importance.normalize(), []
     for number, (units, fraction) in enumerate(((values.heads, settings.keep_heads),
                                                 (values.neurons, settings.keep_neurons))):
-        sizes = np.asarray(original.layer_sizes)[:, number]
+        total = sum(sizes[number] for sizes in original.layer_sizes)
         fraction = 1 - (1 - fraction) * part
-        if settings.prune_across == "layer":
-            retained.append([most_important([each], round(fraction * int(size)))[0]
-                             for each, size in zip(units, sizes, strict=True)])
-        else:
-            retained.append(most_important(units, round(fraction * int(sizes.sum()))))
+        retained.append(most_important(units, round(fraction * total)))
     return RetainedUnits(*retained)
 
 

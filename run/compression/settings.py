@@ -35,9 +35,6 @@ class PruneModelSettings(FineTunedSettings):
     prune_vocabulary: tuple[str, ...] = setting(
         (), "UTF-8 text files, such as the training data. The vocabulary keeps the tokens that occur in them, special "
             "tokens, and their single characters.")
-    prune_across: str = setting(
-        "model", "model: prune the least important heads and neurons of the entire model. layer: prune the same "
-                 "fraction of each layer.", choices=("model", "layer"), needs=UNITS)
     importance_examples: int = setting(2048, "Number of training examples for measuring importance, before each round.",
                                        lower=1, needs=UNITS)
     rounds: int = setting(1, "Number of equal pruning steps, each with a new measurement of importance.", lower=1,

@@ -2,19 +2,12 @@
 
 import os
 
-from bert_tf.errors import InputError
 from bert_tf.files import new_file
 
 FILES = {"cola": "CoLA.tsv", "sst-2": "SST-2.tsv", "mrpc": "MRPC.tsv", "sts-b": "STS-B.tsv", "qqp": "QQP.tsv",
          "mnli": "MNLI-m.tsv", "mnli-mm": "MNLI-mm.tsv", "qnli": "QNLI.tsv", "rte": "RTE.tsv", "wnli": "WNLI.tsv",
          "ax": "AX.tsv"}
 LOWEST_SIMILARITY, HIGHEST_SIMILARITY = 0, 5  # STS-B's server rejects other values.
-
-
-def check_task(name):
-    """Raises InputError unless GLUE has a task with this name."""
-    if name not in FILES:
-        raise InputError(f"`glue_submission`: {name} is not a GLUE task; must be one of {', '.join(FILES)}")
 
 
 def write(folder, task, guids, predictions):

@@ -21,8 +21,6 @@ class ClassifierTask(Task):
     def __init__(self, settings, model_metadata):
         super().__init__(settings, model_metadata)
         self._dataset = self.data.dataset
-        if settings.task.glue_submission:
-            glue_submission.check_task(self._dataset.name)
         self.metric = f"eval_{self._dataset.metrics[0]}"
 
     @property
@@ -79,11 +77,11 @@ class ClassifierTask(Task):
     def predict(self, predictor, eval_outputs, folder):
         """Writes test_results.tsv: one row per example with the probability of each label, or the number.
 
-        With `glue_submission`, also writes the file for the GLUE server.
+        For a task of GLUE, also writes the file for its server.
         """
         logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
         results.write_predictions(folder, metrics.to_probabilities(logits, *self._label_kind))
-        if self.settings.task.glue_submission:
+        if self._dataset.name in glue_submission.FILES:
             print(glue_submission.write(folder, self._dataset, self.data.examples("test").guids,
                                         metrics.to_predictions(logits, *self._label_kind)))
 

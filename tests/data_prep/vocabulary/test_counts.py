@@ -44,10 +44,12 @@ def test_counts_do_not_depend_on_workers(write, monkeypatch):
     assert list(counts.words) == list(expected.words)
 
 
-def test_the_rarest_words_are_dropped_beyond_the_limit(write):
+def test_the_rarest_words_are_dropped_beyond_the_limit(write, monkeypatch):
     """Half of the limit remains, and of equally rare words the first ones."""
     path = write("text.txt", " ".join(["c c c", *(f"w{number}" for number in range(1000)), "t t\n"]))
-    counts = count(path, max_distinct_words=1000)
+    with monkeypatch.context() as patch:
+        patch.setattr(word_counts, "MAX_DISTINCT_WORDS", 1000)
+        counts = count(path)
     assert counts.words == {"c": 3, "t": 2, **{f"w{number}": 1 for number in range(498)}}
     assert counts.num_dropped == 502
     assert counts.characters == count(path).characters

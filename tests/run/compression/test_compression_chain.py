@@ -32,7 +32,7 @@ def folder(tmp_path_factory, reference):
         scripts.run_here("run.run_distillation", teacher="sst", output_dir="student", student_layers=1,
                          hidden_weight=1, train_batch_size=6, num_train_epochs=1, **DATA)
         scripts.run_here("run.prune_model", init_checkpoint="student", output_dir="pruned", keep_heads=0.5,
-                         keep_neurons=0.5, prune_across="layer", train_batch_size=6, **DATA)
+                         keep_neurons=0.5, train_batch_size=6, **DATA)
         scripts.run_here("run.run_classifier", init_checkpoint="pruned", output_dir="int8", task_name="sst-2",
                          do_train=True, do_eval=True, max_seq_length=20, train_batch_size=6, num_train_epochs=2,
                          quantize_from_step=2, **DATA)

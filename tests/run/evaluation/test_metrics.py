@@ -82,5 +82,3 @@ def test_similarities_stay_in_their_range(tmp_path):
 
 def test_every_task_of_glue_has_a_file():
     assert set(glue_submission.FILES) == set(TASKS) - {"xnli", "sick_e", "sick_r"}
-    with pytest.raises(ValueError, match=r"`glue_submission`: xnli is not a GLUE task; must be one of cola, "):
-        glue_submission.check_task("xnli")

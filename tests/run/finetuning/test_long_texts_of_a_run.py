@@ -1,4 +1,4 @@
-"""run_classifier --long_texts=windows: training, resume, and serving.
+"""run_classifier --max_windows: training, resume, and serving.
 
 test_trained_weights trains on windows with several replicas.
 """
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.large
 
 LENGTH = 9  # A window has 7 words of a text, or 6 of a pair.
 TEXTS = ["class " * number + "line " * (23 - 2 * number) for number in range(12)]
-WINDOWS = {"long_texts": "windows", "window_stride": 5, "max_windows": 3, "window_pooling": "max"}
+WINDOWS = {"window_stride": 5, "max_windows": 3, "window_pooling": "max"}
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def predict(output_dir, **flags):
 
 @pytest.mark.usefixtures("folder")
 def test_a_model_of_mnli_predicts_the_diagnostic_data(tmp_path):
-    probabilities = predict(tmp_path, init_checkpoint="one", glue_submission=True)
+    probabilities = predict(tmp_path, init_checkpoint="one")
     assert (tmp_path / "AX.tsv").read_text() == "index\tprediction\n" + "".join(
         f"{number}\t{NLI_LABELS[row.argmax()]}\n" for number, row in enumerate(probabilities))
     with pytest.raises(InputError, match="task ax has no split 'dev'; must be one of test"):
