@@ -1,6 +1,7 @@
 """Export of a trained model that accepts raw text, with a summary of the result."""
 
 import os
+import sys
 
 import tensorflow as tf
 
@@ -57,5 +58,6 @@ def export_litert(settings):
 
 def convert(settings, weights):
     """Returns a Servable and the bytes of its LiteRT model. `weights`: Storage format of the weights."""
+    print("converting to LiteRT, which takes a minute or two", file=sys.stderr)
     servable = checkpoint.load_servable(**settings.checkpoint_to_serve | {"static_length": True, "layers": "litert"})
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)

@@ -56,7 +56,8 @@ def test_litert_in_a_remote_directory(capsys):
     directory = remote_folders.new_folder()
     scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir=directory, format="litert", weights="int8",
                      max_seq_length=17, lengths="8,64", batch_sizes=2)
-    output = capsys.readouterr().out
+    output, errors = capsys.readouterr()
+    assert "converting to LiteRT" in errors
     assert output.startswith(f"{directory}/model_int8.tflite: LiteRT model of a token_classifier with int8 weights, 0.")
     assert re.search(r"inputs text, up to 17 tokens; largest difference from the original model: "
                      r"\d\.\de-\d\d \(logits\)$", output.strip())
