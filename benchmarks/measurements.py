@@ -163,7 +163,7 @@ def describe_machine():
     model, has = processor.read()
     sets = ", ".join(name for name in INSTRUCTION_SETS if name in has)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cores = len(os.sched_getaffinity(0))
+    cores = os.cpu_count()  # Of the machine: some benchmarks limit the process to one.
     return (f"{model or platform.machine()}{f' ({sets})' if sets else ''}, {cores} core{'s'[:cores - 1]}, "
             f"{memory:.0f} GiB")
 

@@ -108,9 +108,7 @@ def find_checkpoint(path):
     except OSError as error:  # no access, or a file system that TensorFlow does not support
         raise InputError(str(error)) from error
     if not has_index and not weights:
-        raise InputError(f"{path}: no checkpoint found; " + (
-            "bert_tf.load and run.predict open this SavedModel" if saved_models.find_version(path)
-            else f"{prefix}.index does not exist"))
+        raise InputError(f"{path}: no checkpoint found; {prefix}.index does not exist")
     if has_index and weights and not weights.endswith(REJECTED_SUFFIXES):
         raise InputError(f"{path}: contains {os.path.basename(prefix)} and {os.path.basename(weights)}; set one of "
                          "them instead of the directory")

@@ -8,6 +8,7 @@ from bert_tf import files, huggingface_config
 from bert_tf.errors import InputError, name_file
 from bert_tf.files import read_json_object
 from bert_tf.latest_checkpoint import find_latest_checkpoint
+from bert_tf.model_folder import saved_models
 
 ORIGINAL_INDEX = "bert_model.ckpt.index"  # In the original's published archives.
 WEIGHTS_NAME = "model.safetensors"
@@ -54,8 +55,11 @@ def is_hugging_face(checkpoint):
 def check_loadable(checkpoint):
     """Raises InputError if Hugging Face's config.json describes an unsupported model, or for unsupported files.
 
-    These are pickles, and files of Keras.
+    These are pickles, files of Keras, and exports.
     """
+    export = saved_models.find_version(checkpoint)
+    if export and not (saved_models.is_encoder(export) or weights_in(checkpoint) or find_latest_checkpoint(checkpoint)):
+        raise InputError(f"{checkpoint}: is an export, for run.predict and bert_tf.load; set its checkpoint")
     path = checkpoint
     if not path.endswith(WEIGHTS_SUFFIXES) and is_hugging_face(checkpoint):
         path = weights_in(checkpoint)

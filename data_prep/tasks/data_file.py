@@ -22,6 +22,8 @@ def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
       InputError: If a column is not found. The message lists the columns.
     """
     header = tables.read_header(path)
+    if not header:
+        raise InputError(f"{path}: is empty")
     simple = [name.strip().lower() for name in header]
     taken = {text_a, text_b, label}
 

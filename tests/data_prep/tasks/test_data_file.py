@@ -23,7 +23,7 @@ def test_columns_are_found_by_common_names(write, header, given, expected):
 @pytest.mark.parametrize(("header", "message"), [
     ("a,b,label", "a.csv: which column has the texts\\? Set `text_a_column` to one of a, b, label$"),
     ("text,a,b", "a.csv: which column has the labels\\? Set `label_column` to one of text, a, b$"),
-    ("a,b", "which column has the texts"), ("text", "which column has the labels"),
+    ("a,b", "which column has the texts"), ("text", "which column has the labels"), ("", "a.csv: is empty$"),
 ])
 def test_columns_that_are_not_found(write, header, message):
     with pytest.raises(InputError, match=message):
