@@ -87,7 +87,7 @@ def test_a_pickle_is_rejected_with_instructions_for_conversion(tmp_path, name):
 
 def test_an_export_is_no_checkpoint(tmp_path):
     put(f"{tmp_path}/export/2/saved_model.pb", "x")
-    with pytest.raises(InputError, match=r"export: is an export, for run\.predict and bert_tf\.load; set the"):
+    with pytest.raises(InputError, match=r"export: is an export, for run\.predict and bert_tf\.load; set its"):
         check_loadable(f"{tmp_path}/export")
     put(f"{tmp_path}/export/ckpt-3.index", "x")  # A run can be exported to its own directory.
     put(f"{tmp_path}/export/checkpoint", 'model_checkpoint_path: "ckpt-3"')
