@@ -7,7 +7,6 @@
       --data_dir=SST-2 --importance_examples=1024
 
 With --importance_examples, it also measures which heads matter to a fine-tuned model, and the score without them.
-An interrupted command resumes if you run it again.
 """
 
 from bert_tf.cli import script

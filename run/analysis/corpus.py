@@ -3,22 +3,27 @@
 import itertools
 import math
 import os
-import re
 
+import numpy as np
 import tensorflow as tf
+from matplotlib.ticker import MaxNLocator
 from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.analysis import behaviors
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
-from run.analysis import corpus_results, importance, reading
+from bert_tf.files import new_file
+from run.analysis import importance, reading
 from run.analysis.observing import Observer, compute_means
-from run.analysis.syntax import Dependencies
+from run.analysis.syntax import OFFSETS, Dependencies
+from run.evaluation import plots
 from run.finetuning.fine_tuned_model import FineTunedModel
 
 WINDOW = 512  # Number of texts to sort by length together.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
+MAX_RELATIONS = 30  # Maximum number in a plot.
+COLUMNS = 4  # Columns of panels.
 
 
 def run(settings):
@@ -48,7 +53,6 @@ def run(settings):
     _write(folder, observer.heads, measures, dependencies)
     if curve:
         _write_importance(folder, *curve, fine_tuned.task.metric)
-    _remove_earlier(settings, {"relations": bool(dependencies), "importance": bool(curve), "curve": bool(curve)})
     sentences = f", {num_sentences:,} sentences" if dependencies else ""
     notes = [f"; truncated texts: {num_cut:,}"] * bool(num_cut)
     notes += [f"; sentences skipped as too long: {num_skipped:,}"] * bool(num_skipped)
@@ -63,14 +67,12 @@ def _measure_texts(observer, settings):
     rows = tf.TensorSpec([None, None], tf.int32)
     step = _trace(compute_sums, dict.fromkeys(("input_ids", "input_mask", "segment_ids"), rows))
     sums, num_texts, num_cut = (0.0, 0.0), 0, 0
-    decoder = files.LineDecoder()
-    for window in _read_windows(reading.read_texts(settings.input_file, settings.treebank, decoder), "text"):
+    for window in _read_windows(reading.read_texts(settings.input_file, settings.treebank), "text"):
         for features, was_cut in reading.text_batches(
                 observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size):
             sums = [total + value.numpy().astype(float) for total, value in zip(sums, step(features), strict=True)]
             num_cut += int(was_cut.sum())
         num_texts += len(window)
-    decoder.tell(settings.input_file)
     return compute_means(*sums), num_texts, num_cut
 
 
@@ -108,36 +110,114 @@ def _read_windows(items, unit):
 
 def _write(folder, heads, measures, dependencies):
     """Writes the tables and plots of measures, float64 [K, M], and of Dependencies, or None; prints relations."""
-    corpus_results.write_table(folder, "heads.tsv", [
+    _write_table(folder, "heads.tsv", [
         {"layer": layer, "head": head, **dict(zip(behaviors.NAMES, values, strict=True))}
         for (layer, head), values in zip(heads, measures, strict=True)])
-    corpus_results.write_numbers(folder, heads, measures, dependencies)
-    corpus_results.draw_measures(folder, heads, measures)
+    _write_numbers(folder, heads, measures, dependencies)
+    _draw_measures(folder, heads, measures)
     relations = dependencies.find_best(heads) if dependencies else []
     if not relations:
         return
-    corpus_results.write_table(folder, "relations.tsv", relations)
-    corpus_results.draw_relations(folder, relations)
+    _write_table(folder, "relations.tsv", relations)
+    _draw_relations(folder, relations)
     rows = [[row["relation"], row["direction"], f"{row['cases']:,}", f"{row['layer']}.{row['head']}",
              f"{row['accuracy']:.3f}", "-" if math.isnan(row["held_out"]) else f"{row['held_out']:.3f}",
              f"{row['offset']:+}", f"{row['offset_accuracy']:.3f}"]
-            for row in corpus_results.choose_directions(relations, NUM_PRINTED_RELATIONS)]
+            for row in _choose_directions(relations, NUM_PRINTED_RELATIONS)]
     print(format_table(["relation", "direction", "cases", "head", "accuracy", "held out", "offset", "accuracy"], rows,
                        num_left=2))
 
 
-def _remove_earlier(settings, is_written):
-    """Removes files of an earlier analysis that this one does not write; is_written: dict of name to bool."""
-    for name in files.at(settings.output_dir).names():
-        if re.fullmatch(settings.written, name) and not is_written.get(name.partition(".")[0], True):
-            files.at(os.path.join(settings.output_dir, name)).remove()
-
-
 def _write_importance(folder, by_head, curve, metric):
     """Writes, plots, and prints the results of `importance.measure_curve`."""
-    corpus_results.write_table(folder, "importance.tsv", by_head)
-    corpus_results.write_table(folder, "curve.tsv", curve)
-    corpus_results.draw_curve(folder, curve, metric)
+    _write_table(folder, "importance.tsv", by_head)
+    _write_table(folder, "curve.tsv", curve)
+    _draw_curve(folder, curve, metric)
     for name in list(curve[0])[1:]:
         print(f"{metric}, heads pruned by {name}: "
               + ", ".join(f"{point['heads_out']}: {point[name]:.3f}" for point in curve))
+
+
+def _write_table(folder, name, rows):
+    """Writes dicts with the same keys, the header: float with five decimal places, NaN as an empty string."""
+    def format_cell(value):
+        if isinstance(value, float | np.floating):
+            return "" if math.isnan(value) else f"{value:.5f}"
+        return " ".join(str(value).split())
+
+    with new_file(os.path.join(folder, name)) as file:
+        for cells in (rows[0], *(row.values() for row in rows)):
+            file.write("\t".join(map(format_cell, cells)) + "\n")
+
+
+def _write_numbers(folder, heads, measures, dependencies):
+    """Writes analysis.npz. `dependencies`: Dependencies, or None.
+
+    heads: int64 [K, 2]; measure_names: str [M]; measures: float64 [K, M]; with a treebank relations: str [R], hits:
+    int64 [2 directions, 2 halves, R, K], cases: int64 [2 halves, R], offsets: int64 [O], offset_hits: int64 [2 halves,
+    R, O].
+    """
+    arrays = {"heads": np.array(heads, np.int64), "measure_names": np.array(behaviors.NAMES), "measures": measures}
+    if dependencies:
+        arrays |= {"relations": np.array(dependencies.relations), "hits": dependencies.hits,
+                   "cases": dependencies.cases, "offsets": OFFSETS, "offset_hits": dependencies.offsets}
+    with new_file(os.path.join(folder, "analysis.npz"), "wb") as file:
+        np.savez(file, **arrays)
+
+
+def _draw_measures(folder, heads, values):
+    """Plots one panel per measure with one cell per head. `values`: float64 [K, M]."""
+    shown = [place for place in range(len(behaviors.MEASURES)) if not np.isnan(values[:, place]).all()]
+    rows, columns = (1 + max(column) for column in zip(*heads, strict=True))
+    down = -(-len(shown) // COLUMNS)
+    figure = plots.create_figure(figsize=(3.2 * COLUMNS, 0.8 + 2.6 * down), layout="constrained")
+    panels = figure.subplots(down, COLUMNS, squeeze=False).ravel()
+    for panel, place in zip(panels, shown, strict=False):
+        table = np.full((rows, columns), np.nan)
+        table[tuple(np.transpose(heads))] = values[:, place]
+        highest = max(1.0, np.nanmax(table)) if not behaviors.MEASURES[place].is_behavior else 1.0
+        image = panel.imshow(table, cmap="Blues", vmin=0, vmax=highest, aspect="auto")
+        panel.set(title=behaviors.MEASURES[place].title, xlabel="head", ylabel="layer")
+        for axis in (panel.xaxis, panel.yaxis):
+            axis.set_major_locator(MaxNLocator(integer=True))
+        figure.colorbar(image)
+    for panel in panels[len(shown):]:
+        panel.set_axis_off()
+    plots.save_figure(figure, os.path.join(folder, "measures.png"))
+
+
+def _choose_directions(relations, most):
+    """Returns the better direction of each of the most frequent relations, from Dependencies.find_best."""
+    names = list(dict.fromkeys(row["relation"] for row in relations))[:most]
+    return [max((row for row in relations if row["relation"] == name), key=lambda row: row["accuracy"])
+            for name in names]
+
+
+def _draw_relations(folder, relations):
+    """Plots the best head and the best offset for the most frequent relations. See Dependencies.find_best."""
+    rows = _choose_directions(relations, MAX_RELATIONS)
+    figure = plots.create_figure(figsize=(9, 1.5 + 0.34 * len(rows)), layout="constrained")
+    panel, places = figure.subplots(), np.arange(len(rows))
+    for shift, label, color, prefix in ((-0.2, "best head", "C0", ""), (0.2, "best offset", "C7", "offset_")):
+        values, low, high = (np.array([row[prefix + name] for row in rows]) for name in ("accuracy", "low", "high"))
+        errors = [np.maximum(values - low, 0), np.maximum(high - values, 0)]
+        panel.barh(places + shift, values, 0.4, xerr=errors, label=label, color=color)
+    panel.set_yticks(places, [f"{row['relation']} ({row['cases']:,}): {row['layer']}.{row['head']}" for row in rows])
+    panel.set_ylim(len(rows) - 0.4, -0.6)  # The first is at the top.
+    panel.set(xlim=(0, 1), xlabel="fraction of cases, with 95% confidence intervals",
+              title="relation (cases): best head, in the better direction")
+    panel.legend()
+    plots.save_figure(figure, os.path.join(folder, "relations.png"))
+
+
+def _draw_curve(folder, curve, metric):
+    """Plots the score by number of pruned heads. `curve`: See run.analysis.importance.measure_curve."""
+    counts, by_importance, *others = zip(*(point.values() for point in curve), strict=True)
+    figure = plots.create_figure(figsize=(8, 5), layout="constrained")
+    panel = figure.subplots()
+    panel.plot(counts, by_importance, "o-", label="least important first")
+    panel.plot(counts, np.mean(others, axis=0), "s--", color="C7", label=f"random order, mean of {len(others)}")
+    panel.fill_between(counts, np.min(others, axis=0), np.max(others, axis=0), color="C7", alpha=0.25)
+    panel.set(xlabel=f"number of pruned heads (of {counts[-1]})", ylabel=metric.removeprefix("eval_"))
+    panel.legend()
+    plots.save_figure(figure, os.path.join(folder, "curve.png"))

@@ -41,18 +41,15 @@ def _score_orders(model, layer_of, orders):
     counts = np.unique(np.linspace(0, len(layer_of), CURVE_POINTS + 1).round().astype(int)).tolist()
     masks = [tf.Variable(tf.ones([int((layer_of == layer).sum())]))
              for layer in range(len(get_layers(network.encoder)))]
-    points, known = [{"heads_out": count} for count in counts], {}  # Orders share the first and the last score.
+    points = [{"heads_out": count} for count in counts]
     with apply_masks(network.encoder, heads=masks):
         predictor = Predictor(tf.distribute.get_strategy(), network, per_position=task.per_position)
         for name, order in orders.items():
             for point, count in zip(points, counts, strict=True):
                 stays = np.ones(len(layer_of), np.float32)
                 stays[order[:count]] = 0
-                key = stays.tobytes()
-                if key not in known:
-                    for layer, mask in enumerate(masks):
-                        mask.assign(stays[layer_of == layer])
-                    outputs = predictor(task.eval_features, task.eval_batch_size, f"without {count} heads")
-                    known[key] = float(task.score(outputs)[task.metric])
-                point[name] = known[key]
+                for layer, mask in enumerate(masks):
+                    mask.assign(stays[layer_of == layer])
+                outputs = predictor(task.eval_features, task.eval_batch_size, f"without {count} heads")
+                point[name] = float(task.score(outputs)[task.metric])
     return points

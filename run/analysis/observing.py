@@ -28,7 +28,7 @@ class Observation:
       pieces: List of S str. Tokens.
       segments: List of S int, 1 in the second text.
       words: int64 [S]. Index of each token's word.
-      surfaces: List of W str. Words as they appear in the text.
+      surfaces: List of W str. The joined tokens of each word.
       attention: float32 [K, S, S].
       measures: float64 [K, M] of bert_tf.analysis.behaviors.MEASURES, NaN if no token has one.
       answer: Dict from Kind.rows, or None if the model has no task.
@@ -103,7 +103,7 @@ class Observer:
         inputs = kind.question(question.text_a, question.text_b, question.choices).values()
         features, was_cut = self.servable.encode(*(tf.constant([text]) for text in inputs))
         was_cut = bool(tf.reduce_any(was_cut))
-        answer = self.predict([question])[0] if kind.is_fine_tuned else None
+        answer = self.predict(question) if kind.is_fine_tuned else None
         rows = {name: tf.reshape(value, [-1, value.shape[-1]]) for name, value in features.items()}
         lengths = tf.reduce_sum(rows["input_mask"], axis=1).numpy()
         for row, length in enumerate(lengths):
@@ -124,21 +124,17 @@ class Observer:
         sums = tf.concat([behaviors.sum_measures(each, tokens) for each in attention], axis=0)
         return sums, behaviors.count_tokens(tokens)
 
-    def predict(self, questions):
-        """Predicts a list of Questions; returns dicts from Kind.rows."""
+    def predict(self, question):
+        """Returns the prediction for a Question, a dict from Kind.rows."""
         kind = KINDS[self.kind]
-        if kind.takes_choices and len(questions) > 1:  # They may have different numbers of choices.
-            return [self.predict([question])[0] for question in questions]
-        are_pairs = any(question.text_b is not None for question in questions)
-        inputs = [kind.question(question.text_a, (question.text_b or "") if are_pairs else None, question.choices)
-                  for question in questions]
-        texts = {name: tf.constant([each[name] for each in inputs]) for name in inputs[0]}
+        inputs = kind.question(question.text_a, question.text_b, question.choices)
+        texts = {name: tf.constant([text]) for name, text in inputs.items()}
         if texts.keys() == self.servable.text_inputs.keys():
             outputs = self.servable.answer_texts(**texts)
         else:  # A pair for a model of single texts, or vice versa.
             features, was_cut = self.servable.encode(*texts.values())
             outputs = {**self.servable.answer(features), "was_cut": was_cut}
-        return kind.rows({name: value.numpy() for name, value in outputs.items()})
+        return kind.rows({name: value.numpy() for name, value in outputs.items()})[0]
 
     def _observe(self, question, texts, part, was_cut, features, answer):
         attention = self.compute_attention(features)
@@ -148,25 +144,8 @@ class Observer:
         numbers = words.word_numbers(pieces)
         return Observation(
             question, texts, part, was_cut, pieces, segments.tolist(), numbers,
-            self._find_surfaces(texts, ids, segments, pieces, numbers), tf.concat(attention, axis=1)[0].numpy(),
-            compute_means(sums, counts), answer, self._compute_candidates(features))
-
-    def _find_surfaces(self, texts, ids, segments, pieces, numbers):
-        """Returns each word as it appears in the texts, or its joined tokens if unknown."""
-        surfaces = words.surfaces(pieces, numbers)
-        special = np.isin(ids, [self.tokenizer.cls_id, self.tokenizer.sep_id])
-        for segment, text in enumerate(texts):
-            places = np.flatnonzero(~special & (segments == segment))
-            if not len(places):
-                continue
-            tokens = self.tokenizer.tokenize_with_offsets([text])
-            all_ids, starts, ends = (each[0].numpy() for each in (tokens.ids, tokens.char_starts, tokens.char_ends))
-            if not np.array_equal(all_ids[: len(places)], ids[places]):  # A later window, or one with masks.
-                continue
-            for word in np.unique(numbers[places]):
-                tokens_of_word = np.flatnonzero(numbers[places] == word)
-                surfaces[word] = text[starts[tokens_of_word].min() : ends[tokens_of_word].max()] or surfaces[word]
-        return surfaces
+            words.surfaces(pieces, numbers), tf.concat(attention, axis=1)[0].numpy(), compute_means(sums, counts),
+            answer, self._compute_candidates(features))
 
     def _compute_candidates(self, features):
         """Returns `Observation.candidates` for features int32 [1, S]."""

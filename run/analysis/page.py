@@ -55,11 +55,6 @@ def encode_attention(attention):
     return np.round(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
 
 
-def estimate_size(num_heads, lengths):
-    """Returns the size in bytes of the matrices in a page, for texts of the given lengths in tokens."""
-    return sum(num_heads * length**2 for length in lengths) * 4 // 3
-
-
 def _round(value):
     """Rounds float in nested lists and dicts for JSON; NaN becomes None."""
     if isinstance(value, dict):

@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import itertools
 import os
 import sys
 
@@ -149,8 +148,12 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
 
 
 def _read_sentences(path, settings):
-    """Returns the first sentences of a file, with at most MAX_WORDS words; files with columns have no trees."""
-    if settings.reads_treebanks:
+    """Returns the first sentences of a file, with at most MAX_WORDS words; files with columns have no trees.
+
+    Raises:
+      InputError: If the file is invalid, or if it lacks the requested labels.
+    """
+    if conll.is_treebank(path):
         decoder = LineDecoder()
         sentences = list(reading.read_sentences(path, decoder))
         decoder.tell(path)
@@ -158,10 +161,14 @@ def _read_sentences(path, settings):
         read = conll.read_sentences(path, settings.token_column, settings.label_column)
         if read.num_garbled:
             print(f"{path}: {describe_dropped_bytes(read.num_garbled)}", file=sys.stderr)
-        if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
-            raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
+        if settings.label == "relations":
+            raise InputError(f"requires treebanks, but {path} does not end in {conll.TREEBANK_SUFFIX}", "label",
+                             settings.label)
         sentences = [reading.Sentence(words, labels, [reading.ROOT] * len(words), [""] * len(words))
                      for words, labels in zip(read.words, read.labels, strict=True)]
+    labels = {tag for sentence in sentences for tag in sentence.tags}
+    if settings.label == "spans" and not conll.are_entity_labels(labels):
+        raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
     num_words = np.cumsum([len(sentence.words) for sentence in sentences])
     return sentences[: max(1, np.searchsorted(num_words, MAX_WORDS, side="right"))]
 

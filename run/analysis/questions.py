@@ -1,7 +1,6 @@
 """Questions to a model: texts from flags, lines of a file, or development data that it predicts incorrectly."""
 
 import dataclasses
-import itertools
 
 import numpy as np
 
@@ -13,8 +12,6 @@ from bert_tf.tasks import KINDS
 from data_prep.tasks import DATA
 from run.finetuning.settings import TuningSettings
 from run.serving.formats.request_files import SEPARATOR, drop_invalid_bytes, split_pair
-
-ROWS_AT_A_TIME = 64  # Development rows per batch.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,22 +58,18 @@ def _parse_line(text, kind, place, source=""):
             raise InputError(f"{place}: multiple choice requires the text and at least two choices, separated by "
                              "` ||| `")
         return Question(first, choices=tuple(others), source=source)
-    if not text.strip():
-        raise InputError(f"{place}: is empty")
     first, second = split_pair(text)
     KINDS[kind].question(first, second, (), f"{place}: a second text, after ` ||| `,")
     return Question(first, second, source=source)
 
 
 def find_wrong_predictions(settings, metadata, answer):
-    """Returns the first `wrong_examples` Questions of development data predicted incorrectly, and the rows read.
-
-    For a regression, which is never exactly correct, it reads all rows and returns those with the largest errors first.
+    """Returns the first `wrong_examples` Questions of development data predicted incorrectly.
 
     Args:
       settings: AttentionReportSettings.
       metadata: TaskMetadata of the model.
-      answer: Callable from a list of Questions to their predictions, as from Kind.rows.
+      answer: Callable from a Question to its prediction, as from Kind.rows.
 
     Raises:
       InputError: If the model was not fine-tuned, if the data are invalid or unlabeled, or if all rows are correct.
@@ -86,22 +79,15 @@ def find_wrong_predictions(settings, metadata, answer):
         raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
     task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data.values())
     roles.check(task, TuningSettings(do_eval=True))
-    errors, num_rows, most = [], 0, settings.wrong_examples
-    rows = READERS[kind](DATA[kind](task, metadata.max_seq_length, metadata))
-    is_number = KINDS[kind].gives_number(metadata)
-    while batch := list(itertools.islice(rows, ROWS_AT_A_TIME)):
-        for question, answered in zip(batch, answer(batch), strict=True):
-            num_rows += 1
-            off = abs(answered["value"] - question.right) if is_number else float(
-                not KINDS[kind].is_right(answered, question.right))
-            if off:
-                errors.append((off, question))
-        if not is_number and len(errors) >= most:
+    wrong = []
+    for question in READERS[kind](DATA[kind](task, metadata.max_seq_length, metadata)):
+        if not KINDS[kind].is_right(answer(question), question.right):
+            wrong.append(question)
+        if len(wrong) == settings.wrong_examples:
             break
-    if not errors:
-        raise InputError(f"`wrong_examples`: the model predicts all {num_rows} examples correctly")
-    errors.sort(key=lambda each: -each[0])  # Stable: classification errors keep their order.
-    return [question for _, question in errors[:most]], num_rows
+    if not wrong:
+        raise InputError(f"`wrong_examples`: the model predicts all examples correctly")
+    return wrong
 
 
 def read_classifier(data):

@@ -73,16 +73,15 @@ def read_sentences(path, decoder=None):
         raise InputError(f"{path}: contains no sentences")
 
 
-def read_texts(path, treebank_path, decoder=None):
+def read_texts(path, treebank_path):
     """Returns an iterator of (text_a, text_b) for the non-empty lines of a file, or for the sentences of a treebank.
 
     Args:
       path: Path of the file. None for the treebank.
       treebank_path: Path of the treebank.
-      decoder: bert_tf.files.LineDecoder, which counts lines with invalid bytes. May be None.
     """
     if path:
-        return (pair for pair in extraction.read_texts(path, decoder) if any(pair))
+        return (pair for pair in extraction.read_texts(path) if any(pair))
     return ((sentence.text or " ".join(sentence.words), "") for sentence in read_sentences(treebank_path))
 
 

@@ -6,12 +6,9 @@ import numpy as np
 
 from bert_tf import files
 from bert_tf.analysis.behaviors import NAMES
-from bert_tf.errors import InputError
 from bert_tf.files import new_file
 from run.analysis import page, questions
 from run.analysis.observing import Observer
-
-MAX_BYTES = 1 << 28  # Maximum size of a page. Browsers open larger ones slowly or not at all.
 
 
 def run(settings):
@@ -21,21 +18,15 @@ def run(settings):
       settings: AttentionReportSettings, resolved.
 
     Raises:
-      InputError: See Observer and run.analysis.questions. Also if the page would be too large.
+      InputError: See Observer and run.analysis.questions.
     """
     observer = Observer(settings)
     if settings.wrong_examples:
-        requested, num_rows = questions.find_wrong_predictions(settings, observer.metadata, observer.predict)
-        print(f"selected {len(requested)} wrong predictions from {num_rows:,} examples")
+        requested = questions.find_wrong_predictions(settings, observer.metadata, observer.predict)
+        print(f"selected {len(requested)} wrong predictions")
     else:
         requested = questions.read_questions(settings, observer.kind)
-    observations = []
-    for question in requested:
-        observations += observer(question)
-        size = page.estimate_size(len(observer.heads), [len(each.pieces) for each in observations])
-        if settings.format == "html" and size > MAX_BYTES:
-            raise InputError(f"a page of {len(observations)} texts would exceed {MAX_BYTES >> 20} MB; choose fewer "
-                             f"texts, or a smaller `max_seq_length` than {observer.metadata.max_seq_length}")
+    observations = [each for question in requested for each in observer(question)]
     path = settings.output_file
     if settings.format == "html":
         page.write(path, os.path.basename(os.path.normpath(settings.model.init_checkpoint)), observer.heads,

@@ -6,13 +6,9 @@ from typing import ClassVar
 from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
-from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
-from data_prep.tasks import conll
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
 from run.settings.served_models import ServingSettings
-
-FORMATS = ("html", "npz")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,14 +30,8 @@ class AttentionReportSettings(ServingSettings):
         not_with=("text", "wrong_examples"), role=roles.INPUT_FILE)
     wrong_examples: int = setting(
         0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
-    format: str = setting("html", "html: one page that requires no network. npz: the numbers.", choices=FORMATS)
+    format: str = setting("html", "html: one page that requires no network. npz: the numbers.", choices=("html", "npz"))
     output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)
-
-    def check(self):
-        """See Settings."""
-        ending = (self.output_file or "").rpartition(".")[2]
-        if ending in FORMATS and ending != self.format:
-            raise InputError(f"ends in .{ending}; set `format`={ending}", "output_file", self.output_file)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,24 +89,3 @@ class ProbeLayersSettings(Settings):
         0, "Without a treebank: 0-based column of the word; negative values count from the last column, -1.")
     label_column: int = setting(-1, "Without a treebank: column of the label.")
     batch_size: int = setting(32, "Batch size in sentences.", lower=1)
-
-    def check_files(self):
-        """See Settings. Also raises InputError if files are incompatible."""
-        if self.label == "relations" and not self.reads_treebanks:
-            raise InputError(f"requires treebanks, but `train_file`={self.train_file} does not end in "
-                             f"{conll.TREEBANK_SUFFIX}", "label", self.label)
-        if self.label == "spans" and self.reads_treebanks:
-            raise InputError(f"requires files with a label for each word, but `train_file`={self.train_file} is a "
-                             "treebank", "label", self.label)
-        for name in ("token_column", "label_column"):
-            value = getattr(self, name)
-            if self.reads_treebanks and value != getattr(type(self), name):
-                raise InputError(f"does not apply to the treebank `train_file`={self.train_file}", name, value)
-        if self.reads_treebanks != conll.is_treebank(self.dev_file):
-            raise InputError(f"has another format than `train_file`={self.train_file}; both must end in "
-                             f"{conll.TREEBANK_SUFFIX}, or neither", "dev_file", self.dev_file)
-
-    @property
-    def reads_treebanks(self):
-        """True if the files are in CoNLL-U format."""
-        return conll.is_treebank(self.train_file)

@@ -49,8 +49,7 @@ def run(settings):
     predictor = prediction.Predictor(strategy, make_layer_model(encoder, layers), per_position=True,
                                      static_shapes=not is_dynamic, network=encoder)
     batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
-    decoder = LineDecoder()
-    rows = extract(read_texts(settings.input_file, decoder), tokenizer, predictor, max_seq_length, settings.batch_size,
+    rows = extract(read_texts(settings.input_file), tokenizer, predictor, max_seq_length, settings.batch_size,
                    max(1, WINDOW_BYTES // batch_bytes))
     num_rows = num_cut = 0
     with vector_files.open_writer(settings.format, settings.output_file, layers, config.hidden_size) as write:
@@ -60,21 +59,20 @@ def run(settings):
             num_cut += was_cut
     note = f"; {num_cut:,} truncated to --max_seq_length={max_seq_length}" if num_cut else ""
     print(f"{settings.output_file}: embeddings of {num_rows:,} lines, layers {settings.layers}{note}")
-    decoder.tell(settings.input_file)
 
 
-def read_texts(path, decoder=None):
+def read_texts(path):
     """Yields (text_a, text_b) for each line of a file, or of standard input for "-"; text_b may be empty.
 
-    Like `read_examples` of the original BERT, it drops invalid UTF-8 bytes, which `decoder`, a LineDecoder, counts, and
-    whitespace around a line, and splits at the last ` ||| `. An empty line is an empty text, so line numbers are
-    unchanged.
+    Like `read_examples` of the original BERT, it drops invalid UTF-8 bytes, with a note at the end, and whitespace
+    around a line, and splits at the last ` ||| `. An empty line is an empty text, so line numbers are unchanged.
     """
-    decoder = decoder or LineDecoder()
+    decoder = LineDecoder()
     with sys.stdin.buffer if path == "-" else files.at(path).open() as file:
         for line in decoder.lines(file, path):
             text_a, text_b = request_files.split_pair(line.strip())
             yield text_a, text_b or ""
+    decoder.tell(path)
 
 
 def make_layer_model(encoder, layers):

@@ -19,11 +19,11 @@ pytestmark = pytest.mark.large
 PAIR = {"text": ("The cat, unaffable ||| a DOG ran",)}
 
 
-def make_settings(model, texts, output_file="out.html", **others):
+def make_settings(model, texts, **others):
     if not (model / "task.json").exists():  # It says how long texts may be.
         others["tokenizer"] = TokenizerSettings(max_seq_length=16)
     return resolved(AttentionReportSettings(
-        ModelSettings(init_checkpoint=str(model)), output_file=str(output_file), **texts, **others))
+        ModelSettings(init_checkpoint=str(model)), output_file="out.html", **texts, **others))
 
 
 def observe(model, texts, **others):
@@ -40,7 +40,7 @@ def test_a_pair(shifting):
     assert observer.heads == [(0, 0), (0, 1)]
     assert seen.pieces == ["[CLS]", "the", "cat", ",", "un", "##aff", "##able", "[SEP]", "[UNK]", "dog", "ran", "[SEP]"]
     assert seen.segments == [0] * 8 + [1] * 4
-    assert seen.surfaces == ["[CLS]", "The", "cat", ",", "unaffable", "[SEP]", "a", "DOG", "ran", "[SEP]"]
+    assert seen.surfaces == ["[CLS]", "the", "cat", ",", "unaffable", "[SEP]", "[UNK]", "dog", "ran", "[SEP]"]
     assert seen.attention.shape == (2, 12, 12)
     np.testing.assert_allclose(seen.attention.sum(axis=-1), 1, atol=1e-5)
     assert (seen.attention[0].argmax(axis=-1)[1:] == np.arange(11)).all()
@@ -112,8 +112,6 @@ def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path)
 
 
 def test_codes_of_attention_are_small_and_accurate():
-    """10 texts of 40 tokens with BERT-Base's 12 layers of 12 heads take 3.2 MB."""
-    assert page.estimate_size(144, [40] * 10) < 3.2e6
     small = np.array([0, 1e-6, 1e-4, 0.01, 0.25, 1])
     assert np.abs((page.encode_attention(small) / 255.0) ** 2 - small).max() < 0.004
     assert (page.encode_attention(small[2:]) > 0).all()
@@ -124,18 +122,17 @@ def test_rows_that_the_model_predicts_incorrectly(toys):
     data = EvaluationDataSettings(data_dir=str(toys / "sst-2"))
     settings = make_settings(toys / "sst", {"wrong_examples": 3}, data=data)
     observer = Observer(settings)
-    found, num_rows = questions.find_wrong_predictions(settings, observer.metadata, observer.predict)
-    assert (len(found), num_rows) == (3, 12)
+    found = questions.find_wrong_predictions(settings, observer.metadata, observer.predict)
+    assert len(found) == 3
     for request in found:
         row = int(request.source.split("-")[1])
         assert request.expected == str((row - 1) % 2)
-        assert observer.predict([request])[0]["label"] != request.expected
+        assert observer.predict(request)["label"] != request.expected
     data = EvaluationDataSettings(dev_file=str(toys / "dev.txt"))
     settings = make_settings(toys / "tagger", {"wrong_examples": 9}, data=data)
     observer = Observer(settings)
-    found, num_rows = questions.find_wrong_predictions(settings, observer.metadata, observer.predict)
-    assert num_rows == 6
-    assert all(observer.predict([each])[0]["tags"] != each.expected.split() for each in found)
+    found = questions.find_wrong_predictions(settings, observer.metadata, observer.predict)
+    assert all(observer.predict(each)["tags"] != each.expected.split() for each in found)
 
 
 def test_a_model_that_cannot_be_wrong(shifting):
@@ -159,8 +156,6 @@ def test_several_texts_in_a_flag_are_separated_as_in_a_file():
 def test_too_few_texts():
     with pytest.raises(InputError, match=r"^`text`: multiple choice requires the text and at least two choices"):
         read_questions("multiple_choice", text=("one ||| two",))
-    with pytest.raises(InputError, match=r"^`text`: is empty$"):
-        read_questions("encoder", text=("a", " "))
 
 
 def test_lines_of_a_file(tmp_path):
@@ -169,11 +164,6 @@ def test_lines_of_a_file(tmp_path):
     first, second = read_questions("encoder", input_file=str(path))
     assert (first.text_a, first.text_b, first.source) == ("one ||| two", "three", "line 1")
     assert (second.text_a, second.text_b, second.source) == ("four", None, "line 3")
-
-
-def test_a_report_with_the_name_of_arrays(shifting):
-    with pytest.raises(InputError, match=r"`output_file`=x\.npz: ends in \.npz; set `format`=npz"):
-        make_settings(shifting, {"text": ("a",)}, "x.npz")
 
 
 def test_the_script(shifting, tmp_path, capsys):
