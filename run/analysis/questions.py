@@ -86,7 +86,7 @@ def find_wrong_predictions(settings, metadata, answer):
         if len(wrong) == settings.wrong_examples:
             break
     if not wrong:
-        raise InputError(f"`wrong_examples`: the model predicts all examples correctly")
+        raise InputError("`wrong_examples`: the model predicts all examples correctly")
     return wrong
 
 

@@ -4,7 +4,6 @@ import itertools
 
 from tqdm import tqdm
 
-from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.serving.loading import open_export
 from bert_tf.tasks.base import add_article
@@ -23,8 +22,7 @@ def run(settings):
       InputError: See open_model and request_files.read. Also if the file is empty.
     """
     model = open_model(settings)
-    decoder = files.LineDecoder()
-    requests = request_files.read(settings.input_file, model.inputs, settings.columns, decoder)
+    requests = request_files.read(settings.input_file, model.inputs, settings.columns)
     num_rows = num_truncated = 0
     with (prediction_files.open_writer(settings.output_file) as write,
           tqdm(desc="predicting", unit="row", dynamic_ncols=True) as progress):
@@ -35,7 +33,6 @@ def run(settings):
             progress.update()
         if not num_rows:
             raise InputError(f"`input_file`={settings.input_file}: contains no rows")
-    decoder.tell(settings.input_file)
     if settings.output_file != prediction_files.STANDARD_OUTPUT:
         note = f"; {num_truncated:,} were too long for the model and were truncated" if num_truncated else ""
         print(f"{settings.output_file}: predictions of {add_article(model.kind)} for {num_rows:,} "

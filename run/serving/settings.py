@@ -13,8 +13,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import buckets
-from bert_tf.serving import exports
-from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
+from bert_tf.tasks import MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
 from run.serving.formats import request_files
 from run.settings.served_models import (
@@ -128,9 +127,6 @@ class ExportSettings(CheckpointSettings):
         for name in ("lengths", "batch_sizes"):
             if not getattr(self, name):
                 raise InputError(f"`{name}`: must contain at least one value")
-        if self.static_length and self.format != "saved_model":
-            raise InputError(f"has no effect with `format`={self.format}, whose lengths are always fixed; omit it",
-                             "static_length", True)
 
     def check_files(self):
         """See Settings."""
@@ -171,12 +167,6 @@ class PredictionSettings(AnyModelSettings):
     def check_files(self):
         """See Settings."""
         self.check_kind()
-        argument, path = self.exported_model or (None, "")
-        metadata = self.served_task
-        if argument and not path.endswith(exports.LITERT_SUFFIX):  # Those load fast.
-            metadata = exports.read_metadata(path, argument)
-        inputs = tuple(KINDS[metadata.kind].inputs(metadata.pairs)) if metadata else None
-        request_files.check(self.input_file, inputs, self.columns)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,7 @@ from run.serving.predicting import open_model
 def run(settings):
     """Loads the model once and queries it. `settings`: FillMaskSettings or AnswerSettings, resolved."""
     if settings.task == MaskedLM.name:
-        model = open_model(settings.accept_pairs())
-        fill_masks(model, split_pairs(model, read_requests(settings.text)), settings.top_k)
+        fill_masks(open_model(settings.accept_pairs()), read_requests(settings.text), settings.top_k)
     else:
         model = open_model(settings)
         answer_questions(model, read_requests(settings.question), settings.read_context(), settings.top_k)
@@ -33,33 +32,26 @@ def read_requests(texts):
         yield line.rstrip("\n")
 
 
-def split_pairs(model, texts):
-    """Yields (text_a, text_b) for each of `texts`; text_b is empty for a single text, or if the model is of these."""
-    for line in texts:
-        text_a, text_b = request_files.split_pair(line) if len(model.inputs) > 1 else (line, None)
-        yield text_a, text_b or ""
-
-
-def fill_masks(model, pairs, top_k):
-    """Prints the candidates for each [MASK] of texts, and the probability that the second follows the first.
+def fill_masks(model, texts, top_k):
+    """Prints the candidates for each [MASK] of texts, and the probability that the second text of a pair follows.
 
     Args:
       model: LoadedModel of a masked LM.
-      pairs: Iterable of (text_a, text_b); text_b is empty for a single text.
+      texts: Iterable of str. For a model of pairs, those with a separator are pairs.
       top_k: int. Candidates per [MASK].
     """
-    for pair in pairs:
-        text = request_files.SEPARATOR.join(filter(None, pair))
+    for text in texts:
         print(text)
         if MASK not in text:  # The next line may be valid.
             print(f"  --text={text}: must contain {MASK}")
             continue
-        outputs = model(**{name: [each] for name, each in zip(model.inputs, pair, strict=False)})
+        text_a, text_b = request_files.split_pair(text) if len(model.inputs) > 1 else (text, None)
+        outputs = model(**{name: [each] for name, each in zip(model.inputs, (text_a, text_b or ""), strict=False)})
         for mask in range(outputs["num_masks"][0]):
             candidates = zip(outputs["pieces"][0, mask], outputs["probabilities"][0, mask], strict=True)
             print("  " + "   ".join(f"{piece.decode()} {probability:.3f}"
                                     for piece, probability in itertools.islice(candidates, top_k)))
-        if "is_next" in outputs and pair[1]:
+        if "is_next" in outputs and text_b:
             print(f"  IsNext {outputs['is_next'][0]:.3f}")
         if outputs["was_cut"][0]:
             print(f"  the text exceeds {_limit(model)} and was truncated, possibly including a {MASK}")

@@ -52,11 +52,9 @@ REJECTED = (  # command, flags, part of the message; rules that settings declare
     ("predict", {"model": "served", "bert_config_file": "bert_config.json"}, "`bert_config_file`=bert_config.json:"),
     ("predict", {"model": "served", "task": "classifier"}, "`task`=classifier: has no effect with `model`=served"),
     ("predict", {"model": "served", "top_k": 3}, "`top_k`=3: has no effect with `model`=served, whose settings are "),
-    ("predict", {"columns": "text"}, "`columns`=text: has no effect on lines of text; use a table"),
     *((command, {"top_k": 3}, "`top_k`=3: has no effect on models of kind classifier; omit it")
       for command in ("predict", "export_saved_model")),
     ("export_saved_model", {"task": "encoder", "multi_label": True}, "`multi_label`=True: has no effect on models of "),
-    ("export_saved_model", {"format": "litert", "static_length": True}, "`static_length`=True: has no effect with `fo"),
     ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: requires `with_litert` or"),
     ("create_pretraining_data", {"mask_fraction": 0.95}, "`mask_fraction`=0.95: must be at most 1 together with `rand"),
     ("create_pretraining_data", {"masking": "dynamic", "do_whole_word_mask": True},
