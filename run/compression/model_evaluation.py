@@ -11,18 +11,18 @@ import time
 
 import numpy as np
 import tensorflow as tf
+import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
+from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.cli import script
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.serving import checkpoint
-from bert_tf.serving.exports import is_export
+from bert_tf.serving import checkpoint, exports, loading, saved_model
+from bert_tf.tasks import KINDS
 from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.batches import take_rows
-from run.arrays.prediction import Predictor
-from run.compression.exported_models import open_export
 from run.finetuning.fine_tuned_model import FineTunedModel
 from run.finetuning.settings import FineTunedSettings
 from run.settings.served_models import resolve_checkpoint
@@ -30,7 +30,7 @@ from run.tasks import TASKS
 
 BATCH_SIZES = (1, 8)  # Numbers of texts to measure latency with.
 TIMED_TEXTS = 64  # Number of randomly sampled development texts for measuring latency.
-WARM_UP_CALLS = 2
+WARM_UP_CALLS = 4
 SEED = 12345  # Seed of the sample.
 
 
@@ -42,20 +42,26 @@ class EvaluatedModel:
       path: str.
       fine_tuned: FineTunedModel. The checkpoint itself, or for an export, the checkpoint before it.
       size: int. Size in bytes, of the weights of a checkpoint or of the files of an export.
-      predict: Callable (features, batch size) -> dict of arrays [n, ...], for all development data.
-      answer: Callable (features) for one batch, without overhead.
+      answer: Callable (features) -> dict of arrays, the logits, for one batch.
     """
 
     path: str
     fine_tuned: FineTunedModel
     size: int
-    predict: collections.abc.Callable
     answer: collections.abc.Callable
 
     @property
     def features(self):
         """Development data, dict of arrays [n, ...]."""
         return {name: self.fine_tuned.task.eval_features[name] for name in FEATURES}
+
+    def predict(self, batch_size):
+        """Returns the logits for all development data, dict of arrays [n, ...]."""
+        features, parts = self.features, []
+        for start in tqdm(range(0, len(features["input_ids"]), batch_size), desc=self.path, unit="batch",
+                          dynamic_ncols=True):
+            parts.append(self.answer({name: values[start : start + batch_size] for name, values in features.items()}))
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
@@ -71,7 +77,10 @@ def run(settings):
     """
     models = []
     for path in settings.models:
-        models.append(_open_export(path, models) if is_export(path) else _open_checkpoint(path, models, settings))
+        if exports.is_export(path):
+            models.append(_open_export(path, models))
+        else:
+            models.append(_open_checkpoint(path, models, settings))
     metric = models[0].fine_tuned.task.metric
     rows = _score_models(models, settings.eval_batch_size)
     for row, milliseconds in zip(rows, _time_models(models), strict=True):
@@ -101,9 +110,8 @@ def _open_checkpoint(path, others, settings):
         fine_tuned = FineTunedModel.open(FineTunedSettings.from_served(resolved, **settings.data.values()))
     network = tf.function(lambda features: model.model(features, training=False), autograph=False,
                           reduce_retracing=True)
-    predictor = Predictor(tf.distribute.get_strategy(), model.model, per_position=fine_tuned.task.per_position)
     size = sum(variable.dtype.size * int(np.prod(variable.shape)) for variable in model.model.variables)
-    return EvaluatedModel(path, fine_tuned, size, predictor, lambda features: tf.nest.map_structure(
+    return EvaluatedModel(path, fine_tuned, size, lambda features: tf.nest.map_structure(
         lambda value: value.numpy(), network(features)))
 
 
@@ -113,11 +121,43 @@ def _open_export(path, others):
         raise InputError("is an export, whose data its checkpoint describes; list the checkpoint before it", "models",
                          path)
     with rename_argument(model="models"):
-        kind, predict, answer = open_export(path)
+        kind, answer = (_open_litert if path.endswith(exports.LITERT_SUFFIX) else _open_saved_model)(path)
     _check_kind(path, kind, others)
     place = files.at(path)
     size = sum(files.at(each).size() for each in place.files_below()) if place.is_dir() else place.size()
-    return EvaluatedModel(path, others[-1].fine_tuned, size, predict, answer)
+    return EvaluatedModel(path, others[-1].fine_tuned, size, answer)
+
+
+def _open_saved_model(path):
+    """Opens the signature "ids" of a SavedModel: its kind, a key of KINDS, and `EvaluatedModel.answer`."""
+    kind = KINDS[exports.read_metadata(path).kind]
+    loaded = saved_model.load_saved_model(exports.find_latest_version(path))
+    static_length = loaded.signatures["ids"].structured_input_signature[1]["input_ids"].shape[-1]
+
+    def answer(features):
+        length = features["input_ids"].shape[-1]
+        if length > (static_length or length):
+            raise InputError(f"`max_seq_length`={length}: the export requires {static_length}")
+        missing = (static_length or length) - length
+        outputs = loaded.signatures["ids"](**{
+            name: tf.constant(np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)]), tf.int32)
+            for name, values in features.items()})
+        logits = kind.to_logits({name: value.numpy() for name, value in outputs.items()})
+        return {name: values[:, :length] for name, values in logits.items()} if kind.per_position else logits
+
+    return kind.name, answer
+
+
+def _open_litert(path):
+    """Opens a LiteRT file. See `_open_saved_model`."""
+    model = loading.open_litert(path)
+
+    def answer(features):
+        shape = features["input_ids"].shape  # [B, S] or [B, choices, S]
+        outputs = model.compute_outputs({name: values.reshape([-1, shape[-1]]) for name, values in features.items()})
+        return {name: values.reshape(shape[:2]) for name, values in outputs.items()} if len(shape) == 3 else outputs
+
+    return model.kind, answer
 
 
 def _check_kind(path, kind, others):
@@ -135,7 +175,7 @@ def _score_models(models, batch_size):
     rows, first = [], None
     for model in models:
         task = model.fine_tuned.task
-        outputs = model.predict(model.features, batch_size)
+        outputs = model.predict(batch_size)
         scores = {name: float(score) for name, score in task.score(outputs).items() if name != "loss"}
         decisions = list(task.decisions(outputs))
         first = first or decisions
@@ -150,22 +190,19 @@ def _time_models(models):
 
     The models take turns with the same texts, so that other load on the machine affects all of them.
     """
-    seconds = [{} for _ in models]
+    seconds = [{count: [] for count in BATCH_SIZES} for _ in models]
     num_rows = min(len(model.features["input_ids"]) for model in models)
+    rows = np.resize(np.random.default_rng(SEED).permutation(num_rows), TIMED_TEXTS)  # Repeated if there are fewer.
     for count in BATCH_SIZES:
-        rows = np.random.default_rng(SEED).permutation(num_rows)[:TIMED_TEXTS]
-        batches = [rows[start : start + count] for start in range(0, len(rows) - count + 1, count)]
-        if not batches:
-            batches = [np.resize(rows, count)]
-        for counts in (False, True):
-            for batch in batches if counts else batches[:WARM_UP_CALLS] * 2:
-                for model, times in zip(models, seconds, strict=True):
-                    features = take_rows(model.features, batch)
-                    start = time.perf_counter()
-                    model.answer(features)
-                    if counts:
-                        times.setdefault(count, []).append(time.perf_counter() - start)
-    return [{count: 1000 * statistics.median(values) for count, values in times.items()} for times in seconds]
+        batches = rows.reshape(-1, count)
+        for batch in (*batches[:WARM_UP_CALLS], *batches):
+            for model, times in zip(models, seconds, strict=True):
+                features = take_rows(model.features, batch)
+                start = time.perf_counter()
+                model.answer(features)
+                times[count].append(time.perf_counter() - start)
+    return [{count: 1000 * statistics.median(values[WARM_UP_CALLS:]) for count, values in times.items()}
+            for times in seconds]
 
 
 def _format_models(rows):

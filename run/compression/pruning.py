@@ -104,7 +104,11 @@ class _Pruning:
     def run(self, vocabulary):
         """Prunes, writes the final model, and prints the results. `vocabulary`: int [n], IDs to keep; None for all."""
         original, metric, folder = self.original, self.original.task.metric, self.settings.training.output_dir
-        model = original if vocabulary is None else self._reduce_vocabulary(vocabulary)
+        model = original
+        if vocabulary is not None:
+            tensors, config = keep_pieces(original.read_tensors(), original.config, vocabulary)
+            print(f"vocabulary: keeping {len(vocabulary):,} of {original.config.vocab_size:,} tokens")
+            model = original.write(os.path.join(folder, "vocabulary"), tensors, config)
         scores = model.score()
         print(f"{model.path}: {metric} {scores[metric]:.4f}", flush=True)
         entries = [self._describe(original.config, scores)]
@@ -128,11 +132,7 @@ class _Pruning:
         trains = bool(self.settings.num_train_epochs)
         model = self._create_pruned_model(folder, before, number)
         if files.at(finished).exists():
-            scores = read_json_object(finished)
-            metric = self.original.task.metric
-            if not isinstance(scores.get(metric), int | float):
-                raise InputError(f"{finished}: has no {metric}; delete it to evaluate the model again")
-            return dataclasses.replace(model, path=tuned) if trains else model, scores
+            return dataclasses.replace(model, path=tuned) if trains else model, read_json_object(finished)
         if trains:
             model, scores = self._train(model, tuned)
         else:
@@ -146,31 +146,28 @@ class _Pruning:
         if files.at(mark).exists():
             config = model_folder.read_config(model_folder.find_config(folder))
             return dataclasses.replace(before, path=folder, config=config)
-        model = self._factorize_embeddings(before) if number == 1 and self.settings.embedding_size else before
-        tensors, config, details = model.read_tensors(), model.config, {}
-        if self.settings.prunes_units:
-            scores = model.measure_importance(self.settings.importance_examples, self.settings.training.random_seed)
-            retained = select(scores, self.original.config, self.settings, number / self.settings.rounds)
-            tensors, config = prune(tensors, config, retained)
-            details = {"heads": [each.tolist() for each in retained.heads],
-                       "neurons": [each.tolist() for each in retained.neurons]}
+        settings, model, details = self.settings, before, {}
+        tensors, config = model.read_tensors(), model.config
+        if number == 1 and settings.embedding_size:
+            tensors, config, fraction = factorize(tensors, config, settings.embedding_size)
+            print(f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions keep {fraction:.1%} "
+                  "of the squared norm")
+            model = model.write(os.path.join(settings.training.output_dir, "start"), tensors, config)
+        if settings.prunes_units:
+            values = model.measure_importance(
+                settings.importance_examples, settings.training.random_seed).normalize()
+            retained = []
+            for place, (units, fraction) in enumerate(((values.heads, settings.keep_heads),
+                                                       (values.neurons, settings.keep_neurons))):
+                total = sum(sizes[place] for sizes in self.original.config.layer_sizes)
+                fraction = 1 - (1 - fraction) * (number / settings.rounds)  # Of the original model, after this round.
+                retained.append(most_important(units, round(fraction * total)))
+            tensors, config = prune(tensors, config, RetainedUnits(*retained))
+            details = {name: [each.tolist() for each in layers]
+                       for name, layers in zip(("heads", "neurons"), retained, strict=True)}
         model = model.write(folder, tensors, config)
         write_json(mark, details)
         return model
-
-    def _reduce_vocabulary(self, ids):
-        """Creates the FineTunedModel with the tokens `ids`."""
-        original = self.original
-        tensors, config = keep_pieces(original.read_tensors(), original.config, ids)
-        print(f"vocabulary: keeping {len(ids):,} of {original.config.vocab_size:,} tokens")
-        return original.write(os.path.join(self.settings.training.output_dir, "vocabulary"), tensors, config)
-
-    def _factorize_embeddings(self, model):
-        """Factorizes the word embedding matrix to `embedding_size`; returns the FineTunedModel."""
-        size = self.settings.embedding_size
-        tensors, config, fraction = factorize(model.read_tensors(), model.config, size)
-        print(f"word embeddings: {size} of {config.hidden_size} dimensions keep {fraction:.1%} of the squared norm")
-        return model.write(os.path.join(self.settings.training.output_dir, "start"), tensors, config)
 
     def _train(self, model, folder):
         """Trains a FineTunedModel in a directory, or resumes its run there; returns a FineTunedModel and its scores."""
@@ -202,27 +199,6 @@ def count_encoder_flops(config, length):
         context = heads * config.head_width
         total += length * (8 * config.hidden_size * context + 4 * config.hidden_size * inner + 4 * length * context)
     return total
-
-
-def select(importance, original, settings, part):
-    """Selects the heads and neurons to keep after a part of a pruning.
-
-    Args:
-      importance: bert_tf.compression.importance.Importance of the current model.
-      original: BertConfig of the original model, which fractions refer to.
-      settings: PruneModelSettings.
-      part: float in (0, 1]. Fraction of the pruning to have completed.
-
-    Returns:
-      RetainedUnits.
-    """
-    values, retained = importance.normalize(), []
-    for number, (units, fraction) in enumerate(((values.heads, settings.keep_heads),
-                                                (values.neurons, settings.keep_neurons))):
-        total = sum(sizes[number] for sizes in original.layer_sizes)
-        fraction = 1 - (1 - fraction) * part
-        retained.append(most_important(units, round(fraction * total)))
-    return RetainedUnits(*retained)
 
 
 def _format_report(entries, metric):

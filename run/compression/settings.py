@@ -97,12 +97,6 @@ class ModelEvaluationSettings(Settings):
                "a LiteRT file with int8 weights.")
     output_file: str | None = setting(None, "JSON file for the printed results.", role=roles.OUTPUT_FILE)
 
-    def check(self):
-        """See Settings."""
-        for path in self.models:
-            if self.models.count(path) > 1:
-                raise InputError("is listed twice", "models", path)
-
     def check_files(self):
         """See Settings. Also raises InputError if the output would overwrite a model."""
         for path in self.models if self.output_file else ():

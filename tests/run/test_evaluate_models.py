@@ -10,7 +10,6 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.compression import exported_models
 from tests import scripts
 
 pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_toys")]
@@ -60,9 +59,8 @@ def test_an_export_requires_a_checkpoint_before_it():
 
 def test_models_that_are_not_exports(tmp_path):
     (tmp_path / "model.tflite").write_text("")
-    only_litert = (f"`model`={tmp_path}: contains no SavedModel (expected saved_model.pb); for the LiteRT model, set "
+    only_litert = (f"`models`={tmp_path}: contains no SavedModel (expected saved_model.pb); for the LiteRT model, set "
                    f"the file {tmp_path}/model.tflite")
-    for path, message in (("sst", "`model`=sst: contains no SavedModel"),
-                          ("none.tflite", "`model`=none.tflite: does not exist"), (str(tmp_path), only_litert)):
+    for path, message in (("none.tflite", "`models`=none.tflite: does not exist"), (str(tmp_path), only_litert)):
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-            exported_models.open_export(path)
+            scripts.run_here(EVALUATE, models=f"sst,{path}", **DATA["sst"])

@@ -11,7 +11,6 @@ import pytest
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.compression.distillation_settings import check_sizes
-from run.compression.settings import ModelEvaluationSettings
 from run.techniques.settings import LossSettings
 from tests import scripts, toy_runs
 
@@ -21,7 +20,6 @@ TEACHER = BertConfig(99, 8, 3, 2, 12)
 @pytest.mark.parametrize(("settings", "values", "message"), [
     (LossSettings, {"layer_map": "deep", "hidden_weight": 1}, "`layer_map`=deep: must be one of uniform, last, or "),
     (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: all losses have weight 0"),
-    (ModelEvaluationSettings, {"models": ("sst", "sst")}, "`models`=sst: is listed twice"),
 ])
 def test_values_that_are_rejected(settings, values, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
