@@ -5,7 +5,7 @@
 """
 
 from bert_tf.cli import script
-from run.compression.distillation_settings import GeneralSettings
+from run.compression.settings import GeneralSettings
 
 SETTINGS = GeneralSettings()
 COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(

@@ -9,7 +9,6 @@ import tensorflow as tf
 from matplotlib.ticker import MaxNLocator
 from tqdm import tqdm
 
-from bert_tf import files
 from bert_tf.analysis import behaviors
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
@@ -36,15 +35,13 @@ def run(settings):
       InputError: See Observer. Also if a file is invalid or empty, or if the data do not match the model.
     """
     fine_tuned = FineTunedModel.open(settings) if settings.importance_examples else None
-    observer = Observer(settings, answers=False)
+    observer = Observer(settings)
     if not any(True for _ in reading.read_texts(settings.input_file, settings.treebank)):
         raise InputError(f"`input_file`={settings.input_file}: contains no text")
     dependencies = None
     if settings.treebank:  # An error must not come after hours.
-        decoder = files.LineDecoder()
-        names = dict.fromkeys(name for sentence in reading.read_sentences(settings.treebank, decoder)
+        names = dict.fromkeys(name for sentence in reading.read_sentences(settings.treebank)
                               for name in sentence.relations)
-        decoder.tell(settings.treebank)
         dependencies = Dependencies(list(names), len(observer.heads))
     measures, num_texts, num_cut = _measure_texts(observer, settings)
     num_sentences, num_skipped = _add_sentences(dependencies, observer, settings) if dependencies else (0, 0)
@@ -64,8 +61,7 @@ def _measure_texts(observer, settings):
     def compute_sums(features):
         return observer.sum_measures(observer.compute_attention(features), features)
 
-    rows = tf.TensorSpec([None, None], tf.int32)
-    step = _trace(compute_sums, dict.fromkeys(("input_ids", "input_mask", "segment_ids"), rows))
+    step = _trace(compute_sums)
     sums, num_texts, num_cut = (0.0, 0.0), 0, 0
     for window in _read_windows(reading.read_texts(settings.input_file, settings.treebank), "text"):
         for features, was_cut in reading.text_batches(
@@ -83,8 +79,7 @@ def _add_sentences(dependencies, observer, settings):
                      for each in observer.compute_attention(features)]
         return tf.concat([behaviors.hits(each, heads) for each in attention], axis=2)
 
-    rows = tf.TensorSpec([None, None], tf.int32)
-    step = _trace(find_hits, dict.fromkeys(("input_ids", "input_mask", "segment_ids"), rows), rows, rows)
+    step = _trace(find_hits)
     num_sentences = num_read = 0
     for window in _read_windows(reading.read_sentences(settings.treebank), "sentence"):
         for places, features, words, heads in reading.sentence_batches(
@@ -96,8 +91,8 @@ def _add_sentences(dependencies, observer, settings):
     return num_sentences, num_sentences - num_read
 
 
-def _trace(function, *specs):
-    return tf.function(tf.autograph.experimental.do_not_convert(function), input_signature=specs, autograph=False)
+def _trace(function):
+    return tf.function(tf.autograph.experimental.do_not_convert(function), autograph=False, reduce_retracing=True)
 
 
 def _read_windows(items, unit):

@@ -8,7 +8,7 @@ import tensorflow as tf
 from bert_tf.analysis import behaviors, words
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving.checkpoint import detect_kind, load_servable
-from bert_tf.tasks import KINDS, Encoder, MaskedLM
+from bert_tf.tasks import KINDS, MaskedLM
 from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.unicode_rules import is_punctuation
 
@@ -62,7 +62,6 @@ class Observer:
 
     Args:
       settings: ServingSettings with the groups `model` and `tokenizer`, resolved.
-      answers: bool. Whether to compute the predictions of a fine-tuned model. If False, it is observed as an encoder.
 
     Attributes:
       kind: str. Kind of the model as observed, a key of KINDS.
@@ -76,7 +75,7 @@ class Observer:
       InputError: See bert_tf.serving.checkpoint.load_servable.
     """
 
-    def __init__(self, settings, answers=True):
+    def __init__(self, settings):
         checkpoint = settings.model.init_checkpoint
         kind = settings.served_task.kind
         if not settings.model_files.task_metadata:
@@ -87,8 +86,6 @@ class Observer:
             version_2_with_negative=may_be_none, top_k=TOP_K)
         self.servable = load_servable(**settings.checkpoint_to_serve | {"metadata": metadata}, layers="padded")
         self.metadata, self.kind = self.servable.metadata, self.servable.kind
-        if not answers and self.kind != MaskedLM.name:
-            self.kind = Encoder.name
         self.tokenizer = self.servable.tokenizer
         self.encoder = getattr(self.servable.model, "encoder", self.servable.model)
         layers = [self.encoder.encoder_layers[number] for number in range(self.encoder.config.num_hidden_layers)]

@@ -16,7 +16,7 @@ from bert_tf.analysis import probes
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
-from bert_tf.files import LineDecoder, describe_dropped_bytes, new_file, to_json
+from bert_tf.files import describe_dropped_bytes, new_file, to_json
 from data_prep.tasks import conll
 from run.analysis import reading
 from run.evaluation import plots
@@ -154,9 +154,7 @@ def _read_sentences(path, settings):
       InputError: If the file is invalid, or if it lacks the requested labels.
     """
     if conll.is_treebank(path):
-        decoder = LineDecoder()
-        sentences = list(reading.read_sentences(path, decoder))
-        decoder.tell(path)
+        sentences = list(reading.read_sentences(path))
     else:
         read = conll.read_sentences(path, settings.token_column, settings.label_column)
         if read.num_garbled:

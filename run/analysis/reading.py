@@ -47,19 +47,15 @@ class Sentence:
         return [match.start(number) for number in range(1, len(words) + 1)] if match else None
 
 
-def read_sentences(path, decoder=None):
-    """Yields the Sentences of a treebank.
-
-    Args:
-      path: Path of the file.
-      decoder: bert_tf.files.LineDecoder that drops invalid UTF-8 bytes and counts their lines, or None.
+def read_sentences(path):
+    """Yields the Sentences of a treebank. Invalid UTF-8 bytes are dropped, with a note at the end.
 
     Raises:
       InputError: See `conll.select_words`; and if a head is not a word of the sentence, or if there are no sentences.
         The message names the file, and the line if applicable.
     """
-    is_empty = True
-    for block in conll.group_rows(conll.read_rows(path, decoder or files.LineDecoder())):
+    is_empty, decoder = True, files.LineDecoder()
+    for block in conll.group_rows(conll.read_rows(path, decoder)):
         if not (words := conll.select_words(path, block)):
             continue
         is_empty = False
@@ -71,6 +67,7 @@ def read_sentences(path, decoder=None):
         yield Sentence(forms, tags, [int(head) - 1 for head in heads], relations, texts[-1] if texts else None)
     if is_empty:
         raise InputError(f"{path}: contains no sentences")
+    decoder.tell(path)
 
 
 def read_texts(path, treebank_path):

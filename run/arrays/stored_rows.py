@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
 
 import numpy as np
 
@@ -92,33 +91,23 @@ class StoredRows:
             arrays.append(values)
         return arrays
 
-    def write(self, paths, parts, subject, advice):
+    def write(self, paths, parts):
         """Writes all values.
 
         Args:
           paths: Dict of name to path of the local file to create.
           parts: Iterable of (row numbers, dict of name to sequence of arrays) that contains every row once. An array
             may be longer than its row.
-          subject, advice: Beginning and end of the error message.
-
-        Raises:
-          InputError: If the disk does not have enough space.
         """
-        folder, required, values = os.path.dirname(next(iter(paths.values()))), 0, {}
-        for name, entry in self.entries.items():
-            required += int(self._offsets[name][-1]) * np.dtype(entry.dtype).itemsize
-        if required > (free := shutil.disk_usage(folder).free):
-            raise InputError(f"{subject}: requires {required / 1e6:,.0f} MB in {folder}, but {free / 1e6:,.0f} MB are "
-                             f"free; {advice}")
-        for name, path in paths.items():
-            values[name] = np.memmap(path, self.entries[name].dtype, "w+", shape=(int(self._offsets[name][-1]),))
-        for rows, arrays in parts:
-            for name, entry in self.entries.items():
-                for row, array in zip(rows, arrays[name], strict=True):
-                    row_values = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
-                    values[name][self._offsets[name][row] : self._offsets[name][row + 1]] = row_values.ravel()
-        for array in values.values():
-            array.flush()
+        with contextlib.ExitStack() as opened:
+            opened_files = {name: opened.enter_context(open(path, "wb")) for name, path in paths.items()}
+            for rows, arrays in parts:
+                for name, entry in self.entries.items():
+                    dtype, file = np.dtype(entry.dtype), opened_files[name]
+                    for row, array in zip(rows, arrays[name], strict=True):
+                        row_values = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
+                        file.seek(self._offsets[name][row] * dtype.itemsize)
+                        file.write(row_values.astype(dtype).tobytes())
 
 
 class StackedRows:

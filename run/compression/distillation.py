@@ -6,7 +6,7 @@ from bert_tf import models
 from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
-from run.compression.distillation_settings import GeneralSettings
+from run.compression.settings import GeneralSettings
 from run.finetuning import job as finetuning
 from run.finetuning import sweeps
 from run.pretraining import job as pretraining

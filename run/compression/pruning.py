@@ -17,8 +17,7 @@ from bert_tf.compression.pruning import RetainedUnits, most_important, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
-from run.compression.distillation_settings import check_sizes
-from run.compression.settings import PruneModelSettings
+from run.compression.settings import PruneModelSettings, check_sizes
 from run.compression.vocabularies import find_used_ids, write_vocabulary
 from run.finetuning import job
 from run.finetuning.fine_tuned_model import FineTunedModel, write_json

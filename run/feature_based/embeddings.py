@@ -118,7 +118,7 @@ def write(folder, metadata, layers, lengths, width, parts):
       parts: Iterable of (row numbers, list of arrays [words, K, H], one per row) that contains every row once.
 
     Raises:
-      InputError: If the disk does not have enough space, or another process is writing to the directory.
+      InputError: If another process is writing to the directory.
     """
     stored = _make_rows(folder, layers, lengths, width)
     with files.folder_for(folder), files.lock_output("cache_dir", folder), contextlib.ExitStack() as unfinished:
@@ -127,8 +127,7 @@ def write(folder, metadata, layers, lengths, width, parts):
         paths = {name: unfinished.enter_context(files.at(stored.get_path(name)).new_local_file())
                  for name in stored.entries}
         stored.write(paths, ((rows, {name: [row_vectors[:, number] for row_vectors in vectors]
-                                   for number, name in enumerate(paths)}) for rows, vectors in parts),
-                     "`cache_dir`", "choose another directory")
+                                   for number, name in enumerate(paths)}) for rows, vectors in parts))
 
 
 def _make_rows(folder, layers, lengths, width):

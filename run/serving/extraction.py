@@ -46,8 +46,13 @@ def run(settings):
             config, Fast("unpadded" if is_dynamic else "padded", one_hot=settings.use_one_hot_embeddings),
             dtype=DTYPE_POLICIES[settings.mixed_precision])
     print(load_pretrained(encoder, checkpoint), file=sys.stderr)
-    predictor = prediction.Predictor(strategy, make_layer_model(encoder, layers), per_position=True,
-                                     static_shapes=not is_dynamic, network=encoder)
+
+    def compute(features, training=False):
+        outputs = encoder(features, training=training)["encoder_outputs"]
+        return {"vectors": tf.cast(tf.stack([outputs[layer] for layer in layers], axis=2), tf.float32)}
+
+    predictor = prediction.Predictor(strategy, compute, per_position=True, static_shapes=not is_dynamic,
+                                     network=encoder)
     batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
     rows = extract(read_texts(settings.input_file), tokenizer, predictor, max_seq_length, settings.batch_size,
                    max(1, WINDOW_BYTES // batch_bytes))
@@ -75,30 +80,13 @@ def read_texts(path):
     decoder.tell(path)
 
 
-def make_layer_model(encoder, layers):
-    """Creates a model that returns the outputs of some of an encoder's layers, for run.arrays.prediction.
-
-    Args:
-      encoder: BertEncoder.
-      layers: List of int. Indices of layers.
-
-    Returns:
-      Callable (features, training) -> dict of vectors, float32 [B, S, layers, H].
-    """
-    def model(features, training=False):
-        outputs = encoder(features, training=training)["encoder_outputs"]
-        return {"vectors": tf.cast(tf.stack([outputs[layer] for layer in layers], axis=2), tf.float32)}
-
-    return model
-
-
 def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches):
     """Yields the tokens of each text, list of str, their embeddings, float32 [tokens, layers, H], and bool, was_cut.
 
     Args:
       texts: Iterable of (text_a, text_b).
       tokenizer: BertTokenizer.
-      predictor: run.arrays.prediction.Predictor of `make_layer_model`.
+      predictor: run.arrays.prediction.Predictor of vectors, float32 [B, S, layers, H].
       max_seq_length: int. Maximum length of a text in tokens.
       batch_size: int. Texts per batch.
       window_batches: int. Number of batches of consecutive texts to sort by length together.

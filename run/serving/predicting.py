@@ -1,15 +1,19 @@
 """The job of run.predict: predictions for a file of texts. Opens any model; without TensorFlow for a LiteRT file."""
 
+import contextlib
 import itertools
+import sys
 
 from tqdm import tqdm
 
 from bert_tf.errors import InputError
+from bert_tf.files import new_file, to_json
 from bert_tf.serving.loading import open_export
 from bert_tf.tasks.base import add_article
-from run.serving.formats import prediction_files, request_files
+from run.serving.formats import request_files
 
 WINDOW_BATCHES = 32  # Number of batches of consecutive requests to sort by length together.
+STANDARD_OUTPUT = "-"
 
 
 def run(settings):
@@ -24,7 +28,7 @@ def run(settings):
     model = open_model(settings)
     requests = request_files.read(settings.input_file, model.inputs, settings.columns)
     num_rows = num_truncated = 0
-    with (prediction_files.open_writer(settings.output_file) as write,
+    with (open_writer(settings.output_file) as write,
           tqdm(desc="predicting", unit="row", dynamic_ncols=True) as progress):
         for row in predict_rows(model, requests, settings.batch_size):
             write(row)
@@ -33,7 +37,7 @@ def run(settings):
             progress.update()
         if not num_rows:
             raise InputError(f"`input_file`={settings.input_file}: contains no rows")
-    if settings.output_file != prediction_files.STANDARD_OUTPUT:
+    if settings.output_file != STANDARD_OUTPUT:
         note = f"; {num_truncated:,} were too long for the model and were truncated" if num_truncated else ""
         print(f"{settings.output_file}: predictions of {add_article(model.kind)} for {num_rows:,} "
               f"row{'s' * (num_rows > 1)}{note}")
@@ -73,3 +77,41 @@ def open_model(settings):
     from bert_tf.serving.checkpoint import load_model
 
     return load_model(**settings.checkpoint_to_serve)
+
+
+@contextlib.contextmanager
+def open_writer(path):
+    """Yields a function that writes a row, dict. The file is renamed when the context ends without an error.
+
+    A table is tab-separated values with the header of the first row. A dict within a row becomes one column per key; a
+    list stays JSON. In texts, a backslash, tab, or line break is escaped as in JSON: \\\\, \\t, \\n, \\r.
+
+    Args:
+      path: Path of the file: a table if it ends in .tsv, otherwise JSON lines; - for standard output.
+    """
+    is_table, header = path.lower().endswith(".tsv"), []
+
+    def write(row):
+        """Writes a row, a dict."""
+        if not is_table:
+            file.write(to_json(path, row, ensure_ascii=False) + "\n")
+            return
+        cells = {}
+        for name, value in row.items():
+            if isinstance(value, dict):
+                cells |= {f"{name}.{key}": each for key, each in value.items()}
+            else:
+                cells[name] = value
+        if not header:
+            header.extend(cells)
+            file.write("\t".join(map(_escape, header)) + "\n")
+        texts = [_escape(value) if isinstance(value, str) else to_json(path, value, ensure_ascii=False)
+                 for value in (cells[name] for name in header)]
+        file.write("\t".join(texts) + "\n")
+
+    with contextlib.nullcontext(sys.stdout) if path == STANDARD_OUTPUT else new_file(path) as file:
+        yield write
+
+
+def _escape(text):
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

@@ -197,12 +197,6 @@ class ExtractionSettings(Settings):
     use_one_hot_embeddings: bool = setting(
         False, "Look up word embeddings with a one-hot matrix multiplication, for TPUs; the results are the same.")
 
-    def check(self):
-        """See Settings."""
-        if self.devices.strategy_name == "multi_worker_mirrored":
-            raise InputError("`distribution_strategy`=multi_worker_mirrored: each worker would write the complete "
-                             "file; split the input, and run one process per part")
-
     def check_files(self):
         """See Settings."""
         self.parse_layers(self.model.config.num_hidden_layers)

@@ -52,9 +52,6 @@ def write(path, metadata, lengths, parts, positions):
       lengths: int [n]. Length of each row.
       parts: Iterable of (row numbers, dict of name to array [rows, ...]) that contains every row once.
       positions: Dict of name to tuple of int. Negative axes that are positions of the row's text.
-
-    Raises:
-      InputError: If the disk does not have enough space.
     """
     files.at(os.path.dirname(path)).make_dirs()
     with files.new_folder(path) as folder:
@@ -63,8 +60,7 @@ def write(path, metadata, lengths, parts, positions):
         first = next(parts)
         entries = {name: _make_entry(value, positions[name]) for name, value in first[1].items()}
         stored = StoredRows(folder, entries, lengths)
-        stored.write({name: stored.get_path(name) for name in entries}, itertools.chain([first], parts), path,
-                     "set `nokeep_answers` to query the teacher in each step")
+        stored.write({name: stored.get_path(name) for name in entries}, itertools.chain([first], parts))
         with open(os.path.join(folder, METADATA_FILE), "w", encoding="utf-8") as file:
             json.dump({**metadata, "entries": {name: dataclasses.asdict(entry) for name, entry in entries.items()}},
                       file, indent=2)

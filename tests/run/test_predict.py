@@ -8,7 +8,7 @@ import pytest
 
 from bert_tf.errors import InputError
 from run.serving import predicting
-from run.serving.formats import prediction_files, request_files
+from run.serving.formats import request_files
 from run.serving.predicting import open_model
 from run.serving.settings import PredictionSettings
 from tests import scripts
@@ -123,7 +123,7 @@ def test_invalid_files(tmp_path, name, content, inputs, columns, message):
 
 
 def test_special_characters_in_a_table_are_escaped(tmp_path):
-    with prediction_files.open_writer(str(tmp_path / "a.tsv")) as write:
+    with predicting.open_writer(str(tmp_path / "a.tsv")) as write:
         write({"label": "a\tb\\\n", "value": 0.5, "was_cut": True, "tags": ["x"]})
     assert (tmp_path / "a.tsv").read_text() == 'label\tvalue\twas_cut\ttags\na\\tb\\\\\\n\t0.5\ttrue\t["x"]\n'
 
@@ -131,7 +131,7 @@ def test_special_characters_in_a_table_are_escaped(tmp_path):
 @pytest.mark.parametrize("name", ["out.jsonl", "out.tsv"])
 def test_numbers_that_are_not_finite(tmp_path, name):
     with (pytest.raises(InputError, match=rf"^{tmp_path}/{name}: cannot contain NaN or infinity; the model "),
-          prediction_files.open_writer(str(tmp_path / name)) as write):
+          predicting.open_writer(str(tmp_path / name)) as write):
         write({"value": float("nan")})
     assert list(tmp_path.iterdir()) == []
 

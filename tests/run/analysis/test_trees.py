@@ -2,7 +2,6 @@
 
 import pytest
 
-from bert_tf import files
 from bert_tf.errors import InputError
 from run.analysis import reading
 
@@ -16,14 +15,14 @@ TEXT = ("# text = Don't stop\n" + row("1-2", "Don't", "_", "_", "_") + row(1, "D
         + "# nothing\n\n" + row(1, "Ja", 0, "root"))
 
 
-def test_sentences(tmp_path):
+def test_sentences(tmp_path, capsys):
     """A byte order mark and invalid UTF-8 bytes, whose lines are counted, change nothing."""
     (tmp_path / "a.conllu").write_bytes(b"\xef\xbb\xbf" + TEXT.encode().replace(b"Ja", b"J\xe9a"))
-    decoder = files.LineDecoder()
-    first, second = reading.read_sentences(str(tmp_path / "a.conllu"), decoder)
+    first, second = reading.read_sentences(str(tmp_path / "a.conllu"))
     assert first == reading.Sentence(["Do", "n't", "stop"], ["AUX", "PART", "VERB"], [2, 2, reading.ROOT],
                                    ["aux", "advmod", "root"], "Don't stop")
-    assert (second.words, second.text, decoder.num_garbled) == (["Ja"], None, 1)
+    assert (second.words, second.text) == (["Ja"], None)
+    assert "a.conllu: 1 line contains bytes that are not UTF-8" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("text", "starts"), [

@@ -10,7 +10,7 @@ import pytest
 
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.compression.distillation_settings import check_sizes
+from run.compression.settings import check_sizes
 from run.techniques.settings import LossSettings
 from tests import scripts, toy_runs
 
@@ -67,7 +67,6 @@ def variants(toys, tmp_path_factory):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"student_layers": "0,4"}, "`student_layers`=0,4: layer 4 does not exist; the teacher has layers 0 to 2"),
-    ({"task_name": "mrpc"}, "`task_name`=mrpc: conflicts with `teacher`=sst (sst-2)"),
     ({"dev_file": "dev.txt"}, "`dev_file`=dev.txt: does not apply to the teacher, a classifier; set `task_name`"),
     ({"student_layers": None, "student_checkpoint": "{variants}/other_words"}, "other_words: its vocabulary differs "
      "from the vocabulary of `teacher`=sst"),

@@ -83,9 +83,3 @@ def test_files_that_are_damaged_or_of_other_data(folder):
     with pytest.raises(InputError, match=r"layer_0\.bin: is missing or corrupted; delete .* to compute the "):
         vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
 
-
-def test_a_disk_without_space(tmp_path, values, monkeypatch):
-    monkeypatch.setattr(stored_rows.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
-    with pytest.raises(InputError, match=r"^`cache_dir`: requires 0 MB in .*, but 0 MB are free; choose"):
-        vectors.write(str(tmp_path / "x"), METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
-    assert vectors.find_missing(str(tmp_path / "x"), LAYERS) == LAYERS
