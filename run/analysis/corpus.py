@@ -13,9 +13,11 @@ from bert_tf.analysis import behaviors
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
-from run.analysis import importance, reading
+from bert_tf.techniques.masks import apply_masks, get_layers
+from run.analysis import reading
 from run.analysis.observing import Observer, compute_means
 from run.analysis.syntax import OFFSETS, Dependencies
+from run.arrays.prediction import Predictor
 from run.evaluation import plots
 from run.finetuning.fine_tuned_model import FineTunedModel
 
@@ -23,6 +25,10 @@ WINDOW = 512  # Number of texts to sort by length together.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
 MAX_RELATIONS = 30  # Maximum number in a plot.
 COLUMNS = 4  # Columns of panels.
+CURVE_POINTS = 10  # Number of steps in which all heads are pruned.
+RANDOM_ORDERS = 3  # Number of random orders to compare the curve with.
+SEED = 1  # Seed of the random orders, and of the order of the training examples.
+BY_IMPORTANCE = "importance"  # The order that prunes the least important heads first.
 
 
 def run(settings):
@@ -45,7 +51,7 @@ def run(settings):
         dependencies = Dependencies(list(names), len(observer.heads))
     measures, num_texts, num_cut = _measure_texts(observer, settings)
     num_sentences, num_skipped = _add_sentences(dependencies, observer, settings) if dependencies else (0, 0)
-    curve = importance.measure_curve(fine_tuned, settings.importance_examples) if fine_tuned else None
+    curve = _measure_curve(fine_tuned, settings.importance_examples) if fine_tuned else None
     folder = settings.output_dir
     _write(folder, observer.heads, measures, dependencies)
     if curve:
@@ -91,6 +97,47 @@ def _add_sentences(dependencies, observer, settings):
     return num_sentences, num_sentences - num_read
 
 
+def _measure_curve(model, num_examples):
+    """Measures the importance of the K heads of a FineTunedModel, and its score as heads are masked.
+
+    Importance is the one that pruning uses. Without any head, the model has only feed-forward layers.
+
+    Returns:
+      List of K dicts, the most important head first: layer, head, importance (of norm 1 in each layer); and a list of
+      dicts, one per point of the curve: heads_out, the number of pruned heads, and the score for each order of pruning,
+      BY_IMPORTANCE or "random_I".
+    """
+    importance = model.measure_importance(num_examples, SEED).normalize()
+    heads = [(layer, head) for layer, each in enumerate(importance.heads) for head in range(len(each))]
+    values = np.concatenate(importance.heads)
+    rng = np.random.default_rng(SEED)
+    orders = {BY_IMPORTANCE: np.argsort(values, kind="stable")}
+    orders |= {f"random_{number}": rng.permutation(len(values)) for number in range(RANDOM_ORDERS)}
+    by_head = [{"layer": heads[place][0], "head": heads[place][1], "importance": values[place]}
+               for place in np.argsort(-values, kind="stable")]
+    return by_head, _score_orders(model, np.array([layer for layer, _ in heads]), orders)
+
+
+def _score_orders(model, layer_of, orders):
+    """Returns the points of the curve. `layer_of`: int [K]; `orders`: dict of name -> int [K]."""
+    network, task = model.make_model(), model.task
+    counts = np.unique(np.linspace(0, len(layer_of), CURVE_POINTS + 1).round().astype(int)).tolist()
+    masks = [tf.Variable(tf.ones([int((layer_of == layer).sum())]))
+             for layer in range(len(get_layers(network.encoder)))]
+    points = [{"heads_out": count} for count in counts]
+    with apply_masks(network.encoder, heads=masks):
+        predictor = Predictor(tf.distribute.get_strategy(), network, per_position=task.per_position)
+        for name, order in orders.items():
+            for point, count in zip(points, counts, strict=True):
+                stays = np.ones(len(layer_of), np.float32)
+                stays[order[:count]] = 0
+                for layer, mask in enumerate(masks):
+                    mask.assign(stays[layer_of == layer])
+                outputs = predictor(task.eval_features, task.eval_batch_size, f"without {count} heads")
+                point[name] = float(task.score(outputs)[task.metric])
+    return points
+
+
 def _trace(function):
     return tf.function(tf.autograph.experimental.do_not_convert(function), autograph=False, reduce_retracing=True)
 
@@ -124,7 +171,7 @@ def _write(folder, heads, measures, dependencies):
 
 
 def _write_importance(folder, by_head, curve, metric):
-    """Writes, plots, and prints the results of `importance.measure_curve`."""
+    """Writes, plots, and prints the results of `_measure_curve`."""
     _write_table(folder, "importance.tsv", by_head)
     _write_table(folder, "curve.tsv", curve)
     _draw_curve(folder, curve, metric)
@@ -206,7 +253,7 @@ def _draw_relations(folder, relations):
 
 
 def _draw_curve(folder, curve, metric):
-    """Plots the score by number of pruned heads. `curve`: See run.analysis.importance.measure_curve."""
+    """Plots the score by number of pruned heads. `curve`: See `_measure_curve`."""
     counts, by_importance, *others = zip(*(point.values() for point in curve), strict=True)
     figure = plots.create_figure(figsize=(8, 5), layout="constrained")
     panel = figure.subplots()

@@ -63,25 +63,24 @@ def _parse_line(text, kind, place, source=""):
     return Question(first, second, source=source)
 
 
-def find_wrong_predictions(settings, metadata, answer):
+def find_wrong_predictions(settings, observer):
     """Returns the first `wrong_examples` Questions of development data predicted incorrectly.
 
     Args:
       settings: AttentionReportSettings.
-      metadata: TaskMetadata of the model.
-      answer: Callable from a Question to its prediction, as from Kind.rows.
+      observer: run.analysis.observing.Observer of the model.
 
     Raises:
       InputError: If the model was not fine-tuned, if the data are invalid or unlabeled, or if all rows are correct.
     """
-    kind, checkpoint = metadata.kind, settings.model.init_checkpoint
+    metadata, kind, checkpoint = observer.metadata, observer.kind, settings.model.init_checkpoint
     if kind not in READERS:
         raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
     task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data.values())
     roles.check(task, TuningSettings(do_eval=True))
     wrong = []
     for question in READERS[kind](DATA[kind](task, metadata.max_seq_length, metadata)):
-        if not KINDS[kind].is_right(answer(question), question.right):
+        if not KINDS[kind].is_right(observer.predict(question), question.right):
             wrong.append(question)
         if len(wrong) == settings.wrong_examples:
             break

@@ -22,7 +22,7 @@ def run(settings):
     """
     observer = Observer(settings)
     if settings.wrong_examples:
-        requested = questions.find_wrong_predictions(settings, observer.metadata, observer.predict)
+        requested = questions.find_wrong_predictions(settings, observer)
         print(f"selected {len(requested)} wrong predictions")
     else:
         requested = questions.read_questions(settings, observer.kind)

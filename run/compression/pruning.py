@@ -4,12 +4,18 @@ Each round has a directory in output_dir, such as `round_1`, with the pruned mod
 after fine-tuning. An interrupted command resumes with the first round without scores. The final model is in output_dir.
 """
 
+import atexit
 import dataclasses
 import os
+import shutil
+import tempfile
 
+import numpy as np
 import tensorflow as tf
+from tqdm import tqdm
 
 from bert_tf import files, model_folder
+from bert_tf.cli import paths
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.cli.tables import format_table
@@ -17,8 +23,9 @@ from bert_tf.compression.pruning import RetainedUnits, most_important, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
+from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
+from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 from run.compression.settings import PruneModelSettings, check_sizes
-from run.compression.vocabularies import find_used_ids, write_vocabulary
 from run.finetuning import job
 from run.finetuning.fine_tuned_model import FineTunedModel, write_json
 from run.settings.training import DeviceSettings
@@ -28,6 +35,7 @@ from run.training import strategies
 
 SETTINGS_FILE = "prune.json"  # The settings that a pruning was started with, which a resumed command must match.
 ROUND, TUNED, SCORES_FILE, REPORT_FILE = "round_{}", "tuned", "scores.json", "pruning.json"
+LINES_AT_ONCE = 4096  # Of a text that determines the vocabulary.
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
@@ -45,14 +53,14 @@ def run(settings):
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
     vocabulary, opened = None, settings
     if settings.prune_vocabulary:
-        vocabulary = find_used_ids(settings.prune_vocabulary, tokenizer)
-        opened = settings.replace_values({"vocab_file": write_vocabulary(tokenizer, vocabulary)})
+        vocabulary = _find_used_ids(settings.prune_vocabulary, tokenizer)
+        opened = settings.replace_values({"vocab_file": _write_vocabulary(tokenizer, vocabulary)})
     original = FineTunedModel.open(opened)
     task = original.task
     if settings.num_train_epochs:
         task.settings.num_train_steps(task.num_train_examples)
     task.folder, techniques = output_dir, job.choose_techniques(task.settings)
-    task.started_with = {name: fingerprint(paths) for name, paths in task.training_files.items()}
+    task.started_with = {name: fingerprint(inputs) for name, inputs in task.training_files.items()}
     distillation = _make_distillation(settings, original) if settings.distill else None
     if distillation:
         techniques.append(distillation)
@@ -211,3 +219,45 @@ def _format_report(entries, metric):
     last = entries[-1]
     return (f"{table}\nheads per layer: {' '.join(map(str, last['heads']))}\n"
             f"neurons per layer: {' '.join(map(str, last['neurons']))}")
+
+
+def _write_vocabulary(tokenizer, ids):
+    """Writes part of a vocabulary, int [n], to a file that is deleted at process exit; returns its path."""
+    folder = tempfile.mkdtemp(prefix="vocabulary_")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, VOCABULARY_NAME)
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{tokenizer.vocabulary[number]}\n" for number in ids)
+    return path
+
+
+def _find_used_ids(corpus, tokenizer):
+    """Returns the IDs to keep: tokens that a corpus uses, special tokens, and the corpus's single characters.
+
+    WordPiece matches the longest token first, so removing unused tokens does not change how the corpus's words are
+    split. Its characters are kept as tokens, also within words, so that other words of the same alphabet can be
+    spelled. A word with a character that the corpus lacks becomes [UNK].
+
+    Args:
+      corpus: Paths of UTF-8 text files, such as training data.
+      tokenizer: BertTokenizer.
+
+    Returns:
+      int [n], ascending.
+
+    Raises:
+      InputError: If a file does not exist; names `prune_vocabulary` and the file.
+    """
+    used = np.zeros(len(tokenizer.vocabulary), bool)
+    for path in corpus:
+        paths.check_file("prune_vocabulary", path)
+        decoder = files.LineDecoder()
+        lines = files.read_lines(path, decoder)
+        decoder.tell(path)
+        for start in tqdm(range(0, len(lines), LINES_AT_ONCE), desc="tokens in use", dynamic_ncols=True):
+            used[tokenizer.tokenize(lines[start : start + LINES_AT_ONCE]).flat_values.numpy()] = True
+    bare = [token.removeprefix(SUFFIX_INDICATOR) for token in tokenizer.vocabulary]
+    characters = {character for number in np.flatnonzero(used) for character in bare[number]}
+    for number, token in enumerate(tokenizer.vocabulary):
+        used[number] |= token in SPECIAL_PIECES or bare[number] in characters
+    return np.flatnonzero(used)

@@ -8,7 +8,6 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder
 from bert_tf.tokenization.model_inputs import pack
@@ -29,12 +28,10 @@ def run(settings):
       settings: ExtractionSettings, resolved.
 
     Raises:
-      InputError: If a vocabulary, a checkpoint, or the pooling does not match the config, or if devices do not exist.
+      InputError: If a vocabulary, or a checkpoint does not match the config, or if devices do not exist.
     """
     config = settings.model.config
     layers = settings.parse_layers(config.num_hidden_layers)
-    if config.is_causal and settings.pooling == "cls":
-        raise InputError("with causal attention, [CLS] attends only to itself; set `pooling`=mean", "pooling", "cls")
     strategy = strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
     strategies.check_batch_size("batch_size", settings.batch_size, strategy)
     strategies.warn_about_slow_precision(settings.mixed_precision, strategies.device_type(strategy))

@@ -8,7 +8,7 @@ import pytest
 from bert_tf import files
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.tokenization import BertTokenizer
-from run.analysis import corpus, importance, questions, reading
+from run.analysis import corpus, questions, reading
 from run.analysis.observing import Observer
 from run.analysis.settings import AttentionReportSettings
 from run.analysis.syntax import Dependencies
@@ -114,10 +114,10 @@ def test_importance(toys, texts, tmp_path, monkeypatch):
         remaining.append(sum(mask.numpy().sum() for mask in masks))
         return call(*arguments)
 
-    masks, remaining, apply, call = [], [], importance.apply_masks, importance.Predictor.__call__
-    monkeypatch.setattr(importance, "apply_masks", apply_masks)
-    monkeypatch.setattr(importance.Predictor, "__call__", predict)
-    monkeypatch.setattr(importance, "CURVE_POINTS", 2)
+    masks, remaining, apply, call = [], [], corpus.apply_masks, corpus.Predictor.__call__
+    monkeypatch.setattr(corpus, "apply_masks", apply_masks)
+    monkeypatch.setattr(corpus.Predictor, "__call__", predict)
+    monkeypatch.setattr(corpus, "CURVE_POINTS", 2)
     flags = {"input_file": texts / "texts.txt", "importance_examples": 8, "data_dir": toys / "sst-2"}
     analyze(toys / "sst", tmp_path, **flags)
     curve = read_rows(tmp_path / "curve.tsv")

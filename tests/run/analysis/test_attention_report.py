@@ -122,7 +122,7 @@ def test_rows_that_the_model_predicts_incorrectly(toys):
     data = EvaluationDataSettings(data_dir=str(toys / "sst-2"))
     settings = make_settings(toys / "sst", {"wrong_examples": 3}, data=data)
     observer = Observer(settings)
-    found = questions.find_wrong_predictions(settings, observer.metadata, observer.predict)
+    found = questions.find_wrong_predictions(settings, observer)
     assert len(found) == 3
     for request in found:
         row = int(request.source.split("-")[1])
@@ -131,7 +131,7 @@ def test_rows_that_the_model_predicts_incorrectly(toys):
     data = EvaluationDataSettings(dev_file=str(toys / "dev.txt"))
     settings = make_settings(toys / "tagger", {"wrong_examples": 9}, data=data)
     observer = Observer(settings)
-    found = questions.find_wrong_predictions(settings, observer.metadata, observer.predict)
+    found = questions.find_wrong_predictions(settings, observer)
     assert all(observer.predict(each)["tags"] != each.expected.split() for each in found)
 
 
@@ -139,7 +139,7 @@ def test_a_model_that_cannot_be_wrong(shifting):
     settings = make_settings(shifting, {"wrong_examples": 2})
     observer = Observer(settings)
     with pytest.raises(InputError, match=r"`wrong_examples`: requires a fine-tuned model"):
-        questions.find_wrong_predictions(settings, observer.metadata, observer.predict)
+        questions.find_wrong_predictions(settings, observer)
 
 
 def read_questions(kind, **texts):
