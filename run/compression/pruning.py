@@ -68,18 +68,11 @@ def run(settings):
         **task.started_with, "init_checkpoint": files.at(settings.model.init_checkpoint).absolute()},
         name=SETTINGS_FILE, must_be_empty=True)
     with files.folder_for(output_dir), files.lock_output("output_dir", output_dir):
-        was_resumed = state.is_resumed
-        try:
-            state.begin()
-            task.write_training_data()
-            _Pruning(settings, original, strategy, techniques).run(vocabulary)
-            if distillation:
-                distillation.delete_outputs()
-        except InputError:
-            if not was_resumed and not files.at(os.path.join(output_dir, ROUND.format(1))).exists():
-                for name in files.at(output_dir).names():  # It was empty or new; frees it for the corrected command.
-                    files.at(os.path.join(output_dir, name)).remove_any()
-            raise
+        state.begin()
+        task.write_training_data()
+        _Pruning(settings, original, strategy, techniques).run(vocabulary)
+        if distillation:
+            distillation.delete_outputs()
 
 
 def _make_distillation(settings, original):

@@ -192,10 +192,13 @@ class PruneModelSettings(FineTunedSettings):
         return StepSettings(mixed_precision=self.mixed_precision)
 
     def check_files(self):
-        """See Settings. Also raises InputError if nothing is pruned, or if output_dir contains a model or a run."""
+        """See Settings. Also raises InputError for nothing to prune, an `embedding_size`, or an output_dir in use."""
         if not (self.prunes_units or self.embedding_size or self.prune_vocabulary):
             raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `embedding_size`, or "
                              "`prune_vocabulary`")
+        if self.embedding_size and self.embedding_size >= self.model.config.hidden_size:
+            raise InputError(f"must be less than {self.model.config.hidden_size}, the hidden size of the model",
+                             "embedding_size", self.embedding_size)
         output_dir = self.training.output_dir
         paths.check_separate("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
         if has_run(output_dir):

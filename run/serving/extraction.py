@@ -3,11 +3,13 @@
 import itertools
 import sys
 
+import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder
 from bert_tf.tokenization.model_inputs import pack
@@ -28,7 +30,8 @@ def run(settings):
       settings: ExtractionSettings, resolved.
 
     Raises:
-      InputError: If a vocabulary, or a checkpoint does not match the config, or if devices do not exist.
+      InputError: If a vocabulary or a checkpoint does not match the config, if devices do not exist, or if an embedding
+        is not finite.
     """
     config = settings.model.config
     layers = settings.parse_layers(config.num_hidden_layers)
@@ -54,9 +57,9 @@ def run(settings):
     rows = extract(read_texts(settings.input_file), tokenizer, predictor, max_seq_length, settings.batch_size,
                    max(1, WINDOW_BYTES // batch_bytes))
     num_rows = num_cut = 0
-    with vector_files.open_writer(settings.format, settings.output_file, layers, config.hidden_size) as write:
+    with vector_files.FORMATS[settings.format](settings.output_file, layers, config.hidden_size) as write:
         for pieces, vectors, was_cut in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
-            write(*pool(pieces, vectors, settings.pooling))
+            write(num_rows, *pool(pieces, vectors, settings.pooling))
             num_rows += 1
             num_cut += was_cut
     note = f"; {num_cut:,} truncated to --max_seq_length={max_seq_length}" if num_cut else ""
@@ -101,7 +104,14 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batc
 
 
 def pool(pieces, vectors, pooling):
-    """Applies `--pooling` to the tokens of a line, list of str, and their embeddings [tokens, layers, H]."""
+    """Applies `--pooling` to the tokens of a line, list of str, and their embeddings [tokens, layers, H].
+
+    Raises:
+      InputError: If an embedding is not finite.
+    """
+    if not np.isfinite(vectors).all():
+        raise InputError("the embeddings are not finite (NaN or infinity); choose another checkpoint, or compute in "
+                         "float32")
     if pooling == "cls":
         return pieces[:1], vectors[:1]
     if pooling == "mean":

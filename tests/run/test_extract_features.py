@@ -103,9 +103,9 @@ def test_records_in_a_remote_directory():
     rows = [(["[CLS]", "é"], np.arange(12, dtype=np.float32).reshape(2, 3, 2)),
             (["a"], np.ones([1, 3, 2], np.float32))]
     path = f"{remote_folders.new_folder()}/out.tfrecord"
-    with vector_files.open_writer("tfrecord", path, [0, 1, 2], 2) as write:
-        for row in rows:
-            write(*row)
+    with vector_files.FORMATS["tfrecord"](path, [0, 1, 2], 2) as write:
+        for number, row in enumerate(rows):
+            write(number, *row)
     spec = {"linex_index": tf.io.FixedLenFeature([], tf.int64), "tokens": tf.io.RaggedFeature(tf.string),
             "vectors": tf.io.FixedLenSequenceFeature([3, 2], tf.float32, allow_missing=True)}
     records = list(tf.data.TFRecordDataset(path))
@@ -124,22 +124,13 @@ def test_json_equals_that_of_python_for_rounded_numbers(tmp_path):
         np.arange(-300, 300) * 0.5e-6, np.arange(-300, 300) / 1000, rng.normal(size=600), rng.normal(size=600) * 1e-5,
         rng.uniform(-31, 31, size=600)]).astype(np.float32)[:, np.newaxis]
     rows = [(["[CLS]", "é", '"', "a", "b", "c"], vectors), (["x"], vectors[:1] * 1e4)]
-    with vector_files.open_writer("jsonl", str(tmp_path / "out"), [-2], 600) as write:
-        for row in rows:
-            write(*row)
+    with vector_files.FORMATS["jsonl"](str(tmp_path / "out"), [-2], 600) as write:
+        for number, row in enumerate(rows):
+            write(number, *row)
     expected = [json.dumps({"linex_index": number, "features": [
         {"token": token, "layers": [{"index": -2, "values": [round(float(value), 6) for value in values[0]]}]}
         for token, values in zip(*row, strict=True)]}) for number, row in enumerate(rows)]
     assert (tmp_path / "out").read_text().splitlines() == expected
-
-
-@pytest.mark.parametrize("output_format", vector_files.FORMATS)
-def test_embeddings_that_are_not_finite(tmp_path, output_format):
-    vectors = np.ones([1, 1, 2], np.float32)
-    with vector_files.open_writer(output_format, str(tmp_path / "out"), [-1], 2) as write:
-        write(["a"], vectors)
-        with pytest.raises(InputError, match=r"^the embeddings of line 2 are not finite \(NaN or infinity\); choose"):
-            write(["a"], vectors * np.float32("nan"))
 
 
 @pytest.mark.parametrize("output_format", ["jsonl", "npz"])
@@ -148,9 +139,9 @@ def test_a_full_disk(tmp_path, output_format):
     (tmp_path / "out").write_text("existing")
 
     def write_rows():
-        with vector_files.open_writer(output_format, str(tmp_path / "out"), [-1], 9) as write:
-            for _ in range(999):
-                write(["a"], np.ones([1, 1, 9], np.float32))
+        with vector_files.FORMATS[output_format](str(tmp_path / "out"), [-1], 9) as write:
+            for number in range(999):
+                write(number, ["a"], np.ones([1, 1, 9], np.float32))
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 13, limits[1]))
@@ -170,6 +161,8 @@ def test_pooling():
         pooled_tokens, pooled_vectors = extraction.pool(tokens, vectors, pooling)
         assert pooled_tokens == [token]
         np.testing.assert_array_equal(pooled_vectors, vectors[row : row + 1])
+    with pytest.raises(InputError, match=r"^the embeddings are not finite \(NaN or infinity\); choose"):
+        extraction.pool(tokens, vectors * np.float32("nan"), "none")
 
 
 def test_layers():

@@ -1,7 +1,10 @@
-"""Files of contextual embeddings: JSON lines, NumPy, and TFRecord. They are written atomically."""
+"""Files of contextual embeddings: JSON lines, NumPy, and TFRecord. They are written atomically.
+
+Each of FORMATS is a context manager for the path of a file, a list of the indices of layers, and the hidden size H. It
+yields a function that writes the next row: its 0-based number; list of str, the tokens; float32 [tokens, layers, H].
+"""
 
 import contextlib
-import itertools
 import json
 import os
 import shutil
@@ -12,38 +15,10 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import files
-from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file
 from bert_tf.files.local import convert_write_errors
 
 COPY_BYTES = 1 << 20
-
-
-@contextlib.contextmanager
-def open_writer(output_format, path, layers, hidden_size):
-    """Opens a file of embeddings, which is renamed when the context ends, or removed if it ends with an exception.
-
-    Args:
-      output_format: str. Key of FORMATS.
-      path: Path of the file, local or remote.
-      layers: List of int. Indices of the layers, as they are written.
-      hidden_size: int. Size of an embedding, H.
-
-    Yields:
-      Function that writes the next row: list of str, the tokens; float32 [tokens, layers, H]. It raises InputError if
-      an embedding is not finite.
-    """
-    with FORMATS[output_format](path, layers, hidden_size) as write_row:
-        numbers = itertools.count()
-
-        def write(pieces, vectors):
-            number = next(numbers)
-            if not np.isfinite(vectors).all():
-                raise InputError(f"the embeddings of line {number + 1} are not finite (NaN or infinity); choose "
-                                 "another checkpoint, or compute in float32")
-            write_row(number, pieces, vectors)
-
-        yield write
 
 
 @contextlib.contextmanager
