@@ -2,13 +2,9 @@
 
 import json
 import re
-import shutil
 
 import pytest
-import tensorflow as tf
 
-from bert_tf import models
-from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from tests import scripts
 
@@ -20,7 +16,7 @@ DATA = {"topics": {"data_dir": "own"}, "stars": {"data_dir": "own"}, "sst": {"da
 
 
 @pytest.mark.parametrize(("name", "export", "flags"), [
-    *((name, "served", {}) for name in ("stars", "topics", "squad")),
+    *((name, "served", {}) for name in ("stars", "topics", "squad")), ("sst", "served", {"static_length": True}),
     *((name, "served/model_float32.tflite", {"format": "litert", "lengths": "12,20", "batch_sizes": "8"})
       for name in ("swag", "tagger"))])
 def test_an_export_has_the_scores_of_its_checkpoint(tmp_path, name, export, flags, capsys):
@@ -36,20 +32,6 @@ def test_an_export_has_the_scores_of_its_checkpoint(tmp_path, name, export, flag
     header, *rows = capsys.readouterr().out.splitlines()[-3:]
     assert header.split()[:2] == ["model", "megabytes"]
     assert [row.split()[0] for row in rows] == [name, str(tmp_path / export)]
-
-
-def test_another_model_has_other_scores(toys, tmp_path, capsys):
-    shutil.copytree(toys / "sst", tmp_path / "other")
-    config = BertConfig.from_json_file(str(toys / "sst" / "bert_config.json"))
-    other = models.BertClassifier(models.BertEncoder(config, seed=5), 2)
-    tf.train.Checkpoint(model=other).write(str(tmp_path / "other" / "ckpt-3"))
-    scripts.run_here(EXPORT, init_checkpoint=tmp_path / "other", export_dir=tmp_path / "served", static_length=True)
-    flags = {"models": f"sst,{tmp_path / 'served'}", **DATA["sst"]}
-    scripts.run_here(EVALUATE, output_file=tmp_path / "scores.json", **flags)
-    losses = [row["scores"]["eval_loss"] for row in json.loads((tmp_path / "scores.json").read_text())["models"]]
-    assert abs(losses[0] - losses[1]) > 1e-3
-    output = capsys.readouterr().out
-    assert all(f"{loss:.4f}" in output for loss in losses)
 
 
 def test_an_export_requires_a_checkpoint_before_it():

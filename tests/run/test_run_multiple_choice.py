@@ -74,12 +74,6 @@ def test_the_rule_is_learned_and_probabilities_match_the_scores(folder):
         results["eval_loss"], rel=1e-4, abs=2**-24)  # Resolution of float32 below 1.
 
 
-def test_files_and_messages_of_a_run(folder, trained):
-    assert json.loads((folder / "out" / "task.json").read_text())["kind"] == "multiple_choice"
-    assert (folder / "out" / "confusion.png").read_bytes().startswith(b"\x89PNG")
-    assert "train: 160 questions with 4 choices each\n" in trained.stderr.replace("\r", "\n")
-
-
 @pytest.mark.usefixtures("trained")
 def test_race_with_another_number_of_choices(folder):
     """The model does not depend on the number of choices: trained with four, it answers questions with three."""

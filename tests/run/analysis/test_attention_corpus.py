@@ -146,14 +146,6 @@ def test_a_head_chosen_on_one_half_is_scored_on_the_other():
     assert first["offset_low"] == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)  # Wilson's interval for 4 of 4.
 
 
-def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):
-    path, note = str(tmp_path / "texts.txt"), "texts.txt: 1 line contains bytes that are not UTF-8, which are ignored\n"
-    (tmp_path / "texts.txt").write_bytes(b"the c\xe9at\ndog\n")
-    found = questions.read_questions(AttentionReportSettings(input_file=path), "encoder")
-    assert [each.text_a for each in found] == ["the cat", "dog"]
-    assert capsys.readouterr().err.endswith(note)
-
-
 @pytest.mark.parametrize(("words", "text", "tokens", "numbers"), [
     (["Do", "n't", "stop"], "Don't stop", ["don", "'", "t", "stop"], [0, 1, 1, 2]),
     (["Do", "n't", "stop"], None, ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),

@@ -64,14 +64,8 @@ def test_a_masked_lm(toys):
     assert 0 < seen.candidates[2]["own"] <= masked["best"][0][1] + 1e-6
 
 
-def test_a_fine_tuned_model_predicts_as_it_is_served(toys):
-    observer, (seen,) = observe(toys / "sst", {"text": ("the line",)})
-    outputs = observer.servable.answer_texts(text=np.array(["the line"]))
-    assert seen.answer["label"] == outputs["label"].numpy()[0].decode()
-    assert list(seen.answer["probabilities"].values()) == pytest.approx(outputs["probabilities"].numpy()[0], abs=1e-5)
-
-
 @pytest.mark.parametrize(("name", "texts", "part"), [
+    ("sst", {"text": ("the line",)}, None),
     ("tagger", {"text": ("the line",)}, None),
     ("squad", {"text": ("which line ||| " + "the line stops " * 9,)}, "window"),
     ("swag", {"text": ("the line ||| stops ||| is the word",)}, "choice"),
@@ -158,12 +152,13 @@ def test_too_few_texts():
         read_questions("multiple_choice", text=("one ||| two",))
 
 
-def test_lines_of_a_file(tmp_path):
+def test_lines_of_a_file(tmp_path, capsys):
     path = tmp_path / "a.txt"
-    path.write_bytes(b"one ||| two ||| three\n\nfour\n")
+    path.write_bytes(b"one ||| two ||| three\n\nfo\xe9ur\n")
     first, second = read_questions("encoder", input_file=str(path))
     assert (first.text_a, first.text_b, first.source) == ("one ||| two", "three", "line 1")
     assert (second.text_a, second.text_b, second.source) == ("four", None, "line 3")
+    assert capsys.readouterr().err.endswith("a.txt: 1 line contains bytes that are not UTF-8, which are ignored\n")
 
 
 def test_the_script(shifting, tmp_path, capsys):

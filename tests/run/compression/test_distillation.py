@@ -13,10 +13,10 @@ from bert_tf.config import BertConfig
 from bert_tf.model_folder import find_tokenizer
 from tests import scripts, toy_runs
 from tests.robustness import world
-from tests.run.compression.students import ALL_LOSSES, assert_losses_add_up, read_log
 
 pytestmark = pytest.mark.large
 
+ALL_LOSSES = {"hidden_weight": 1, "attention_weight": 0.5, "cls_weight": 2}
 QUICK = {"train_batch_size": 4, "num_train_epochs": 2.0, "learning_rate": 1e-2}
 
 
@@ -26,8 +26,21 @@ def distill(teacher, output_dir, **flags):
         "teacher": teacher, "output_dir": output_dir, **toy_runs.DATA[teacher], **QUICK, **flags})
 
 
+def read_log(folder):
+    """Returns training_log.csv of a run as a structured array."""
+    return np.genfromtxt(folder / "training_log.csv", delimiter=",", names=True)
+
+
+def assert_losses_add_up(log, label_weight=0.5):
+    """Asserts that the loss of each step is the sum of the losses by the weights of ALL_LOSSES."""
+    total = log["logits_loss"] + log["hidden_loss"] + 0.5 * log["attention_loss"] + 2 * log["cls_loss"]
+    if label_weight:
+        total += label_weight * log["label_loss"]
+    np.testing.assert_allclose(log["loss"], total, rtol=1e-5)
+
+
 @pytest.mark.parametrize(("name", "flags", "stores"), [
-    ("tagger", {}, False), ("squad", {}, True),
+    ("tagger", {}, False), ("squad", {}, True), ("sst", {"lora_rank": 2}, False),
     ("swag", {"keep_answers": False, "unlabeled_file": "dev.csv", "train_file": None, "label_weight": 0}, False)])
 def test_each_task_has_students(in_toys, tmp_path, name, flags, stores):
     student = tmp_path / "student"
@@ -38,6 +51,7 @@ def test_each_task_has_students(in_toys, tmp_path, name, flags, stores):
     assert {"task.json", "vocab.txt", "eval_results.txt", "checkpoint"} < {path.name for path in student.iterdir()}
     assert not (student / "answers").exists()
     assert (tmp_path / "stored").exists() == stores
+    assert (student / "adapter.safetensors").exists() == ("lora_rank" in flags)
 
 
 @pytest.fixture(scope="module")
