@@ -15,6 +15,7 @@ import numpy as np
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.files.local import convert_write_errors
 
 FINGERPRINT_DIGITS = 16
 
@@ -99,11 +100,11 @@ class StoredRows:
           parts: Iterable of (row numbers, dict of name to sequence of arrays) that contains every row once. An array
             may be longer than its row.
         """
-        with contextlib.ExitStack() as opened:
-            opened_files = {name: opened.enter_context(open(path, "wb")) for name, path in paths.items()}
+        with convert_write_errors(self._folder), contextlib.ExitStack() as stack:
+            opened = {name: stack.enter_context(open(path, "wb")) for name, path in paths.items()}
             for rows, arrays in parts:
                 for name, entry in self.entries.items():
-                    dtype, file = np.dtype(entry.dtype), opened_files[name]
+                    dtype, file = np.dtype(entry.dtype), opened[name]
                     for row, array in zip(rows, arrays[name], strict=True):
                         row_values = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
                         file.seek(self._offsets[name][row] * dtype.itemsize)

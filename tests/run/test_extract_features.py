@@ -2,7 +2,6 @@
 
 import io
 import json
-import resource
 
 import numpy as np
 import pytest
@@ -131,26 +130,6 @@ def test_json_equals_that_of_python_for_rounded_numbers(tmp_path):
         {"token": token, "layers": [{"index": -2, "values": [round(float(value), 6) for value in values[0]]}]}
         for token, values in zip(*row, strict=True)]}) for number, row in enumerate(rows)]
     assert (tmp_path / "out").read_text().splitlines() == expected
-
-
-@pytest.mark.parametrize("output_format", ["jsonl", "npz"])
-def test_a_full_disk(tmp_path, output_format):
-    """With a limit of the file size, for which Python raises an error without a path, as for a full disk."""
-    (tmp_path / "out").write_text("existing")
-
-    def write_rows():
-        with vector_files.FORMATS[output_format](str(tmp_path / "out"), [-1], 9) as write:
-            for number in range(999):
-                write(number, ["a"], np.ones([1, 1, 9], np.float32))
-
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 13, limits[1]))
-    try:
-        with pytest.raises(OSError, match=rf"^{tmp_path}/out: cannot be written: File too large"):
-            write_rows()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["existing"]
 
 
 def test_pooling():

@@ -95,23 +95,6 @@ def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels
         np.testing.assert_allclose(value, wanted, rtol=0, atol=1e-5, err_msg=key)
 
 
-@pytest.mark.usefixtures("current_directory")
-def test_labels_in_the_order_of_the_model(tmp_path, capsys):
-    """On files of MNLI with the labels that the model predicts, the accuracy is 1, although its order differs."""
-    predicted = bert_tf.load("classifier", pairs=True, **LENGTH).predict(text_a=TEXTS, text_b=TEXTS[::-1])
-    labels = [row["label"].lower() for row in predicted]
-    assert len(set(labels)) > 1
-    header = [f"column{number}" for number in range(12)]
-    rows = [header, *([str(number), *"1234567", text_a, text_b, "x", label] for number, (text_a, text_b, label) in
-                      enumerate(zip(TEXTS, TEXTS[::-1], labels, strict=True)))]
-    (tmp_path / "dev_matched.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-    scripts.run_here(CLASSIFY, init_checkpoint="classifier", task_name="mnli", data_dir=tmp_path, do_eval=True,
-                     output_dir=tmp_path / "out", **LENGTH)
-    assert ("note: the label order of the model differs from that of mnli; using the order of the model: "
-            "entailment, neutral, contradiction") in capsys.readouterr().err
-    assert "eval_accuracy = 1.0" in (tmp_path / "out" / "eval_results.txt").read_text()
-
-
 @pytest.mark.parametrize("name", ["masked", "distilbert_masked", "electra_discriminator"])
 def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypatch, capsys):
     """The encoder of one directory, with the tokenizer of another, which is lowercase and keeps accents."""

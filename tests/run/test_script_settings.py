@@ -14,7 +14,6 @@ from run.serving.settings import (
     AnswerSettings,
     ConversionSettings,
     ExportSettings,
-    FillMaskSettings,
 )
 from run.settings.served_models import LabelSettings
 from run.settings.training import OriginalDeviceSettings
@@ -26,7 +25,6 @@ TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
 
 
 @pytest.mark.parametrize(("settings", "values", "message"), [
-    (FillMaskSettings(), {"text": ("no mask",)}, "`text`=no mask: must contain [MASK]"),
     (ExportSettings(), {"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8 with "),
     (ExportSettings(), {"lengths": (), "format": "litert"}, "`lengths`: must contain at least one value"),
     (FineTuningSettings(), {"ensemble": ("a",)}, "`ensemble`=a: must contain at least two runs"),

@@ -16,7 +16,6 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.files import is_remote, new_file
-from bert_tf.files.local import convert_write_errors
 
 COPY_BYTES = 1 << 20
 
@@ -53,8 +52,7 @@ def _open_npz(path, layers, hidden_size):
     """
     folder = None if is_remote(path) else os.path.dirname(path) or "."
     tokens, row_splits = bytearray(), [0]
-    with (convert_write_errors(path), tempfile.TemporaryFile(dir=folder) as vectors_file,
-          new_file(path, "wb") as file):
+    with tempfile.TemporaryFile(dir=folder) as vectors_file, new_file(path, "wb") as file:
         def write_row(_, pieces, vectors):
             vectors_file.write(np.ascontiguousarray(vectors, "<f4").data)
             tokens.extend("".join(f"{piece}\n" for piece in pieces).encode())

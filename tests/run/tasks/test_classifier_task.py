@@ -41,7 +41,7 @@ def test_a_model_of_another_task(labels, model_labels, message):
         order_labels("mnli", labels, model_labels)
 
 
-def test_scores_do_not_depend_on_the_order_of_the_model():
+def test_scores_do_not_depend_on_the_order_of_the_model(capsys):
     """F1 refers to the published label 1, which can be any output of the model."""
     settings = FineTuningSettings(task=classifier.Settings(task_name="mrpc", data_dir="none"))
     logits = np.array([[2.0, 1], [0, 1], [3, 4], [1, 0], [0, 5]], np.float32)
@@ -54,6 +54,8 @@ def test_scores_do_not_depend_on_the_order_of_the_model():
         found.append(task.score({"logits": logits[:, columns]}))
     assert found[0] == pytest.approx(found[1])
     assert found[0]["eval_f1"] == pytest.approx(2 / 3)
+    assert capsys.readouterr().err == ("note: the label order of the model differs from that of mrpc; using the order "
+                                       "of the model: 1, 0\n")
 
 
 def make_custom(folder, train, dev=(), **settings):
