@@ -30,11 +30,13 @@ def run(settings):
       settings: ExtractionSettings, resolved.
 
     Raises:
-      InputError: If a vocabulary or a checkpoint does not match the config, if devices do not exist, or if an embedding
-        is not finite.
+      InputError: If a vocabulary, a checkpoint, or the pooling does not match the config, if devices do not exist, or
+        if an embedding is not finite.
     """
     config = settings.model.config
     layers = settings.parse_layers(config.num_hidden_layers)
+    if config.is_causal and settings.pooling == "cls":
+        raise InputError("with causal attention, [CLS] attends only to itself; set `pooling`=mean", "pooling", "cls")
     strategy = strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
     strategies.check_batch_size("batch_size", settings.batch_size, strategy)
     strategies.warn_about_slow_precision(settings.mixed_precision, strategies.device_type(strategy))
