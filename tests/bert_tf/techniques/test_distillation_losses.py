@@ -16,9 +16,8 @@ from bert_tf.techniques.distillation import (
     STUDENT,
     TEACHER,
     DistilledModel,
-    call_with_taps,
+    call_with_inner,
     create_distillation_loss,
-    create_taps,
 )
 from bert_tf.techniques.layer_maps import map_layers, student_config
 from bert_tf.techniques.theseus import ReplacingRate, TheseusModel, groups
@@ -118,13 +117,10 @@ def test_losses_are_0_if_the_student_equals_the_teacher(layers):
     student, teacher = (models.BertClassifier(make_encoder(
         CONFIG, layers=layers if is_teacher else "padded", last_where_read=is_teacher), CLASSES)
                         for is_teacher in (False, True))
-    student_taps, teacher_taps = create_taps(("hidden", "attention", "cls"), map_layers("uniform", 4, 4))
-    assert student_taps == teacher_taps == {
-        "hidden": (0, 1, 2, 3, 4), "attention": (0, 1, 2, 3), "cls": (1, 2, 3)}
-    outputs = DistilledModel(student, student_taps, lambda features: call_with_taps(teacher, features, teacher_taps))(
-        features)
-    names = ("logits", "hidden", "attention", "cls")
-    found = create_distillation_loss(dict.fromkeys(names, 1.0))(outputs, features)
+    names = ("hidden", "attention", "cls")
+    outputs = DistilledModel(student, names, lambda features: call_with_inner(teacher, features, names))(features)
+    assert [outputs[name].shape[1] for name in names] == [5, 4, 3]
+    found = create_distillation_loss(dict.fromkeys(("logits", *names), 1.0))(outputs, features)
     assert {name: float(value) for name, value in found.items()} == pytest.approx(dict.fromkeys(found, 0.0), abs=1e-7)
     np.testing.assert_allclose(outputs["logits"], student(features)["logits"], atol=1e-5)
     encoded = student.encoder(features, return_attention_scores=True)
@@ -137,12 +133,13 @@ def test_a_trained_projection_to_the_hidden_size_of_the_teacher():
     teacher, student = normal(ROWS, LAYERS + 1, LENGTH, WIDTH), models.BertTokenClassifier(CONFIG, CLASSES)
     features = {name: tf.ones([ROWS, LENGTH], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
     projection = Projection(8, WIDTH, WeightInitializer(0.02, 1), name="projection")
-    taps = {"hidden": (0, 1, 2, 3)}
-    model = DistilledModel(student, taps, lambda features: {"hidden": teacher}, projection)
+    model = DistilledModel(student, ["hidden"], lambda features: {"hidden": teacher}, projection)
     assert len(model.trainable_variables) == len(student.trainable_variables) + 2
     states = model(features)[STUDENT]["hidden"]
-    inner = call_with_taps(student, features, taps)
-    np.testing.assert_allclose(states, inner["hidden"].numpy() @ projection.kernel.numpy(), atol=1e-5)
+    inner = call_with_inner(student, features, ["hidden"])["hidden"].numpy()
+    selected = call_with_inner(student, features, ["hidden"], (0, 2))["hidden"]
+    np.testing.assert_array_equal(selected, inner[:, [0, 1, 3]])
+    np.testing.assert_allclose(states, inner @ projection.kernel.numpy(), atol=1e-5)
 
 
 def test_layer_maps():
