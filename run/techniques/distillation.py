@@ -17,7 +17,7 @@ from bert_tf.layers import Projection, WeightInitializer
 from bert_tf.tasks import KINDS
 from bert_tf.techniques.distillation import DistilledModel, call_with_inner, create_distillation_loss
 from bert_tf.techniques.layer_maps import INNER, map_layers
-from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
+from bert_tf.techniques.theseus import TheseusModel, draw_layers
 from data_prep.tasks.base import ID_FEATURES
 from run.arrays.batches import count_tokens
 from run.arrays.prediction import Predictor
@@ -79,11 +79,9 @@ class Distillation(Technique):
 
     def _replace_layers(self, run):
         """Returns the TheseusModel of a student."""
-        iterations = run.optimizer.iterations
-        layer_map = map_layers("uniform", self._student.num_hidden_layers, self._teacher.num_hidden_layers)
-        rate = ReplacingRate(self._replacing_rate, round(REPLACING_PROPORTION * run.num_steps),
-                             lambda: iterations, run.seed)
-        return TheseusModel(run.network, self._load_teacher(), layer_map, rate)
+        iterations, num_steps = run.optimizer.iterations, max(1, round(REPLACING_PROPORTION * run.num_steps))
+        return TheseusModel(run.network, self._load_teacher(), lambda num_layers: draw_layers(
+            num_layers, self._replacing_rate, num_steps, iterations, run.seed))
 
 
 class TaskDistillation(Distillation):

@@ -20,7 +20,7 @@ from bert_tf.techniques.distillation import (
     create_distillation_loss,
 )
 from bert_tf.techniques.layer_maps import map_layers, student_config
-from bert_tf.techniques.theseus import ReplacingRate, TheseusModel, groups
+from bert_tf.techniques.theseus import TheseusModel, draw_layers
 from tests.encoders import make_encoder, make_features
 
 ROWS, LENGTH, WIDTH, LAYERS, HEADS, CLASSES = 5, 7, 6, 3, 2, 4
@@ -176,27 +176,15 @@ def make_pair(**options):
 
 
 def theseus(student, teacher, rate):
-    return TheseusModel(student, teacher, map_layers("uniform", 2, 4), ReplacingRate(rate, 10**9, lambda: 0, 7))
+    return TheseusModel(student, teacher, lambda num_layers: draw_layers(num_layers, rate, 10**9, 0, 7))
 
 
-def test_the_schedule_and_the_groups():
-    step = tf.Variable(0, dtype=tf.int64)
-    rate = ReplacingRate(0.3, 100, lambda: step, 5)
-    found = []
-    for number in (0, 50, 100, 200):
-        step.assign(number)
-        found.append(float(rate.value()))
-    np.testing.assert_allclose(found, [0.3, 0.65, 1.0, 1.0], rtol=1e-6)
-    assert rate.draw(4).numpy().all()
-    constant_rate, samples = ReplacingRate(0.3, 10**9, lambda: step, 5), []
-    for number in (*range(300), 7):
-        step.assign(number)
-        samples.append(constant_rate.draw(3).numpy())
-    assert np.mean(samples) == pytest.approx(0.3, abs=0.05)
-    np.testing.assert_array_equal(samples[7], samples[300])  # A resumed run samples the same layers.
-    assert float(ReplacingRate(0.3, 0, lambda: 0, 5).value()) == 1
-    assert groups((1, 3, 5)) == (range(2), range(2, 4), range(4, 6))
-    assert groups((2, 4)) == (range(3), range(3, 5))
+def test_the_probability_of_a_layer():
+    for step, probability in ((0, 0.3), (50, 0.65), (100, 1.0), (200, 1.0)):
+        samples = draw_layers(1000, 0.3, 100, step, 5)
+        assert np.mean(samples) == pytest.approx(probability, abs=0.05 if probability < 1 else 0)
+        np.testing.assert_array_equal(samples, draw_layers(1000, 0.3, 100, step, 5))
+    assert np.any(draw_layers(1000, 0.3, 100, 0, 5) != draw_layers(1000, 0.3, 10**9, 1, 5))
 
 
 def test_rate_0_computes_the_teacher_and_1_the_student():
