@@ -5,12 +5,13 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.analysis import behaviors, words
+from bert_tf.analysis import behaviors
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving.checkpoint import detect_kind, load_servable
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
 from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.unicode_rules import is_punctuation
+from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 
 TOP_K = 10  # Number of candidates per token of a masked LM, or of answers per question.
 ROWS_AT_A_TIME = 32  # Copies of a text per batch, each with another token masked.
@@ -55,6 +56,13 @@ def compute_means(sums, counts):
     """Divides sums of measures [K, M] by numbers of tokens [M]: float64 [K, M], NaN if no token has a measure."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(counts > 0, sums / counts, np.nan)
+
+
+def _number_words(pieces):
+    """Returns the 0-based number of the word of each of S tokens, int64 [S]; [CLS] and [SEP] are separate words."""
+    goes_on = [index > 0 and piece.startswith(SUFFIX_INDICATOR) and pieces[index - 1] not in SPECIAL_PIECES
+               for index, piece in enumerate(pieces)]
+    return np.cumsum(~np.array(goes_on)) - 1
 
 
 class Observer:
@@ -145,7 +153,7 @@ class Observer:
         sums, counts = (value.numpy().astype(np.float64) for value in self.sum_measures(attention, features))
         ids, segments = (features[name][0].numpy() for name in ("input_ids", "segment_ids"))
         pieces = [self.tokenizer.vocabulary[id_] for id_ in ids]
-        numbers = words.word_numbers(pieces)
+        numbers = _number_words(pieces)
         return Observation(
             question, texts, part, was_cut, pieces, segments.tolist(), numbers,
             self._find_surfaces(texts, ids, segments, pieces, numbers), tf.concat(attention, axis=1)[0].numpy(),
@@ -153,7 +161,9 @@ class Observer:
 
     def _find_surfaces(self, texts, ids, segments, pieces, numbers):
         """Returns each word as it appears in the texts, or its joined tokens if unknown."""
-        surfaces = words.surfaces(pieces, numbers)
+        surfaces = [""] * (numbers[-1] + 1)
+        for word, piece in zip(numbers, pieces, strict=True):
+            surfaces[word] += piece.removeprefix(SUFFIX_INDICATOR) if surfaces[word] else piece
         special = np.isin(ids, [self.tokenizer.cls_id, self.tokenizer.sep_id])
         for segment, text in enumerate(texts):
             places = np.flatnonzero(~special & (segments == segment))
