@@ -39,8 +39,11 @@ class EinsumLayer(EncoderLayer):
             query, bias, x = take(query, at), take_bias(bias, at), flatten(take(x, at))
             num_queries, tokens = tf.shape(at)[1], flatten
         attention_drop, attended_drop, output_drop = self._draw(x, num_queries, layout, seeds)
-        context, maps = attend(query, key, value, bias, attention_drop, return_attention_scores)
-        attended = tokens(self._join_heads(context))
+        query = query * query.shape[-1]**-0.5
+        if return_attention_scores:
+            scores = tf.einsum(SCORES, query, key)
+            maps = AttentionMaps(scores, compute_probabilities(scores, bias, attention_drop is not None))
+        attended = tokens(self._join_heads(attend(query, key, value, bias, attention_drop)))
         x = self._add_and_normalize(attended, x, self.attention_norm, attended_drop)
         inner = self._activate(x, output_drop is not None)
         x = self._add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)
@@ -98,29 +101,6 @@ def take(x, at):
     return tf.einsum("bps,bs...->bp...", selected, x)
 
 
-def attend(query, key, value, bias, drop, return_attention_scores=False):
-    """Computes attention. In 16 bits, the forward and backward pass keep one tensor of the scores' size.
-
-    Args:
-      query: [B, Q, N, D].
-      key, value: [B, S, N, D].
-      bias: float32 [B, 1, 1, S] or [B, 1, Q, S], added to the scores.
-      drop: Drop for the probabilities [B, N, Q, S]; None when not training.
-      return_attention_scores: bool. Whether to return AttentionMaps.
-
-    Returns:
-      Context [B, Q, N, D], and AttentionMaps, or None.
-    """
-    query = query * query.shape[-1]**-0.5
-    is_wide, maps = query.dtype == tf.float32, None
-    if is_wide or return_attention_scores:
-        scores = tf.einsum(SCORES, query, key)
-        maps = AttentionMaps(scores, compute_probabilities(scores, bias, drop is not None))
-    if not is_wide:
-        return attention_core(query, key, value, bias, drop), maps
-    return tf.einsum(CONTEXT, maps.probabilities if drop is None else drop(maps.probabilities), value), maps
-
-
 @tf.custom_gradient
 def project_to_heads(x, kernel):
     """Multiplies with tokens in one axis, and has a gradient with tokens in two: XLA then copies no operand.
@@ -138,16 +118,22 @@ def project_to_heads(x, kernel):
     return tf.reshape(y, tf.concat([tf.shape(x)[:2], kernel.shape[1:]], axis=0)), gradient
 
 
-def attention_core(query, key, value, bias, drop):
-    """Computes the context of attention, with a gradient that reads one tensor of the scores' size.
+def attend(query, key, value, bias, drop):
+    """Computes the context of attention; the forward and backward pass keep one tensor of the scores' size.
 
     With scores z, kept elements m, and factor c of the kept ones, let e = exp(z - max z) and l = sum e. The forward
     pass computes o = c / l * (e m) V, and keeps e with the sign of m: the gradient needs no mask. For the gradient do
     of o, let g = c / l * do. Then dV = (e m)^T g, and dz = e (m (g V^T) - sum(do o) / l): the sum over the keys in the
     gradient of a softmax equals the sum over the head width of do o (Dao et al. 2022, arXiv:2205.14135, appendix B.2).
 
-    See `attend` for the arguments; the query is scaled. Returns the context [B, Q, N, D] of query's dtype. Exponentials
-    and sums are computed in float32, or in float64 for float64.
+    Args:
+      query: [B, Q, N, D], scaled.
+      key, value: [B, S, N, D].
+      bias: float32 [B, 1, 1, S] or [B, 1, Q, S], added to the scores.
+      drop: Drop for the probabilities [B, N, Q, S]; None when not training.
+
+    Returns:
+      Context [B, Q, N, D] of query's dtype. Exponentials and sums are float32, or float64 for float64.
     """
     dtype = query.dtype
     wide = tf.float64 if dtype == tf.float64 else tf.float32

@@ -13,7 +13,7 @@ from bert_tf import files, model_folder
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.cli.tables import format_table
-from bert_tf.compression.pruning import RetainedUnits, most_important, prune
+from bert_tf.compression.pruning import most_important, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
@@ -150,10 +150,9 @@ class _Pruning:
         tensors, config, details = model.read_tensors(), model.config, {}
         if self.settings.prunes_units:
             scores = model.measure_importance(self.settings.importance_examples, self.settings.training.random_seed)
-            retained = select(scores, self.original.config, self.settings, number / self.settings.rounds)
-            tensors, config = prune(tensors, config, retained)
-            details = {"heads": [each.tolist() for each in retained.heads],
-                       "neurons": [each.tolist() for each in retained.neurons]}
+            heads, neurons = select(scores, self.original.config, self.settings, number / self.settings.rounds)
+            tensors, config = prune(tensors, config, heads, neurons)
+            details = {"heads": [each.tolist() for each in heads], "neurons": [each.tolist() for each in neurons]}
         model = model.write(folder, tensors, config)
         write_json(mark, details)
         return model
@@ -214,7 +213,7 @@ def select(importance, original, settings, part):
       part: float in (0, 1]. Fraction of the pruning to have completed.
 
     Returns:
-      RetainedUnits.
+      Heads and neurons, for `prune`.
     """
     values, retained = importance.normalize(), []
     for number, (units, fraction) in enumerate(((values.heads, settings.keep_heads),
@@ -222,7 +221,7 @@ def select(importance, original, settings, part):
         total = sum(sizes[number] for sizes in original.layer_sizes)
         fraction = 1 - (1 - fraction) * part
         retained.append(most_important(units, round(fraction * total)))
-    return RetainedUnits(*retained)
+    return retained
 
 
 def _format_report(entries, metric):

@@ -8,7 +8,7 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.fast.dropout import Drop, draw
-from bert_tf.fast.einsum import attention_core, normalize_in_one_pass
+from bert_tf.fast.einsum import attend, normalize_in_one_pass
 from bert_tf.fast.layout import SequenceLayout
 from bert_tf.layers import attention_bias
 from bert_tf.layers.basic import normalize
@@ -43,7 +43,7 @@ def check(found, expected, tolerance):
 @pytest.mark.parametrize("bias", BIASES.values(), ids=BIASES)
 @pytest.mark.parametrize("rate", [None, 0.0, 0.3])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("bfloat16", 2**-5), ("float16", 2**-8)])
-def test_attention_core_equals_automatic_differentiation(bias, rate, dtype, tolerance):
+def test_attention_equals_automatic_differentiation(bias, rate, dtype, tolerance):
     """Compared in float64 on the same, rounded inputs. The tolerance is eight units of roundoff in 16 bits."""
     random = np.random.default_rng(7)
     shapes = [[BATCH, QUERIES, HEADS, WIDTH], [BATCH, KEYS, HEADS, WIDTH], [BATCH, KEYS, HEADS, WIDTH]]
@@ -57,7 +57,7 @@ def test_attention_core_equals_automatic_differentiation(bias, rate, dtype, tole
         probabilities = tf.nn.softmax(scores)
         return tf.einsum("bnqk,bknd->bqnd", probabilities if drop is None else drop(probabilities), value)
 
-    found = differentiate(lambda *each: attention_core(*each, bias, drop), inputs, upstream)
+    found = differentiate(lambda *each: attend(*each, bias, drop), inputs, upstream)
     expected = differentiate(plain, [tf.cast(each, tf.float64) for each in inputs], upstream)
     check(found, expected, tolerance)
 
