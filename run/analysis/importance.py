@@ -24,9 +24,9 @@ def measure_curve(model, num_examples):
       dicts, one per point of the curve: heads_out, the number of pruned heads, and the score for each order of pruning,
       BY_IMPORTANCE or "random_I".
     """
-    importance = model.measure_importance(num_examples, SEED).normalize()
-    heads = [(layer, head) for layer, each in enumerate(importance.heads) for head in range(len(each))]
-    values = np.concatenate(importance.heads)
+    by_layer, _ = model.measure_importance(num_examples, SEED)
+    heads = [(layer, head) for layer, each in enumerate(by_layer) for head in range(len(each))]
+    values = np.concatenate(by_layer)
     rng = np.random.default_rng(SEED)
     orders = {BY_IMPORTANCE: np.argsort(values, kind="stable")}
     orders |= {f"random_{number}": rng.permutation(len(values)) for number in range(RANDOM_ORDERS)}

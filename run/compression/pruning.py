@@ -207,7 +207,7 @@ def select(importance, original, settings, part):
     """Selects the heads and neurons to keep after a part of a pruning.
 
     Args:
-      importance: bert_tf.compression.importance.Importance of the current model.
+      importance: Importances of the heads and of the neurons of the current model, of norm 1 in each layer.
       original: BertConfig of the original model, which fractions refer to.
       settings: PruneModelSettings.
       part: float in (0, 1]. Fraction of the pruning to have completed.
@@ -215,9 +215,9 @@ def select(importance, original, settings, part):
     Returns:
       Heads and neurons, for `prune`.
     """
-    values, retained = importance.normalize(), []
-    for number, (units, fraction) in enumerate(((values.heads, settings.keep_heads),
-                                                (values.neurons, settings.keep_neurons))):
+    retained = []
+    for number, (units, fraction) in enumerate(zip(importance, (settings.keep_heads, settings.keep_neurons),
+                                                   strict=True)):
         total = sum(sizes[number] for sizes in original.layer_sizes)
         fraction = 1 - (1 - fraction) * part
         retained.append(most_important(units, round(fraction * total)))

@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.checkpoints import FORMATS, model_tensors, open_checkpoint
 from bert_tf.checkpoints.tensors import StoredTensor
-from bert_tf.compression.importance import importance
+from bert_tf.compression.importance import importance, normalize
 from bert_tf.compression.pruning import most_important, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.config import BertConfig
@@ -90,14 +90,15 @@ def measure_slopes(encoder, compute, kind, layer, number, size, step=1e-2):
 def test_importance_is_the_mean_absolute_derivative_over_examples(model, features):
     """The second batch is the first example again."""
     batch = features | {"label_ids": LABELS}
-    found = importance(model, losses.classification_loss, [batch, {name: value[:1] for name, value in batch.items()}])
+    heads, neurons = importance(model, losses.classification_loss, [
+        batch, {name: value[:1] for name, value in batch.items()}])
 
     def compute():
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=LABELS, logits=model(features)["logits"])
-    for kind, values, size, number in (("heads", found.heads, 4, 2), ("neurons", found.neurons, 10, 7)):
+    for kind, values, size, number in (("heads", heads, 4, 2), ("neurons", neurons, 10, 7)):
         slopes = np.abs(measure_slopes(model.encoder, compute, kind, 1, number, size))
         np.testing.assert_allclose(values[1][number], (slopes.sum() + slopes[0]) / 4, rtol=2e-2)
-    for values in (*found.normalize().heads, *found.normalize().neurons):
+    for values in normalize([*heads, *neurons]):
         np.testing.assert_allclose(np.linalg.norm(values), 1)
 
 
@@ -105,9 +106,9 @@ def test_importance_for_examples_of_several_texts():
     """All texts of an example share its mask."""
     model = models.BertMultipleChoice(models.BertEncoder(CONFIG))
     batch = {name: tf.reshape(value, [2, 3, 5]) for name, value in make_features(CONFIG, [5] * 6).items()}
-    found = importance(model, lambda outputs, _: {"loss": tf.reduce_mean(outputs["logits"])}, [batch])
+    heads, _ = importance(model, lambda outputs, _: {"loss": tf.reduce_mean(outputs["logits"])}, [batch])
     slopes = measure_slopes(model.encoder, lambda: tf.reduce_mean(model(batch)["logits"], axis=1), "heads", 0, 3, 4)
-    np.testing.assert_allclose(found.heads[0][3], np.abs(slopes).mean(), rtol=2e-2)
+    np.testing.assert_allclose(heads[0][3], np.abs(slopes).mean(), rtol=2e-2)
 
 
 def test_the_most_important_are_kept_and_one_per_layer():
