@@ -7,9 +7,8 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.fast.dropout import Drop, draw
+from bert_tf.fast.dropout import Drop, draw, hash_words
 from bert_tf.fast.einsum import attend, normalize_in_one_pass
-from bert_tf.fast.layout import SequenceLayout
 from bert_tf.layers import attention_bias
 from bert_tf.layers.basic import normalize
 from tests.encoders import make_encoder
@@ -73,18 +72,12 @@ def test_layer_normalization_in_one_pass(dtype, tolerance):
     check(found, exact, tolerance)
 
 
-def draw_drop(shape, seed):
-    """Draws a Drop at a rate of 0.1 with a SequenceLayout."""
-    layout = SequenceLayout(tf.ones([2, 3], tf.int32))
-    return layout.draw(0.1, tf.constant(shape), tf.constant(seed))
-
-
 @pytest.mark.parametrize("shape", [[701, 768], [2, 12, 67, 131]], ids=str)
 def test_hashed_dropout_keeps_elements_independently(shape):
     """Compares frequencies with those of independent elements. The tolerance is five standard deviations."""
-    keep, same, other = (draw_drop(shape, seed).keep.numpy() for seed in ([3, 4], [3, 4], [3, 5]))
+    keep, same, other = (draw(0.1, tf.constant(shape), tf.constant(seed), hash_words).keep.numpy()
+                         for seed in ([3, 4], [3, 4], [3, 5]))
     np.testing.assert_array_equal(keep, same)
-    assert draw_drop(shape, [3, 4]).scale == draw(0.1, tf.constant([1, 1]), [1, 2]).scale
     assert keep.shape == tuple(shape)
     rows = keep.reshape([-1, shape[-1]])
     groups = {
