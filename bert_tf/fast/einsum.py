@@ -9,17 +9,17 @@ import math
 
 import tensorflow as tf
 
-from bert_tf.fast.layers import compute_probabilities, take_bias
+from bert_tf.fast.layers import FastLayer, compute_probabilities, take_bias
 from bert_tf.fast.layout import flatten
-from bert_tf.layers import NO_SEEDS, AttentionMaps, EncoderLayer
+from bert_tf.layers import NO_SEEDS, AttentionMaps
 from bert_tf.layers.basic import LAYER_NORM_EPSILON
 
 GELU_SCALE, GELU_CUBIC = (2 / math.pi)**0.5, 0.044715  # u = GELU_SCALE (x + GELU_CUBIC x^3)
 SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"  # of query and key, and of probabilities and value
 
 
-class EinsumLayer(EncoderLayer):
-    """See EncoderLayer. Query, key, and value come from three products, and are [B, S, N, D] each."""
+class EinsumLayer(FastLayer):
+    """See FastLayer. Query, key, and value come from three products, and are [B, S, N, D] each."""
 
     def call(self, x, layout, bias, seeds=NO_SEEDS, at=None, return_attention_scores=False):
         """Transforms a batch.
@@ -38,24 +38,16 @@ class EinsumLayer(EncoderLayer):
         if at is not None:
             query, bias, x = take(query, at), take_bias(bias, at), flatten(take(x, at))
             num_queries, tokens = tf.shape(at)[1], flatten
-        attention_drop, attended_drop, output_drop = self._draw(x, num_queries, layout, seeds)
+        attention_drop, attended_drop, output_drop = self.draw(x, num_queries, layout, seeds)
         query = query * query.shape[-1]**-0.5
         if return_attention_scores:
             scores = tf.einsum(SCORES, query, key)
             maps = AttentionMaps(scores, compute_probabilities(scores, bias, attention_drop is not None))
         attended = tokens(self._join_heads(attend(query, key, value, bias, attention_drop)))
-        x = self._add_and_normalize(attended, x, self.attention_norm, attended_drop)
-        inner = self._activate(x, output_drop is not None)
-        x = self._add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)
+        x = self.add_and_normalize(attended, x, self.attention_norm, attended_drop)
+        inner = self.activate(x, output_drop is not None)
+        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)
         return (x, maps) if return_attention_scores else x
-
-    def _draw(self, x, num_queries, layout, seeds):
-        """Returns the Drops of the probabilities and of two sums of x's shape; None when not training."""
-        if seeds[0] is None:
-            return NO_SEEDS
-        shape = tf.stack([layout.batch_size, self.attention.num_heads, num_queries, layout.sequence_length])
-        return [layout.draw(self.attention.dropout.rate, shape, seeds[0]),
-                *(layout.draw_for(x, self.dropout.rate, seed) for seed in seeds[1:])]
 
     def _project_to_heads(self, x):
         """x [B, S, H] -> query, key, and value, [B, S, N, D] each."""
@@ -73,17 +65,17 @@ class EinsumLayer(EncoderLayer):
         kernel = tf.reshape(kernel, [*context.shape[2:], kernel.shape[-1]])  # [N, D, H]
         return tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype)
 
-    def _activate(self, x, training):
-        """Applies the intermediate projection. In 16 bits, the gradient of "gelu" keeps nothing but its input."""
+    def activate(self, x, training):
+        """See FastLayer. In 16 bits, the gradient of "gelu" keeps nothing but its input."""
         if not training or x.dtype == tf.float32 or self.intermediate.activation != "gelu":
-            return self.intermediate(x)
+            return super().activate(x, training)
         return gelu_from_input(self.intermediate(x, activated=False))
 
-    def _add_and_normalize(self, y, x, norm, drop):
-        """Returns norm(drop(y) + x). In 16 bits, statistics and gradient take one pass each."""
-        x = (y if drop is None else drop(y)) + x
+    def add_and_normalize(self, y, x, norm, drop):
+        """See FastLayer. In 16 bits, statistics and gradient take one pass each."""
         if x.dtype == tf.float32:
-            return norm(x)
+            return super().add_and_normalize(y, x, norm, drop)
+        x = (y if drop is None else drop(y)) + x
         return normalize_in_one_pass(x, *map(tf.convert_to_tensor, (norm.gamma, norm.beta)))
 
 
