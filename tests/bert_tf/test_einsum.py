@@ -1,6 +1,5 @@
 """The operations for XLA in 16 bits: attention, GELU, and layer normalization with custom gradients."""
 
-
 import numpy as np
 import pytest
 import tensorflow as tf

@@ -26,16 +26,14 @@ REPLACED = {**OF_CLASSIFIER, "teacher": "classifier", "student_layers": "0", "re
 FEATURES = {**TRAINING, "vocab_file": "vocab.txt", "init_checkpoint": "pretraining", "lstm_width": 9,
             "num_train_epochs": 1.0, "max_seq_length": 24, "train_file": "train.txt", "dev_file": "dev.txt"}
 PRUNING = {**FINE_TUNED, "init_checkpoint": "classifier", "data_dir": "sst-2", "keep_heads": 0.5, "keep_neurons": 0.5}
-MIRRORED = {"distribution_strategy": "mirrored_cpu"}
 OPTIONS = {
     "bfloat16": {"mixed_precision": "bfloat16"},
     "float16": {"mixed_precision": "float16"},
     "accumulate": {"accumulate_steps": 2},
     "jit": {"jit_compile": True},
     "recompute": {"recompute_activations": True},
-    "mirrored": MIRRORED,
+    "mirrored": {"distribution_strategy": "mirrored_cpu"},
     "lamb": {"optimizer": "lamb"},
-    "float16_accumulate_mirrored": {"mixed_precision": "float16", "accumulate_steps": 2, **MIRRORED},
 }
 
 
@@ -108,7 +106,6 @@ CASES = {
     "general_distillation": Case("run.run_general_distillation", {
         **GENERAL, **LOSSES, "student_config_file": "narrow.json", "attention_weight": 0}),
     "prune_model": Case("run.prune_model", PRUNING),
-    "prune_and_distill": Case("run.prune_model", {**PRUNING, **LOSSES, "attention_weight": 0, "distill": True}),
     "pruned_words": Case("run.prune_model", {**PRUNING, "keep_heads": 1.0, "keep_neurons": 0.5, "embedding_size": 12}),
     # Options.
     **{f"classifier_{name}": Case("run.run_classifier", {**CLASSIFIER, **flags}) for name, flags in OPTIONS.items()},

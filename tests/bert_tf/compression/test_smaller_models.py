@@ -66,16 +66,6 @@ def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
     assert config.layer_sizes == [(2, 3), (1, 10), (4, 1)]
 
 
-def test_pruning_twice(model, pruned):
-    """The second pruning numbers the remaining heads and neurons."""
-    path, config = pruned
-    again = ([np.array([1]), np.array([0]), np.array([0, 3])], [np.array([0, 2]), np.array([3]), np.array([0])])
-    tensors, _ = prune(open_checkpoint(path).tensors, config, *again)
-    once = ([np.array([3]), np.array([2]), np.array([0, 3])], [np.array([0, 9]), np.array([3]), np.array([7])])
-    for name, tensor in prune(model_tensors(model), CONFIG, *once)[0].items():
-        np.testing.assert_array_equal(tensors[name].read(), tensor.read(), err_msg=name)
-
-
 def measure_slopes(encoder, compute, kind, layer, number, size, step=1e-2):
     """Returns the derivative of compute(), [B], by one element of a mask, from finite differences."""
     mask, values = np.ones((3, size), np.float32), []
