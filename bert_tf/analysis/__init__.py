@@ -1,1 +1,1 @@
-"""Attention heads as numbers: behaviors, dependencies; words from tokens."""
+"""Attention heads as numbers: behaviors, dependencies."""

@@ -46,33 +46,6 @@ class ProbeResult:
         return float(self.weights @ np.arange(len(self.weights)))
 
 
-class _Probes:
-    """A linear classifier on each layer and one on a mix of all.
-
-    Args:
-      train: Examples. Hidden states are normalized to mean 0 and standard deviation 1 per layer and column over its
-        items.
-      num_classes: int, C.
-    """
-
-    def __init__(self, train, num_classes):
-        num_layers, width = train.vectors.shape[1:]
-        states = [train.vectors[:, layer].astype(np.float32) for layer in range(num_layers)]
-        self._mean = tf.constant(np.stack([layer.mean(axis=0) for layer in states]))
-        self._scale = tf.constant(1 / np.stack([np.maximum(layer.std(axis=0), LEAST_DEVIATION) for layer in states]))
-        self.mix = ScalarMix(num_layers)
-        self._kernels = tf.Variable(tf.zeros([num_layers + 1, train.items.shape[1] * width, num_classes]))
-        self._biases = tf.Variable(tf.zeros([num_layers + 1, 1, num_classes]))
-        self.variables = [self._kernels, self._biases, *self.mix.trainable_variables]
-
-    def compute_logits(self, vectors):
-        """Computes logits [K + 1, B, C] for states [B, A, K, D]; the mix is last."""
-        layers = tf.transpose((vectors - self._mean) * self._scale, [2, 0, 1, 3])  # [K, B, A, D]
-        inputs = tf.concat([layers, self.mix(layers)[tf.newaxis]], axis=0)
-        shape = tf.shape(inputs)
-        return tf.matmul(tf.reshape(inputs, [shape[0], shape[1], shape[2] * shape[3]]), self._kernels) + self._biases
-
-
 def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
     """Trains a linear classifier on each layer and one on a mix of all, independently but in the same steps.
 
@@ -87,32 +60,47 @@ def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
       ProbeResult.
     """
     classes = {label: number for number, label in enumerate(sorted(set(train.labels)))}
-    probes = _Probes(train, len(classes))
-    _train(probes, train, np.array([classes[label] for label in train.labels]), epochs, batch_size, learning_rate, seed)
+    num_layers, width = train.vectors.shape[1:]
+    # Normalizes each column of each layer to mean 0 and standard deviation 1 over the items.
+    mean = tf.constant(train.vectors.mean(axis=0, dtype=np.float32))
+    scale = tf.constant(1 / np.maximum(train.vectors.std(axis=0, dtype=np.float32), LEAST_DEVIATION))
+    mix = ScalarMix(num_layers)
+    kernels = tf.Variable(tf.zeros([num_layers + 1, train.items.shape[1] * width, len(classes)]))
+    biases = tf.Variable(tf.zeros([num_layers + 1, 1, len(classes)]))
+
+    def compute_logits(vectors):
+        """Computes logits [K + 1, B, C] for states [B, A, K, D]; the mix is last."""
+        layers = tf.transpose((vectors - mean) * scale, [2, 0, 1, 3])  # [K, B, A, D]
+        inputs = tf.concat([layers, mix(layers)[tf.newaxis]], axis=0)
+        shape = tf.shape(inputs)
+        return tf.matmul(tf.reshape(inputs, [shape[0], shape[1], shape[2] * shape[3]]), kernels) + biases
+
+    _train(compute_logits, [kernels, biases, *mix.trainable_variables], train,
+           np.array([classes[label] for label in train.labels]), epochs, batch_size, learning_rate, seed)
     dev_classes = np.array([classes.get(label, -1) for label in dev.labels])
     right = 0
     for start in range(0, len(dev_classes), ROWS_AT_A_TIME):
         rows = np.arange(start, min(start + ROWS_AT_A_TIME, len(dev_classes)))
-        predicted = tf.argmax(probes.compute_logits(dev.gather(rows)), axis=-1).numpy()  # [K + 1, rows]
+        predicted = tf.argmax(compute_logits(dev.gather(rows)), axis=-1).numpy()  # [K + 1, rows]
         right += (predicted == dev_classes[rows]).sum(axis=1)
     accuracy = right / len(dev_classes)
-    return ProbeResult(accuracy[:-1], float(accuracy[-1]), probes.mix.layer_weights.numpy().astype(np.float64))
+    return ProbeResult(accuracy[:-1], float(accuracy[-1]), mix.layer_weights.numpy().astype(np.float64))
 
 
-def _train(probes, train, classes, epochs, batch_size, learning_rate, seed):
+def _train(compute_logits, variables, train, classes, epochs, batch_size, learning_rate, seed):
     steps = max(1, -(-len(classes) // batch_size) * epochs)
     optimizer = tf_keras.optimizers.Adam(
         tf_keras.optimizers.schedules.PolynomialDecay(learning_rate, steps, 0.0), jit_compile=False)
-    optimizer.build(probes.variables)
+    optimizer.build(variables)
 
     @tf.function(autograph=False, reduce_retracing=True)
     def take_step(vectors, labels):
         with tf.GradientTape() as tape:
-            logits = probes.compute_logits(vectors)
+            logits = compute_logits(vectors)
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
                 labels=tf.repeat(labels[tf.newaxis], tf.shape(logits)[0], axis=0), logits=logits)
             loss = tf.reduce_sum(tf.reduce_mean(losses, axis=1))  # a sum, so the probes have independent gradients
-        optimizer.apply_gradients(zip(tape.gradient(loss, probes.variables), probes.variables, strict=True))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
 
     rng = np.random.default_rng(seed)
     for _ in range(epochs):

@@ -5,8 +5,6 @@ Heads Really Better than One?", section 4.1): this is approximately the change o
 Each example has its own derivative, so that derivatives of different signs do not cancel, and batches are independent.
 """
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
@@ -15,24 +13,16 @@ from bert_tf.techniques.masks import apply_masks, get_layers
 LEAST_NORM = 1e-30  # For a layer in which all importances are 0.
 
 
-@dataclasses.dataclass(frozen=True)
-class Importance:
-    """Importances by layer; layers that share their weights have one."""
+def normalize(layers):
+    """Scales the importances of each layer to an L2 norm of 1, as in Michel et al.: L arrays -> L arrays.
 
-    heads: list  # L arrays float64 [N], in the order of the model's heads.
-    neurons: list  # L arrays float64 [I].
-
-    def normalize(self):
-        """Returns the Importance with an L2 norm of 1 in each layer, as in Michel et al.
-
-        Gradients differ a lot in size from layer to layer, so raw values of two layers cannot be compared.
-        """
-        return Importance(*([values / max(np.linalg.norm(values), LEAST_NORM) for values in layers]
-                            for layers in (self.heads, self.neurons)))
+    Gradients differ a lot in size from layer to layer, so raw values of two layers cannot be compared.
+    """
+    return [values / max(np.linalg.norm(values), LEAST_NORM) for values in layers]
 
 
 def importance(model, loss, batches):
-    """Computes the Importance of a task model's heads and neurons.
+    """Computes the importances of a task model's heads and neurons.
 
     Args:
       model: Model of bert_tf.models; its encoder must not remove padding.
@@ -41,7 +31,8 @@ def importance(model, loss, batches):
         example. B can vary.
 
     Returns:
-      Importance, not normalized.
+      Importances of the heads, L arrays float64 [N] in the order of the model's heads, and of the neurons, L arrays
+      float64 [I]. Layers that share their weights have one array.
     """
     layers = get_layers(model.encoder)
     sizes = [layer.attention_output.kernel.shape[0] // model.encoder.config.head_width for layer in layers]
@@ -54,7 +45,7 @@ def importance(model, loss, batches):
             total += part.numpy()
         num_examples += len(features["input_ids"])
     means = [total / num_examples for total in sums]
-    return Importance(means[: len(layers)], means[len(layers):])
+    return means[: len(layers)], means[len(layers):]
 
 
 def _derivatives(model, loss, features, sizes):

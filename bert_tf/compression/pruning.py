@@ -19,14 +19,6 @@ HEAD_AXES = {**{f"attention/self/{part}/{leaf}": axis for part in ("query", "key
 NEURON_AXES = {"intermediate/dense/kernel": 1, "intermediate/dense/bias": 0, "output/dense/kernel": 0}
 
 
-@dataclasses.dataclass(frozen=True)
-class RetainedUnits:
-    """The remaining parts of a model: for each layer, ascending numbers of its remaining units, L arrays of int."""
-
-    heads: list
-    neurons: list
-
-
 def most_important(values, count):
     """Selects the `count` most important heads, or neurons, of all layers together, and at least one per layer.
 
@@ -43,8 +35,13 @@ def most_important(values, count):
     return [np.flatnonzero(part) for part in np.split(is_selected, ends)]
 
 
-def prune(tensors, config, retained):
-    """Removes all heads and neurons except RetainedUnits from a model: canonical name -> StoredTensor, and BertConfig.
+def prune(tensors, config, heads, neurons):
+    """Removes heads and neurons from a model.
+
+    Args:
+      tensors: Dict of canonical name to StoredTensor.
+      config: BertConfig.
+      heads, neurons: L arrays of int. For each layer, ascending numbers of the heads, and neurons, that remain.
 
     Returns:
       Tuple `(tensors, config)` of the smaller model. The config has the sizes of each layer, or one if all are equal.
@@ -55,17 +52,17 @@ def prune(tensors, config, retained):
     if config.num_hidden_groups:
         raise InputError(f"num_hidden_groups is {config.num_hidden_groups}; a model whose layers share weights "
                          "cannot be pruned")
-    neurons = tuple(map(len, retained.neurons))
-    sizes = {"intermediate_size_per_layer": neurons}
-    if len({*neurons}) == 1:
-        sizes = {"intermediate_size": neurons[0], "intermediate_size_per_layer": None}
-    smaller_config = dataclasses.replace(config, attention_heads_per_layer=tuple(map(len, retained.heads)), **sizes)
+    inner = tuple(map(len, neurons))
+    sizes = {"intermediate_size_per_layer": inner}
+    if len({*inner}) == 1:
+        sizes = {"intermediate_size": inner[0], "intermediate_size_per_layer": None}
+    smaller_config = dataclasses.replace(config, attention_heads_per_layer=tuple(map(len, heads)), **sizes)
     width = config.head_width
-    columns = [(heads[:, np.newaxis] * width + np.arange(width)).ravel() for heads in retained.heads]
+    columns = [(numbers[:, np.newaxis] * width + np.arange(width)).ravel() for numbers in heads]
 
     def prune_tensor(name, tensor):
         match = LAYER.fullmatch(name)
-        for axes, indices in ((HEAD_AXES, columns), (NEURON_AXES, retained.neurons)):
+        for axes, indices in ((HEAD_AXES, columns), (NEURON_AXES, neurons)):
             if match and match[2] in axes:
                 layer_indices, axis = indices[int(match[1])], axes[match[2]]
                 shape = [*tensor.shape[:axis], len(layer_indices), *tensor.shape[axis + 1:]]

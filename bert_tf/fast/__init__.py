@@ -1,9 +1,7 @@
 """The accelerations: an encoder that computes what BertEncoder computes, in less time or memory."""
 
 from bert_tf.fast.dropout import PackedDropout
-from bert_tf.fast.einsum import EinsumLayer
 from bert_tf.fast.encoder import LAYERS, Fast, FastEncoder
 from bert_tf.fast.weights import CastWeights, projection_weights, replace_weights
 
-__all__ = ["LAYERS", "CastWeights", "EinsumLayer", "Fast", "FastEncoder", "PackedDropout", "projection_weights",
-           "replace_weights"]
+__all__ = ["LAYERS", "CastWeights", "Fast", "FastEncoder", "PackedDropout", "projection_weights", "replace_weights"]

@@ -9,17 +9,17 @@ import math
 
 import tensorflow as tf
 
-from bert_tf.fast.layers import compute_probabilities, take_bias
+from bert_tf.fast.layers import FastLayer, compute_probabilities, take_bias
 from bert_tf.fast.layout import flatten
-from bert_tf.layers import NO_SEEDS, AttentionMaps, EncoderLayer
+from bert_tf.layers import NO_SEEDS, AttentionMaps
 from bert_tf.layers.basic import LAYER_NORM_EPSILON
 
 GELU_SCALE, GELU_CUBIC = (2 / math.pi)**0.5, 0.044715  # u = GELU_SCALE (x + GELU_CUBIC x^3)
 SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"  # of query and key, and of probabilities and value
 
 
-class EinsumLayer(EncoderLayer):
-    """See EncoderLayer. Query, key, and value come from three products, and are [B, S, N, D] each."""
+class EinsumLayer(FastLayer):
+    """See FastLayer. Query, key, and value come from three products, and are [B, S, N, D] each."""
 
     def call(self, x, layout, bias, seeds=NO_SEEDS, at=None, return_attention_scores=False):
         """Transforms a batch.
@@ -38,21 +38,16 @@ class EinsumLayer(EncoderLayer):
         if at is not None:
             query, bias, x = take(query, at), take_bias(bias, at), flatten(take(x, at))
             num_queries, tokens = tf.shape(at)[1], flatten
-        attention_drop, attended_drop, output_drop = self._draw(x, num_queries, layout, seeds)
-        context, maps = attend(query, key, value, bias, attention_drop, return_attention_scores)
-        attended = tokens(self._join_heads(context))
-        x = self._add_and_normalize(attended, x, self.attention_norm, attended_drop)
-        inner = self._activate(x, output_drop is not None)
-        x = self._add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)
+        attention_drop, attended_drop, output_drop = self.draw(x, num_queries, layout, seeds)
+        query = query * query.shape[-1]**-0.5
+        if return_attention_scores:
+            scores = tf.einsum(SCORES, query, key)
+            maps = AttentionMaps(scores, compute_probabilities(scores, bias, attention_drop is not None))
+        attended = tokens(self._join_heads(attend(query, key, value, bias, attention_drop)))
+        x = self.add_and_normalize(attended, x, self.attention_norm, attended_drop)
+        inner = self.activate(x, output_drop is not None)
+        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)
         return (x, maps) if return_attention_scores else x
-
-    def _draw(self, x, num_queries, layout, seeds):
-        """Returns the Drops of the probabilities and of two sums of x's shape; None when not training."""
-        if seeds[0] is None:
-            return NO_SEEDS
-        shape = tf.stack([layout.batch_size, self.attention.num_heads, num_queries, layout.sequence_length])
-        return [layout.draw(self.attention.dropout.rate, shape, seeds[0]),
-                *(layout.draw_for(x, self.dropout.rate, seed) for seed in seeds[1:])]
 
     def _project_to_heads(self, x):
         """x [B, S, H] -> query, key, and value, [B, S, N, D] each."""
@@ -70,17 +65,17 @@ class EinsumLayer(EncoderLayer):
         kernel = tf.reshape(kernel, [*context.shape[2:], kernel.shape[-1]])  # [N, D, H]
         return tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype)
 
-    def _activate(self, x, training):
-        """Applies the intermediate projection. In 16 bits, the gradient of "gelu" keeps nothing but its input."""
+    def activate(self, x, training):
+        """See FastLayer. In 16 bits, the gradient of "gelu" keeps nothing but its input."""
         if not training or x.dtype == tf.float32 or self.intermediate.activation != "gelu":
-            return self.intermediate(x)
+            return super().activate(x, training)
         return gelu_from_input(self.intermediate(x, activated=False))
 
-    def _add_and_normalize(self, y, x, norm, drop):
-        """Returns norm(drop(y) + x). In 16 bits, statistics and gradient take one pass each."""
-        x = (y if drop is None else drop(y)) + x
+    def add_and_normalize(self, y, x, norm, drop):
+        """See FastLayer. In 16 bits, statistics and gradient take one pass each."""
         if x.dtype == tf.float32:
-            return norm(x)
+            return super().add_and_normalize(y, x, norm, drop)
+        x = (y if drop is None else drop(y)) + x
         return normalize_in_one_pass(x, *map(tf.convert_to_tensor, (norm.gamma, norm.beta)))
 
 
@@ -96,29 +91,6 @@ def take(x, at):
     """x [B, S, ...], at int32 [B, P] -> [B, P, ...]. A product, because the gradient of a gather is a scatter."""
     selected = tf.one_hot(at, tf.shape(x)[1], dtype=x.dtype)  # [B, P, S]
     return tf.einsum("bps,bs...->bp...", selected, x)
-
-
-def attend(query, key, value, bias, drop, return_attention_scores=False):
-    """Computes attention. In 16 bits, the forward and backward pass keep one tensor of the scores' size.
-
-    Args:
-      query: [B, Q, N, D].
-      key, value: [B, S, N, D].
-      bias: float32 [B, 1, 1, S] or [B, 1, Q, S], added to the scores.
-      drop: Drop for the probabilities [B, N, Q, S]; None when not training.
-      return_attention_scores: bool. Whether to return AttentionMaps.
-
-    Returns:
-      Context [B, Q, N, D], and AttentionMaps, or None.
-    """
-    query = query * query.shape[-1]**-0.5
-    is_wide, maps = query.dtype == tf.float32, None
-    if is_wide or return_attention_scores:
-        scores = tf.einsum(SCORES, query, key)
-        maps = AttentionMaps(scores, compute_probabilities(scores, bias, drop is not None))
-    if not is_wide:
-        return attention_core(query, key, value, bias, drop), maps
-    return tf.einsum(CONTEXT, maps.probabilities if drop is None else drop(maps.probabilities), value), maps
 
 
 @tf.custom_gradient
@@ -138,16 +110,22 @@ def project_to_heads(x, kernel):
     return tf.reshape(y, tf.concat([tf.shape(x)[:2], kernel.shape[1:]], axis=0)), gradient
 
 
-def attention_core(query, key, value, bias, drop):
-    """Computes the context of attention, with a gradient that reads one tensor of the scores' size.
+def attend(query, key, value, bias, drop):
+    """Computes the context of attention; the forward and backward pass keep one tensor of the scores' size.
 
     With scores z, kept elements m, and factor c of the kept ones, let e = exp(z - max z) and l = sum e. The forward
     pass computes o = c / l * (e m) V, and keeps e with the sign of m: the gradient needs no mask. For the gradient do
     of o, let g = c / l * do. Then dV = (e m)^T g, and dz = e (m (g V^T) - sum(do o) / l): the sum over the keys in the
     gradient of a softmax equals the sum over the head width of do o (Dao et al. 2022, arXiv:2205.14135, appendix B.2).
 
-    See `attend` for the arguments; the query is scaled. Returns the context [B, Q, N, D] of query's dtype. Exponentials
-    and sums are computed in float32, or in float64 for float64.
+    Args:
+      query: [B, Q, N, D], scaled.
+      key, value: [B, S, N, D].
+      bias: float32 [B, 1, 1, S] or [B, 1, Q, S], added to the scores.
+      drop: Drop for the probabilities [B, N, Q, S]; None when not training.
+
+    Returns:
+      Context [B, Q, N, D] of query's dtype. Exponentials and sums are float32, or float64 for float64.
     """
     dtype = query.dtype
     wide = tf.float64 if dtype == tf.float64 else tf.float32

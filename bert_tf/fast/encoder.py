@@ -46,11 +46,6 @@ class Fast:
     vocabulary_multiple: int = 1
     float32_scores: bool = False
 
-    @property
-    def removes_padding(self):
-        """Whether layers are computed only on non-padding tokens."""
-        return self.layers.startswith("unpadded")
-
 
 @register
 class FastEncoder(BertEncoder):
@@ -70,7 +65,7 @@ class FastEncoder(BertEncoder):
     def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
         vars(self).update(fast=fast, layer_class=LAYERS[fast.layers])  # Keras tracks attributes only from here on.
         super().__init__(config, seed=seed, dtype=dtype, name=name)
-        self.has_static_shapes = not fast.removes_padding
+        self.has_static_shapes = not fast.layers.startswith("unpadded")
         self.embeddings.one_hot = fast.one_hot or fast.layers == "litert"
 
     def get_config(self):
@@ -117,7 +112,7 @@ class FastEncoder(BertEncoder):
         """Creates the Layout of a batch."""
         if self.fast.layers == "einsum":
             return SequenceLayout(features["input_mask"])
-        if not self.fast.removes_padding:
+        if self.has_static_shapes:
             return Layout(features["input_mask"])
         is_compiled = training and self.layer_class is CompiledLayer
         return UnpaddedLayout(features["input_mask"], TOKENS_MULTIPLE if is_compiled else 1)

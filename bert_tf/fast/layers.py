@@ -78,33 +78,30 @@ class FastLayer(EncoderLayer):
           [T, H], or [B * P, H] with `at`; and AttentionMaps if requested, [B, N, P, S] with `at`.
         """
         query, key, value = self.split_heads(layout.spread(self.attention.qkv(x)), layout)  # [B, N, S, D] each
-        attention_drop, attended_drop, output_drop = self._draw(x, layout, seeds, at)
-        tokens = layout.tokens
+        attention_drop, *sum_drops = self.draw(x, layout.sequence_length, layout, seeds)
+        is_training, tokens = attention_drop is not None, layout.tokens
         if at is not None:
             query, bias, tokens = self.take_queries(query, at), take_bias(bias, at), flatten
             x = take_tokens(layout.sequences(x), at)
-        is_training = output_drop is not None
+            if is_training:
+                attention_drop = attention_drop.select(lambda keep: tf.gather(keep, at, axis=2, batch_dims=1))
+                sum_drops = [drop.select(lambda keep: take_tokens(layout.sequences(keep), at)) for drop in sum_drops]
         scores = tf.matmul(query * query.shape[-1]**-0.5, key, transpose_b=True)
         probabilities = self.softmax(scores, bias, is_training)
         dropped = attention_drop(probabilities) if is_training else probabilities
         context = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])
-        x = self.add_and_normalize(self.attention_output(tokens(context)), x, self.attention_norm, attended_drop)
+        x = self.add_and_normalize(self.attention_output(tokens(context)), x, self.attention_norm, sum_drops[0])
         inner = self.activate(x, is_training)
-        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)
+        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, sum_drops[1])
         return (x, AttentionMaps(scores, probabilities)) if return_attention_scores else x
 
-    def _draw(self, x, layout, seeds, at):
-        """Returns the Drops of the probabilities [B, N, S, S] and of two sums [T, H]; None when not training."""
+    def draw(self, x, num_queries, layout, seeds):
+        """Returns the Drops of probabilities [B, N, Q, S], for Q queries, and of two sums of x's shape, or NO_SEEDS."""
         if seeds[0] is None:
             return NO_SEEDS
-        length = layout.sequence_length
-        shape = tf.stack([layout.batch_size, self.attention.num_heads, length, length])
-        probabilities = layout.draw(self.attention.dropout.rate, shape, seeds[0])
-        sums = [layout.draw_for(x, self.dropout.rate, seed) for seed in seeds[1:]]
-        if at is None:
-            return probabilities, *sums
-        return (probabilities.select(lambda keep: tf.gather(keep, at, axis=2, batch_dims=1)),
-                *(drop.select(lambda keep: take_tokens(layout.sequences(keep), at)) for drop in sums))
+        shape = tf.stack([layout.batch_size, self.attention.num_heads, num_queries, layout.sequence_length])
+        return [layout.draw(self.attention.dropout.rate, shape, seeds[0]),
+                *(layout.draw_for(x, self.dropout.rate, seed) for seed in seeds[1:])]
 
     def split_heads(self, qkv, layout):
         """qkv [B * S, 3 N D] -> query, key, and value, [B, N, S, D] each."""

@@ -12,8 +12,6 @@ from bert_tf.optimization.optimizer import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_
 from bert_tf.saved_objects import register
 
 OPTIMIZERS = {"adamw": BertAdamW, "lamb": Lamb}
-_LAYER = re.compile(r"(?:^|/)bert/encoder/layer_(\d+)/")
-_EMBEDDINGS = re.compile(r"(?:^|/)bert/embeddings/")
 
 
 def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer="adamw", *, decay_power=1.0,
@@ -41,7 +39,7 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
       A tf_keras optimizer whose `apply_gradients` takes raw gradients.
 
     Raises:
-      InputError: If the optimizer is unknown, a number is out of range, or a pattern is not a regular expression.
+      InputError: If the optimizer is unknown, or a number is out of range.
     """
     if optimizer not in OPTIMIZERS:
         raise InputError(f"`optimizer`={optimizer}: must be one of {', '.join(OPTIMIZERS)}")
@@ -53,11 +51,6 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
             raise InputError(f"`{name}`={value}: must be at least 0")
     if decay_power <= 0:
         raise InputError(f"`decay_power`={decay_power}: must be greater than 0")
-    for pattern in no_decay:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise InputError(f"`no_decay` contains {pattern!r}, which is not a regular expression: {error}") from None
     return OPTIMIZERS[optimizer](
         WarmupDecay(learning_rate, num_train_steps, num_warmup_steps, decay_power), weight_decay=weight_decay,
         clip_norm=clip_norm, no_decay=no_decay, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, scale_loss=scale_loss)
@@ -112,8 +105,8 @@ def layerwise_factors(variables, num_layers, decay):
     """
     pairs = []
     for variable in variables:
-        layer, layers_above = _LAYER.search(variable.name), 0
-        if _EMBEDDINGS.search(variable.name):
+        layer, layers_above = re.search(r"bert/encoder/layer_(\d+)/", variable.name), 0
+        if "bert/embeddings/" in variable.name:
             layers_above = num_layers
         elif layer:
             layers_above = num_layers - 1 - int(layer[1])

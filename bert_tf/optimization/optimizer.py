@@ -208,8 +208,3 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
                 "weight_decay": self._decay, "clip_norm": self._clip_norm, "no_decay": list(self._no_decay),
                 "beta_1": self._beta_1, "beta_2": self._beta_2, "epsilon": self._epsilon,
                 "scale_loss": self._loss_scale is not None}
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        """Creates an optimizer from the result of `get_config`, which Keras would change."""
-        return super().from_config({**config}, custom_objects)

@@ -20,41 +20,32 @@ STUDENT, TEACHER = "student", "teacher"  # Keys in the outputs of a DistilledMod
 LEAST_NORM = 1e-12  # Minimum norm by which a [CLS] state is divided.
 
 
-def create_taps(names, layer_map):
-    """Selects the intermediate outputs of the student and of the teacher to compare.
+def call_with_inner(model, features, names, layers=None, training=False):
+    """Calls a model of bert_tf.models, and selects its intermediate outputs.
 
     Args:
-      names: Names of INNER to compare.
-      layer_map: Result of `map_layers`. Embeddings are compared with embeddings; [CLS] states are compared for all
-        layers except the last, on which the logits depend.
+      model, features, training: The model, and the arguments of its call.
+      names: Names of INNER to return.
+      layers: K int. 0-based layers; None for all.
 
     Returns:
-      Two dicts, of the student and of the teacher, of name to tuple of int: for "hidden" and "cls", states, where 0 is
-      the embeddings and n the output of layer n - 1; for "attention", 0-based layers.
+      Dict of the model's outputs, and of those in `names`, in the compute dtype: "hidden" [R, 1 + K, S, H], the
+      embeddings first; "attention" [R, K, N, S, S], the raw scores; and "cls" [R, K - 1, H], without the last of the
+      layers, on which the logits depend.
     """
-    def select(layers):
-        states = tuple(layer + 1 for layer in layers)
-        taps = {"hidden": (0, *states), "attention": tuple(layers), "cls": states[:-1]}
-        return {name: taps[name] for name in names}
-
-    return select(range(len(layer_map))), select(layer_map)
-
-
-def call_with_taps(model, features, taps, training=False):
-    """Calls a model of bert_tf.models with a dict of `create_taps`.
-
-    Returns:
-      Dict of its outputs, and of the requested ones of "hidden" [R, K, S, H], "attention" [R, K, N, S, S] (the raw
-      scores), and "cls" [R, K, H], in the compute dtype.
-    """
-    if not taps:
+    if not names:
         return model(features, training=training)
     outputs = dict(model(features, training=training, return_attention_scores=True))
     encoded = outputs.pop("encoder")
-    states = [encoded["embedding_output"], *encoded["encoder_outputs"]]
-    take = {"hidden": lambda index: states[index], "attention": lambda index: encoded["attention"][index].scores,
-            "cls": lambda index: states[index][:, 0]}
-    return outputs | {name: tf.stack(list(map(take[name], indices)), axis=1) for name, indices in taps.items()}
+    layers = range(len(encoded["encoder_outputs"])) if layers is None else layers
+    states = [encoded["embedding_output"], *(encoded["encoder_outputs"][layer] for layer in layers)]
+    if "hidden" in names:
+        outputs["hidden"] = tf.stack(states, axis=1)
+    if "attention" in names:
+        outputs["attention"] = tf.stack([encoded["attention"][layer].scores for layer in layers], axis=1)
+    if "cls" in names:
+        outputs["cls"] = tf.stack([state[:, 0] for state in states[1:-1]], axis=1)
+    return outputs
 
 
 class DistilledModel:
@@ -62,13 +53,13 @@ class DistilledModel:
 
     Args:
       student: Model of bert_tf.models.
-      taps: Dict of the student, from `create_taps`.
-      call_teacher: Function features -> dict of the teacher's outputs and its corresponding intermediate outputs.
+      names: Names of INNER to compare, in all of the student's layers.
+      call_teacher: Function features -> dict of the teacher's outputs, from `call_with_inner` with as many layers.
       projection: Layer from the student's hidden size to the teacher's, which is trained too; None if they are equal.
     """
 
-    def __init__(self, student, taps, call_teacher, projection=None):
-        self._student, self._taps, self._call_teacher, self._projection = student, taps, call_teacher, projection
+    def __init__(self, student, names, call_teacher, projection=None):
+        self._student, self._names, self._call_teacher, self._projection = student, names, call_teacher, projection
         self.compute_dtype = student.compute_dtype
 
     @property
@@ -79,7 +70,7 @@ class DistilledModel:
 
     def __call__(self, features, training=False):
         """Returns the student's outputs, with the dicts of the tensors to compare as STUDENT and TEACHER."""
-        outputs = call_with_taps(self._student, features, self._taps, training)
+        outputs = call_with_inner(self._student, features, self._names, training=training)
         if self._projection:
             outputs |= {name: self._project(outputs[name]) for name in ("hidden", "cls") if name in outputs}
         return {**outputs, STUDENT: outputs,

@@ -11,11 +11,8 @@ def freeze(encoder, num_layers):
     that.
 
     Raises:
-      InputError: If there are fewer layers, or if a layer to train shares its weights with one of them.
+      InputError: If a layer to train shares its weights with one of them.
     """
-    if not 0 <= num_layers <= encoder.config.num_hidden_layers:
-        raise InputError(f"`freeze_layers`={num_layers}: must be from 0 to {encoder.config.num_hidden_layers}, the "
-                         "number of layers")
     frozen, others = encoder.encoder_layers[:num_layers], encoder.encoder_layers[num_layers:]
     if any(layer is other for layer in frozen for other in others):
         raise InputError(f"`freeze_layers`={num_layers}: the model's layers share weights; set 0 to freeze only "

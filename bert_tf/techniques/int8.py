@@ -13,7 +13,6 @@ Shape legend: T rows, K inputs of a matrix multiplication, M outputs.
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.fast import EinsumLayer
 from bert_tf.layers import Embeddings, LinearHead, Projection
 from bert_tf.techniques.hooks import Hook, attach, detach
 
@@ -104,8 +103,7 @@ def quantize(model, quantization, only=None):
     `only`: Names of `quantizable` layers; None for all.
 
     Raises:
-      InputError: If layers of the model share their weights, if its embeddings are projected after LayerNorm, or if
-        attention is computed for TPUs.
+      InputError: If layers of the model share their weights, or if its embeddings are projected after LayerNorm.
     """
     norms = _norms_before(getattr(model, "encoder", model))
     for name, layer in quantizable(model).items():
@@ -125,8 +123,6 @@ def _norms_before(encoder):
         raise InputError("project_embedding_sum is True; a model with this projection cannot be trained for int8")
     norms, before = {}, encoder.embeddings.layer_norm
     for layer in encoder.encoder_layers:
-        if isinstance(layer, EinsumLayer):
-            raise InputError("attention in its form for TPUs cannot be trained for int8")
         norms |= {layer.attention.qkv: before, layer.intermediate: layer.attention_norm}
         before = layer.output_norm
     return norms

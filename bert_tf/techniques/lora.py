@@ -12,7 +12,6 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.checkpoints.adapters import SCALE
-from bert_tf.errors import InputError
 from bert_tf.layers import multiply
 from bert_tf.techniques.freezing import freeze
 from bert_tf.techniques.hooks import Hook, attach, detach
@@ -76,16 +75,10 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
       alpha: float. The output of adapters is multiplied by alpha / rank.
       seed: int.
       frozen_layers: int. Number of lowest layers without adapters; see bert_tf.techniques.freezing.
-
-    Raises:
-      InputError: If no layer remains.
     """
     freeze(encoder, frozen_layers)
-    layers = [layer for layer in dict.fromkeys(encoder.encoder_layers) if layer.trainable]
-    if not layers:
-        raise InputError(f"`freeze_layers`={frozen_layers}: leaves no layer for `lora_rank`={rank}")
     adapters = []
-    for layer in layers:
+    for layer in [layer for layer in dict.fromkeys(encoder.encoder_layers) if layer.trainable]:
         layer.trainable = False
         for projection in _projections(layer):
             parts = 3 if projection is layer.attention.qkv else 1

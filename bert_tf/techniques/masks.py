@@ -42,8 +42,7 @@ class Mask(Hook):
 
     def product(self, x, kernel, multiply):
         """See `Hook`; x: [T, N * width]."""
-        factors = tf.repeat(tf.cast(self._mask, x.dtype), self._width, axis=-1)
-        if self._mask.shape.rank == 1:
-            return multiply(x * factors, kernel)
-        by_example = tf.reshape(x, [tf.shape(self._mask)[0], -1, x.shape[-1]])  # [B, S, N * width]
+        mask = tf.reshape(self._mask, [-1, self._mask.shape[-1]])  # [B, N], or [1, N] for all tokens
+        factors = tf.repeat(tf.cast(mask, x.dtype), self._width, axis=-1)
+        by_example = tf.reshape(x, [tf.shape(mask)[0], -1, x.shape[-1]])  # [B, S, N * width]
         return multiply(tf.reshape(by_example * factors[:, tf.newaxis], tf.shape(x)), kernel)

@@ -7,38 +7,25 @@ student's layers rises until only the student remains.
 
 import tensorflow as tf
 
+from bert_tf.techniques.layer_maps import map_layers
 
-class ReplacingRate:
-    """The probability of using a layer of the student: rises linearly from an initial value to 1, then stays constant.
+
+def draw_layers(num_layers, first, num_steps, step, seed):
+    """Samples the layers of the student to use at a step, the same for the whole batch.
 
     Args:
-      first: float. Probability at step 0.
-      num_steps: int. First step at which it is 1.
-      step: Function without arguments -> number of previous steps, int scalar.
-      seed: int. Determines the sampled layers of each step, so that a resumed run samples the same ones.
+      num_layers: int. Number of the student's layers.
+      first: float. Probability at step 0; it rises linearly to 1.
+      num_steps: int, at least 1. First step at which the probability is 1.
+      step: int scalar. Number of previous steps.
+      seed: int. A resumed run samples the same layers.
+
+    Returns:
+      bool [num_layers].
     """
-
-    def __init__(self, first, num_steps, step, seed):
-        self._first, self._num_steps, self._step, self._seed = first, num_steps, step, seed
-
-    def value(self):
-        """Returns the probability at this step, float32 scalar."""
-        done = tf.cast(self._step(), tf.float32) / max(1, self._num_steps)
-        return tf.minimum(1.0, self._first + (1.0 - self._first) * done) if self._num_steps else tf.constant(1.0)
-
-    def draw(self, num_layers):
-        """Samples the layers of the student to use at this step, bool [num_layers], the same for the whole batch."""
-        seed = tf.stack([tf.constant(self._seed % 2**31, tf.int64), tf.cast(self._step(), tf.int64)])
-        return tf.random.stateless_uniform([num_layers], seed) < self.value()
-
-
-def groups(layer_map):
-    """Returns the teacher's layers that each layer of the student replaces, a tuple of ranges, from the last of each.
-
-    These are the result of `layer_maps.map_layers` for "uniform".
-    """
-    starts = (0, *(layer + 1 for layer in layer_map[:-1]))
-    return tuple(range(start, last + 1) for start, last in zip(starts, layer_map, strict=True))
+    probability = first + (1.0 - first) * (tf.cast(step, tf.float32) / num_steps)
+    seed = tf.stack([tf.constant(seed % 2**31, tf.int64), tf.cast(step, tf.int64)])
+    return tf.random.stateless_uniform([num_layers], seed) < probability
 
 
 class TheseusModel:
@@ -46,13 +33,14 @@ class TheseusModel:
 
     Args:
       student, teacher: Models of bert_tf.models with the same hidden size.
-      layer_map, rate: See `groups` and `ReplacingRate`.
+      draw: Function num_layers -> bool [num_layers]. See `draw_layers`.
     """
 
-    def __init__(self, student, teacher, layer_map, rate):
-        self._student, self._rate = student, rate
+    def __init__(self, student, teacher, draw):
+        self._student, self._draw = student, draw
         layers = teacher.encoder.encoder_layers
-        self._groups = [[layers[number] for number in group] for group in groups(layer_map)]
+        ends = [last + 1 for last in map_layers("uniform", len(student.encoder.encoder_layers), len(layers))]
+        self._groups = [layers[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         self.compute_dtype = student.compute_dtype
 
     @property
@@ -65,7 +53,7 @@ class TheseusModel:
         if not training:
             return self._student(features, training=False)
         encoder = self._student.encoder
-        uses_student, compute = tf.unstack(self._rate.draw(len(encoder.encoder_layers))), encoder.compute_layer
+        uses_student, compute = tf.unstack(self._draw(len(encoder.encoder_layers))), encoder.compute_layer
 
         def compute_layer(number, layer, x, *batch, seeds, **options):
             """Computes a group of the teacher's layers unless the student's layer is sampled; see BertEncoder."""

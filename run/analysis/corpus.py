@@ -3,12 +3,14 @@
 import itertools
 import math
 import os
+import re
 
 import numpy as np
 import tensorflow as tf
 from matplotlib.ticker import MaxNLocator
 from tqdm import tqdm
 
+from bert_tf import files
 from bert_tf.analysis import behaviors
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
@@ -56,6 +58,7 @@ def run(settings):
     _write(folder, observer.heads, measures, dependencies)
     if curve:
         _write_importance(folder, *curve, fine_tuned.task.metric)
+    _remove_earlier(settings, {"relations": bool(dependencies), "importance": bool(curve), "curve": bool(curve)})
     sentences = f", {num_sentences:,} sentences" if dependencies else ""
     notes = [f"; truncated texts: {num_cut:,}"] * bool(num_cut)
     notes += [f"; sentences skipped as too long: {num_skipped:,}"] * bool(num_skipped)
@@ -107,9 +110,9 @@ def _measure_curve(model, num_examples):
       dicts, one per point of the curve: heads_out, the number of pruned heads, and the score for each order of pruning,
       BY_IMPORTANCE or "random_I".
     """
-    importance = model.measure_importance(num_examples, SEED).normalize()
-    heads = [(layer, head) for layer, each in enumerate(importance.heads) for head in range(len(each))]
-    values = np.concatenate(importance.heads)
+    by_layer, _ = model.measure_importance(num_examples, SEED)
+    heads = [(layer, head) for layer, each in enumerate(by_layer) for head in range(len(each))]
+    values = np.concatenate(by_layer)
     rng = np.random.default_rng(SEED)
     orders = {BY_IMPORTANCE: np.argsort(values, kind="stable")}
     orders |= {f"random_{number}": rng.permutation(len(values)) for number in range(RANDOM_ORDERS)}
@@ -168,6 +171,13 @@ def _write(folder, heads, measures, dependencies):
             for row in _choose_directions(relations, NUM_PRINTED_RELATIONS)]
     print(format_table(["relation", "direction", "cases", "head", "accuracy", "held out", "offset", "accuracy"], rows,
                        num_left=2))
+
+
+def _remove_earlier(settings, is_written):
+    """Removes files of an earlier analysis that this one does not write. `is_written`: Dict of name to bool."""
+    for name in files.at(settings.output_dir).names():
+        if re.fullmatch(settings.written, name) and not is_written.get(name.partition(".")[0], True):
+            files.at(os.path.join(settings.output_dir, name)).remove()
 
 
 def _write_importance(folder, by_head, curve, metric):

@@ -5,12 +5,13 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.analysis import behaviors, words
+from bert_tf.analysis import behaviors
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving.checkpoint import detect_kind, load_servable
 from bert_tf.tasks import KINDS, MaskedLM
 from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.unicode_rules import is_punctuation
+from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 
 TOP_K = 10  # Number of candidates per token of a masked LM, or of answers per question.
 ROWS_AT_A_TIME = 32  # Copies of a text per batch, each with another token masked.
@@ -55,6 +56,21 @@ def compute_means(sums, counts):
     """Divides sums of measures [K, M] by numbers of tokens [M]: float64 [K, M], NaN if no token has a measure."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(counts > 0, sums / counts, np.nan)
+
+
+def _number_words(pieces):
+    """Returns the 0-based number of the word of each of S tokens, int64 [S]; [CLS] and [SEP] are separate words."""
+    goes_on = [index > 0 and piece.startswith(SUFFIX_INDICATOR) and pieces[index - 1] not in SPECIAL_PIECES
+               for index, piece in enumerate(pieces)]
+    return np.cumsum(~np.array(goes_on)) - 1
+
+
+def _join_words(pieces, numbers):
+    """Returns the joined tokens of each word, a list of str. `numbers`: int64 [S] from `_number_words`."""
+    words = [""] * (numbers[-1] + 1)
+    for number, piece in zip(numbers, pieces, strict=True):
+        words[number] += piece.removeprefix(SUFFIX_INDICATOR) if words[number] else piece
+    return words
 
 
 class Observer:
@@ -134,11 +150,11 @@ class Observer:
         sums, counts = (value.numpy().astype(np.float64) for value in self.sum_measures(attention, features))
         ids, segments = (features[name][0].numpy() for name in ("input_ids", "segment_ids"))
         pieces = [self.tokenizer.vocabulary[id_] for id_ in ids]
-        numbers = words.word_numbers(pieces)
+        numbers = _number_words(pieces)
         return Observation(
             question, texts, part, was_cut, pieces, segments.tolist(), numbers,
-            words.surfaces(pieces, numbers), tf.concat(attention, axis=1)[0].numpy(), compute_means(sums, counts),
-            answer, self._compute_candidates(features))
+            _join_words(pieces, numbers), tf.concat(attention, axis=1)[0].numpy(), compute_means(sums, counts), answer,
+            self._compute_candidates(features))
 
     def _compute_candidates(self, features):
         """Returns `Observation.candidates` for features int32 [1, S]."""

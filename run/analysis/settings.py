@@ -6,9 +6,12 @@ from typing import ClassVar
 from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
 from run.settings.served_models import ServingSettings
+
+FORMATS = ("html", "npz")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +33,14 @@ class AttentionReportSettings(ServingSettings):
         not_with=("text", "wrong_examples"), role=roles.INPUT_FILE)
     wrong_examples: int = setting(
         0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
-    format: str = setting("html", "html: one page that requires no network. npz: the numbers.", choices=("html", "npz"))
+    format: str = setting("html", "html: one page that requires no network. npz: the numbers.", choices=FORMATS)
     output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)
+
+    def check(self):
+        """See Settings."""
+        ending = (self.output_file or "").rpartition(".")[2]
+        if ending in FORMATS and ending != self.format:
+            raise InputError(f"ends in .{ending}; set `format`={ending}", "output_file", self.output_file)
 
 
 @dataclasses.dataclass(frozen=True)

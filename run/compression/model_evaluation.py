@@ -5,6 +5,7 @@ All models get the features of a checkpoint and are scored by the task's metrics
 
 import collections.abc
 import dataclasses
+import re
 import statistics
 import time
 
@@ -222,7 +223,9 @@ def _measure_int8(opened):
       "largest_difference" of logits.
     """
     model, task = opened.make_model(), opened.task
-    names = sorted(quantizable(model))
+    # Layers in the order of their numbers.
+    names = sorted(quantizable(model), key=lambda name: [int(part) if part.isdecimal() else part
+                                                         for part in re.split(r"(\d+)", name)])
     baseline = opened.predict(model)
     score, decisions = float(task.score(baseline)[task.metric]), task.decisions(baseline)
     rows = [{"matrix": "nothing", "score": score, "change": 0.0, "decisions_changed": 0, "largest_difference": 0.0}]

@@ -19,7 +19,7 @@ from bert_tf.cli import paths
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.cli.tables import format_table
-from bert_tf.compression.pruning import RetainedUnits, most_important, prune
+from bert_tf.compression.pruning import most_important, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
@@ -154,15 +154,14 @@ class _Pruning:
                   "of the squared norm")
             model = model.write(os.path.join(settings.training.output_dir, "start"), tensors, config)
         if settings.prunes_units:
-            values = model.measure_importance(
-                settings.importance_examples, settings.training.random_seed).normalize()
+            importances = model.measure_importance(settings.importance_examples, settings.training.random_seed)
             retained = []
-            for place, (units, fraction) in enumerate(((values.heads, settings.keep_heads),
-                                                       (values.neurons, settings.keep_neurons))):
+            for place, (units, fraction) in enumerate(zip(
+                    importances, (settings.keep_heads, settings.keep_neurons), strict=True)):
                 total = sum(sizes[place] for sizes in self.original.config.layer_sizes)
                 fraction = 1 - (1 - fraction) * (number / settings.rounds)  # Of the original model, after this round.
                 retained.append(most_important(units, round(fraction * total)))
-            tensors, config = prune(tensors, config, RetainedUnits(*retained))
+            tensors, config = prune(tensors, config, *retained)
             details = {name: [each.tolist() for each in layers]
                        for name, layers in zip(("heads", "neurons"), retained, strict=True)}
         model = model.write(folder, tensors, config)

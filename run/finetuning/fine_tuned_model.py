@@ -9,7 +9,7 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.cli.run_state import snapshot
-from bert_tf.compression.importance import importance
+from bert_tf.compression.importance import importance, normalize
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
@@ -82,11 +82,15 @@ class FineTunedModel:
         return self.task.score(self.predict(self.make_model()))
 
     def measure_importance(self, num_examples, seed):
-        """Returns the Importance of heads and neurons on `num_examples` training examples, rounded up to batches."""
+        """Returns the importances of heads and of neurons, of norm 1 in each layer, for some training examples.
+
+        `num_examples` is rounded up to batches.
+        """
         num_batches = -(-num_examples // self.task.settings.training.train_batch_size)
         batches = self.task.training_batches(seed, 0, WHOLE, static_shapes=False).take(num_batches)
-        return importance(self.make_model(remove_padding=False), self.task.loss, tqdm(
+        found = importance(self.make_model(remove_padding=False), self.task.loss, tqdm(
             batches, total=num_batches, desc="measuring importance", unit="batch", dynamic_ncols=True))
+        return [normalize(layers) for layers in found]
 
     def write(self, folder, tensors, config):
         """Writes a derived model. Its directory contains everything that evaluation, export, and training require.

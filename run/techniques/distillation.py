@@ -15,9 +15,9 @@ from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.layers import Projection, WeightInitializer
 from bert_tf.tasks import KINDS
-from bert_tf.techniques.distillation import DistilledModel, call_with_taps, create_distillation_loss, create_taps
+from bert_tf.techniques.distillation import DistilledModel, call_with_inner, create_distillation_loss
 from bert_tf.techniques.layer_maps import INNER, map_layers
-from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
+from bert_tf.techniques.theseus import TheseusModel, draw_layers
 from data_prep.tasks.base import ID_FEATURES
 from run.arrays.batches import count_tokens
 from run.arrays.prediction import Predictor
@@ -49,7 +49,9 @@ class Distillation(Technique):
         self._losses, self._path, self._init_layers = losses, path, init_layers
         self._teacher, self._student = teacher, student
         self._logits_loss, self._load_teacher, self._replacing_rate = logits_loss, load_teacher, replacing_rate
-        self._taps = _make_taps(losses, student, teacher)
+        self._inner, self._layers = [name for name in INNER if name in losses.weights], ()
+        if self._inner:
+            self._layers = map_layers(losses.parsed_layer_map, student.num_hidden_layers, teacher.num_hidden_layers)
 
     def build(self, run):
         """See Technique. Builds the network of student and teacher, and its loss."""
@@ -60,12 +62,12 @@ class Distillation(Technique):
         if self._replacing_rate is not None:
             run.network = self._replace_layers(run)
         widths, projection = (self._student.hidden_size, self._teacher.hidden_size), None
-        if widths[0] != widths[1] and not {"hidden", "cls"}.isdisjoint(self._taps[1]):
+        if widths[0] != widths[1] and not {"hidden", "cls"}.isdisjoint(self._inner):
             initializer = WeightInitializer(self._student.initializer_range, run.seed)
             with tf.name_scope("distillation/"):
                 projection = Projection(*widths, initializer, name="projection", dtype="float32")
             run.aside["projection"] = projection
-        run.network = DistilledModel(run.network, self._taps[0], answers, projection)
+        run.network = DistilledModel(run.network, self._inner, answers, projection)
         run.loss = create_distillation_loss(
             losses.weights, run.loss, self._logits_loss, losses.temperature)
         run.init_layers = self._init_layers
@@ -73,15 +75,13 @@ class Distillation(Technique):
     def _make_teacher_function(self):
         """Returns the function from features to the teacher's outputs for a DistilledModel."""
         teacher = self._load_teacher()
-        return lambda features: call_with_taps(teacher, features, self._taps[1])
+        return lambda features: call_with_inner(teacher, features, self._inner, self._layers)
 
     def _replace_layers(self, run):
         """Returns the TheseusModel of a student."""
-        iterations = run.optimizer.iterations
-        layer_map = map_layers("uniform", self._student.num_hidden_layers, self._teacher.num_hidden_layers)
-        rate = ReplacingRate(self._replacing_rate, round(REPLACING_PROPORTION * run.num_steps),
-                             lambda: iterations, run.seed)
-        return TheseusModel(run.network, self._load_teacher(), layer_map, rate)
+        iterations, num_steps = run.optimizer.iterations, max(1, round(REPLACING_PROPORTION * run.num_steps))
+        return TheseusModel(run.network, self._load_teacher(), lambda num_layers: draw_layers(
+            num_layers, self._replacing_rate, num_steps, iterations, run.seed))
 
 
 class TaskDistillation(Distillation):
@@ -173,7 +173,7 @@ class TaskDistillation(Distillation):
         for name in ID_FEATURES:
             data.update(np.ascontiguousarray(features[name]).tobytes())
         return {"data": data.hexdigest(), "rows": len(features["input_ids"]),
-                "taps": {name: list(indices) for name, indices in self._taps[1].items()},
+                "inner": self._inner, "layers": list(self._layers),
                 "mixed_precision": settings.step.mixed_precision}
 
     def _write_outputs(self, path, metadata, features, lengths, task):
@@ -181,10 +181,10 @@ class TaskDistillation(Distillation):
         model = self._load_teacher()
 
         def answer(features, training):
-            outputs = call_with_taps(model, features, self._taps[1], training)
+            outputs = call_with_inner(model, features, self._inner, self._layers, training)
             rows = tf.shape(features["input_ids"])[:-1]  # [B] or [B, choices]
             return outputs | {name: tf.reshape(outputs[name], tf.concat([rows, tf.shape(outputs[name])[1:]], axis=0))
-                              for name in self._taps[1]}
+                              for name in self._inner}
 
         predictor = Predictor(tf.distribute.get_strategy(), answer, network=model)
         parts = predictor.predict_batches(features, task.settings.training.train_batch_size, "querying the teacher")
@@ -208,14 +208,6 @@ class TaskDistillation(Distillation):
         load_pretrained(model, self._path)
         model.trainable = False
         return model
-
-
-def _make_taps(losses, student, teacher):
-    """Selects the intermediate outputs of a student and a teacher (BertConfigs) that LossSettings require."""
-    names = [name for name in INNER if name in losses.weights]
-    if not names:
-        return create_taps((), ())
-    return create_taps(names, map_layers(losses.parsed_layer_map, student.num_hidden_layers, teacher.num_hidden_layers))
 
 
 def _select_outputs(features):

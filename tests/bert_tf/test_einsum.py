@@ -1,15 +1,13 @@
 """The operations for XLA in 16 bits: attention, GELU, and layer normalization with custom gradients."""
 
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.fast.dropout import Drop, draw
-from bert_tf.fast.einsum import attention_core, normalize_in_one_pass
-from bert_tf.fast.layout import SequenceLayout
+from bert_tf.fast.dropout import Drop, draw, hash_words
+from bert_tf.fast.einsum import attend, normalize_in_one_pass
 from bert_tf.layers import attention_bias
 from bert_tf.layers.basic import normalize
 from tests.encoders import make_encoder
@@ -43,7 +41,7 @@ def check(found, expected, tolerance):
 @pytest.mark.parametrize("bias", BIASES.values(), ids=BIASES)
 @pytest.mark.parametrize("rate", [None, 0.0, 0.3])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("bfloat16", 2**-5), ("float16", 2**-8)])
-def test_attention_core_equals_automatic_differentiation(bias, rate, dtype, tolerance):
+def test_attention_equals_automatic_differentiation(bias, rate, dtype, tolerance):
     """Compared in float64 on the same, rounded inputs. The tolerance is eight units of roundoff in 16 bits."""
     random = np.random.default_rng(7)
     shapes = [[BATCH, QUERIES, HEADS, WIDTH], [BATCH, KEYS, HEADS, WIDTH], [BATCH, KEYS, HEADS, WIDTH]]
@@ -57,7 +55,7 @@ def test_attention_core_equals_automatic_differentiation(bias, rate, dtype, tole
         probabilities = tf.nn.softmax(scores)
         return tf.einsum("bnqk,bknd->bqnd", probabilities if drop is None else drop(probabilities), value)
 
-    found = differentiate(lambda *each: attention_core(*each, bias, drop), inputs, upstream)
+    found = differentiate(lambda *each: attend(*each, bias, drop), inputs, upstream)
     expected = differentiate(plain, [tf.cast(each, tf.float64) for each in inputs], upstream)
     check(found, expected, tolerance)
 
@@ -73,18 +71,12 @@ def test_layer_normalization_in_one_pass(dtype, tolerance):
     check(found, exact, tolerance)
 
 
-def draw_drop(shape, seed):
-    """Draws a Drop at a rate of 0.1 with a SequenceLayout."""
-    layout = SequenceLayout(tf.ones([2, 3], tf.int32))
-    return layout.draw(0.1, tf.constant(shape), tf.constant(seed))
-
-
 @pytest.mark.parametrize("shape", [[701, 768], [2, 12, 67, 131]], ids=str)
 def test_hashed_dropout_keeps_elements_independently(shape):
     """Compares frequencies with those of independent elements. The tolerance is five standard deviations."""
-    keep, same, other = (draw_drop(shape, seed).keep.numpy() for seed in ([3, 4], [3, 4], [3, 5]))
+    keep, same, other = (draw(0.1, tf.constant(shape), tf.constant(seed), hash_words).keep.numpy()
+                         for seed in ([3, 4], [3, 4], [3, 5]))
     np.testing.assert_array_equal(keep, same)
-    assert draw_drop(shape, [3, 4]).scale == draw(0.1, tf.constant([1, 1]), [1, 2]).scale
     assert keep.shape == tuple(shape)
     rows = keep.reshape([-1, shape[-1]])
     groups = {

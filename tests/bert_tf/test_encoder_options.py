@@ -14,7 +14,7 @@ from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.fast.compiled import get_activation_block
 from bert_tf.fast.layers import compute_probabilities
-from bert_tf.layers import LayerNorm, attention_bias
+from bert_tf.layers import LayerNorm
 from tests.encoders import make_encoder
 from tests.gradients import assert_close, compute_gradients
 
@@ -108,23 +108,6 @@ def test_a_batch_of_padding_is_finite(reference_config, options, attention):
     empty = {name: tf.zeros([2, 5], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
     assert np.isfinite(encoder(empty)["pooled_output"]).all()
     assert np.isfinite(models.BertClassifier(encoder, 3)(empty)["logits"]).all()
-
-
-def test_attention_is_the_softmax_of_the_scaled_scores(pretrainer, batch):
-    encoder = pretrainer().encoder
-    outputs, plain = encoder(batch, return_attention_scores=True), encoder(batch)
-    assert outputs.keys() - plain.keys() == {"attention"}
-    np.testing.assert_array_equal(outputs["sequence_output"], plain["sequence_output"])
-    batch_size, length = batch["input_ids"].shape
-    assert [each.probabilities.shape for each in outputs["attention"]] == [[batch_size, 4, length, length]] * 2
-
-    attention = encoder.encoder_layers[0].attention
-    qkv = attention.qkv(tf.reshape(outputs["embedding_output"], [-1, 32])).numpy().reshape(batch_size, length, 3, 4, 8)
-    query, key = qkv[:, :, 0], qkv[:, :, 1]
-    scores = np.einsum("bfnd,btnd->bnft", query, key) / np.sqrt(8) + attention_bias(batch["input_mask"]).numpy()
-    exponentials = np.exp(scores - scores.max(-1, keepdims=True))
-    np.testing.assert_allclose(outputs["attention"][0].probabilities,
-                               exponentials / exponentials.sum(-1, keepdims=True), rtol=0, atol=CLOSE)
 
 
 def list_operations(function):

@@ -10,7 +10,7 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.fast import PackedDropout
-from bert_tf.layers import LayerNorm, Projection, ScalarMix, WeightInitializer
+from bert_tf.layers import LayerNorm, Projection, WeightInitializer
 from tests.bert_tf.keras_cases import CONFIG, FEATURES, LABELS, B, H, P, V
 from tests.encoders import make_encoder, make_features
 from tests.numpy_lstm import bidirectional
@@ -139,18 +139,6 @@ def test_pretraining_heads_have_no_dropout():
 def test_layer_norm_of_a_small_variance():
     """The variance is 2.5e-9: an epsilon of 1e-12 is negligible, one of 1e-5 gives values near 0."""
     np.testing.assert_allclose(LayerNorm(2)(tf.constant([[0.0, 1e-4]])), [[-1, 1]], rtol=1e-3)
-
-
-def test_a_mix_is_first_a_mean_then_a_weighted_sum():
-    mix = ScalarMix(3)
-    layers = np.random.default_rng(2).normal(size=[2, 3, 4]).astype(np.float32)
-    np.testing.assert_allclose(mix(layers, axis=1), layers.mean(axis=1), atol=1e-6)
-    mix.scores.assign(np.log([1.0, 2.0, 5.0]))
-    mix.gamma.assign(3.0)
-    np.testing.assert_allclose(mix.layer_weights, [0.125, 0.25, 0.625], atol=1e-6)
-    expected = 3 * (0.125 * layers[:, 0] + 0.25 * layers[:, 1] + 0.625 * layers[:, 2])
-    np.testing.assert_allclose(mix(layers, axis=1), expected, atol=1e-6)
-    np.testing.assert_allclose(mix(layers.transpose([1, 0, 2])), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(("activation", "expected"), [

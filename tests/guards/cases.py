@@ -1,7 +1,6 @@
 """The guarded commands: three training steps of each task, technique, and option, set only by command-line flags."""
 
 import collections
-import shutil
 
 from tests import scripts
 
@@ -27,16 +26,14 @@ REPLACED = {**OF_CLASSIFIER, "teacher": "classifier", "student_layers": "0", "re
 FEATURES = {**TRAINING, "vocab_file": "vocab.txt", "init_checkpoint": "pretraining", "lstm_width": 9,
             "num_train_epochs": 1.0, "max_seq_length": 24, "train_file": "train.txt", "dev_file": "dev.txt"}
 PRUNING = {**FINE_TUNED, "init_checkpoint": "classifier", "data_dir": "sst-2", "keep_heads": 0.5, "keep_neurons": 0.5}
-MIRRORED = {"distribution_strategy": "mirrored_cpu"}
 OPTIONS = {
     "bfloat16": {"mixed_precision": "bfloat16"},
     "float16": {"mixed_precision": "float16"},
     "accumulate": {"accumulate_steps": 2},
     "jit": {"jit_compile": True},
     "recompute": {"recompute_activations": True},
-    "mirrored": MIRRORED,
+    "mirrored": {"distribution_strategy": "mirrored_cpu"},
     "lamb": {"optimizer": "lamb"},
-    "float16_accumulate_mirrored": {"mixed_precision": "float16", "accumulate_steps": 2, **MIRRORED},
 }
 
 
@@ -55,12 +52,9 @@ RECORDS = {  # name -> flags of data_prep.create_pretraining_data
                          "num_workers": 1, **RECORD, **flags}
     for name, flags in {
         "sentence_pairs": {"objective": "sentence_pairs"},
-        "full_sentences": {"objective": "full_sentences"},
         "sentence_order": {"objective": "sentence_order", "short_seq_prob": 0.5},
         "packed": {"objective": "segment_pairs", "pack_sequences": True, "short_seq_prob": 0.9},
         "dynamic": {"objective": "sentence_pairs", "masking": "dynamic", "dupe_factor": 1},
-        "packed_dynamic": {"objective": "sentence_order", "masking": "dynamic", "dupe_factor": 1,
-                           "pack_sequences": True, "short_seq_prob": 0.9},
     }.items()
 }
 CASES = {
@@ -70,44 +64,33 @@ CASES = {
     "regression": Case("run.run_classifier", {**OWN, "regression": True, "label_column": "number"}),
     "multi_label": Case("run.run_classifier", {**OWN, "label_column": "labels", "label_separator": "|"}),
     "windows": Case("run.run_classifier", {**OWN, "max_seq_length": 10, "window_stride": 4, "max_windows": 3}),
-    "windows_max": Case("run.run_classifier", {**OWN, "max_seq_length": 10, "window_pooling": "max",
-                                               "max_windows": 4}),
     "tagger": Case("run.run_tagger", TAGGER),
     "document_context": Case("run.run_tagger", {**TAGGER, "document_context": True, "train_batch_size": 3}),
     "squad_v1": Case("run.run_squad", SQUAD),
     "squad_v2": Case("run.run_squad", {**SQUAD, "train_file": "squad_v2.json", "version_2_with_negative": True}),
     "multiple_choice": Case("run.run_multiple_choice", CHOICE),
     "pretraining": pretraining("sentence_pairs"),
-    "full_sentences": pretraining("full_sentences"),
     "sentence_order": pretraining("sentence_order"),
     "packed_pretraining": pretraining("segment_pairs", "packed", pack_sequences=True),
     "dynamic_masking": pretraining("sentence_pairs", "dynamic", **DYNAMIC),
-    "packed_dynamic": pretraining("sentence_order", "packed_dynamic", pack_sequences=True, **DYNAMIC),
     # Initial weights, configs, and other settings of training.
     "from_pretraining": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": None,
                                                     "init_checkpoint": "pretraining"}),
-    "from_classifier": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": None, "vocab_file": None,
-                                                   "init_checkpoint": "classifier"}),
     "shared_weights": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": "shared.json"}),
-    "shared_pretraining": pretraining("sentence_pairs", bert_config_file="shared.json"),
     "best": Case("run.run_classifier", {**CLASSIFIER, "do_eval": True, "eval_steps": 2}),
-    "no_groups": Case("run.run_classifier", {**CLASSIFIER, "group_by_length": False}),
-    "clipping_and_decay": pretraining("sentence_pairs", clip_norm=0.1, weight_decay_rate=0.2, num_warmup_steps=2),
-    "adam": pretraining("sentence_pairs", beta_2=0.98, decay_power=2.0),
+    "clipping_and_decay": pretraining("sentence_pairs", clip_norm=0.1, weight_decay_rate=0.2, num_warmup_steps=2,
+                                      beta_2=0.98, decay_power=2.0),
     "teacher": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": "deep.json"}),
     # Techniques.
     "lora": Case("run.run_classifier", {**CLASSIFIER, "lora_rank": 3}),
     "lora_frozen": Case("run.run_squad", {**SQUAD, "lora_rank": 2, "freeze_layers": 1}),
     "freeze_layers": Case("run.run_classifier", {**CLASSIFIER, "freeze_layers": 1}),
-    "freeze_embeddings": Case("run.run_tagger", {**TAGGER, "freeze_layers": 0}),
     "layerwise_decay": Case("run.run_classifier", {**CLASSIFIER, "layerwise_learning_rate_decay": 0.5}),
     "quantize": Case("run.run_classifier", {**CLASSIFIER, "quantize_from_step": 1}),
-    "quantize_choice": Case("run.run_multiple_choice", {**CHOICE, "quantize_from_step": 0}),
     "frozen_features": Case("run.run_feature_based", {**FEATURES, "features": "last"}),
     "frozen_weighted": Case("run.run_feature_based", {**FEATURES, "features": "weighted_sum_all"}),
     "distillation": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES, "keep_answers": False}),
-    "kept_answers": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES}),
-    "softened": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES, "temperature": 2.0}),
+    "kept_answers": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES, "temperature": 2.0}),
     "unlabeled": Case("run.run_distillation", {**OF_CLASSIFIER, "unlabeled_file": "texts.txt", "label_weight": 0}),
     "narrow_student": Case("run.run_distillation", {**OF_TAGGER, "student_config_file": "narrow.json",
                                                     "hidden_weight": 1, "cls_weight": 1}),
@@ -122,24 +105,11 @@ CASES = {
         "student_layers": "1", "keep_answers": False, **LOSSES, "cls_weight": 0}),
     "general_distillation": Case("run.run_general_distillation", {
         **GENERAL, **LOSSES, "student_config_file": "narrow.json", "attention_weight": 0}),
-    "general_packed": Case("run.run_general_distillation", {
-        **GENERAL, "student_layers": "1", "teacher": "packed_pretraining", "objective": "segment_pairs",
-        "pack_sequences": True, "input_file": "packed.tfrecord"}),
     "prune_model": Case("run.prune_model", PRUNING),
-    "prune_and_distill": Case("run.prune_model", {**PRUNING, **LOSSES, "attention_weight": 0, "distill": True}),
     "pruned_words": Case("run.prune_model", {**PRUNING, "keep_heads": 1.0, "keep_neurons": 0.5, "embedding_size": 12}),
     # Options.
     **{f"classifier_{name}": Case("run.run_classifier", {**CLASSIFIER, **flags}) for name, flags in OPTIONS.items()},
     **{f"pretraining_{name}": pretraining("sentence_pairs", **flags) for name, flags in OPTIONS.items()},
-    "squad_float16_recompute": Case("run.run_squad", {**SQUAD, **OPTIONS["float16"], **OPTIONS["recompute"]}),
-    "packed_mirrored": pretraining("segment_pairs", "packed", pack_sequences=True, accumulate_steps=2, **MIRRORED),
-    "lora_mirrored_recompute": Case("run.run_classifier", {**CLASSIFIER, **MIRRORED, "lora_rank": 3,
-                                                           **OPTIONS["recompute"]}),
-    "quantize_bfloat16_accumulate": Case("run.run_classifier", {
-        **CLASSIFIER, "quantize_from_step": 1, **OPTIONS["bfloat16"], **OPTIONS["accumulate"]}),
-    "theseus_float16": Case("run.run_distillation", {**REPLACED, **OPTIONS["float16"]}),
-    "distillation_mirrored": Case("run.run_distillation", {
-        **OF_CLASSIFIER, **LOSSES, **MIRRORED, **OPTIONS["accumulate"], "keep_answers": False}),
 }
 
 
@@ -163,8 +133,4 @@ def run(name, folder):
         return
     case = CASES[name]
     run_needed(case, folder)
-    try:
-        scripts.succeed(case.module, folder, output_dir=name, **case.flags)
-    except AssertionError:
-        shutil.rmtree(folder / name, ignore_errors=True)
-        raise
+    scripts.succeed(case.module, folder, output_dir=name, **case.flags)

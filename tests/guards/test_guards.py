@@ -3,12 +3,8 @@
 If an object graph or a summary differs, `python -m tests.guards` shows where, with a record of an earlier tree.
 """
 
-import re
-
-import numpy as np
 import pytest
 
-from tests.guards import __main__ as guards
 from tests.guards import cases, checkpoints, operations, reference, toy
 
 pytestmark = pytest.mark.timeout(120)  # A test trains each model that it is the first to need.
@@ -50,17 +46,3 @@ def test_operations_of_an_export(folder, name):
     found = operations.count_export(name, folder)
     assert reference.describe_increase(reference.read("operations")[f"export/{name}"], found) == ""
 
-
-@pytest.mark.extra_large
-def test_record_and_compare(tmp_path, capsys):
-    before, after = tmp_path / "before", tmp_path / "after"
-    for path in (before, after):
-        assert guards.record(path, "^classifier$")
-    assert guards.compare(before, after)
-    with np.load(after / "classifier.npz") as arrays:
-        arrays = dict(arrays)
-    arrays["training_log/loss"][1] += 0.5
-    np.savez(after / "classifier.npz", **arrays)
-    assert not guards.compare(before, after)
-    assert re.search(r"classifier.npz: 1 of \d+ arrays; training_log/loss: largest difference 0.5",
-                     capsys.readouterr().out)

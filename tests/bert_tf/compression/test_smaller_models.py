@@ -9,8 +9,8 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.checkpoints import FORMATS, model_tensors, open_checkpoint
 from bert_tf.checkpoints.tensors import StoredTensor
-from bert_tf.compression.importance import importance
-from bert_tf.compression.pruning import RetainedUnits, most_important, prune
+from bert_tf.compression.importance import importance, normalize
+from bert_tf.compression.pruning import most_important, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -22,8 +22,8 @@ from tests.gradients import compute_gradients
 CONFIG = BertConfig(19, 12, 3, 4, 10, max_position_embeddings=9, type_vocab_size=2, initializer_range=0.4,
                     hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 SHARED = dataclasses.replace(CONFIG, num_hidden_layers=4, num_hidden_groups=2, embedding_size=5)
-KEPT = RetainedUnits([np.array([1, 3]), np.array([2]), np.array([0, 1, 2, 3])],
-                     [np.array([0, 4, 9]), np.arange(10), np.array([7])])
+HEADS = [np.array([1, 3]), np.array([2]), np.array([0, 1, 2, 3])]  # These remain, and these neurons.
+NEURONS = [np.array([0, 4, 9]), np.arange(10), np.array([7])]
 LABELS = tf.constant([2, 0, 1])
 
 
@@ -39,9 +39,9 @@ def model():
 
 @pytest.fixture(scope="module")
 def pruned(model, tmp_path_factory):
-    """The directory of a model with the heads and neurons of KEPT, and its config."""
+    """The directory of a model with HEADS and NEURONS, and its config."""
     folder = str(tmp_path_factory.mktemp("pruned"))
-    tensors, config = prune(model_tensors(model), CONFIG, KEPT)
+    tensors, config = prune(model_tensors(model), CONFIG, HEADS, NEURONS)
     FORMATS["tf1"].write(folder, tensors, config)
     return folder, config
 
@@ -51,9 +51,9 @@ def load(path, config, **options):
 
 
 def make_masks():
-    """Returns masks for the heads and the neurons of KEPT."""
+    """Returns masks for HEADS and NEURONS."""
     return ([tf.constant([float(number in kept) for number in range(size)]) for kept in layers]
-            for layers, size in ((KEPT.heads, 4), (KEPT.neurons, 10)))
+            for layers, size in ((HEADS, 4), (NEURONS, 10)))
 
 
 @pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}, {"last_where_read": True}])
@@ -64,18 +64,6 @@ def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
     path, config = pruned
     np.testing.assert_allclose(load(path, config, **options)(features)["logits"], expected, atol=1e-6)
     assert config.layer_sizes == [(2, 3), (1, 10), (4, 1)]
-
-
-def test_pruning_twice(model, pruned):
-    """The second pruning numbers the remaining heads and neurons."""
-    path, config = pruned
-    again = RetainedUnits([np.array([1]), np.array([0]), np.array([0, 3])],
-                          [np.array([0, 2]), np.array([3]), np.array([0])])
-    tensors, _ = prune(open_checkpoint(path).tensors, config, again)
-    once = RetainedUnits([np.array([3]), np.array([2]), np.array([0, 3])],
-                         [np.array([0, 9]), np.array([3]), np.array([7])])
-    for name, tensor in prune(model_tensors(model), CONFIG, once)[0].items():
-        np.testing.assert_array_equal(tensors[name].read(), tensor.read(), err_msg=name)
 
 
 def measure_slopes(encoder, compute, kind, layer, number, size, step=1e-2):
@@ -92,14 +80,15 @@ def measure_slopes(encoder, compute, kind, layer, number, size, step=1e-2):
 def test_importance_is_the_mean_absolute_derivative_over_examples(model, features):
     """The second batch is the first example again."""
     batch = features | {"label_ids": LABELS}
-    found = importance(model, losses.classification_loss, [batch, {name: value[:1] for name, value in batch.items()}])
+    heads, neurons = importance(model, losses.classification_loss, [
+        batch, {name: value[:1] for name, value in batch.items()}])
 
     def compute():
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=LABELS, logits=model(features)["logits"])
-    for kind, values, size, number in (("heads", found.heads, 4, 2), ("neurons", found.neurons, 10, 7)):
+    for kind, values, size, number in (("heads", heads, 4, 2), ("neurons", neurons, 10, 7)):
         slopes = np.abs(measure_slopes(model.encoder, compute, kind, 1, number, size))
         np.testing.assert_allclose(values[1][number], (slopes.sum() + slopes[0]) / 4, rtol=2e-2)
-    for values in (*found.normalize().heads, *found.normalize().neurons):
+    for values in normalize([*heads, *neurons]):
         np.testing.assert_allclose(np.linalg.norm(values), 1)
 
 
@@ -107,9 +96,9 @@ def test_importance_for_examples_of_several_texts():
     """All texts of an example share its mask."""
     model = models.BertMultipleChoice(models.BertEncoder(CONFIG))
     batch = {name: tf.reshape(value, [2, 3, 5]) for name, value in make_features(CONFIG, [5] * 6).items()}
-    found = importance(model, lambda outputs, _: {"loss": tf.reduce_mean(outputs["logits"])}, [batch])
+    heads, _ = importance(model, lambda outputs, _: {"loss": tf.reduce_mean(outputs["logits"])}, [batch])
     slopes = measure_slopes(model.encoder, lambda: tf.reduce_mean(model(batch)["logits"], axis=1), "heads", 0, 3, 4)
-    np.testing.assert_allclose(found.heads[0][3], np.abs(slopes).mean(), rtol=2e-2)
+    np.testing.assert_allclose(heads[0][3], np.abs(slopes).mean(), rtol=2e-2)
 
 
 def test_the_most_important_are_kept_and_one_per_layer():
@@ -121,12 +110,11 @@ def test_the_most_important_are_kept_and_one_per_layer():
 
 def test_layers_that_share_weights_are_rejected():
     with pytest.raises(InputError, match="layers share weights cannot be pruned"):
-        prune({}, dataclasses.replace(CONFIG, num_hidden_groups=1), KEPT)
+        prune({}, dataclasses.replace(CONFIG, num_hidden_groups=1), HEADS, NEURONS)
 
 
 def test_hugging_face_files_of_pruned_heads(model, features, tmp_path):
-    kept = RetainedUnits(KEPT.heads, [np.array([1, 5, 6])] * 3)
-    tensors, config = prune(model_tensors(model), CONFIG, kept)
+    tensors, config = prune(model_tensors(model), CONFIG, HEADS, [np.array([1, 5, 6])] * 3)
     FORMATS["huggingface"].write(str(tmp_path / "hf"), tensors, config)
     FORMATS["tf1"].write(str(tmp_path / "tf1"), tensors, config)
     assert config.intermediate_size_per_layer is None

@@ -16,12 +16,11 @@ from bert_tf.techniques.distillation import (
     STUDENT,
     TEACHER,
     DistilledModel,
-    call_with_taps,
+    call_with_inner,
     create_distillation_loss,
-    create_taps,
 )
 from bert_tf.techniques.layer_maps import map_layers, student_config
-from bert_tf.techniques.theseus import ReplacingRate, TheseusModel, groups
+from bert_tf.techniques.theseus import TheseusModel, draw_layers
 from tests.encoders import make_encoder, make_features
 
 ROWS, LENGTH, WIDTH, LAYERS, HEADS, CLASSES = 5, 7, 6, 3, 2, 4
@@ -118,13 +117,10 @@ def test_losses_are_0_if_the_student_equals_the_teacher(layers):
     student, teacher = (models.BertClassifier(make_encoder(
         CONFIG, layers=layers if is_teacher else "padded", last_where_read=is_teacher), CLASSES)
                         for is_teacher in (False, True))
-    student_taps, teacher_taps = create_taps(("hidden", "attention", "cls"), map_layers("uniform", 4, 4))
-    assert student_taps == teacher_taps == {
-        "hidden": (0, 1, 2, 3, 4), "attention": (0, 1, 2, 3), "cls": (1, 2, 3)}
-    outputs = DistilledModel(student, student_taps, lambda features: call_with_taps(teacher, features, teacher_taps))(
-        features)
-    names = ("logits", "hidden", "attention", "cls")
-    found = create_distillation_loss(dict.fromkeys(names, 1.0))(outputs, features)
+    names = ("hidden", "attention", "cls")
+    outputs = DistilledModel(student, names, lambda features: call_with_inner(teacher, features, names))(features)
+    assert [outputs[name].shape[1] for name in names] == [5, 4, 3]
+    found = create_distillation_loss(dict.fromkeys(("logits", *names), 1.0))(outputs, features)
     assert {name: float(value) for name, value in found.items()} == pytest.approx(dict.fromkeys(found, 0.0), abs=1e-7)
     np.testing.assert_allclose(outputs["logits"], student(features)["logits"], atol=1e-5)
     encoded = student.encoder(features, return_attention_scores=True)
@@ -137,12 +133,13 @@ def test_a_trained_projection_to_the_hidden_size_of_the_teacher():
     teacher, student = normal(ROWS, LAYERS + 1, LENGTH, WIDTH), models.BertTokenClassifier(CONFIG, CLASSES)
     features = {name: tf.ones([ROWS, LENGTH], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
     projection = Projection(8, WIDTH, WeightInitializer(0.02, 1), name="projection")
-    taps = {"hidden": (0, 1, 2, 3)}
-    model = DistilledModel(student, taps, lambda features: {"hidden": teacher}, projection)
+    model = DistilledModel(student, ["hidden"], lambda features: {"hidden": teacher}, projection)
     assert len(model.trainable_variables) == len(student.trainable_variables) + 2
     states = model(features)[STUDENT]["hidden"]
-    inner = call_with_taps(student, features, taps)
-    np.testing.assert_allclose(states, inner["hidden"].numpy() @ projection.kernel.numpy(), atol=1e-5)
+    inner = call_with_inner(student, features, ["hidden"])["hidden"].numpy()
+    selected = call_with_inner(student, features, ["hidden"], (0, 2))["hidden"]
+    np.testing.assert_array_equal(selected, inner[:, [0, 1, 3]])
+    np.testing.assert_allclose(states, inner @ projection.kernel.numpy(), atol=1e-5)
 
 
 def test_layer_maps():
@@ -179,27 +176,15 @@ def make_pair(**options):
 
 
 def theseus(student, teacher, rate):
-    return TheseusModel(student, teacher, map_layers("uniform", 2, 4), ReplacingRate(rate, 10**9, lambda: 0, 7))
+    return TheseusModel(student, teacher, lambda num_layers: draw_layers(num_layers, rate, 10**9, 0, 7))
 
 
-def test_the_schedule_and_the_groups():
-    step = tf.Variable(0, dtype=tf.int64)
-    rate = ReplacingRate(0.3, 100, lambda: step, 5)
-    found = []
-    for number in (0, 50, 100, 200):
-        step.assign(number)
-        found.append(float(rate.value()))
-    np.testing.assert_allclose(found, [0.3, 0.65, 1.0, 1.0], rtol=1e-6)
-    assert rate.draw(4).numpy().all()
-    constant_rate, samples = ReplacingRate(0.3, 10**9, lambda: step, 5), []
-    for number in (*range(300), 7):
-        step.assign(number)
-        samples.append(constant_rate.draw(3).numpy())
-    assert np.mean(samples) == pytest.approx(0.3, abs=0.05)
-    np.testing.assert_array_equal(samples[7], samples[300])  # A resumed run samples the same layers.
-    assert float(ReplacingRate(0.3, 0, lambda: 0, 5).value()) == 1
-    assert groups((1, 3, 5)) == (range(2), range(2, 4), range(4, 6))
-    assert groups((2, 4)) == (range(3), range(3, 5))
+def test_the_probability_of_a_layer():
+    for step, probability in ((0, 0.3), (50, 0.65), (100, 1.0), (200, 1.0)):
+        samples = draw_layers(1000, 0.3, 100, step, 5)
+        assert np.mean(samples) == pytest.approx(probability, abs=0.05 if probability < 1 else 0)
+        np.testing.assert_array_equal(samples, draw_layers(1000, 0.3, 100, step, 5))
+    assert np.any(draw_layers(1000, 0.3, 100, 0, 5) != draw_layers(1000, 0.3, 10**9, 1, 5))
 
 
 def test_rate_0_computes_the_teacher_and_1_the_student():

@@ -9,7 +9,6 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.checkpoints import model_tensors
 from bert_tf.checkpoints.adapters import merge_adapters
-from bert_tf.errors import InputError
 from bert_tf.techniques import lora
 from tests.encoders import make_encoder
 
@@ -75,8 +74,3 @@ def test_layers_that_share_their_weights_share_adapters(reference_config):
     encoder = models.BertEncoder(dataclasses.replace(reference_config, num_hidden_groups=1))
     lora.add_adapters(encoder, RANK, ALPHA, 7)
     assert len(encoder.adapters) == 4
-
-
-def test_rejected_frozen_layers(reference_config):
-    with pytest.raises(InputError, match=r"^`freeze_layers`=2: leaves no layer for `lora_rank`=3$"):
-        lora.add_adapters(models.BertEncoder(reference_config), RANK, ALPHA, 7, frozen_layers=2)

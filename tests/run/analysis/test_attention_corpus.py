@@ -90,6 +90,8 @@ def test_a_remote_directory(shifting, flags, analysis):
     assert set(files.at(folder).names()) == OUTPUTS
     for name in ("heads.tsv", "relations.tsv"):
         assert files.read_bytes(f"{folder}/{name}") == (analysis / name).read_bytes(), name
+    analyze(shifting, folder, input_file=flags["input_file"])
+    assert set(files.at(folder).names()) == OUTPUTS - {"relations.tsv", "relations.png"}
 
 
 def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, texts):

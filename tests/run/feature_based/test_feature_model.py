@@ -33,10 +33,11 @@ def test_scores_equal_those_of_numpy(kind):
     rng = np.random.default_rng(4)
     if combination == MIX:
         model.mix.scores.assign(np.log([1.0, 2.0, 3.0, 4.0]))
+        model.mix.gamma.assign(2.0)
     vectors = rng.normal(size=[2, 5, num_layers, HIDDEN]).astype(np.float16)
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], np.int32)
     logits = model({"vectors": vectors, "input_mask": mask})["logits"].numpy()
-    weights = {MIX: [0.1, 0.2, 0.3, 0.4], SUM: [1.0] * LAYERS}.get(combination, [1.0])
+    weights = {MIX: [0.2, 0.4, 0.6, 0.8], SUM: [1.0] * LAYERS}.get(combination, [1.0])
     joined = vectors.reshape([2, 5, -1]) if combination == CONCATENATION else np.tensordot(vectors, weights, [[2], [0]])
     for row, length in enumerate((5, 3)):
         x = joined[row, :length]
