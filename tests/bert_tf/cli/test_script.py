@@ -1,5 +1,6 @@
 """The end of a script: its exit status and its messages on standard error; and its settings of TensorFlow."""
 
+import dataclasses
 import errno
 import fcntl
 import io
@@ -16,7 +17,14 @@ from tensorflow.python.framework import test_util
 
 from bert_tf import processor
 from bert_tf.cli import script
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError, LostWorkerError, rename_argument
+
+
+@dataclasses.dataclass(frozen=True)
+class Toy(Settings):
+    max_seq_length: int = setting(128, "Toy.", lower=4)
+
 
 REPORT = "internal error in bert_tf; please report it"
 
@@ -29,15 +37,14 @@ def run(monkeypatch, capsys):
             if name in flags.FLAGS:
                 delattr(flags.FLAGS, name)
 
-    def run_script(main, *arguments, **options):
+    def run_script(main, *arguments, takes_arguments=False):
         remove_flags()
         monkeypatch.setattr(sys, "argv", ["scripts/toy.py", *arguments])
+        command = script.Command(Toy(), "no_job", arguments="max_seq_length" if takes_arguments else None)
+        monkeypatch.setattr(command, "main", main)
         with pytest.raises(SystemExit) as caught:
-            script.run(main, define_flags, **options)
+            command.run()
         return caught.value.code or 0, capsys.readouterr().err
-
-    def define_flags():
-        flags.DEFINE_integer("max_seq_length", 128, "Toy.", lower_bound=4)
 
     yield run_script
     remove_flags()
