@@ -38,11 +38,7 @@ def find_checkpoints(settings):
     """Returns where to search for unset values: dict of setting -> checkpoint, or directory of a run."""
     checkpoints = dict([settings.checkpoint]) if settings.checkpoint else {}
     for field, value in settings.fields():
-        role = field.metadata["role"]
-        if role == roles.CHECKPOINT and value:
-            for path in value if isinstance(value, tuple) else [value]:
-                paths.check_checkpoint(field.name, path)
-        if role == roles.RUN_FOLDER and value:
+        if field.metadata["role"] == roles.RUN_FOLDER and value:
             paths.check_run_folder(field.name, value)
             if has_runs(value):
                 checkpoints[field.name] = value
@@ -77,9 +73,8 @@ def resolve(settings, explicit, model_files, announce):
     roles.check_required(settings, without={*sources, *ignored})
     for name, path in model_files.checkpoints.items():
         if name != RUN:
-            with paths.convert_remote_errors(name):  # the first access to it
-                check_exists(path, name)
-                model_files.check_loadable()
+            check_exists(path, name)
+            model_files.check_loadable()
     _check_weights(settings, sources, explicit, model_files)
     metadata = None
     if settings.serves and model_files.checkpoints:
@@ -165,8 +160,7 @@ def resolve_task_metadata(settings, explicit, model_files):
       InputError: If the task is unknown, or if a setting contradicts task.json.
     """
     argument, path = next(iter(model_files.checkpoints.items()))
-    with paths.convert_remote_errors(argument):
-        stored = model_files.task_metadata.get(argument)
+    stored = model_files.task_metadata.get(argument)
     values, labels = settings.values(), settings.labels
     names = [field.name for field in dataclasses.fields(TaskMetadata)]
     requested = {name: explicit[name] for name in names if explicit.get(name) is not None}

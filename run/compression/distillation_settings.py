@@ -4,14 +4,14 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, roles
+from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.model_folder import TASK_FILE, task_metadata
+from bert_tf.model_folder import TASK_FILE, check_exists, task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
@@ -80,8 +80,7 @@ class DistillationSettings(FineTuningSettings):
             or has another vocabulary.
         """
         path = self.student.teacher
-        with paths.convert_remote_errors("teacher"):
-            metadata, run = task_metadata.read(path), task_metadata.read_run(path)
+        metadata, run = task_metadata.read(path), task_metadata.read_run(path)
         if metadata is None or metadata.kind not in DATA:
             reason = f"its {metadata.source} says {metadata.kind}" if metadata else f"its directory has no {TASK_FILE}"
             raise InputError(f"is not a fine-tuned model: {reason}", "teacher", path)
@@ -158,6 +157,7 @@ def build_student_settings(student, teacher, vocab_file=None):
         with rename_argument(bert_config_file="student_config_file"):
             return ModelSettings(student.student_config_file, config=read_config(student.student_config_file))
     path = student.student_checkpoint
+    check_exists(path, "student_checkpoint")
     student_files = ModelFiles({"student_checkpoint": path})
     student_files.check_loadable()
     names = {"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}

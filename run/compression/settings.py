@@ -3,7 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
-from bert_tf.cli import paths, roles
+from bert_tf.cli import roles
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
@@ -69,7 +69,6 @@ class PruneModelSettings(FineTunedSettings):
             raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `embedding_size`, or "
                              "`prune_vocabulary`")
         output_dir = self.training.output_dir
-        paths.check_separate("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
         if has_run(output_dir):
             raise InputError("contains a training run; choose another directory", "output_dir", output_dir)
 
@@ -88,7 +87,7 @@ class ModelEvaluationSettings(Settings):
     models: tuple[str, ...] = setting(
         (), "Models of one task: directories of fine-tuning runs or other checkpoints, SavedModels, and .tflite files. "
             "The first must be a checkpoint; an export gets the features of the checkpoint before it. Required.",
-        required=True)
+        required=True, role=roles.INPUT)
     max_seq_length: int | None = setting(
         None, "Maximum sequence length in tokens. Defaults to the length in each checkpoint's task.json.", lower=4)
     eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
@@ -102,8 +101,3 @@ class ModelEvaluationSettings(Settings):
         for path in self.models:
             if self.models.count(path) > 1:
                 raise InputError("is listed twice", "models", path)
-
-    def check_files(self):
-        """See Settings. Also raises InputError if the output would overwrite a model."""
-        for path in self.models if self.output_file else ():
-            paths.check_not_overwritten("output_file", self.output_file, {"models": path})

@@ -102,7 +102,10 @@ CONFLICTS = (  # command, flags, part of the message
         "run_pretraining", "run_classifier", "run_squad", "run_tagger", "run_multiple_choice")
       for folder in ("model", "hf")),
     ("run_classifier", {"output_dir": "text.txt/below"}, "text.txt/below"),
-    ("run_distillation", {"output_dir": "wide"}, "--output_dir=wide: contains a model"),
+    *(("run_distillation", {"output_dir": folder, **flags}, f"--output_dir={folder}: contains a {message}")
+      for folder, flags, message in (
+          ("wide", {}, "model"), ("tuned", {}, "run"),
+          ("model/", {"student_layers": None, "student_checkpoint": "model"}, "model"))),
     *((command, {"bert_config_file": "bert_config.json", "init_checkpoint": "wide"}, "wide/bert_model.ckpt")
       for command in ("run_pretraining", "run_classifier", "run_squad")),
     ("fill_mask", {"init_checkpoint": "tuned"}, "--init_checkpoint=tuned"),
