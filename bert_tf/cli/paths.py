@@ -36,8 +36,6 @@ def check_file(argument, path, or_folder=False):
 
 def check_folder(argument, path):
     """Raises InputError about `argument` unless `path` is a directory."""
-    if not path:
-        raise InputError("is required", argument)
     _check_name(argument, path)
     place = files.at(path)
     if not place.is_dir():
@@ -46,11 +44,8 @@ def check_folder(argument, path):
 
 def check_output_dir(argument, path):
     """Raises InputError about `argument` unless `path` is a directory, or can be created as one."""
-    if not path:
-        raise InputError("is required", argument)
     _check_name(argument, path)
     place = files.at(path)
-    place.check_output_name()
     if place.exists() and not place.is_dir():
         raise InputError("must be a directory, but is a file", argument, path)
 
@@ -75,11 +70,8 @@ def check_replaceable(argument, path):
 
 def check_output_file(argument, path):
     """Raises InputError about `argument` unless `path` is a file, or can be created in an existing directory."""
-    if not path:
-        raise InputError("is required", argument)
     _check_name(argument, path)
     folder, place = os.path.dirname(path), files.at(path)
-    place.check_output_name(is_folder=False)
     if place.is_dir():
         raise InputError("must be a file, but is a directory", argument, path)
     check_replaceable(argument, path)

@@ -97,9 +97,6 @@ class Local(AnyPath):
         """Returns the canonical path of a file or directory: no links, no separator at the end."""
         return os.path.realpath(self.path)
 
-    def check_output_name(self, is_folder=True):
-        """Raises OSError for a remote name that cannot be written and found again; a file's name can be a pattern."""
-
     def names(self):
         """Returns the names of the files and directories in the directory, sorted; OSError if it does not exist."""
         return sorted(os.listdir(self.path))

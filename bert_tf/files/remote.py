@@ -10,10 +10,9 @@ import io
 import json
 import os
 import re
-import shutil
 import tempfile
-import weakref
 
+from bert_tf.errors import InputError
 from bert_tf.files.local import AnyPath, Local, Status, convert_write_errors
 from bert_tf.files.temporary import PARTIAL_SUFFIX
 
@@ -40,25 +39,11 @@ def at(path):
     return (Remote if is_remote(path) else Local)(os.fsdecode(path))
 
 
-class PlainPath:
-    """A path without the characters of patterns.
-
-    Attributes:
-      path: str. The path itself, or a symbolic link to it, which exists as long as this object.
-    """
-
-    def __init__(self, path):
-        """Args: path: str. Path of a directory, or prefix of the files of a checkpoint."""
-        self.path = path
-        if is_remote(path) or not PATTERN.search(path):
-            return
-        folder, name = os.path.split(os.path.abspath(path))
-        links = tempfile.mkdtemp()
-        weakref.finalize(self, shutil.rmtree, links, ignore_errors=True)
-        self.path = os.path.join(links, "model")
-        for each in os.listdir(folder) if os.path.isdir(folder) else ():
-            if each == name or each.startswith(f"{name}."):
-                os.symlink(os.path.join(folder, each), self.path + each.removeprefix(name))
+def check_no_pattern(path):
+    """Raises InputError for a path of a checkpoint that TensorFlow interprets as a pattern."""
+    if found := PATTERN.search(os.fsdecode(path)):
+        raise InputError(f"{path}: contains {found[0]}, which TensorFlow interprets as a pattern when it searches for "
+                         "checkpoints; choose another name")
 
 
 def folders_among(paths):
@@ -107,18 +92,6 @@ class Remote(AnyPath):
 
     def absolute(self):
         return self.path.rstrip("/")
-
-    def check_output_name(self, is_folder=True):
-        below = self.path.partition("://")[2].rstrip("/")
-        if not self.is_store:  # the host is optional: hdfs:///user/me
-            below = below.removeprefix("/")
-        if any(part in ("", ".", "..") for part in below.split("/")):
-            raise OSError(f"{self.path}: contains an empty, '.', or '..' component, which a bucket treats as a "
-                          "name; remove it")
-        found = PATTERN.search(below)
-        if found and is_folder:
-            raise OSError(f"{self.path}: contains {found[0]}, which TensorFlow interprets as a pattern when it "
-                          "searches for files; choose another name")
 
     def names(self):
         return sorted(name.rstrip("/") for name in self._children())

@@ -62,8 +62,7 @@ def test_special_paths(tmp_path, monkeypatch, check, path, message):
         check("argument", path)
 
 
-@pytest.mark.parametrize("check", [paths.check_file, paths.check_folder, paths.check_output_dir,
-                                   paths.check_output_file, paths.expand_globs])
+@pytest.mark.parametrize("check", [paths.check_file, paths.expand_globs])
 def test_missing_values_and_inaccessible_buckets(check, monkeypatch):
     def stat(path):
         raise tf.errors.PermissionDeniedError(None, None, "HTTP response code 401 with body ''")

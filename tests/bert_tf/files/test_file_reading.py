@@ -129,16 +129,6 @@ def test_an_object_store_gets_one_request_per_directory(store, monkeypatch):
     assert requests == [store]
 
 
-@pytest.mark.parametrize(("path", "message"), [
-    ("gs://bucket//run", "^gs://bucket//run: contains an empty, '.', or '..' component"),
-    ("hdfs:////run", "contains an empty, '.', or '..' component"),
-    ("gs://bucket/run[1]", r"^gs://bucket/run\[1\]: contains \[, which TensorFlow interprets as a pattern"),
-])
-def test_invalid_names_of_outputs(path, message):
-    with pytest.raises(OSError, match=message):
-        files.at(path).check_output_name()
-
-
 PATH = "gs://corpus/x"
 NO_HOST = ("Error executing an HTTP request: libcurl code 6 meaning 'Could not resolve hostname', error details: Could "
            f"not resolve host: www.googleapis.com\n\t when reading metadata of {PATH}")
