@@ -182,19 +182,13 @@ class Remote(AnyPath):
             self.upload(name)
 
     @contextlib.contextmanager
-    def new_folder(self):
-        """See `writing.new_folder`."""
-        with tempfile.TemporaryDirectory() as folder:
-            unfinished = os.path.join(folder, os.path.basename(self.path))
-            yield unfinished
-            self._receive(unfinished)
-
-    @contextlib.contextmanager
     def new_files(self):
         """See `writing.new_files`."""
         with tempfile.TemporaryDirectory() as unfinished:
             yield unfinished
             self._receive(unfinished)
+
+    new_folder = new_files
 
     def _receive(self, source):
         """Uploads all files of a local directory, overwriting existing ones; after an error, none of them exists."""

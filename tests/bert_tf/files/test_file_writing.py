@@ -107,8 +107,7 @@ def test_new_folder_appears_when_it_is_complete(tmp_path):
     (tmp_path / "model.partial" / "of a killed run").mkdir(parents=True)
     with files.new_folder(f"{tmp_path}/model/") as unfinished:
         assert unfinished == f"{tmp_path}/model.partial"
-        assert sorted(os.listdir(tmp_path)) == [".model.lock"]
-        os.mkdir(unfinished)
+        assert sorted(os.listdir(tmp_path)) == [".model.lock", "model.partial"]
         put(f"{unfinished}/weights", "x")
         with pytest.raises(InputError, match=f"^{tmp_path}/model: locked by process {os.getpid()};"):
             fill(files.new_folder(f"{tmp_path}/model"), ["other"])
@@ -156,7 +155,7 @@ def test_new_files_do_not_replace_a_directory(tmp_path):
     with pytest.raises(OSError, match=r"^/.*/b: cannot be written: Is a directory$"):
         fill(files.new_files(tmp_path), ["a", "b"])
     assert read_all(tmp_path) == before
-    with pytest.raises(OSError, match=r"^/.*/a: cannot be written: File exists$"):
+    with pytest.raises(OSError, match=r"^/.*/a: cannot be written: Not a directory$"):
         fill(files.new_files(str(tmp_path / "a")), ["b"])
     assert read_all(tmp_path) == before
 
@@ -178,15 +177,13 @@ def test_a_failed_move_of_new_files_is_undone(tmp_path, monkeypatch):
 
 
 def test_unfinished_files_of_a_killed_process_are_removed(tmp_path):
-    put(f"{tmp_path}/.unfinished-dead/a", "half")
-    with files.new_files(tmp_path) as first, files.new_files(tmp_path) as second:  # the first is still in use
-        put(f"{first}/a", "new")
-        put(f"{second}/b", "new")
-    assert read_all(tmp_path) == {"a": "new", "b": "new"}
+    put(f"{tmp_path}/.partial/a", "half")
+    fill(files.new_files(tmp_path), ["b"])
+    assert read_all(tmp_path) == {"b": "new"}
 
 
 @pytest.mark.parametrize(("names", "is_empty"), [
-    ([], True), (["run.json.partial", ".unfinished-x1"], True), (["run.json.partial", "run.json"], False),
+    ([], True), (["run.json.partial", ".partial"], True), (["run.json.partial", "run.json"], False),
     (["partial"], False)])
 def test_a_directory_of_unfinished_files_is_empty(tmp_path, names, is_empty):
     for name in names:
