@@ -81,8 +81,7 @@ class Remote(AnyPath):
         with convert_errors(path, "read") as gfile:
             try:
                 found = gfile.stat(path)
-                if not found.is_directory or _is_folder(path):
-                    return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
+                return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
             except _tensorflow().errors.NotFoundError as error:
                 if _http_code(error):
                     raise  # the client's error for a missing object has no code: the bucket is missing
@@ -209,15 +208,6 @@ class Remote(AnyPath):
             raise
 
 
-def _is_folder(path):
-    """Returns whether TensorFlow's directory is one: ram:// treats any prefix of a name as a directory."""
-    parent, _, name = path.partition("://")[2].rpartition("/")
-    if not path.startswith("ram://") or not parent:
-        return True
-    gfile = _tensorflow().io.gfile
-    return name in gfile.listdir(f"ram://{parent}") or bool(gfile.glob(f"{path}/*"))
-
-
 class Reader(io.RawIOBase):
     """A remote file to read, with seek and tell; its errors contain the path."""
 
@@ -240,18 +230,10 @@ class Reader(io.RawIOBase):
         buffer[:len(data)] = data
         return len(data)
 
-    def readall(self):
-        with convert_errors(self.name, "read"):
-            return self._file.read()
-
     def seek(self, offset, whence=os.SEEK_SET):
         with convert_errors(self.name, "read"):
             base = {os.SEEK_SET: 0, os.SEEK_CUR: self._file.tell(), os.SEEK_END: self._size}[whence]
             self._file.seek(base + offset)
-            return self._file.tell()
-
-    def tell(self):
-        with convert_errors(self.name, "read"):
             return self._file.tell()
 
     def close(self):
