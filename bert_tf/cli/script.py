@@ -13,7 +13,6 @@ are immediate.
 
 import gc
 import importlib
-import io
 import os
 import re
 import sys
@@ -96,7 +95,8 @@ class Command:
     def _parse_flags(self, argv):
         try:
             if asked := {"-help", "--help", "-helpshort", "--helpshort", "-helpfull", "--helpfull"} & set(argv[1:]):
-                print(self.write_help("helpfull" in asked.pop()))
+                print(usage.write_help(sys.modules["__main__"].__doc__, self.settings, self.only,
+                                       is_full="helpfull" in asked.pop()))
                 sys.stdout.flush()
                 sys.exit(0)
             return flags.FLAGS(argv)
@@ -121,10 +121,6 @@ class Command:
             sys.exit(status)
         except Exception as error:
             _end_after(error)
-
-    def write_help(self, is_full):
-        """Returns the text of --help, or of --helpfull if `is_full`."""
-        return usage.write_help(sys.modules["__main__"].__doc__, self.settings, self.only, is_full)
 
     def define_flags(self):
         """Defines the flags."""
@@ -213,8 +209,6 @@ def prepare_tensorflow():
 
 def _is_input_error(error):
     """Returns whether an error is about a user's input, a file that cannot be read or written, or machine limits."""
-    if isinstance(error, io.UnsupportedOperation):  # an OSError, but about a file that this project opened incorrectly
-        return False
     if isinstance(error, (InputError, OSError, MemoryError)):
         return True
     tensorflow = sys.modules.get("tensorflow")
@@ -226,8 +220,7 @@ def _one_line(error):
     if hasattr(error, "node_def"):  # a user cannot use TensorFlow's location in the graph
         return _tensorflow_line(error)
     if isinstance(error, OSError) and error.strerror:
-        names = [str(name) for name in (error.filename, error.filename2) if name is not None]
-        return f"{' -> '.join(names)}: {error.strerror}" if names else error.strerror
+        return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}" if str(error) else "not enough memory"
     return to_flag_names(" ".join(str(error).split()) or type(error).__name__)
