@@ -71,15 +71,7 @@ class AnyPath:
 
 
 class Local(AnyPath):
-    """A path of Python's file system. `Remote` has the same methods.
-
-    Attributes:
-      error_subject: str. The subject of errors in writing an unfinished file.
-    """
-
-    def __init__(self, path):
-        super().__init__(path)
-        self.error_subject = path
+    """A path of Python's file system. `Remote` has the same methods."""
 
     def stat(self, required=False):
         """Returns the Status, or None if nothing exists; if `required`, raises FileNotFoundError instead."""

@@ -13,7 +13,7 @@ import re
 import tempfile
 
 from bert_tf.errors import InputError
-from bert_tf.files.local import AnyPath, Local, Status, convert_write_errors
+from bert_tf.files.local import AnyPath, Local, Status
 from bert_tf.files.temporary import PARTIAL_SUFFIX
 
 # Schemes of stores whose objects appear after their upload, and whose directories are only prefixes of names. A rename
@@ -70,10 +70,6 @@ class Remote(AnyPath):
     def __init__(self, path):
         super().__init__(path)
         self.is_store = path.partition("://")[0] in OBJECT_STORES
-
-    @property
-    def error_subject(self):
-        return f"{self.path}: the temporary file in {tempfile.gettempdir()}"
 
     def stat(self, required=False):
         """See `Local.stat`. Raises OSError if the bucket or the file system does not exist or is not accessible."""
@@ -164,21 +160,13 @@ class Remote(AnyPath):
             raise
 
     @contextlib.contextmanager
-    def new_file(self):
-        with convert_write_errors(self.error_subject):
-            content = tempfile.TemporaryFile()  # noqa: SIM115, closed below. Nameless, so killed processes leave nothing
-        with content:
-            # On Linux only: TensorFlow copies files by their names.
-            name = f"/proc/{os.getpid()}/fd/{content.fileno()}"
-            yield name
-            self.upload(name)
-
-    @contextlib.contextmanager
     def new_local_file(self):
         with tempfile.TemporaryDirectory() as folder:
             name = os.path.join(folder, os.path.basename(self.path))
             yield name
             self.upload(name)
+
+    new_file = new_local_file
 
     @contextlib.contextmanager
     def new_files(self):

@@ -33,7 +33,7 @@ def new_file(path, mode="w", newline=None):
     """
     place = at(path)
     with place.new_file() as name:
-        file = io.BufferedWriter(_UnfinishedFile(name, place.error_subject))
+        file = io.BufferedWriter(_UnfinishedFile(name, place.path))
         if mode == "w":
             file = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
         try:
