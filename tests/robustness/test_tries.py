@@ -21,24 +21,10 @@ pytestmark = pytest.mark.extra_large
 
 DEEP = "[" * 100_000
 SPECIAL_TOKENS = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
-CONFIG = {"vocab_size": 150, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
-          "intermediate_size": 12, "max_position_embeddings": 32, "type_vocab_size": 2}
-CONFIGS = ("", "[]", b"\xff\xfe", DEEP, *(
-    json.dumps({**CONFIG, name: value}) for name, value in (
-        ("vocab_size", 10**12), ("num_hidden_layers", 10**9), ("hidden_dropout_prob", float("nan")),
-        ("intermediate_size", [1]), ("type_vocab_size", 10**13))))
 TASK_FILES = ("{", "[]", DEEP, '{"kind": "x"}', *(
     json.dumps({"kind": "classifier", "max_seq_length": 16, "do_lower_case": True, "labels": ["0", "1"], **change})
     for change in ({"max_seq_length": "7"}, {"labels": "ab"}, {"strip_accents": 3})))
 TABLES = ("text\tlabel\n", "text\tlabel\na\t\nb\t1\n", "text\tlabel\na\n", "a\tb\nc\td\n", bytes(64))
-SQUADS = ("", DEEP, "{}", '{"data": []}', b'{"data": "\xe9"}',
-          '{"data": [{"paragraphs": [{"context": "a", "qas": [3]}]}]}',
-          '{"data": [{"paragraphs": [{"context": 3, "qas": []}]}]}',
-          '{"data": [{"paragraphs": [{"context": "a b", "qas": [{"id": "1", "question": "q", "answers": []}]}]}]}')
-RACES = (DEEP, '{"article": "a"}',
-         '{"article": "a", "questions": ["q"], "options": [["a", "b"]], "answers": ["Z"]}')
-SWAGS = ("sent1,sent2,ending0,ending2,label\na,b,c,d,0\n", "sent1,sent2,ending0,ending1,label\na,b,c,d,7\n",
-         "sent1,sent2,ending0,ending1,label\na,b,c\n", "sent1,sent2,ending0,ending1\na,b,c,d\n")
 WORDS = ("", "a O\nb\n", "a B-PER\nb VERB\n", bytes(40))
 TREEBANKS = ("", "1\ta\n", bytes(40), "1\ta\t_\tX\t_\t_\t7\tdet\t_\t_\n\n")
 RECORDS = ("", b"x" * 100, bytes(1000))
@@ -49,7 +35,7 @@ SAFETENSORS = ("", bytes(8), struct.pack("<Q", 2**62) + b"{}", struct.pack("<Q",
                + b"x" * 64)
 RESUMED = {"output_dir": "tuned", "init_checkpoint": None}
 FILES = (  # command, flags, file, its contents, part of the message: None for the path of the file
-    ("run_pretraining", {}, "bert_config.json", CONFIGS, None),
+    ("run_pretraining", {}, "bert_config.json", (b"\xff\xfe", DEEP, '{"vocab_size": 1e12}'), None),
     ("run_pretraining", {"bert_config_file": "params.yaml"}, "params.yaml", (DEEP, "a: [", "x: 2001-99-99", "3"), None),
     ("run_pretraining", {}, "records.tfrecord", RECORDS, None),
     ("inspect_records", {}, "records.tfrecord", RECORDS, None),
@@ -63,9 +49,9 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     ("split_sentences", {"input_file": "a.txt.gz"}, "a.txt.gz", ("", b"x" * 99, b"\x1f\x8b" + bytes(50)), None),
     ("learn_vocab", {}, "text.txt", ("\n",), "--input_file=text.txt: contains no words"),
     ("run_classifier", {}, "own/train.tsv", TABLES, None),
-    ("run_squad", {}, "squad.json", SQUADS, None),
-    ("run_multiple_choice", {"data_format": "race", "train_file": "race"}, "race/1.json", RACES, None),
-    ("run_multiple_choice", {}, "swag.csv", SWAGS, None),
+    ("run_squad", {}, "squad.json", (DEEP, '{"data": [{"paragraphs": [{"context": 3, "qas": []}]}]}'), None),
+    ("run_multiple_choice", {"data_format": "race", "train_file": "race"}, "race/1.json", ('{"article": 3}',), None),
+    ("run_multiple_choice", {}, "swag.csv", ("sent1,sent2,ending0,ending1\na,b,c,d\n",), None),
     ("run_tagger", {}, "words.txt", WORDS, None),
     ("run_tagger", {"train_file": "a.conllu", "treebank_column": "upos"}, "a.conllu", TREEBANKS[:3], None),
     ("analyze_attention", {"treebank": "a.conllu"}, "a.conllu", TREEBANKS, None),
