@@ -4,8 +4,7 @@ A path is a str, bytes, or os.PathLike, of Python's file system (`local.Local`) 
 as gs:// (`remote.Remote`). `at(path)` returns the object of either class that queries and changes it. TensorFlow is
 imported only for remote paths, so that processes that create records start fast.
 
-Errors are OSErrors that name the path; for a remote path, with a readable reason, such as "bucket corpus does not
-exist".
+Errors are OSErrors that name the path; for a remote path, with the server's reason.
 """
 
 from bert_tf.files.locks import lock_output

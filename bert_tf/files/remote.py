@@ -21,10 +21,7 @@ from bert_tf.files.temporary import PARTIAL_SUFFIX
 OBJECT_STORES = ("gs", "s3", "az", "oss")
 
 PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow searches for checkpoints with patterns, and cannot escape these.
-_BUCKET = re.compile(r"gs://([^/]*)")
-_BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # for a name with a space, the client would retry for minutes
-_HTTP_CODE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
-_CONNECTION = re.compile(r"libcurl code \d+ meaning '(.*?)', error details: (.*?)(?: when \w+ .*)?$")
+_RESPONSE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
 _BUFFER_BYTES = 1 << 20  # each read of a remote file is a call into TensorFlow
 _LONGEST_REASON = 300  # Maximum number of characters: a server can respond with an HTML page.
 
@@ -79,7 +76,7 @@ class Remote(AnyPath):
                 found = gfile.stat(path)
                 return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
             except _tensorflow().errors.NotFoundError as error:
-                if _http_code(error):
+                if _RESPONSE.search(error.message or ""):
                     raise  # the client's error for a missing object has no code: the bucket is missing
         if required:
             raise FileNotFoundError(f"{self.path}: does not exist")
@@ -234,9 +231,6 @@ class Reader(io.RawIOBase):
 @contextlib.contextmanager
 def convert_errors(path, done):
     """Provides `tf.io.gfile` in a context and converts its errors to OSErrors: "PATH: cannot be DONE: WHY"."""
-    bucket = _BUCKET.match(path)
-    if bucket and bucket[1] and not _BUCKET_NAME.fullmatch(bucket[1]):
-        raise OSError(f"{path}: {bucket[1]!r} is not a bucket name; use only lowercase letters, digits, - _ .")
     tensorflow = _tensorflow()
     errors = tensorflow.errors
     try:
@@ -244,41 +238,18 @@ def convert_errors(path, done):
     except errors.OpError as error:
         kind = {errors.NotFoundError: FileNotFoundError, errors.PermissionDeniedError: PermissionError}.get(
             type(error), OSError)
-        raise kind(f"{path}: cannot be {done}: {_reason(path, error)}") from error
+        raise kind(f"{path}: cannot be {done}: {_reason(error)}") from error
 
 
-def _reason(path, error):
-    """Returns the reason for TensorFlow's error about a path, in one line."""
-    message = " ".join((error.message or "").split()) or type(error).__name__
-    code = _http_code(error)
-    said = _get_server_message(error)
-    if code == 401:
-        return (f"no credentials ({said or 'HTTP 401'}); run gcloud auth application-default login, or set "
-                "GOOGLE_APPLICATION_CREDENTIALS to a credentials file")
-    if code == 403:
-        return f"no permission ({said or 'HTTP 403'})"
-    bucket = _BUCKET.match(path)
-    if code == 404 and bucket:
-        return f"bucket {bucket[1]} does not exist"
-    connection = _CONNECTION.search(message)
-    if connection:
-        message = connection[2] or connection[1]
-    return (f"HTTP {code}: {said}" if code and said else message)[:_LONGEST_REASON]
-
-
-def _http_code(error):
-    """Returns the HTTP status code in TensorFlow's error, an int; None if there is none."""
-    found = _HTTP_CODE.search(error.message or "")
-    return int(found[1]) if found else None
-
-
-def _get_server_message(error):
-    """Returns the message in a server's JSON response; "" if there is none."""
-    body = _HTTP_CODE.search(error.message or "")
-    try:
-        return json.loads(body[2])["error"]["message"]
-    except (TypeError, ValueError, KeyError):
-        return ""
+def _reason(error):
+    """Returns the reason for TensorFlow's error, in one line: a server's message, or that of TensorFlow."""
+    reason = " ".join((error.message or "").split()) or type(error).__name__
+    if response := _RESPONSE.search(error.message or ""):
+        with contextlib.suppress(TypeError, ValueError, KeyError):  # not a JSON response
+            reason = f"HTTP {response[1]}: {json.loads(response[2])['error']['message']}"
+        if response[1] == "401":
+            reason += "; run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"
+    return reason[:_LONGEST_REASON]
 
 
 def _tensorflow():

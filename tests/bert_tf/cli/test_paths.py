@@ -65,13 +65,13 @@ def test_special_paths(tmp_path, monkeypatch, check, path, message):
 @pytest.mark.parametrize("check", [paths.check_file, paths.expand_globs])
 def test_missing_values_and_inaccessible_buckets(check, monkeypatch):
     def stat(path):
-        raise tf.errors.PermissionDeniedError(None, None, "HTTP response code 401 with body ''")
+        raise tf.errors.PermissionDeniedError(None, None, "no credentials")
 
     for path in (None, ""):
         with pytest.raises(InputError, match=r"^`argument` is required$"):
             check("argument", path)
     monkeypatch.setattr(tf.io.gfile, "stat", stat)
-    with pytest.raises(PermissionError, match=r"^gs://b/x: cannot be read: no credentials \(HTTP 401\); run"):
+    with pytest.raises(PermissionError, match=r"^gs://b/x: cannot be read: no credentials$"):
         check("argument", "gs://b/x")
     with pytest.raises(InputError, match=r"^`argument`='gs://b/caf\\udce9': is not valid UTF-8; rename it$"):
         check("argument", "gs://b/caf\udce9")

@@ -129,8 +129,6 @@ def test_an_object_store_gets_one_request_per_directory(store, monkeypatch):
 
 
 PATH = "gs://corpus/x"
-NO_HOST = ("Error executing an HTTP request: libcurl code 6 meaning 'Could not resolve hostname', error details: Could "
-           f"not resolve host: www.googleapis.com\n\t when reading metadata of {PATH}")
 
 
 def http(code, message):
@@ -141,16 +139,14 @@ def http(code, message):
 
 @pytest.mark.parametrize(("error", "message", "expected", "reason"), [
     (tf.errors.NotFoundError, http(404, "The specified bucket does not exist."), FileNotFoundError,
-     "bucket corpus does not exist"),
+     "HTTP 404: The specified bucket does not exist."),
     (tf.errors.PermissionDeniedError, http(401, "Anonymous caller does not have storage.objects.get"), PermissionError,
-     "no credentials (Anonymous caller does not have storage.objects.get); run gcloud auth application-default login, "
-     "or set GOOGLE_APPLICATION_CREDENTIALS to a credentials file"),
-    (tf.errors.PermissionDeniedError, http(403, "me@x does not have storage.objects.get"), PermissionError,
-     "no permission (me@x does not have storage.objects.get)"),
+     "HTTP 401: Anonymous caller does not have storage.objects.get; run gcloud auth application-default login, or set "
+     "GOOGLE_APPLICATION_CREDENTIALS"),
     (tf.errors.PermissionDeniedError, "HTTP response code 403 with body '<html>'", PermissionError,
-     "no permission (HTTP 403)"),
-    (tf.errors.UnavailableError, http(503, "try later"), OSError, "HTTP 503: try later"),
-    (tf.errors.UnavailableError, NO_HOST, OSError, "Could not resolve host: www.googleapis.com"),
+     "HTTP response code 403 with body '<html>'"),
+    (tf.errors.UnavailableError, "Could not resolve host:\n\t www.googleapis.com", OSError,
+     "Could not resolve host: www.googleapis.com"),
 ])
 def test_reasons(monkeypatch, error, message, expected, reason):
     def fail(path):
@@ -175,8 +171,6 @@ def test_a_missing_object_is_not_an_error(monkeypatch):
 
 
 @pytest.mark.parametrize(("path", "message"), [
-    *((f"gs://{bucket}/x", f"{bucket!r} is not a bucket name; use only lowercase letters, digits, - _ .")
-      for bucket in ("two words", "Upper", "-x")),
     ("gs:///x", "cannot be read: GCS path doesn't contain a bucket name"),
     ("none://a", "cannot be read: File system scheme 'none' not implemented"),
 ])
