@@ -47,12 +47,10 @@ REJECTED = (  # command, flags, part of the message; rules that settings declare
     ("answer", {"init_checkpoint": None, "model": "m.tflite", "max_seq_length": 9}, "`max_seq_length`=9: has no"),
     ("fill_mask", {"init_checkpoint": None, "model": "served", "vocab_file": "vocab.txt"}, "`vocab_file`=vocab"),
     ("fill_mask", {"max_seq_length": 99}, "`max_seq_length`=99"),
-    ("fill_mask", {"text": "a ||| b"}, "`text`=a ||| b: must contain [MASK]"),
     ("predict", {"model": "served", "max_seq_length": None, "do_lower_case": False}, "`do_lower_case`=False: has no"),
     ("predict", {"model": "served", "bert_config_file": "bert_config.json"}, "`bert_config_file`=bert_config.json:"),
     ("predict", {"model": "served", "task": "classifier"}, "`task`=classifier: has no effect with `model`=served"),
     ("predict", {"model": "served", "top_k": 3}, "`top_k`=3: has no effect with `model`=served, whose settings are "),
-    ("predict", {"columns": "text"}, "`columns`=text: has no effect on lines of text; use a table"),
     *((command, {"top_k": 3}, "`top_k`=3: has no effect on models of kind classifier; omit it")
       for command in ("predict", "export_saved_model")),
     ("export_saved_model", {"task": "encoder", "multi_label": True}, "`multi_label`=True: has no effect on models of "),

@@ -47,7 +47,6 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
      ("\n \n", "", '{"text": ""}\n', '{"text": "a"}\n{"a": 3}\n', '{"body": "a"}'), None),
     ("split_sentences", {"format": "json"}, "text.txt", ("text\n", DEEP, bytes(50)), None),
     ("split_sentences", {"input_file": "a.txt.gz"}, "a.txt.gz", ("", b"x" * 99, b"\x1f\x8b" + bytes(50)), None),
-    ("learn_vocab", {}, "text.txt", ("\n",), "--input_file=text.txt: contains no words"),
     ("run_classifier", {}, "own/train.tsv", TABLES, None),
     ("run_squad", {}, "squad.json", (DEEP, '{"data": [{"paragraphs": [{"context": 3, "qas": []}]}]}'), None),
     ("run_multiple_choice", {"data_format": "race", "train_file": "race"}, "race/1.json", ('{"article": 3}',), None),
@@ -58,8 +57,6 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     ("probe_layers", {"train_file": "a.conllu", "dev_file": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("analyze_attention", {}, "text.txt", ("",), "--input_file=text.txt: contains no"),
     ("predict", {"model": "served", "input_file": "a.jsonl"}, "a.jsonl", (DEEP,), "a.jsonl:1: must be a JSON object"),
-    ("predict", {"model": "served", "input_file": "a.tsv"}, "a.tsv", ("x\ttext\na\n",),
-     "a.tsv:2: must have 2 columns, but has 1"),
     ("predict", {"model": "served"}, "text.txt", ("",), "--input_file=text.txt: contains no rows"),
     *(("predict", {"model": "served"}, f"served/1/{name}", ("", b"x"), "served/1")
       for name in ("saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00001")),
@@ -67,15 +64,11 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     *((command, {}, f"model/bert_model.ckpt.{part}", ("", b"x" * 500), "model/bert_model.ckpt")
       for command in ("convert_checkpoint", "run_classifier") for part in ("index", "data-00000-of-00001")),
     ("convert_checkpoint", {"input": "hf", "format": "tf1"}, "hf/model.safetensors", SAFETENSORS, None),
-    ("run_classifier", {"init_checkpoint": "pickled"}, "pickled/pytorch_model.bin", (b"\x80\x02}q\x00.",), None),
     ("export_saved_model", {}, "tuned/task.json", TASK_FILES, None),
     ("export_saved_model", {"labels_file": "labels.txt"}, "labels.txt", (b"\xff\n", ""), None),
     *(("run_classifier", RESUMED, f"tuned/{name}", contents, "tuned") for name, contents in (
         ("run.json", (b"\xff", '{"changeable": 3}')), ("task.json", ("[]",)), ("training_log.csv", (b"\xff",)),
         ("checkpoint", ("nonsense", b"\xff\xfe")), ("ckpt-3.index", ("",)), ("ckpt-3.data-00000-of-00001", ("x",)))),
-    ("prune_model", {}, "new/checkpoint", ("",), "--output_dir=new: contains a training run"),
-    ("prune_model", {}, "new/prune.json", (json.dumps({"keep_heads": 0.25}),),
-     "--output_dir=new: contains a run with --keep_heads 0.25"),
     *(("probe_layers", {name: path}, path, ("a O\n",), f"--output_dir=new: would overwrite --{name}={path}")
       for name, path in (("train_file", "new/probes.tsv"), ("vocab_file", "new/probes.txt"))),
     ("run_squad", {"train_file": "new/predictions.json", "predict_file": "new/predictions.json"},
@@ -105,10 +98,6 @@ CONFLICTS = (  # command, flags, part of the message
     ("run_classifier", {**RESUMED, "bert_config_file": "wide/bert_config.json"}, "--output_dir=tuned"),
     ("run_classifier", {**RESUMED, "search": True, "do_eval": True, "train_batch_size": None, "search_batch_sizes": 4},
      "--output_dir=tuned: contains a run"),
-    ("run_tagger", {**RESUMED, "output_dir": "tagger", "token_column": 1, "label_column": 0}, "--output_dir=tagger"),
-    ("run_squad", {**RESUMED, "output_dir": "span", "doc_stride": 6}, "--doc_stride"),
-    ("run_multiple_choice", {**RESUMED, "output_dir": "choice", "data_format": "race", "train_file": "race"},
-     "--data_format"),
     *(("run_pretraining", {"output_dir": "pretrained", "bert_config_file": None, **flags}, message)
       for flags, message in (
           ({"train_batch_size": 3}, "--train_batch_size"), ({"max_predictions_per_seq": 4}, "records.tfrecord"),

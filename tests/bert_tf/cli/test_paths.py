@@ -123,10 +123,8 @@ def test_outputs_that_the_next_run_would_read(tmp_path, monkeypatch, output, pat
 
 
 @pytest.mark.parametrize(("output", "given", "message"), [
-    ("link", {"vocab_file": "m/vocab.txt"}, "would overwrite `vocab_file`"),
     ("link", {"vocab_file": None, "models": ("a", "m/vocab.txt")}, "would overwrite `models`"),
     ("m/answers.jsonl", {"model": "m"}, None),
-    ("m/vocab.txt", {"model": "m"}, "would overwrite a file of `model`=m"),
     ("m/vocab.txt", {"init_checkpoint": "m/bert_model.ckpt"},
      "would overwrite a file of `init_checkpoint`=m/bert_model.ckpt"),
     ("m/../d/dev.tsv", {"data_dir": "d"}, "would overwrite a file of `data_dir`=d"),
