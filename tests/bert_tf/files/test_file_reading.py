@@ -38,6 +38,7 @@ def test_text_is_utf_8_with_or_without_a_byte_order_mark(folder, mark):
     ("[" * 100_000, "the JSON is nested too deeply"),
     ("9" * 5_000, "is not JSON: Exceeds the limit"),
     ("[1]", "expected a JSON object, found list"),
+    ('{"a": [{"b": 1, "c": 2, "b": 3}]}', "contains the key 'b' twice in an object"),
 ])
 def test_invalid_json_objects(tmp_path, text, message):
     (tmp_path / "file.json").write_text(text)
