@@ -8,7 +8,8 @@ The value of a field can be a Settings object too: a job's settings consist of g
 computes the value of a field that `setting` does not define. bert_tf.cli.flags defines the flags of a class and reads
 them back. This module requires neither absl nor TensorFlow.
 
-Rules contain conditions: see bert_tf.cli.conditions.
+Rules contain conditions: see bert_tf.cli.conditions. A class whose rules name a setting that neither it nor its
+groups have, and that is not in `outer_settings`, is a TypeError.
 """
 
 import dataclasses
@@ -61,6 +62,8 @@ class Settings:
     Attributes:
       always_required: Names of settings of shared groups that this job requires.
       checkpoint_setting: Name of the setting whose checkpoint supplies values that are not set.
+      outer_settings: Names of settings of other groups that rules of this class refer to. They apply in jobs that have
+        these settings.
       needs_of_groups: Dict of group -> condition without which only the defaults of its settings are allowed.
       replaced: Dict of setting -> condition with which it has no effect, so that it cannot be set even to its default.
       checkpoint_only: Names of settings that have no effect on an export, which replaces a checkpoint.
@@ -72,6 +75,7 @@ class Settings:
 
     always_required: ClassVar[tuple[str, ...]] = ()
     checkpoint_setting: ClassVar[str] = "init_checkpoint"
+    outer_settings: ClassVar[tuple[str, ...]] = ()
     needs_of_groups: ClassVar[dict[str, str]] = {}
     replaced: ClassVar[dict[str, str]] = {}
     checkpoint_only: ClassVar[frozenset[str]] = frozenset()
@@ -80,6 +84,24 @@ class Settings:
     default_kind: ClassVar[str | None] = None
     changeable: ClassVar[bool] = False
     rare: ClassVar[bool] = False
+
+    def __init_subclass__(cls):
+        """Raises TypeError if a rule of the class names an unknown setting."""
+        fields = {name: field for base in reversed(cls.__mro__)
+                  for name, field in (vars(base) | vars(base).get("__dataclass_fields__", {})).items()
+                  if isinstance(field, dataclasses.Field)}
+        known = {name for base in cls.__mro__ for name in vars(base).get("outer_settings", ())} | fields.keys()
+        for field in fields.values():
+            if field.default_factory is not dataclasses.MISSING and isinstance(
+                    group := field.default_factory(), Settings):
+                known |= group.values().keys()
+        rules = [(name, conditions.get_terms(field)) for name, field in fields.items() if field.metadata]
+        rules += [(name, conditions.parse(text)) for name, text in (cls.needs_of_groups | cls.replaced).items()]
+        for name, terms in rules:
+            for other, _ in terms:
+                if other not in known:
+                    raise TypeError(f"{cls.__name__}.{name}: a rule names {other!r}, which is not a setting of the "
+                                    "class; correct it, or add it to outer_settings")
 
     def __post_init__(self):
         own = [(field, getattr(self, field.name)) for field in dataclasses.fields(self) if field.metadata]

@@ -23,6 +23,7 @@ class TaskSettings(Settings):
       data: Tuple of str. Names of the settings that name data.
     """
 
+    outer_settings: ClassVar = ("do_train", "do_eval", "do_predict", "unlabeled_file")
     kind: ClassVar[str]
     data: ClassVar[tuple]
 

@@ -22,6 +22,7 @@ class TrainedWeightsSettings(Settings):
     """Selection of the weights to train, their learning rates, and their rounding."""
 
     rare: ClassVar = True
+    outer_settings: ClassVar = ("do_train",)
 
     freeze_layers: int | None = setting(
         None, "Number of lowest layers to freeze, together with the embeddings. 0 freezes only the embeddings. Saves "

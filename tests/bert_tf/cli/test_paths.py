@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import os
 import re
+from typing import ClassVar
 
 import pytest
 import tensorflow as tf
@@ -135,6 +136,8 @@ def test_outputs_that_would_replace_an_input(tmp_path, monkeypatch, output, give
 
 @dataclasses.dataclass(frozen=True)
 class Paths(Settings):
+    outer_settings: ClassVar = ("unknown",)
+
     do_train: bool = setting(False, "Train.")
     task: str | None = setting(None, "Task.", required=True)
     train_file: str | None = setting(None, "File.", required="do_train", role=roles.INPUT_FILE)
