@@ -251,6 +251,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         content = self.find(bucket, name).content
         self.cloud.requests.append(("read", name))
         requested = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if not requested:
+            return self.answer(200, content)
         first = int(requested[1])
         if first >= len(content):
             return self.answer(416, b"", {"Content-Range": f"bytes */{len(content)}"})
@@ -273,10 +275,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def begin_upload(self, bucket):
         """Receives an object, or begins an upload, whose content is in the next request of the client."""
         content, name = self.receive(), self.query["name"]
-        self.permit(bucket, "write")
+        objects = self.permit(bucket, "write")
         if self.query["uploadType"] == "resumable":
             query = urllib.parse.urlencode({"uploadType": "resumable", "name": name})
             return self.answer(200, b"", {"Location": f"https://{API}{urllib.parse.urlsplit(self.path).path}?{query}"})
+        if self.query.get("ifGenerationMatch") == "0" and name in objects:
+            raise ErrorAnswer(412, "At least one of the pre-conditions you specified did not hold.")
         self.write("upload", bucket, name, content)
         return self.answer(200, self.metadata(bucket, name))
 

@@ -5,6 +5,7 @@ import glob
 import os
 import shutil
 import stat
+import tempfile
 import typing
 
 from bert_tf.files.temporary import PARTIAL_SUFFIX
@@ -195,17 +196,25 @@ class Local(AnyPath):
                     os.rmdir(self.path)
 
     def _receive(self, source):
-        """Moves all files of a directory to this one, overwriting existing ones."""
+        """Moves all files of a directory to this one, overwriting existing ones; after an error, none is moved."""
         names = sorted(os.listdir(source))
         for name in names:
             if os.path.isdir(os.path.join(self.path, name)):
                 raise IsADirectoryError(f"{os.path.join(self.path, name)}: cannot be written: Is a directory")
-        with convert_write_errors(self.path):
-            for name in names:  # Removes all old files first, so that none is ever read together with a new one.
-                with contextlib.suppress(FileNotFoundError):
-                    os.remove(os.path.join(self.path, name))
-            for name in names:
-                os.replace(os.path.join(source, name), os.path.join(self.path, name))
+        replaced = tempfile.mkdtemp(dir=source)
+        moved = []  # (from, to)
+        try:
+            with convert_write_errors(self.path):
+                # Removes all old files first, so that none is ever read together with a new one.
+                for before, after in ((self.path, replaced), (source, self.path)):
+                    for paths in ((os.path.join(before, name), os.path.join(after, name)) for name in names):
+                        if os.path.lexists(paths[0]):
+                            os.replace(*paths)
+                            moved.append(paths)
+        except BaseException:
+            for before, after in reversed(moved):
+                os.replace(after, before)
+            raise
 
 
 @contextlib.contextmanager

@@ -21,6 +21,8 @@ from bert_tf.files.temporary import PARTIAL_SUFFIX
 OBJECT_STORES = ("gs", "s3", "az", "oss")
 
 PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow searches for checkpoints with patterns, and cannot escape these.
+_BUCKET = re.compile(r"gs://([^/]+)")
+_BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # For a name with a space, the client would retry for minutes.
 _RESPONSE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
 _BUFFER_BYTES = 1 << 20  # each read of a remote file is a call into TensorFlow
 _LONGEST_REASON = 300  # Maximum number of characters: a server can respond with an HTML page.
@@ -231,6 +233,9 @@ class Reader(io.RawIOBase):
 @contextlib.contextmanager
 def convert_errors(path, done):
     """Provides `tf.io.gfile` in a context and converts its errors to OSErrors: "PATH: cannot be DONE: WHY"."""
+    bucket = _BUCKET.match(path)
+    if bucket and not _BUCKET_NAME.fullmatch(bucket[1]):
+        raise OSError(f"{path}: {bucket[1]!r} is not a bucket name; use only lowercase letters, digits, - _ .")
     tensorflow = _tensorflow()
     errors = tensorflow.errors
     try:

@@ -81,11 +81,11 @@ def new_folder(path):
 
 
 def new_files(folder):
-    """Returns a context with an empty local directory for files that then move into `folder`.
+    """Returns a context with an empty local directory for files that then move into `folder`, all or none.
 
-    They overwrite files with the same names, which are all removed first. They appear in the order of their names: the
-    last one can describe the others. After an error in the block, `folder` is unchanged; after an error in an upload,
-    none of them exists. Two processes must not write to one folder at a time.
+    They overwrite files with the same names. After an error, `folder` is unchanged. Two processes must not write to one
+    folder at a time. To a remote directory, files are uploaded in the order of their names, after all old ones are
+    removed: the last one can describe the others. After an error in an upload, none of them exists.
 
     Args:
       folder: Path of the directory; created if it does not exist.

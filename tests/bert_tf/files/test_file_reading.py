@@ -172,6 +172,7 @@ def test_a_missing_object_is_not_an_error(monkeypatch):
 
 
 @pytest.mark.parametrize(("path", "message"), [
+    ("gs://two words/x", "'two words' is not a bucket name; use only lowercase letters, digits, - _ ."),
     ("gs:///x", "cannot be read: GCS path doesn't contain a bucket name"),
     ("none://a", "cannot be read: File system scheme 'none' not implemented"),
 ])

@@ -158,6 +158,22 @@ def test_new_files_do_not_replace_a_directory(tmp_path):
     assert read_all(tmp_path) == before
 
 
+def test_a_failed_move_of_new_files_is_undone(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(f"old {name}")
+    replace = os.replace
+
+    def fail_at_new_b(source, target):
+        if target == str(tmp_path / "b") and pathlib.Path(source).read_text() == "new":
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fail_at_new_b)
+    with pytest.raises(OSError, match=rf"^{tmp_path}: cannot be written: No space left on device$"):
+        fill(files.new_files(str(tmp_path)), ["a", "b", "c"])
+    assert read_all(tmp_path) == {"a": "old a", "b": "old b"}
+
+
 @pytest.mark.parametrize(("names", "is_empty"), [
     ([], True), (["run.json.partial", ".partial"], True), (["run.json.partial", "run.json"], False),
     (["partial"], False)])
