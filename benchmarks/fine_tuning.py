@@ -39,7 +39,7 @@ class FineTuningSettings(Settings):
     mrpc_dir: str | None = setting(None, "Directory of MRPC's train.tsv and dev.tsv in GLUE's layout.",
                                    role=roles.INPUT_FOLDER)
     init_checkpoint: str | None = setting(None, "Directory of a Hugging Face model. Required.", required=True,
-                                          role=roles.CHECKPOINT)
+                                          role=roles.INPUT)
     dtypes: tuple[str, ...] = setting(("float32", "bfloat16"), "Types of the computations.")
     num_train_rows: int = setting(8000, "Maximum number of training rows: the first rows of the file.", lower=1)
     num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0)

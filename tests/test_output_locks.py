@@ -9,8 +9,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import lock_output
 from tests import reference_page
 
-FILES = (roles.OUTPUT_FILE, roles.OUTPUT_STREAM)
-LOCKED = (*FILES, roles.OUTPUT_FOLDER, roles.SHARED_FOLDER)
+LOCKED = (roles.OUTPUT_FILE, roles.OUTPUT_FOLDER, roles.SHARED_FOLDER)
 COMMANDS = {name: module.COMMAND for name, module in reference_page.find_scripts().items() if name != "run.demo"}
 # Scripts whose jobs lock their outputs: training runs, if they train, and records.
 LOCKED_BY_JOBS = {"run.run_pretraining", "run.run_classifier", "run.run_squad", "run.run_tagger",
@@ -37,12 +36,12 @@ def test_output_of_another_process(script, tmp_path, monkeypatch):
         with pytest.raises(ModuleNotFoundError):
             command.main([script])
         assert not path.exists()
-        if role not in FILES:
+        if role != roles.OUTPUT_FILE:
             path.mkdir()
         message = f"^`{name}`={path}: .*process {os.getpid()}"
         with lock_output(name, str(path)), pytest.raises(InputError, match=message):
             command.main([script])
-        if role not in FILES:
+        if role != roles.OUTPUT_FILE:
             path.rmdir()
     assert list(tmp_path.iterdir()) == []
 

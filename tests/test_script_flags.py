@@ -32,13 +32,6 @@ def test_every_flag_has_a_help_text(script):
     assert [name for name, flag in describe_flags(script).items() if len(flag["help"].split()) < 2] == []
 
 
-@pytest.mark.parametrize(("script", "flag"), [
-    ("run.prune_model", "replacing_rate"), ("run.run_general_distillation", "replacing_rate"),
-    ("run.run_general_distillation", "phases"), ("run.run_distillation", "ensemble"), ("run.run_tagger", "use_tpu")])
-def test_a_flag_that_a_script_would_reject_or_ignore_does_not_exist(script, flag):
-    assert flag not in describe_flags(script)
-
-
 def test_rules_name_settings_of_some_script():
     """Settings outside of a class, which not all scripts have; the class itself checks all others."""
     modules = reference_page.find_scripts().values()

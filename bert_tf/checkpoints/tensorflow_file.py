@@ -13,7 +13,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
-from bert_tf.files import PlainPath
+from bert_tf.files import check_no_pattern
 from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_NAME
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -40,9 +40,9 @@ class TensorFlowFile:
 
     def __init__(self, prefix):
         self.prefix = prefix
-        self._plain = PlainPath(prefix)  # must exist until the last tensor is read
+        check_no_pattern(prefix)
         with self._explain_errors():
-            self._reader = tf.compat.v1.train.NewCheckpointReader(self._plain.path)
+            self._reader = tf.compat.v1.train.NewCheckpointReader(prefix)
             self._shapes = self._reader.get_variable_to_shape_map()
             self._types = self._reader.get_variable_to_dtype_map()
         self.variable_names = self._read_variable_names() if OBJECT_GRAPH in self._shapes else {}

@@ -4,10 +4,8 @@ Without arguments, it lists the scripts by subject, each with the beginning of i
 """
 
 import ast
-import difflib
 import importlib.metadata
 import importlib.util
-import pathlib
 import re
 import runpy
 import sys
@@ -30,33 +28,24 @@ def main():
     """Runs the script that the first argument names, in this process; without arguments, lists all scripts."""
     modules = {module.partition(".")[2]: module for group in SCRIPTS.values() for module in group}
     name = sys.argv[1] if len(sys.argv) > 1 else "--help"
-    if problem := find_foreign_package():
-        sys.exit(f"bert-tf: {problem}")
+    check_packages()
     if name in ("--help", "-h", "help"):
         print(list_scripts())
     elif name in modules:
         del sys.argv[1]
         runpy.run_module(modules[name], run_name="__main__", alter_sys=True)
     else:
-        similar = difflib.get_close_matches(name, modules, 1)
-        sys.exit(f"bert-tf: unknown script {name!r}; " + (f"did you mean {similar[0]}?" if similar else
-                                                          "bert-tf without arguments lists all scripts"))
+        sys.exit(f"bert-tf: unknown script {name!r}; bert-tf without arguments lists all scripts")
 
 
-def find_foreign_package():
-    """Returns a message if the package `run` or `data_prep` that Python finds belongs to another project, else None."""
+def check_packages():
+    """Ends the process if another project has also installed a package `run` or `data_prep`."""
     owners = importlib.metadata.packages_distributions()
     for package in ("run", "data_prep"):
-        foreign = [owner for owner in owners.get(package, ()) if owner != DISTRIBUTION]
-        if foreign:
-            return (f"{foreign[0]} from PyPI also installs the package {package!r}; remove it with pip uninstall "
-                    f"{foreign[0]}, then install {DISTRIBUTION} again")
-        spec = importlib.util.find_spec(package)
-        if spec is None or spec.origin is None:
-            return f"files of the package {package!r} are missing; install {DISTRIBUTION} again"
-        if pathlib.Path(spec.origin).parents[1] != pathlib.Path(__file__).parents[2]:
-            return f"{spec.origin} is not the package {package!r} of this project; rename it"
-    return None
+        for owner in owners.get(package, ()):
+            if owner != DISTRIBUTION:
+                sys.exit(f"bert-tf: {owner} from PyPI also installs the package {package!r}; remove it with pip "
+                         f"uninstall {owner}, then install {DISTRIBUTION} again")
 
 
 def list_scripts():

@@ -1,13 +1,8 @@
-"""The ends of a script: Ctrl-C and SIGTERM, and standard streams that are closed or full, or that nobody reads.
-
-Importing this module changes nothing, except in the process of a script of this project: there, Ctrl-C during the
-imports that follow prints one line instead of a traceback.
-"""
+"""The ends of a script: Ctrl-C and SIGTERM, and standard streams that are closed or full, or that nobody reads."""
 
 import contextlib
 import io
 import os
-import pathlib
 import select
 import signal
 import sys
@@ -60,43 +55,14 @@ def raise_on_signals():
             signal.signal(number, handler)
 
 
-def is_script(main):
-    """Returns whether the module `__main__` of a process is a script of this project."""
-    path = pathlib.Path(getattr(main, "__file__", None) or "")
-    return bool({"run", "data_prep"} & {*path.parts[-3:-1]}) and pathlib.Path(__file__).parents[2] in (
-        path.resolve().parents)
-
-
-def print_ending(kind):
-    """Prints which signal ended the script; kind: KeyboardInterrupt or Termination."""
-    print(f"\n{os.path.basename(sys.argv[0])}: {ENDINGS[kind][1]}", file=sys.stderr)
-
-
-def _hook(kind, error, traceback, before=sys.excepthook):
-    """Prints the traceback of an exception that ends Python; for Ctrl-C, one line. A shell then reports INTERRUPTED."""
-    if issubclass(kind, KeyboardInterrupt):
-        print_ending(KeyboardInterrupt)
-    else:
-        before(kind, error, traceback)
-
-
-if is_script(sys.modules["__main__"]):
-    sys.excepthook = _hook
-
-
 def open_closed():
     """Opens the null device for each closed standard stream, so that no file of the script gets its number.
 
     Returns:
       bool. Whether standard output was open.
     """
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
     was_open = sys.stdout is not None
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):  # Each gets the lowest free number.
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (until the process ends)
     return was_open

@@ -7,7 +7,6 @@
 import dataclasses
 import re
 import shlex
-import sys
 import types
 import typing
 
@@ -64,15 +63,14 @@ def use_recipe(name, values):
       values: Dict of flag -> value.
 
     Returns:
-      "recipe NAME is ..." with the equivalent flags, including those on the command line.
+      "recipe NAME sets ..." with these flags.
     """
-    arguments = [argument for argument, before in zip(sys.argv[1:], sys.argv, strict=False)
-                 if not re.match(r"--?recipe(=|$)", argument) and before not in ("-recipe", "--recipe")]
+    arguments = []
     for flag, value in values.items():
         if not flags.FLAGS[flag].present:
             flags.FLAGS[flag].value = value
-            arguments.append(f"--{flag}={value}" if not isinstance(value, bool) else f"--{'' if value else 'no'}{flag}")
-    return f"recipe {name} is {shlex.join(arguments)}"
+            arguments.append(f"--{flag}={value}")
+    return f"recipe {name} sets {shlex.join(arguments)}"
 
 
 def _define(field, kind, default):

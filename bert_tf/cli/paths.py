@@ -3,8 +3,6 @@
 Like bert_tf.files, this module imports TensorFlow only for remote paths.
 """
 
-import contextlib
-import fnmatch
 import os
 import pathlib
 import re
@@ -22,55 +20,34 @@ _PARTS = re.compile(r"vocab\.txt|checkpoint|(bert_config|config|tokenizer|tokeni
 
 
 def check_file(argument, path, or_folder=False):
-    """Raises InputError about `argument` unless `path` is a readable file or, if allowed, a directory."""
+    """Raises InputError about `argument` unless `path` is a file or, if allowed, a directory."""
     if not path:
         raise InputError("is required", argument)
     _check_name(argument, path)
-    with convert_remote_errors(argument):
-        place = files.at(path)
-        is_folder = place.is_dir()
-        if is_folder and not or_folder:
-            raise InputError("must be a file, but is a directory", argument, path)
-        if not (is_folder or place.exists()):
-            raise InputError("does not exist", argument, path)
-    if is_folder or files.is_remote(path):
-        return
-    _check_regular(argument, path)
-    if not os.access(path, os.R_OK):
-        raise InputError("cannot be read", argument, path)
+    place = files.at(path)
+    is_folder = place.is_dir()
+    if is_folder and not or_folder:
+        raise InputError("must be a file, but is a directory", argument, path)
+    if not (is_folder or place.exists()):
+        raise InputError("does not exist", argument, path)
+    if not is_folder:
+        _check_regular(argument, path)
 
 
 def check_folder(argument, path):
     """Raises InputError about `argument` unless `path` is a directory."""
-    if not path:
-        raise InputError("is required", argument)
     _check_name(argument, path)
-    with convert_remote_errors(argument):
-        place = files.at(path)
-        if not place.is_dir():
-            raise InputError("must be a directory, but is a file" if place.exists() else "does not exist", argument,
-                             path)
-
-
-def check_checkpoint(argument, path):
-    """Raises InputError about `argument` unless `path` is a file, a directory, or the prefix of a checkpoint."""
-    with convert_remote_errors(argument):
-        if not (files.at(path).exists() or files.at(f"{path}.index").exists()):
-            raise InputError("does not exist", argument, path)
+    place = files.at(path)
+    if not place.is_dir():
+        raise InputError("must be a directory, but is a file" if place.exists() else "does not exist", argument, path)
 
 
 def check_output_dir(argument, path):
     """Raises InputError about `argument` unless `path` is a directory, or can be created as one."""
-    if not path:
-        raise InputError("is required", argument)
     _check_name(argument, path)
-    if path.startswith("gs:/") and not files.is_remote(path):  # otherwise, a run would fill a local directory named gs:
-        raise InputError(f"is not the path of a bucket; set gs://{path.removeprefix('gs:/')}", argument, path)
-    with convert_remote_errors(argument):
-        place = files.at(path)
-        place.check_output_name()
-        if place.exists() and not place.is_dir():
-            raise InputError("must be a directory, but is a file", argument, path)
+    place = files.at(path)
+    if place.exists() and not place.is_dir():
+        raise InputError("must be a directory, but is a file", argument, path)
 
 
 def check_run_folder(argument, path):
@@ -91,40 +68,28 @@ def check_replaceable(argument, path):
         raise InputError("is not a regular file; choose another path", argument, path)
 
 
-def check_output_name(argument, path):
-    """Raises InputError about `argument` for a remote file name that cannot be written and found again."""
-    with convert_remote_errors(argument):
-        files.at(path).check_output_name(is_folder=False)
-
-
 def check_output_file(argument, path):
     """Raises InputError about `argument` unless `path` is a file, or can be created in an existing directory."""
-    if not path:
-        raise InputError("is required", argument)
     _check_name(argument, path)
-    folder = os.path.dirname(path)
-    check_output_name(argument, path)
-    with convert_remote_errors(argument):
-        place = files.at(path)
-        if place.is_dir():
-            raise InputError("must be a file, but is a directory", argument, path)
-        check_replaceable(argument, path)
-        if not (place.is_store or files.at(folder or ".").is_dir()):
-            raise InputError(f"the directory {folder} does not exist; create it, or choose another path", argument,
-                             path)
+    folder, place = os.path.dirname(path), files.at(path)
+    if place.is_dir():
+        raise InputError("must be a file, but is a directory", argument, path)
+    check_replaceable(argument, path)
+    if not (place.is_store or files.at(folder or ".").is_dir()):
+        raise InputError(f"the directory {folder} does not exist; create it, or choose another path", argument, path)
 
 
 def check_not_overwritten(argument, path, inputs):
-    """Raises InputError about `argument` if the file to write is one of the explicit inputs.
+    """Raises InputError about `argument` if the output is one of the explicit inputs.
 
     Args:
       argument: Name of the argument with `path`.
-      path: Path of a file to write.
-      inputs: Dict of another argument's name -> its path, a list of paths, or None. For the directory or prefix of a
+      path: Path to write.
+      inputs: Dict of another argument's name -> its path, a tuple of paths, or None. For the directory or prefix of a
         model, and the directory of a data set, this includes all of their files.
     """
     for name, paths in inputs.items():
-        for source in [paths] if isinstance(paths, str) else paths or ():
+        for source in paths if isinstance(paths, tuple) else filter(None, [paths]):
             if files.at(source).absolute() == files.at(path).absolute():
                 raise InputError(f"would overwrite `{name}`; choose another path", argument, path)
             if _is_part(path, source):
@@ -144,19 +109,6 @@ def check_files_not_overwritten(argument, folder, written, inputs):
         if path and re.fullmatch(written, os.path.basename(path)) and (
                 files.at(os.path.dirname(path) or os.curdir).absolute() == files.at(folder).absolute()):
             raise InputError(f"would overwrite `{name}`={path}; choose another directory", argument, folder)
-
-
-def check_separate(argument, folder, inputs):
-    """Raises InputError about `argument` if the output directory contains an explicit model.
-
-    Args:
-      argument: Name of the argument with `folder`.
-      folder: Directory to write files to.
-      inputs: Dict of another argument's name -> directory or prefix, or None.
-    """
-    for name, path in inputs.items():
-        if path and files.at(folder).absolute() == files.at(_get_directory(path)).absolute():
-            raise InputError(f"is the directory of `{name}`; choose another directory", argument, folder)
 
 
 def check_not_read(argument, path, inputs, is_folder=False):
@@ -183,28 +135,22 @@ def _is_found(path, pattern):
         return False
     if files.at(pattern).is_dir():
         return _is_below(path, pattern)
-    full_path, pattern = pathlib.PurePath(os.path.abspath(path)), os.path.abspath(pattern)
-    if "**" in pattern:
-        above, _, name = pattern.partition("**")
-        return str(full_path).startswith(above) and fnmatch.fnmatch(full_path.name, name.rpartition("/")[2] or "*")
-    return any(part.match(pattern) for part in (full_path, *full_path.parents))
+    full_path = pathlib.PurePath(os.path.abspath(path))
+    return any(part.match(os.path.abspath(pattern)) for part in (full_path, *full_path.parents))
 
 
 def _is_below(path, folder):
     return files.at(path).absolute().startswith(os.path.join(files.at(folder).absolute(), ""))
 
 
-def _get_directory(path):
-    """Returns the directory of a model: itself, or the one that contains a prefix or a file."""
-    return path if files.at(path).is_dir() else os.path.dirname(path) or os.curdir
-
-
 def _is_part(path, model):
     """Returns whether a path is below the directory of a model or a data set, and is named like its files."""
     if not _PARTS.fullmatch(os.path.basename(files.at(path).absolute())):  # `path` may be a link to it.
         return False
-    has_parts = files.at(model).is_dir() or files.at(f"{model}.index").exists() or model.endswith(".safetensors")
-    return has_parts and _is_below(path, _get_directory(model))
+    if files.at(model).is_dir():
+        return _is_below(path, model)
+    is_model = files.at(f"{model}.index").exists() or model.endswith(".safetensors")
+    return is_model and _is_below(path, os.path.dirname(model) or os.curdir)
 
 
 def expand_globs(argument, patterns, folders=False):
@@ -223,9 +169,8 @@ def expand_globs(argument, patterns, folders=False):
     """
     paths = []
     for pattern in filter(None, (patterns or "").split(",")):
-        with convert_remote_errors(argument):
-            matches = [path for path in _matching(argument, pattern) if path == pattern or _is_data(path)]
-            are_folders = files.folders_among(matches)
+        matches = [path for path in _matching(argument, pattern) if path == pattern or _is_data(path)]
+        are_folders = files.folders_among(matches)
         if not matches:
             raise InputError("does not exist", argument, pattern)
         for path in matches:
@@ -237,8 +182,7 @@ def expand_globs(argument, patterns, folders=False):
             if not folders:
                 raise InputError(f"must be a file, but is a directory; set {path}/* for all files in it", argument,
                                  path)
-            with convert_remote_errors(argument):
-                inside = files_below(path)
+            inside = files_below(path)
             if not inside:
                 raise InputError("is a directory without files", argument, path)
             paths += inside
@@ -281,14 +225,3 @@ def _matching(argument, pattern):
     _check_name(argument, pattern)
     place = files.at(pattern)
     return [pattern] if place.exists() else place.matching()
-
-
-@contextlib.contextmanager
-def convert_remote_errors(argument):
-    """Converts errors of remote files, which contain path and reason, to InputErrors with the name of the argument."""
-    try:
-        yield
-    except OSError as error:
-        if error.strerror is not None:  # Python's error about a local file
-            raise
-        raise InputError(f"`{argument}`={error}") from error

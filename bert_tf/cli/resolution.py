@@ -11,7 +11,7 @@ import dataclasses
 import os
 
 from bert_tf.cli import conditions, paths, roles
-from bert_tf.config import LATER_DEFAULTS, PUBLISHED_SIZES, BertConfig
+from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, check_exists, check_vocabulary, task_metadata
@@ -29,6 +29,8 @@ from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
 CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
+# Source -> attribute of ModelFiles, and names of the files for error messages.
+_FILES = {CONFIG: ("configs", CONFIG_NAMES), VOCABULARY: ("vocabularies", VOCABULARY_NAMES)}
 
 VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
 RUN = "output_dir"  # Setting of a run to resume or use; the others contain checkpoints.
@@ -38,11 +40,7 @@ def find_checkpoints(settings):
     """Returns where to search for unset values: dict of setting -> checkpoint, or directory of a run."""
     checkpoints = dict([settings.checkpoint]) if settings.checkpoint else {}
     for field, value in settings.fields():
-        role = field.metadata["role"]
-        if role == roles.CHECKPOINT and value:
-            for path in value if isinstance(value, tuple) else [value]:
-                paths.check_checkpoint(field.name, path)
-        if role == roles.RUN_FOLDER and value:
+        if field.metadata["role"] == roles.RUN_FOLDER and value:
             paths.check_run_folder(field.name, value)
             if has_runs(value):
                 checkpoints[field.name] = value
@@ -77,9 +75,8 @@ def resolve(settings, explicit, model_files, announce):
     roles.check_required(settings, without={*sources, *ignored})
     for name, path in model_files.checkpoints.items():
         if name != RUN:
-            with paths.convert_remote_errors(name):  # the first access to it
-                check_exists(path, name)
-                model_files.check_loadable()
+            check_exists(path, name)
+            model_files.check_loadable()
     _check_weights(settings, sources, explicit, model_files)
     metadata = None
     if settings.serves and model_files.checkpoints:
@@ -130,18 +127,14 @@ def _add_config(settings, sources, explicit, model_files):
     config_file = settings.values()[name]
     config = read_config(config_file)
     settings = settings.replace_values({"config": config})
-    if settings.serves and model_files.checkpoints and not _is_length_known(explicit, model_files):
-        settings = limit_length(settings, min(settings.served_task.max_seq_length, config.max_position_embeddings))
-    default = next((field.default for field, _ in settings.fields() if field.name == "max_seq_length"), None)
-    _check_length(settings.longest_sequence, config, config_file, is_default=(
-        settings.longest_sequence == default and not _is_length_known(explicit, model_files)))
+    if settings.serves and model_files.checkpoints and "max_seq_length" not in explicit:
+        stored, length = next(iter(model_files.task_metadata.values()), None), settings.served_task.max_seq_length
+        if not (stored and stored.max_seq_length):
+            length = min(length, config.max_position_embeddings)
+        settings = settings.replace_values({
+            "served_task": dataclasses.replace(settings.served_task, max_seq_length=length), "max_seq_length": length})
+    _check_length(settings.longest_sequence, config, config_file)
     return settings
-
-
-def _is_length_known(explicit, model_files):
-    """Returns whether a setting or task.json states the maximum length of a model's inputs; see `resolve`."""
-    metadata = next(iter(model_files.task_metadata.values()), None)
-    return "max_seq_length" in explicit or bool(metadata and metadata.max_seq_length)
 
 
 def _check_weights(settings, sources, explicit, model_files):
@@ -165,8 +158,7 @@ def resolve_task_metadata(settings, explicit, model_files):
       InputError: If the task is unknown, or if a setting contradicts task.json.
     """
     argument, path = next(iter(model_files.checkpoints.items()))
-    with paths.convert_remote_errors(argument):
-        stored = model_files.task_metadata.get(argument)
+    stored = model_files.task_metadata.get(argument)
     values, labels = settings.values(), settings.labels
     names = [field.name for field in dataclasses.fields(TaskMetadata)]
     requested = {name: explicit[name] for name in names if explicit.get(name) is not None}
@@ -210,12 +202,6 @@ def get_value_sources(settings):
         not field.metadata["required"][0] or conditions.is_met(field.metadata["required"][0], fields))}
 
 
-def limit_length(settings, max_seq_length):
-    """Returns the resolved settings of a job that serves a model, with another maximum length of its inputs."""
-    metadata = dataclasses.replace(settings.served_task, max_seq_length=max_seq_length)
-    return settings.replace_values({"served_task": metadata, "max_seq_length": max_seq_length})
-
-
 def read_config(bert_config_file, longest_sequence=0):
     """Returns the BertConfig of a file or a published size.
 
@@ -232,13 +218,12 @@ def read_config(bert_config_file, longest_sequence=0):
     return config
 
 
-def _check_length(longest_sequence, config, bert_config_file, is_default=False):
+def _check_length(longest_sequence, config, bert_config_file):
     """Raises InputError if a BertConfig has fewer positions than a sequence."""
     limit = config.max_position_embeddings
     if longest_sequence > limit:
-        problem = (f"the default is over the {limit} positions of {bert_config_file}; set it to at most {limit}"
-                   if is_default else f"must be at most {limit} (max_position_embeddings of {bert_config_file})")
-        raise InputError(problem, "max_seq_length", longest_sequence)
+        raise InputError(f"must be at most {limit} (max_position_embeddings of {bert_config_file})", "max_seq_length",
+                         longest_sequence)
 
 
 def resolve_values(sources, explicit, model_files, announce):
@@ -257,7 +242,7 @@ def resolve_values(sources, explicit, model_files, announce):
     names = {source: name for name, source in sources.items()}
     checkpoint = next((name for name in model_files.checkpoints if name != RUN), None)
     values = {}
-    for source, (attribute, file_names, describe_difference) in _FILES.items():
+    for source, (attribute, file_names) in _FILES.items():
         name = names.get(source)
         if name is None:
             continue
@@ -265,7 +250,10 @@ def resolve_values(sources, explicit, model_files, announce):
             path = values[name] = to_vocab_txt(path)
             with contextlib.suppress(InputError, OSError):  # explicit values are checked later, others are unused
                 existing = getattr(model_files, attribute).get(checkpoint)
-                if existing and (difference := describe_difference(path, existing)):
+                if existing and source == CONFIG and read_config(path) != read_config(existing):
+                    announce(f"note: `{name}`={path} overrides {existing}")
+                if existing and source == VOCABULARY and (
+                        difference := describe_vocabulary_difference(path, existing)):
                     announce(f"note: `{name}`={path} overrides {existing}{difference}")
         elif existing := next(iter(getattr(model_files, attribute).values()), None):
             path = values[name] = to_vocab_txt(existing)
@@ -310,19 +298,3 @@ def _resolve_casing(names, explicit, tokenizer, path, announce):
     if explicit.get("do_lower_case") not in (None, tokenizer.do_lower_case):
         values.pop("strip_accents", None)  # from a casing that is not used
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _describe_config_difference(path, existing):
-    """Returns the first difference between two configs, "" if they are equal."""
-    ours, theirs = read_config(path).to_dict(), read_config(existing).to_dict()
-    for name in ours | theirs:
-        if ours.get(name) != theirs.get(name):
-            values = (config.get(name, LATER_DEFAULTS.get(name)) for config in (ours, theirs))
-            return ": {} is {}, not {}".format(name, *values)
-    return ""
-
-
-# Source -> attribute of ModelFiles, names of the files for error messages, and function that compares two files.
-_FILES = {
-    CONFIG: ("configs", CONFIG_NAMES, _describe_config_difference),
-    VOCABULARY: ("vocabularies", VOCABULARY_NAMES, describe_vocabulary_difference)}

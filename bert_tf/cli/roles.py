@@ -7,15 +7,12 @@ from bert_tf.cli import conditions, paths
 from bert_tf.errors import InputError
 from bert_tf.files import folder_for, lock_output
 
-INPUT_FILE = "a file that is read"
-INPUT_STREAM = "a file that is read, or - for standard input"
+INPUT_FILE = "a file that is read; some jobs accept - for standard input"
 INPUT_PATH = "a file or a directory that is read"
 INPUT_FOLDER = "a directory of files that are read"
 INPUT_FILES = "comma-separated globs and directories, which the job expands"
-INPUT = "a path that is read, such as a model, which its reader checks"
-CHECKPOINT = "a checkpoint, or several, that resolution finds, apart from the directory of a run"
-OUTPUT_FILE = "a file that is written"
-OUTPUT_STREAM = "a file that is written, or - for standard output"
+INPUT = "a path that is read, or several, such as models, which their reader checks"
+OUTPUT_FILE = "a file that is written; some jobs accept - for standard output"
 OUTPUT_FOLDER = "a directory that is written into, created if it does not exist"
 SHARED_FOLDER = "a directory that is written into, which can also contain a model"
 CACHE_FOLDER = "a directory that several runs share, which each of them locks while it writes"
@@ -23,18 +20,15 @@ RUN_FOLDER = "an output directory of training, whose run is resumed or evaluated
 
 _CHECKS = {
     INPUT_FILE: paths.check_file,
-    INPUT_STREAM: paths.check_file,
     INPUT_PATH: lambda name, path: paths.check_file(name, path, or_folder=True),
     INPUT_FOLDER: paths.check_folder,
     OUTPUT_FILE: paths.check_output_file,
-    OUTPUT_STREAM: paths.check_output_file,
     OUTPUT_FOLDER: paths.check_output_dir,
     SHARED_FOLDER: paths.check_output_dir,
     CACHE_FOLDER: paths.check_output_dir,
     RUN_FOLDER: paths.check_run_folder,
 }
-_INPUTS = (INPUT_FILE, INPUT_STREAM, INPUT_PATH, INPUT_FOLDER, INPUT)
-_OUTPUT_FILES = (OUTPUT_FILE, OUTPUT_STREAM)
+_INPUTS = (INPUT_FILE, INPUT_PATH, INPUT_FOLDER, INPUT)
 _OUTPUT_FOLDERS = (OUTPUT_FOLDER, SHARED_FOLDER, CACHE_FOLDER, RUN_FOLDER)
 _WITH_MODEL = (SHARED_FOLDER, RUN_FOLDER)  # These outputs may be the directory of a model that is read.
 
@@ -57,24 +51,17 @@ def check(settings, *others, without=()):
     for name, (role, path) in roles.items():
         if role in _CHECKS:
             _CHECKS[role](name, path)
+    inputs = {field.name: value for field, value in settings.fields() if field.metadata["role"] in _INPUTS}
+    searched = {name: path for name, (role, path) in roles.items()
+                if role == INPUT_FILES or (role == INPUT_PATH and files.at(path).is_dir())}
     for name, (role, path) in roles.items():
-        if role in (*_OUTPUT_FILES, *_OUTPUT_FOLDERS):
-            _check_output(name, role, path, roles)
-            if settings.written and role in (OUTPUT_FOLDER, SHARED_FOLDER, RUN_FOLDER):
-                paths.check_files_not_overwritten(name, path, settings.written, {
-                    field.name: value for field, value in settings.fields() if field.metadata["role"] in _INPUTS})
-
-
-def _check_output(name, output, path, roles):
-    """Raises InputError if an output is an input or inside one; roles: dict of name -> (role, path)."""
-    inputs = {other: value for other, (role, value) in roles.items() if role in _INPUTS}
-    if output not in _WITH_MODEL:
-        paths.check_not_overwritten(name, path, inputs)
-    if output == RUN_FOLDER:
-        paths.check_separate(name, path, {other: value for other, (role, value) in roles.items() if role == CHECKPOINT})
-    folders = {other: value for other, (role, value) in roles.items()
-               if role == INPUT_FILES or (role == INPUT_PATH and files.at(value).is_dir())}
-    paths.check_not_read(name, path, folders, is_folder=output in _OUTPUT_FOLDERS)
+        if role != OUTPUT_FILE and role not in _OUTPUT_FOLDERS:
+            continue
+        if role not in _WITH_MODEL:
+            paths.check_not_overwritten(name, path, inputs)
+        if role in _OUTPUT_FOLDERS and settings.written:
+            paths.check_files_not_overwritten(name, path, settings.written, inputs)
+        paths.check_not_read(name, path, searched, is_folder=role in _OUTPUT_FOLDERS)
 
 
 @contextlib.contextmanager
@@ -93,7 +80,7 @@ def lock_outputs(settings):
         for name, (role, path) in _find_roles(settings).items():
             if role in (OUTPUT_FOLDER, SHARED_FOLDER):
                 locks.enter_context(folder_for(path))
-            if role in (*_OUTPUT_FILES, OUTPUT_FOLDER, SHARED_FOLDER):
+            if role in (OUTPUT_FILE, OUTPUT_FOLDER, SHARED_FOLDER):
                 locks.enter_context(lock_output(name, path))
         yield
 
@@ -130,7 +117,6 @@ def _find_roles(settings, *others, without=()):
     for field, path in settings.fields():
         role = field.metadata["role"]
         is_read = not field.metadata["required"][0] or _is_met(field, fields)
-        is_stream = path == "-" and role in (INPUT_STREAM, OUTPUT_STREAM)
-        if role and path and is_read and not is_stream and field.name not in without:
+        if role and path and path != "-" and is_read and field.name not in without:
             found[field.name] = role, path
     return found

@@ -16,12 +16,12 @@ import os
 from bert_tf import files
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, new_file, read_json_object, to_json
+from bert_tf.files import new_file, read_json_object, to_json
 from bert_tf.latest_checkpoint import RUN_FILE, has_run
 
 CHANGEABLE = "changeable"  # Key of the settings that can differ in a resumed run.
-WHOLE_BYTES = 1 << 26  # Files of up to this many bytes together are compared completely.
-SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # Each larger file is sampled in this many evenly spaced blocks.
+SAMPLE_BYTES = 1 << 26  # Inputs of up to this many bytes together are compared completely.
+BLOCK_BYTES = 1 << 16
 
 
 def snapshot(*all_settings):
@@ -122,10 +122,9 @@ class RunState:
         argument, path = self._output
         advice = f"choose another `{argument}` for a new run"
         for name, value in self._started_with.items():
-            if name in existing and _differs(existing[name], value):
-                old, new = _format_value(existing[name]), _format_value(value)
-                change = f"not {new}" if old != new else "whose names or order have changed"
-                raise InputError(f"contains a run with `{name}` {old}, {change}; {advice}", argument, path)
+            if name in existing and existing[name] != value:
+                raise InputError(f"contains a run with `{name}` {_format_value(existing[name])}, "
+                                 f"not {_format_value(value)}; {advice}", argument, path)
         if missing := next((name for name in self._started_with if name not in existing), None):
             raise InputError(f"contains a run without `{missing}`; {advice}", argument, path)
 
@@ -138,53 +137,22 @@ class RunState:
 def fingerprint(paths, is_complete=False):
     """Returns a dict that identifies files by number, names without directory, sizes in bytes, and contents.
 
-    Contents are read completely up to WHOLE_BYTES; above that, a sample of each file's blocks. For remote files, where
-    each block costs a request that transfers megabytes, the sample is the first block of SAMPLE_BLOCKS files. With
-    `is_complete`, all contents are read.
+    The contents are the first SAMPLE_BYTES of all files together or, with `is_complete`, all bytes.
     """
     sizes = [files.at(path).size() for path in paths]
     names = [[os.path.basename(path), size] for path, size in zip(paths, sizes, strict=True)]
-    summary = {"files": len(paths), "bytes": sum(sizes),
-               "sha256": hashlib.sha256(json.dumps(names).encode()).hexdigest()}
-    is_sampled, are_remote = sum(sizes) > WHOLE_BYTES and not is_complete, any(map(is_remote, paths))
-    sized = list(zip(paths, sizes, strict=True))
-    if is_sampled and are_remote:
-        sized = [(path, min(size, BLOCK_BYTES)) for path, size in _spread(sized)]
-    contents = hashlib.sha256()
-    for path, size in sized:
-        contents.update(_digest(path, size, is_sampled))
-    return {**summary, "remote_contents" if are_remote else "contents": contents.hexdigest()}
-
-
-def _digest(path, size, is_sampled):
-    """Returns the SHA-256 of the first `size` bytes of a file, or of evenly spaced blocks of them."""
-    digest = hashlib.sha256()
-    with files.at(path).open() as file:
-        starts = range(0, size, BLOCK_BYTES)
-        if is_sampled and len(starts) > SAMPLE_BLOCKS:
-            starts = [(size - BLOCK_BYTES) * number // (SAMPLE_BLOCKS - 1) for number in range(SAMPLE_BLOCKS)]
-        for start in starts:
-            file.seek(start)
-            digest.update(file.read(BLOCK_BYTES))
-    return digest.digest()
-
-
-def _spread(items):
-    """Returns SAMPLE_BLOCKS items of a list, evenly spaced from the first to the last, or all if there are fewer."""
-    if len(items) <= SAMPLE_BLOCKS:
-        return items
-    return [items[(len(items) - 1) * number // (SAMPLE_BLOCKS - 1)] for number in range(SAMPLE_BLOCKS)]
-
-
-def _differs(old, new):
-    """Returns whether two values differ; fingerprints are compared by their common keys."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        return any(old[name] != new[name] for name in old.keys() & new.keys())
-    return old != new
+    contents, remaining = hashlib.sha256(json.dumps(names).encode()), sum(sizes) if is_complete else SAMPLE_BYTES
+    for path in paths:
+        if not remaining:
+            break
+        with files.at(path).open() as file:
+            while block := file.read(min(remaining, BLOCK_BYTES)):
+                contents.update(block)
+                remaining -= len(block)
+    return {"files": len(paths), "bytes": sum(sizes), "contents": contents.hexdigest()}
 
 
 def _format_value(value):
     if isinstance(value, dict):
-        which = str(value.get("contents") or value.get("remote_contents") or value.get("sha256"))
-        return f"of {value.get('bytes')} bytes ({value.get('files')} files, {which[:8]})"
+        return f"of {value.get('bytes')} bytes ({value.get('files')} files, {str(value.get('contents'))[:8]})"
     return ",".join(map(str, value)) if isinstance(value, list) else value

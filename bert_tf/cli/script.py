@@ -11,24 +11,17 @@ TensorFlow takes seconds to import, so the job is imported after the settings ar
 are immediate.
 """
 
-from bert_tf.cli import endings  # before the libraries, whose imports Ctrl-C may interrupt
-
-# isort: split
-import contextlib
-import functools
 import gc
 import importlib
-import io
 import os
 import re
 import sys
-import threading
 
 from absl import app, flags, logging
 
 from bert_tf import processor
+from bert_tf.cli import endings, resolution, roles, usage
 from bert_tf.cli import flags as setting_flags
-from bert_tf.cli import resolution, roles, usage
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.files import use_temporary_directory
 from bert_tf.model_folder.model_files import ModelFiles
@@ -43,8 +36,6 @@ CLOSED_PIPE = 141  # Status in a shell of a process that wrote to a closed pipe.
 # TensorFlow's messages: location in the graph, and tensors for which memory was insufficient.
 IN_GRAPH = re.compile(r"\{\{.*?\}\}\s*|\s*\[Op:\w+\].*")
 ALLOCATION = re.compile(r"OOM when allocating tensor with shape(\[[\d,]*\]) and type (\w+)")
-
-SLOW_SECONDS = 2.0  # An import of TensorFlow that takes longer is announced.
 
 LONGEST_LINE = 300  # Maximum number of characters of an error message, including the script's name.
 
@@ -81,15 +72,55 @@ class Command:
         self.settings, self.job, self.only, self._arguments = settings, job, only, arguments
 
     def run(self):
-        """Runs the script in the current process, and exits; see `run`."""
-        with _end_on_interrupt():
-            _start(self.define_flags)
-            app.run(functools.partial(_run_guarded, self.main, self._arguments is not None),
-                    flags_parser=functools.partial(_parse_flags, write_help=self.write_help))
+        """Defines the flags, runs the script in the current process, and exits.
 
-    def write_help(self, is_full):
-        """Returns the text of --help, or of --helpfull if `is_full`."""
-        return usage.write_help(sys.modules["__main__"].__doc__, self.settings, self.only, is_full)
+        The exit status of the process is:
+          INPUT_ERROR, after one line on standard error: for an unknown or invalid flag, an InputError, a file or
+            standard output that cannot be read or written, by Python or TensorFlow, or insufficient memory.
+          LOST_WORKER, after one line on standard error: if another process of the same training run ended.
+          INTERNAL_ERROR, after a traceback and a line that asks to report it: for any other exception.
+          endings.INTERRUPTED: for Ctrl-C.
+          endings.TERMINATED: for SIGTERM; partial files are removed, as after Ctrl-C. (Training saves a checkpoint
+            first.)
+          CLOSED_PIPE, without a message: if the reader of the output, such as `head`, has closed the pipe.
+          0: otherwise, also for --help.
+        """
+        if not endings.open_closed():
+            _fail("standard output is closed; redirect it to a file or to /dev/null")
+        self.define_flags()
+        flags.DEFINE_bool("traceback", False, "Also print the Python traceback of an error.")
+        prepare_tensorflow()
+        app.run(self._run_guarded, flags_parser=self._parse_flags)
+
+    def _parse_flags(self, argv):
+        try:
+            if asked := {"-help", "--help", "-helpshort", "--helpshort", "-helpfull", "--helpfull"} & set(argv[1:]):
+                print(usage.write_help(sys.modules["__main__"].__doc__, self.settings, self.only,
+                                       is_full="helpfull" in asked.pop()))
+                sys.stdout.flush()
+                sys.exit(0)
+            return flags.FLAGS(argv)
+        except flags.Error as error:
+            _fail(f"{_one_line(error)} (see --help)")
+        except OSError as error:  # in writing the help
+            _end_after_output(endings.find_output_error(error) or error)
+
+    def _run_guarded(self, argv):
+        """Runs `main(argv)`, and ends the process as `run` describes; argv[1:]: arguments that are not flags."""
+        if len(argv) > 1 and not self._arguments:
+            _fail(f"unexpected argument {argv[1]!r}; write flags as --name=value")
+        try:
+            with endings.raise_on_signals(), use_temporary_directory():
+                self.main(argv)
+                sys.stdout.flush()  # here, so that its errors become one line too
+                gc.freeze()  # At its end, Python would search TensorFlow's modules again.
+        except tuple(endings.ENDINGS) as ending:
+            endings.find_output_error()
+            status, message = endings.ENDINGS[type(ending)]
+            print(f"\n{_script_name()}: {message}", file=sys.stderr)
+            sys.exit(status)
+        except Exception as error:
+            _end_after(error)
 
     def define_flags(self):
         """Defines the flags."""
@@ -99,8 +130,12 @@ class Command:
         """Resolves the settings, then imports and runs the job; argv: arguments that are not flags, after argv[0]."""
         settings = self.resolve(argv[1:])
         with roles.lock_outputs(settings):
-            with exempt_from_collection(), _announce_slow_import():
+            gc.disable()  # Python would search TensorFlow's modules again and again while it imports them.
+            try:
                 job = importlib.import_module(self.job(settings) if callable(self.job) else self.job)
+                gc.freeze()  # and afterwards
+            finally:
+                gc.enable()
             job.run(settings)
 
     def resolve(self, arguments=()):
@@ -116,35 +151,6 @@ class Command:
         return resolution.resolve(settings, setting_flags.get_explicit(), model_files, warn)
 
 
-@contextlib.contextmanager
-def exempt_from_collection():
-    """Exempts the objects that exist at the end of a block from garbage collection.
-
-    Python otherwise searches TensorFlow's modules again and again while it imports them and afterwards.
-    """
-    is_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-        gc.freeze()
-    finally:
-        if is_enabled:
-            gc.enable()
-
-
-@contextlib.contextmanager
-def _announce_slow_import():
-    """Prints a line to the terminal if a block, which imports TensorFlow, takes longer than SLOW_SECONDS."""
-    timer = threading.Timer(SLOW_SECONDS, print, [f"{_script_name()}: loading TensorFlow"], {"file": sys.stderr})
-    timer.daemon = True  # An interrupted process does not wait for it.
-    if sys.stderr.isatty():
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
 def announce(text):
     """Prints a message of the library, with names of arguments in it as this script's flags."""
     print(to_flag_names(str(text)))
@@ -153,68 +159,6 @@ def announce(text):
 def warn(text):
     """Prints a message of the library to standard error, with names of arguments in it as this script's flags."""
     print(to_flag_names(str(text)), file=sys.stderr)
-
-
-def run(main, define_flags, takes_arguments=False):
-    """Defines a script's flags, runs its `main(argv)`, and exits.
-
-    Flags are defined here, not when the script is imported, so that a test can import several scripts. Arguments that
-    are not flags are rejected, unless `takes_arguments` is True; argv[1:] contains them.
-
-    The exit status of the process is:
-      INPUT_ERROR, after one line on standard error: for an unknown or invalid flag, an InputError, a file or standard
-        output that cannot be read or written, by Python or TensorFlow, or insufficient memory.
-      LOST_WORKER, after one line on standard error: if another process of the same training run ended.
-      INTERNAL_ERROR, after a traceback and a line that asks to report it: for any other exception.
-      endings.INTERRUPTED: for Ctrl-C.
-      endings.TERMINATED: for SIGTERM; partial files are removed, as after Ctrl-C. (Training saves a checkpoint
-        first.)
-      CLOSED_PIPE, without a message: if the reader of the output, such as `head`, has closed the pipe.
-      0: otherwise, also for --help.
-    """
-    with _end_on_interrupt():
-        _start(define_flags)
-        app.run(functools.partial(_run_guarded, main, takes_arguments), flags_parser=_parse_flags)
-
-
-@contextlib.contextmanager
-def _end_on_interrupt():
-    """Ends the process after Ctrl-C before `main` began, or after it ended."""
-    try:
-        yield
-    except KeyboardInterrupt as ending:
-        _end_after_signal(ending)
-
-
-def _start(define_flags):
-    """Defines the flags, and prepares the streams and TensorFlow."""
-    if not endings.open_closed():
-        _fail("standard output is closed; redirect it to a file or to /dev/null")
-    define_flags()
-    flags.DEFINE_bool("traceback", False, "Also print the Python traceback of an error.")
-    prepare_tensorflow()
-
-
-def _run_guarded(main, takes_arguments, argv):
-    """Runs `main(argv)`, and ends the process as `run` describes; argv[1:]: arguments that are not flags."""
-    if len(argv) > 1 and not takes_arguments:
-        _fail(f"unexpected argument {argv[1]!r}; write flags as --name=value")
-    try:
-        with endings.raise_on_signals(), use_temporary_directory():
-            main(argv)
-            sys.stdout.flush()  # here, so that its errors become one line too
-            gc.freeze()  # At its end, Python would search TensorFlow's modules again.
-    except tuple(endings.ENDINGS) as ending:
-        _end_after_signal(ending)
-    except Exception as error:
-        _end_after(error)
-
-
-def _end_after_signal(ending):
-    """Prints which signal ended the script, and exits with its status."""
-    endings.find_output_error()
-    endings.print_ending(type(ending))
-    sys.exit(endings.ENDINGS[type(ending)][0])
 
 
 def _end_after(error):
@@ -263,27 +207,8 @@ def prepare_tensorflow():
     logging.set_verbosity(logging.ERROR)
 
 
-def _parse_flags(argv, write_help=None):
-    try:
-        if write_help and (asked := {"-help", "--help", "--helpshort", "--helpfull"} & set(argv[1:])):
-            print(write_help("--helpfull" in asked))
-            sys.stdout.flush()
-            sys.exit(0)
-        return flags.FLAGS(argv)
-    except flags.Error as error:
-        _fail(f"{_one_line(error)} (see --help)")
-    except OSError as error:  # in writing the help
-        _end_after_output(endings.find_output_error(error) or error)
-    except SystemExit:  # after the help
-        if error := endings.find_output_error():
-            _end_after_output(error)
-        sys.exit(0)
-
-
 def _is_input_error(error):
     """Returns whether an error is about a user's input, a file that cannot be read or written, or machine limits."""
-    if isinstance(error, io.UnsupportedOperation):  # an OSError, but about a file that this project opened incorrectly
-        return False
     if isinstance(error, (InputError, OSError, MemoryError)):
         return True
     tensorflow = sys.modules.get("tensorflow")
@@ -295,8 +220,7 @@ def _one_line(error):
     if hasattr(error, "node_def"):  # a user cannot use TensorFlow's location in the graph
         return _tensorflow_line(error)
     if isinstance(error, OSError) and error.strerror:
-        names = [str(name) for name in (error.filename, error.filename2) if name is not None]
-        return f"{' -> '.join(names)}: {error.strerror}" if names else error.strerror
+        return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}" if str(error) else "not enough memory"
     return to_flag_names(" ".join(str(error).split()) or type(error).__name__)

@@ -4,8 +4,7 @@ A path is a str, bytes, or os.PathLike, of Python's file system (`local.Local`) 
 as gs:// (`remote.Remote`). `at(path)` returns the object of either class that queries and changes it. TensorFlow is
 imported only for remote paths, so that processes that create records start fast.
 
-Errors are OSErrors that name the path; for a remote path, with a readable reason, such as "bucket corpus does not
-exist".
+Errors are OSErrors that name the path; for a remote path, with the server's reason.
 """
 
 from bert_tf.files.locks import lock_output
@@ -20,7 +19,7 @@ from bert_tf.files.reading import (
     read_text,
     replace_surrogates,
 )
-from bert_tf.files.remote import PATTERN, PlainPath, at, folders_among, is_remote
+from bert_tf.files.remote import PATTERN, at, check_no_pattern, folders_among, is_remote
 from bert_tf.files.temporary import use_temporary_directory
 from bert_tf.files.writing import (
     PARTIAL_SUFFIX,

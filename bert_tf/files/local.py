@@ -8,8 +8,7 @@ import stat
 import tempfile
 import typing
 
-from bert_tf.files import temporary
-from bert_tf.files.temporary import PARTIAL_SUFFIX, UNFINISHED_PREFIX
+from bert_tf.files.temporary import PARTIAL_SUFFIX
 
 
 class Status(typing.NamedTuple):
@@ -72,15 +71,7 @@ class AnyPath:
 
 
 class Local(AnyPath):
-    """A path of Python's file system. `Remote` has the same methods.
-
-    Attributes:
-      error_subject: str. The subject of errors in writing an unfinished file.
-    """
-
-    def __init__(self, path):
-        super().__init__(path)
-        self.error_subject = path
+    """A path of Python's file system. `Remote` has the same methods."""
 
     def stat(self, required=False):
         """Returns the Status, or None if nothing exists; if `required`, raises FileNotFoundError instead."""
@@ -96,9 +87,6 @@ class Local(AnyPath):
     def absolute(self):
         """Returns the canonical path of a file or directory: no links, no separator at the end."""
         return os.path.realpath(self.path)
-
-    def check_output_name(self, is_folder=True):
-        """Raises OSError for a remote name that cannot be written and found again; a file's name can be a pattern."""
 
     def names(self):
         """Returns the names of the files and directories in the directory, sorted; OSError if it does not exist."""
@@ -183,34 +171,26 @@ class Local(AnyPath):
     def new_folder(self):
         """See `writing.new_folder`."""
         partial = self.path + PARTIAL_SUFFIX
-        with convert_write_errors(self.path):
-            _remove_if_present(partial)
         try:
+            _make_empty(partial, self.path)
             with self.new_local_file():
                 yield partial
         finally:
-            with contextlib.suppress(OSError):
-                _remove_if_present(partial)
+            shutil.rmtree(partial, ignore_errors=True)
 
     @contextlib.contextmanager
     def new_files(self):
         """See `writing.new_files`."""
         existed = os.path.isdir(self.path)
-        with convert_write_errors(self.path):
-            os.makedirs(self.path, exist_ok=True)
-            # Inside, since another directory can be on another file system, to which files cannot be renamed.
-            temporary.clear(self.path, UNFINISHED_PREFIX)
-            unfinished, lock = temporary.make_locked(self.path, UNFINISHED_PREFIX)
-            if unfinished is None:
-                unfinished = tempfile.mkdtemp(prefix=UNFINISHED_PREFIX, dir=self.path)
+        # Inside, since another directory can be on another file system, to which files cannot be renamed.
+        unfinished = os.path.join(self.path, PARTIAL_SUFFIX)
         try:
+            _make_empty(unfinished, self.path)
             yield unfinished
             self._receive(unfinished)
             existed = True
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
-            if lock is not None:
-                os.close(lock)
             if not existed:
                 with contextlib.suppress(OSError):
                     os.rmdir(self.path)
@@ -248,9 +228,8 @@ def convert_write_errors(subject):
         raise OSError(f"{subject}: cannot be written: {error.strerror}") from error
 
 
-def _remove_if_present(path):
-    """Removes a file, or a directory with its contents, if it exists."""
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
-    elif os.path.lexists(path):
-        os.remove(path)
+def _make_empty(folder, subject):
+    """Creates a local directory, instead of a leftover of a killed process; `subject`: See `convert_write_errors`."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with convert_write_errors(subject):
+        os.makedirs(folder)

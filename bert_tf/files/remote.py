@@ -10,11 +10,10 @@ import io
 import json
 import os
 import re
-import shutil
 import tempfile
-import weakref
 
-from bert_tf.files.local import AnyPath, Local, Status, convert_write_errors
+from bert_tf.errors import InputError
+from bert_tf.files.local import AnyPath, Local, Status
 from bert_tf.files.temporary import PARTIAL_SUFFIX
 
 # Schemes of stores whose objects appear after their upload, and whose directories are only prefixes of names. A rename
@@ -22,10 +21,9 @@ from bert_tf.files.temporary import PARTIAL_SUFFIX
 OBJECT_STORES = ("gs", "s3", "az", "oss")
 
 PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow searches for checkpoints with patterns, and cannot escape these.
-_BUCKET = re.compile(r"gs://([^/]*)")
-_BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # for a name with a space, the client would retry for minutes
-_HTTP_CODE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
-_CONNECTION = re.compile(r"libcurl code \d+ meaning '(.*?)', error details: (.*?)(?: when \w+ .*)?$")
+_BUCKET = re.compile(r"gs://([^/]+)")
+_BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # For a name with a space, the client would retry for minutes.
+_RESPONSE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
 _BUFFER_BYTES = 1 << 20  # each read of a remote file is a call into TensorFlow
 _LONGEST_REASON = 300  # Maximum number of characters: a server can respond with an HTML page.
 
@@ -40,25 +38,11 @@ def at(path):
     return (Remote if is_remote(path) else Local)(os.fsdecode(path))
 
 
-class PlainPath:
-    """A path without the characters of patterns.
-
-    Attributes:
-      path: str. The path itself, or a symbolic link to it, which exists as long as this object.
-    """
-
-    def __init__(self, path):
-        """Args: path: str. Path of a directory, or prefix of the files of a checkpoint."""
-        self.path = path
-        if is_remote(path) or not PATTERN.search(path):
-            return
-        folder, name = os.path.split(os.path.abspath(path))
-        links = tempfile.mkdtemp()
-        weakref.finalize(self, shutil.rmtree, links, ignore_errors=True)
-        self.path = os.path.join(links, "model")
-        for each in os.listdir(folder) if os.path.isdir(folder) else ():
-            if each == name or each.startswith(f"{name}."):
-                os.symlink(os.path.join(folder, each), self.path + each.removeprefix(name))
+def check_no_pattern(path):
+    """Raises InputError for a path of a checkpoint that TensorFlow interprets as a pattern."""
+    if found := PATTERN.search(os.fsdecode(path)):
+        raise InputError(f"{path}: contains {found[0]}, which TensorFlow interprets as a pattern when it searches for "
+                         "checkpoints; choose another name")
 
 
 def folders_among(paths):
@@ -86,20 +70,15 @@ class Remote(AnyPath):
         super().__init__(path)
         self.is_store = path.partition("://")[0] in OBJECT_STORES
 
-    @property
-    def error_subject(self):
-        return f"{self.path}: the temporary file in {tempfile.gettempdir()}"
-
     def stat(self, required=False):
         """See `Local.stat`. Raises OSError if the bucket or the file system does not exist or is not accessible."""
         path = self.path if self.path.endswith("://") else self.path.rstrip("/")
         with convert_errors(path, "read") as gfile:
             try:
                 found = gfile.stat(path)
-                if not found.is_directory or _is_folder(path):
-                    return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
+                return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
             except _tensorflow().errors.NotFoundError as error:
-                if _http_code(error):
+                if _RESPONSE.search(error.message or ""):
                     raise  # the client's error for a missing object has no code: the bucket is missing
         if required:
             raise FileNotFoundError(f"{self.path}: does not exist")
@@ -107,18 +86,6 @@ class Remote(AnyPath):
 
     def absolute(self):
         return self.path.rstrip("/")
-
-    def check_output_name(self, is_folder=True):
-        below = self.path.partition("://")[2].rstrip("/")
-        if not self.is_store:  # the host is optional: hdfs:///user/me
-            below = below.removeprefix("/")
-        if any(part in ("", ".", "..") for part in below.split("/")):
-            raise OSError(f"{self.path}: contains an empty, '.', or '..' component, which a bucket treats as a "
-                          "name; remove it")
-        found = PATTERN.search(below)
-        if found and is_folder:
-            raise OSError(f"{self.path}: contains {found[0]}, which TensorFlow interprets as a pattern when it "
-                          "searches for files; choose another name")
 
     def names(self):
         return sorted(name.rstrip("/") for name in self._children())
@@ -192,29 +159,13 @@ class Remote(AnyPath):
             raise
 
     @contextlib.contextmanager
-    def new_file(self):
-        with convert_write_errors(self.error_subject):
-            content = tempfile.TemporaryFile()  # noqa: SIM115, closed below. Nameless, so killed processes leave nothing
-        with content:
-            # On Linux only: TensorFlow copies files by their names.
-            name = f"/proc/{os.getpid()}/fd/{content.fileno()}"
-            yield name
-            self.upload(name)
-
-    @contextlib.contextmanager
     def new_local_file(self):
         with tempfile.TemporaryDirectory() as folder:
             name = os.path.join(folder, os.path.basename(self.path))
             yield name
             self.upload(name)
 
-    @contextlib.contextmanager
-    def new_folder(self):
-        """See `writing.new_folder`."""
-        with tempfile.TemporaryDirectory() as folder:
-            unfinished = os.path.join(folder, os.path.basename(self.path))
-            yield unfinished
-            self._receive(unfinished)
+    new_file = new_local_file
 
     @contextlib.contextmanager
     def new_files(self):
@@ -222,6 +173,8 @@ class Remote(AnyPath):
         with tempfile.TemporaryDirectory() as unfinished:
             yield unfinished
             self._receive(unfinished)
+
+    new_folder = new_files
 
     def _receive(self, source):
         """Uploads all files of a local directory, overwriting existing ones; after an error, none of them exists."""
@@ -240,15 +193,6 @@ class Remote(AnyPath):
                 with contextlib.suppress(OSError):
                     target.remove()
             raise
-
-
-def _is_folder(path):
-    """Returns whether TensorFlow's directory is one: ram:// treats any prefix of a name as a directory."""
-    parent, _, name = path.partition("://")[2].rpartition("/")
-    if not path.startswith("ram://") or not parent:
-        return True
-    gfile = _tensorflow().io.gfile
-    return name in gfile.listdir(f"ram://{parent}") or bool(gfile.glob(f"{path}/*"))
 
 
 class Reader(io.RawIOBase):
@@ -273,18 +217,10 @@ class Reader(io.RawIOBase):
         buffer[:len(data)] = data
         return len(data)
 
-    def readall(self):
-        with convert_errors(self.name, "read"):
-            return self._file.read()
-
     def seek(self, offset, whence=os.SEEK_SET):
         with convert_errors(self.name, "read"):
             base = {os.SEEK_SET: 0, os.SEEK_CUR: self._file.tell(), os.SEEK_END: self._size}[whence]
             self._file.seek(base + offset)
-            return self._file.tell()
-
-    def tell(self):
-        with convert_errors(self.name, "read"):
             return self._file.tell()
 
     def close(self):
@@ -298,7 +234,7 @@ class Reader(io.RawIOBase):
 def convert_errors(path, done):
     """Provides `tf.io.gfile` in a context and converts its errors to OSErrors: "PATH: cannot be DONE: WHY"."""
     bucket = _BUCKET.match(path)
-    if bucket and bucket[1] and not _BUCKET_NAME.fullmatch(bucket[1]):
+    if bucket and not _BUCKET_NAME.fullmatch(bucket[1]):
         raise OSError(f"{path}: {bucket[1]!r} is not a bucket name; use only lowercase letters, digits, - _ .")
     tensorflow = _tensorflow()
     errors = tensorflow.errors
@@ -307,41 +243,18 @@ def convert_errors(path, done):
     except errors.OpError as error:
         kind = {errors.NotFoundError: FileNotFoundError, errors.PermissionDeniedError: PermissionError}.get(
             type(error), OSError)
-        raise kind(f"{path}: cannot be {done}: {_reason(path, error)}") from error
+        raise kind(f"{path}: cannot be {done}: {_reason(error)}") from error
 
 
-def _reason(path, error):
-    """Returns the reason for TensorFlow's error about a path, in one line."""
-    message = " ".join((error.message or "").split()) or type(error).__name__
-    code = _http_code(error)
-    said = _get_server_message(error)
-    if code == 401:
-        return (f"no credentials ({said or 'HTTP 401'}); run gcloud auth application-default login, or set "
-                "GOOGLE_APPLICATION_CREDENTIALS to a credentials file")
-    if code == 403:
-        return f"no permission ({said or 'HTTP 403'})"
-    bucket = _BUCKET.match(path)
-    if code == 404 and bucket:
-        return f"bucket {bucket[1]} does not exist"
-    connection = _CONNECTION.search(message)
-    if connection:
-        message = connection[2] or connection[1]
-    return (f"HTTP {code}: {said}" if code and said else message)[:_LONGEST_REASON]
-
-
-def _http_code(error):
-    """Returns the HTTP status code in TensorFlow's error, an int; None if there is none."""
-    found = _HTTP_CODE.search(error.message or "")
-    return int(found[1]) if found else None
-
-
-def _get_server_message(error):
-    """Returns the message in a server's JSON response; "" if there is none."""
-    body = _HTTP_CODE.search(error.message or "")
-    try:
-        return json.loads(body[2])["error"]["message"]
-    except (TypeError, ValueError, KeyError):
-        return ""
+def _reason(error):
+    """Returns the reason for TensorFlow's error, in one line: a server's message, or that of TensorFlow."""
+    reason = " ".join((error.message or "").split()) or type(error).__name__
+    if response := _RESPONSE.search(error.message or ""):
+        with contextlib.suppress(TypeError, ValueError, KeyError):  # not a JSON response
+            reason = f"HTTP {response[1]}: {json.loads(response[2])['error']['message']}"
+        if response[1] == "401":
+            reason += "; run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"
+    return reason[:_LONGEST_REASON]
 
 
 def _tensorflow():

@@ -1,4 +1,4 @@
-"""Directories for a process's unfinished and temporary files, which later processes remove if it was killed."""
+"""The temporary files of a process, in a directory that a later process removes if this one was killed."""
 
 import contextlib
 import fcntl
@@ -7,8 +7,7 @@ import shutil
 import tempfile
 
 PARTIAL_SUFFIX = ".partial"  # Suffix of a file or directory that is being written.
-UNFINISHED_PREFIX = ".unfinished-"  # Prefix of the directory that contains files until all of them are written.
-PREFIX = "bert_tf_temporary_"
+_PREFIX = "bert_tf_temporary_"
 _UNLOCKED_PREFIX = ".unlocked-"  # Prefix of a directory without a lock yet, so that no process removes it.
 
 
@@ -19,11 +18,11 @@ def use_temporary_directory():
     It is in the current directory for temporary files, and locked as long as the process lives. First, directories that
     killed processes of this user left there are removed. If no directory can be created, nothing changes.
     """
-    above, before = None, tempfile.tempdir
+    before, folder, lock = tempfile.tempdir, None, None
     with contextlib.suppress(OSError):
         above = tempfile.gettempdir()
-        clear(above, PREFIX)
-    folder, lock = make_locked(above, PREFIX) if above else (None, None)
+        _remove_unlocked(above)
+        folder, lock = _make_locked(above)
     if folder is None:
         yield
         return
@@ -36,34 +35,30 @@ def use_temporary_directory():
         os.close(lock)
 
 
-def make_locked(above, prefix):
+def _make_locked(above):
     """Creates a directory in `above` that belongs to this process until it closes the lock or ends in any way.
 
     Returns:
-      Path of the directory, whose name begins with `prefix`, and file descriptor of the lock; (None, None) if it or the
-      lock cannot be created.
+      Path of the directory, and file descriptor of the lock; raises OSError if one of them cannot be created.
     """
-    try:
-        unlocked = tempfile.mkdtemp(prefix=_UNLOCKED_PREFIX, dir=above)
-        lock = os.open(unlocked, os.O_RDONLY)
-    except OSError:
-        return None, None
+    unlocked = tempfile.mkdtemp(prefix=_UNLOCKED_PREFIX, dir=above)
+    lock = os.open(unlocked, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        folder = os.path.join(above, prefix + os.path.basename(unlocked).removeprefix(_UNLOCKED_PREFIX))
+        folder = os.path.join(above, _PREFIX + os.path.basename(unlocked).removeprefix(_UNLOCKED_PREFIX))
         os.rename(unlocked, folder)
     except OSError:  # a file system without locks
         os.close(lock)
         os.rmdir(unlocked)
-        return None, None
+        raise
     return folder, lock
 
 
-def clear(above, prefix):
-    """Removes directories of this user that `make_locked` created there and whose processes have ended."""
+def _remove_unlocked(above):
+    """Removes directories of this user that `_make_locked` created there and whose processes have ended."""
     with os.scandir(above) as entries:
         left = [entry.path for entry in entries
-                if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)
+                if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False)
                 and entry.stat(follow_symlinks=False).st_uid == os.getuid()]
     for path in left:
         with contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ from bert_tf.errors import InputError
 from bert_tf.files.local import convert_write_errors
 from bert_tf.files.locks import lock_output
 from bert_tf.files.remote import at
-from bert_tf.files.temporary import PARTIAL_SUFFIX, UNFINISHED_PREFIX
+from bert_tf.files.temporary import PARTIAL_SUFFIX
 
 
 @contextlib.contextmanager
@@ -31,11 +31,9 @@ def new_file(path, mode="w", newline=None):
     Raises:
       OSError: If `path` cannot be written, with the path. An error of the block itself is unchanged.
     """
-    if mode not in ("w", "wb"):
-        raise ValueError(f"mode is {mode!r}: must be 'w' or 'wb'")
     place = at(path)
     with place.new_file() as name:
-        file = io.BufferedWriter(_UnfinishedFile(name, place.error_subject))
+        file = io.BufferedWriter(_UnfinishedFile(name, place.path))
         if mode == "w":
             file = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
         try:
@@ -62,11 +60,10 @@ def to_json(path, value, **options):
 
 @contextlib.contextmanager
 def new_folder(path):
-    """Provides the name of a local directory to create and fill in a context, then gives it the name `path`.
+    """Provides an empty local directory to fill in a context, then gives it the name `path`.
 
-    It first removes a leftover of a killed process with that name. After an error, nothing exists. A remote directory
-    is uploaded file by file, subdirectories first: a reader must wait for the last file at its top, which is
-    saved_model.pb in a SavedModel.
+    After an error, nothing exists. A remote directory is uploaded file by file, subdirectories first: a reader must
+    wait for the last file at its top, which is saved_model.pb in a SavedModel.
 
     Args:
       path: Path of the directory. It must not exist. For a local directory, the parent directory must exist.
@@ -86,8 +83,8 @@ def new_folder(path):
 def new_files(folder):
     """Returns a context with an empty local directory for files that then move into `folder`, all or none.
 
-    They overwrite files with the same names. After an error, `folder` is unchanged. Unfinished files of a killed
-    process are removed. To a remote directory, files are uploaded in the order of their names, after all old ones are
+    They overwrite files with the same names. After an error, `folder` is unchanged. Two processes must not write to one
+    folder at a time. To a remote directory, files are uploaded in the order of their names, after all old ones are
     removed: the last one can describe the others. After an error in an upload, none of them exists.
 
     Args:
@@ -101,8 +98,7 @@ def new_files(folder):
 
 def is_empty(folder):
     """Returns whether a directory does not exist, or contains only the unfinished files of a killed process."""
-    return all(name.endswith(PARTIAL_SUFFIX) or name.startswith(UNFINISHED_PREFIX)
-               for name in at(folder).names_if_dir())
+    return all(name.endswith(PARTIAL_SUFFIX) for name in at(folder).names_if_dir())
 
 
 @contextlib.contextmanager

@@ -83,9 +83,9 @@ def read_casing(path):
     import tensorflow as tf
 
     prefix = os.path.join(os.path.dirname(path), VARIABLES_NAME)
-    plain = files.PlainPath(prefix)
+    files.check_no_pattern(prefix)
     try:
-        reader = tf.train.load_checkpoint(plain.path)
+        reader = tf.train.load_checkpoint(prefix)
         return bool(reader.get_tensor(CASING)) if reader.has_tensor(CASING) else None
     except (tf.errors.OpError, IndexError) as error:  # IndexError is raised for truncated files
         raise InputError(f"{prefix}: the checkpoint cannot be read: {getattr(error, 'message', error)}") from error

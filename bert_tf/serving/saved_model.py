@@ -4,15 +4,15 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf.errors import InputError
-from bert_tf.files import PlainPath
+from bert_tf.files import check_no_pattern
 from bert_tf.tasks import KINDS
 
 
 def load_saved_model(path):
     """Calls tf.saved_model.load; raises InputError with the path if the SavedModel is corrupted or incomplete."""
-    plain = PlainPath(path)
+    check_no_pattern(path)
     try:
-        return tf.saved_model.load(plain.path)
+        return tf.saved_model.load(path)
     except (tf.errors.OpError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
         reason = " ".join(str(getattr(error, "message", None) or error).split())
         raise InputError(f"{path}: is not a SavedModel, or is corrupted: {reason:.120}") from error

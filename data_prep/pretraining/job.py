@@ -89,7 +89,6 @@ def check_outputs(input_files, output_files, patterns=""):
     for path in output_files:
         if not path:
             raise InputError(f"`output_file`={','.join(output_files)}: contains an empty path")
-        paths.check_output_name("output_file", path)
         if files.at(path).is_dir():
             raise InputError(f"`output_file`={path}: must be a file, but is a directory")
         paths.check_replaceable("output_file", path)

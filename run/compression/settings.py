@@ -4,7 +4,7 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, roles
+from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
 from bert_tf.cli.script import warn
@@ -12,7 +12,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import TASK_FILE, task_metadata
+from bert_tf.model_folder import TASK_FILE, check_exists, task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
@@ -88,8 +88,7 @@ class DistillationSettings(FineTuningSettings):
             or has another vocabulary.
         """
         path = self.student.teacher
-        with paths.convert_remote_errors("teacher"):
-            metadata, run = task_metadata.read(path), task_metadata.read_run(path)
+        metadata, run = task_metadata.read(path), task_metadata.read_run(path)
         if metadata is None or metadata.kind not in DATA:
             reason = f"its {metadata.source} says {metadata.kind}" if metadata else f"its directory has no {TASK_FILE}"
             raise InputError(f"is not a fine-tuned model: {reason}", "teacher", path)
@@ -200,7 +199,6 @@ class PruneModelSettings(FineTunedSettings):
             raise InputError(f"must be less than {self.model.config.hidden_size}, the hidden size of the model",
                              "embedding_size", self.embedding_size)
         output_dir = self.training.output_dir
-        paths.check_separate("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
         if has_run(output_dir):
             raise InputError("contains a training run; choose another directory", "output_dir", output_dir)
 
@@ -219,7 +217,7 @@ class ModelEvaluationSettings(Settings):
     models: tuple[str, ...] = setting(
         (), "Models of one task: directories of fine-tuning runs or other checkpoints, SavedModels, and .tflite files. "
             "The first must be a checkpoint; an export gets the features of the checkpoint before it. Required.",
-        required=True)
+        required=True, role=roles.INPUT)
     max_seq_length: int | None = setting(
         None, "Maximum sequence length in tokens. Defaults to the length in each checkpoint's task.json.", lower=4)
     eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
@@ -227,11 +225,6 @@ class ModelEvaluationSettings(Settings):
         False, "Also evaluate the first model with each matrix rounded to int8 separately, and with all of them, as in "
                "a LiteRT file with int8 weights.")
     output_file: str | None = setting(None, "JSON file for the printed results.", role=roles.OUTPUT_FILE)
-
-    def check_files(self):
-        """See Settings. Also raises InputError if the output would overwrite a model."""
-        for path in self.models if self.output_file else ():
-            paths.check_not_overwritten("output_file", self.output_file, {"models": path})
 
 
 def build_student_settings(student, teacher, vocab_file=None):
@@ -255,6 +248,7 @@ def build_student_settings(student, teacher, vocab_file=None):
         with rename_argument(bert_config_file="student_config_file"):
             return ModelSettings(student.student_config_file, config=read_config(student.student_config_file))
     path = student.student_checkpoint
+    check_exists(path, "student_checkpoint")
     student_files = ModelFiles({"student_checkpoint": path})
     student_files.check_loadable()
     names = {"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}

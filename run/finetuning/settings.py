@@ -115,10 +115,8 @@ class FineTuningSettings(Settings):
             return super().checkpoint
         for folder in self.ensemble:
             paths.check_folder("ensemble", folder)
-            with paths.convert_remote_errors("ensemble"):
-                if not (has_run(folder) and files.at(os.path.join(folder, TASK_FILE)).exists()):
-                    raise InputError("contains no finished run; name directories such as mrpc/run_1", "ensemble",
-                                     folder)
+            if not (has_run(folder) and files.at(os.path.join(folder, TASK_FILE)).exists()):
+                raise InputError("contains no finished run; name directories such as mrpc/run_1", "ensemble", folder)
         return "ensemble", self.ensemble[0]
 
     def check_files(self):
@@ -280,8 +278,7 @@ class FineTunedSettings(Settings):
     def add_file_values(self):
         """See Settings. Raises InputError if the model was not fine-tuned, or for data of another task."""
         checkpoint = self.model.init_checkpoint
-        with paths.convert_remote_errors("init_checkpoint"):
-            metadata, started_with = task_metadata.read(checkpoint), task_metadata.read_run(checkpoint)
+        metadata, started_with = task_metadata.read(checkpoint), task_metadata.read_run(checkpoint)
         settings = dataclasses.replace(self, metadata=metadata)
         if metadata and metadata.max_seq_length:
             settings = settings.replace_values({"max_seq_length": metadata.max_seq_length})

@@ -7,7 +7,7 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, resolution, roles
+from bert_tf.cli import resolution, roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
@@ -155,13 +155,13 @@ class PredictionSettings(AnyModelSettings):
     input_file: str | None = setting(
         None, "Input file: a table with a header, separated by tabs (.tsv) or by commas with quotes (.csv); one JSON "
               "object per line (.jsonl); otherwise one text per line, or two separated by ` ||| `. - for lines of "
-              "standard input. Required.", required=True, role=roles.INPUT_STREAM)
+              "standard input. Required.", required=True, role=roles.INPUT_FILE)
     columns: tuple[str, ...] = setting(
         (), "Columns of the table, or keys of the objects, for the inputs of the model in order: text; text_a, "
             "text_b; question, context; or text_a and one column per choice. Defaults to the names of the inputs.")
     output_file: str | None = setting(
         None, "Output file: a table if it ends in .tsv, otherwise JSON lines; - for standard output. Required.",
-        required=True, role=roles.OUTPUT_STREAM)
+        required=True, role=roles.OUTPUT_FILE)
     batch_size: int = setting(32, "Batch size.", lower=1)
 
     def check_files(self):
@@ -180,7 +180,7 @@ class ExtractionSettings(Settings):
     devices: OriginalDeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Required.",
-        required=True, role=roles.INPUT_STREAM)
+        required=True, role=roles.INPUT_FILE)
     output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)
     format: str = setting(
         "jsonl", "jsonl: JSON lines as in the original BERT. npz: NumPy arrays vectors [tokens, layers, hidden_size], "
@@ -242,6 +242,5 @@ class ConversionSettings(Settings):
 
     def check_files(self):
         """See Settings."""
-        paths.check_separate("output", self.output, {"input": self.input})
         if not files.is_empty(self.output):
             raise InputError("is not empty; choose another directory", "output", self.output)

@@ -66,13 +66,13 @@ class StudentSettings(Settings):
 
     teacher: str | None = setting(
         None, "Teacher: the directory of a fine-tuning run, its OUTPUT_DIR/best, or another fine-tuned checkpoint. "
-              "Its task.json determines the task. Required.", required=True, role=roles.CHECKPOINT)
+              "Its task.json determines the task. Required.", required=True, role=roles.INPUT)
     student_layers: tuple[int, ...] = setting(
         (), "0-based layers of the teacher that initialize the student, together with the embeddings, the pooler, and "
             "the head.", lower=0, required="without student_checkpoint or student_config_file")
     student_checkpoint: str | None = setting(
         None, "Checkpoint that initializes the student, as for --init_checkpoint of fine-tuning; its vocabulary must "
-              "be the same as the teacher's.", role=roles.CHECKPOINT, not_with="student_layers")
+              "be the same as the teacher's.", role=roles.INPUT, not_with="student_layers")
     student_config_file: str | None = setting(
         None, "Config of a randomly initialized student: a bert_config.json or the name of a published size.",
         role=roles.INPUT, not_with=("student_layers", "student_checkpoint"))

@@ -55,7 +55,6 @@ def write(path, metadata, lengths, parts, positions):
     """
     files.at(os.path.dirname(path)).make_dirs()
     with files.new_folder(path) as folder:
-        os.makedirs(folder)
         parts = iter(parts)
         first = next(parts)
         entries = {name: _make_entry(value, positions[name]) for name, value in first[1].items()}

@@ -200,8 +200,8 @@ def test_checkpoints_are_converted_in_the_cloud(cloud, tmp_path):
                                                        output="gs://bucket/back", format="tf1")
 
 
-@pytest.mark.parametrize(("place", "message"), [("gs://nothing/x", "bucket nothing does not exist"),
-                                                ("gs://secret/x", "no permission")])
+@pytest.mark.parametrize(("place", "message"), [("gs://nothing/x", "bucket does not exist"),
+                                                ("gs://secret/x", "does not have storage")])
 def test_places_without_access(data, place, message):
     for module, flags in (
             ("data_prep.learn_vocab", {**at(place, input_file="train.txt"), "vocab_file": data / "never.txt"}),
@@ -211,12 +211,12 @@ def test_places_without_access(data, place, message):
 
 
 def test_a_bucket_that_can_only_be_read(data):
-    assert re.search("gs://archive/vocab.txt.*no permission", scripts.fail(
+    assert re.search("gs://archive/vocab.txt.*does not have storage", scripts.fail(
         "data_prep.learn_vocab", input_file=data / "train.txt", vocab_file="gs://archive/vocab.txt",
         vocab_size=VOCAB_SIZE))
 
 
 def test_missing_credentials(data, monkeypatch):
     monkeypatch.delenv("GOOGLE_AUTH_TOKEN_FOR_TESTING")
-    assert re.search("gs://bucket/x.*credentials", scripts.fail(
+    assert re.search("gs://bucket/x.*gcloud auth application-default login", scripts.fail(
         "run.run_pretraining", **{**pretraining(data), "output_dir": "gs://bucket/x"}))

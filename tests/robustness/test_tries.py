@@ -21,24 +21,10 @@ pytestmark = pytest.mark.extra_large
 
 DEEP = "[" * 100_000
 SPECIAL_TOKENS = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
-CONFIG = {"vocab_size": 150, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
-          "intermediate_size": 12, "max_position_embeddings": 32, "type_vocab_size": 2}
-CONFIGS = ("", "[]", b"\xff\xfe", DEEP, '{"vocab_size": 9, "vocab_size": 8}', *(
-    json.dumps({**CONFIG, name: value}) for name, value in (
-        ("vocab_size", 10**12), ("num_hidden_layers", 10**9), ("hidden_dropout_prob", float("nan")),
-        ("intermediate_size", [1]), ("type_vocab_size", 10**13))))
 TASK_FILES = ("{", "[]", DEEP, '{"kind": "x"}', '{"kind": "classifier", "kind": "classifier"}', *(
     json.dumps({"kind": "classifier", "max_seq_length": 16, "do_lower_case": True, "labels": ["0", "1"], **change})
     for change in ({"max_seq_length": "7"}, {"labels": "ab"}, {"strip_accents": 3})))
 TABLES = ("text\tlabel\n", "text\tlabel\na\t\nb\t1\n", "text\tlabel\na\n", "a\tb\nc\td\n", bytes(64))
-SQUADS = ("", DEEP, "{}", '{"data": []}', b'{"data": "\xe9"}',
-          '{"data": [{"paragraphs": [{"context": "a", "qas": [3]}]}]}',
-          '{"data": [{"paragraphs": [{"context": 3, "qas": []}]}]}',
-          '{"data": [{"paragraphs": [{"context": "a b", "qas": [{"id": "1", "question": "q", "answers": []}]}]}]}')
-RACES = (DEEP, '{"article": "a"}',
-         '{"article": "a", "questions": ["q"], "options": [["a", "b"]], "answers": ["Z"]}')
-SWAGS = ("sent1,sent2,ending0,ending2,label\na,b,c,d,0\n", "sent1,sent2,ending0,ending1,label\na,b,c,d,7\n",
-         "sent1,sent2,ending0,ending1,label\na,b,c\n", "sent1,sent2,ending0,ending1\na,b,c,d\n")
 WORDS = ("", "a O\nb\n", "a B-PER\nb VERB\n", bytes(40))
 TREEBANKS = ("", "1\ta\n", bytes(40), "1\ta\t_\tX\t_\t_\t7\tdet\t_\t_\n\n")
 RECORDS = ("", b"x" * 100, bytes(1000))
@@ -49,7 +35,7 @@ SAFETENSORS = ("", bytes(8), struct.pack("<Q", 2**62) + b"{}", struct.pack("<Q",
                + b"x" * 64)
 RESUMED = {"output_dir": "tuned", "init_checkpoint": None}
 FILES = (  # command, flags, file, its contents, part of the message: None for the path of the file
-    ("run_pretraining", {}, "bert_config.json", CONFIGS, None),
+    ("run_pretraining", {}, "bert_config.json", (b"\xff\xfe", DEEP, '{"vocab_size": 9, "vocab_size": 8}'), None),
     ("run_pretraining", {"bert_config_file": "params.yaml"}, "params.yaml", (DEEP, "a: [", "x: 2001-99-99", "3"), None),
     ("run_pretraining", {}, "records.tfrecord", RECORDS, None),
     ("inspect_records", {}, "records.tfrecord", RECORDS, None),
@@ -61,19 +47,16 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
      ("\n \n", "", '{"text": ""}\n', '{"text": "a"}\n{"a": 3}\n', '{"body": "a"}'), None),
     ("split_sentences", {"format": "json"}, "text.txt", ("text\n", DEEP, bytes(50)), None),
     ("split_sentences", {"input_file": "a.txt.gz"}, "a.txt.gz", ("", b"x" * 99, b"\x1f\x8b" + bytes(50)), None),
-    ("learn_vocab", {}, "text.txt", ("\n",), "--input_file=text.txt: contains no words"),
     ("run_classifier", {}, "own/train.tsv", TABLES, None),
-    ("run_squad", {}, "squad.json", SQUADS, None),
-    ("run_multiple_choice", {"data_format": "race", "train_file": "race"}, "race/1.json", RACES, None),
-    ("run_multiple_choice", {}, "swag.csv", SWAGS, None),
+    ("run_squad", {}, "squad.json", (DEEP, '{"data": [{"paragraphs": [{"context": 3, "qas": []}]}]}'), None),
+    ("run_multiple_choice", {"data_format": "race", "train_file": "race"}, "race/1.json", ('{"article": 3}',), None),
+    ("run_multiple_choice", {}, "swag.csv", ("sent1,sent2,ending0,ending1\na,b,c,d\n",), None),
     ("run_tagger", {}, "words.txt", WORDS, None),
     ("run_tagger", {"train_file": "a.conllu", "treebank_column": "upos"}, "a.conllu", TREEBANKS[:3], None),
     ("analyze_attention", {"treebank": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("probe_layers", {"train_file": "a.conllu", "dev_file": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("analyze_attention", {}, "text.txt", ("",), "--input_file=text.txt: contains no"),
     ("predict", {"model": "served", "input_file": "a.jsonl"}, "a.jsonl", (DEEP,), "a.jsonl:1: must be a JSON object"),
-    ("predict", {"model": "served", "input_file": "a.tsv"}, "a.tsv", ("x\ttext\na\n",),
-     "a.tsv:2: must have 2 columns, but has 1"),
     ("predict", {"model": "served"}, "text.txt", ("",), "--input_file=text.txt: contains no rows"),
     *(("predict", {"model": "served"}, f"served/1/{name}", ("", b"x"), "served/1")
       for name in ("saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00001")),
@@ -81,15 +64,11 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     *((command, {}, f"model/bert_model.ckpt.{part}", ("", b"x" * 500), "model/bert_model.ckpt")
       for command in ("convert_checkpoint", "run_classifier") for part in ("index", "data-00000-of-00001")),
     ("convert_checkpoint", {"input": "hf", "format": "tf1"}, "hf/model.safetensors", SAFETENSORS, None),
-    ("run_classifier", {"init_checkpoint": "pickled"}, "pickled/pytorch_model.bin", (b"\x80\x02}q\x00.",), None),
     ("export_saved_model", {}, "tuned/task.json", TASK_FILES, None),
     ("export_saved_model", {"labels_file": "labels.txt"}, "labels.txt", (b"\xff\n", ""), None),
     *(("run_classifier", RESUMED, f"tuned/{name}", contents, "tuned") for name, contents in (
         ("run.json", (b"\xff", '{"changeable": 3}')), ("task.json", ("[]",)), ("training_log.csv", (b"\xff",)),
         ("checkpoint", ("nonsense", b"\xff\xfe")), ("ckpt-3.index", ("",)), ("ckpt-3.data-00000-of-00001", ("x",)))),
-    ("prune_model", {}, "new/checkpoint", ("",), "--output_dir=new: contains a training run"),
-    ("prune_model", {}, "new/prune.json", (json.dumps({"keep_heads": 0.25}),),
-     "--output_dir=new: contains a run with --keep_heads 0.25"),
     *(("probe_layers", {name: path}, path, ("a O\n",), f"--output_dir=new: would overwrite --{name}={path}")
       for name, path in (("train_file", "new/probes.tsv"), ("vocab_file", "new/probes.txt"))),
     ("run_squad", {"train_file": "new/predictions.json", "predict_file": "new/predictions.json"},
@@ -102,7 +81,10 @@ CONFLICTS = (  # command, flags, part of the message
         "run_pretraining", "run_classifier", "run_squad", "run_tagger", "run_multiple_choice")
       for folder in ("model", "hf")),
     ("run_classifier", {"output_dir": "text.txt/below"}, "text.txt/below"),
-    ("run_distillation", {"output_dir": "wide"}, "--output_dir=wide: contains a model"),
+    *(("run_distillation", {"output_dir": folder, **flags}, f"--output_dir={folder}: contains a {message}")
+      for folder, flags, message in (
+          ("wide", {}, "model"), ("tuned", {}, "run"),
+          ("model/", {"student_layers": None, "student_checkpoint": "model"}, "model"))),
     *((command, {"bert_config_file": "bert_config.json", "init_checkpoint": "wide"}, "wide/bert_model.ckpt")
       for command in ("run_pretraining", "run_classifier", "run_squad")),
     ("fill_mask", {"init_checkpoint": "tuned"}, "--init_checkpoint=tuned"),
@@ -116,10 +98,6 @@ CONFLICTS = (  # command, flags, part of the message
     ("run_classifier", {**RESUMED, "bert_config_file": "wide/bert_config.json"}, "--output_dir=tuned"),
     ("run_classifier", {**RESUMED, "search": True, "do_eval": True, "train_batch_size": None, "search_batch_sizes": 4},
      "--output_dir=tuned: contains a run"),
-    ("run_tagger", {**RESUMED, "output_dir": "tagger", "token_column": 1, "label_column": 0}, "--output_dir=tagger"),
-    ("run_squad", {**RESUMED, "output_dir": "span", "doc_stride": 6}, "--doc_stride"),
-    ("run_multiple_choice", {**RESUMED, "output_dir": "choice", "data_format": "race", "train_file": "race"},
-     "--data_format"),
     *(("run_pretraining", {"output_dir": "pretrained", "bert_config_file": None, **flags}, message)
       for flags, message in (
           ({"train_batch_size": 3}, "--train_batch_size"), ({"max_predictions_per_seq": 4}, "records.tfrecord"),

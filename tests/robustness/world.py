@@ -22,19 +22,14 @@ PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *".,?!|-", *string.digit
 TASKS = {
     "tuned": (TaskMetadata("classifier", 16, True, ("0", "1"), pairs=False),
               lambda config: models.BertClassifier(config, 2)),
-    "tagger": (TaskMetadata("token_classifier", 16, True, ("B-PER", "I-PER", "O")),
-               lambda config: models.BertTokenClassifier(config, 3)),
     "span": (TaskMetadata("span_labeler", 24, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),
-    "choice": (TaskMetadata("multiple_choice", 16, True), models.BertMultipleChoice),
     "pretrained": (None, models.BertPretrainer),
 }
 STARTED_WITH = {
     "tuned": {"task_name": "custom", "text_a_column": "text", "text_b_column": None, "label_column": "label",
               "regression": False, "label_separator": None, "max_seq_length": 16, "train_batch_size": 4,
               "group_by_length": True, "optimizer": "adamw", "random_seed": 12345},
-    "tagger": {"token_column": 0, "label_column": -1, "max_seq_length": 16, "train_batch_size": 4},
     "span": {"doc_stride": 5, "max_query_length": 7, "version_2_with_negative": False, "max_seq_length": 24},
-    "choice": {"data_format": "swag", "max_seq_length": 16},
     "pretrained": {"max_seq_length": 32, "max_predictions_per_seq": 5, "masking": "static", "train_batch_size": 4,
                    "optimizer": "adamw", "random_seed": 12345},
 }

@@ -1,7 +1,6 @@
 """Checkpoints: detection of their format, loading into models, and errors if that is not possible."""
 
 import dataclasses
-import gc
 import os
 import pathlib
 import shutil
@@ -170,20 +169,7 @@ def test_tensors_that_cannot_be_weights(tf1_checkpoint, reference_config, tmp_pa
         load_pretrained(models.BertPretrainer(reference_config), path)
 
 
-@pytest.mark.parametrize("prefix", ["m[1]/ckpt-3", "m[1]/a*?", "plain/ckpt-3"])
-def test_paths_that_are_patterns_of_tensorflow(tmp_path, prefix):
-    prefix, numbers = str(tmp_path / prefix), tf.Variable(np.arange(3.0))
-    (tmp_path / "plain").mkdir()
-    tf.train.Checkpoint(numbers=numbers).write(str(tmp_path / "plain" / "ckpt-3"))
-    os.makedirs(os.path.dirname(prefix), exist_ok=True)
-    for name in ("index", "data-00000-of-00001"):
-        os.replace(tmp_path / "plain" / f"ckpt-3.{name}", f"{prefix}.{name}")
-    tensors = TensorFlowFile(prefix)
-    gc.collect()  # A tensor is read later, when the link must still exist.
-    key, = (key for key in tensors if "numbers" in key)
-    assert tensors.tensor(key).read().tolist() == [0, 1, 2]
-    module = tf.Module()
-    module.numbers = numbers
-    tf.saved_model.save(module, str(tmp_path / "saved"))
-    os.replace(tmp_path / "saved", f"{prefix}[saved]")
-    assert load_saved_model(f"{prefix}[saved]").numbers.numpy().tolist() == [0, 1, 2]
+@pytest.mark.parametrize("read", [TensorFlowFile, load_saved_model])
+def test_paths_that_are_patterns_of_tensorflow(read):
+    with pytest.raises(InputError, match=r"^m\[1\]/ckpt-3: contains \[, which TensorFlow interprets as a pattern"):
+        read("m[1]/ckpt-3")

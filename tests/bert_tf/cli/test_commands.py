@@ -25,10 +25,8 @@ def test_all_scripts_are_listed_once(monkeypatch, capsys):
         assert max(map(len, lines)) <= 120
 
 
-def test_unknown_scripts(monkeypatch):
-    with pytest.raises(SystemExit, match=r"^bert-tf: unknown script 'run_clasifier'; did you mean run_classifier\?$"):
-        run(monkeypatch, "run_clasifier")
-    with pytest.raises(SystemExit, match=r"'--x'; bert-tf without arguments lists all scripts$"):
+def test_an_unknown_script(monkeypatch):
+    with pytest.raises(SystemExit, match=r"^bert-tf: unknown script '--x'; bert-tf without arguments lists all scr"):
         run(monkeypatch, "--x")
 
 
@@ -47,11 +45,6 @@ def test_a_script_runs_with_its_flags():
 @pytest.mark.large
 def test_a_package_of_another_project_with_the_same_name(tmp_path: pathlib.Path):
     """As `run` 0.3 from PyPI."""
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "__init__.py").touch()
-    done = call("run_classifier", folder=tmp_path)
-    assert (done.returncode, done.stderr) == (
-        1, f"bert-tf: {tmp_path}/run/__init__.py is not the package 'run' of this project; rename it\n")
     (tmp_path / "run-0.3.dist-info").mkdir()
     (tmp_path / "run-0.3.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: run\nVersion: 0.3\n")
     (tmp_path / "run-0.3.dist-info" / "top_level.txt").write_text("run\n")

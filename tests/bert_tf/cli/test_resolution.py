@@ -14,7 +14,7 @@ from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 from data_prep.pretraining import JobSettings
 from data_prep.vocabulary import VocabularySettings
 from run.finetuning.settings import FineTuningSettings
-from run.serving.settings import ExtractionSettings, FillMaskSettings
+from run.serving.settings import FillMaskSettings
 from run.settings.training import TrainingSettings
 from tests.settings import resolved
 
@@ -73,7 +73,7 @@ def test_explicit_files_take_precedence(bert, capsys):
     model, tokenizer = resolve_fine_tuning(given)
     assert (model.bert_config_file, tokenizer.vocab_file, tokenizer.do_lower_case) == tuple(given.values())
     assert capsys.readouterr().err.splitlines() == [
-        "note: --bert_config_file=mine.json overrides bert/config.json: hidden_dropout_prob is 0.3, not 0.1",
+        "note: --bert_config_file=mine.json overrides bert/config.json",
         f"note: --vocab_file=mine.txt overrides bert/vocab.txt: 1 of {len(PIECES)} IDs have another token",
         "note: --do_lower_case=True overrides bert/tokenizer_config.json (False)"]
     resolve_fine_tuning({"bert_config_file": "bert/config.json", "vocab_file": "bert/vocab.txt",
@@ -166,11 +166,3 @@ def test_the_length_of_a_served_model_defaults_to_its_positions(bert):
     (bert / "config.json").write_text(json.dumps(
         dataclasses.replace(SMALL, max_position_embeddings=300).to_dict() | {"model_type": "bert"}))
     assert resolve_all(settings).served_task.max_seq_length == 128
-
-
-@pytest.mark.usefixtures("bert")
-def test_a_default_length_over_the_positions_of_a_trained_model():
-    settings = ExtractionSettings().replace_values({"init_checkpoint": "bert", "input_file": "-", "output_file": "b"})
-    with pytest.raises(InputError, match=r"^`max_seq_length`=128: the default is over the 13 positions of bert/config\."
-                                         "json; set it to at most 13$"):
-        resolve_all(settings)

@@ -63,17 +63,6 @@ def test_finished_parts(tmp_path):
         RunState(str(tmp_path), {"rounds": 3}, name="other.json", must_be_empty=True)
 
 
-def test_fingerprints_of_local_and_remote_copies_are_compared_by_their_common_values(tmp_path):
-    (tmp_path / "data").write_bytes(b"xyz")
-    local = run_state.fingerprint([str(tmp_path / "data")])
-    (tmp_path / "checkpoint").touch()
-    remote = {name: value for name, value in local.items() if name != "contents"} | {"remote_contents": "12"}
-    (tmp_path / "run.json").write_text(json.dumps({"input_file": remote}))
-    RunState(str(tmp_path), {}, {"input_file": local})
-    with pytest.raises(InputError, match="of 3 bytes"):
-        RunState(str(tmp_path), {}, {"input_file": {**local, "bytes": 4}})
-
-
 @dataclasses.dataclass(frozen=True)
 class JobSettings(Settings):
     batch: int = setting(7, "")
@@ -97,14 +86,15 @@ def test_fingerprints_depend_on_names_sizes_and_contents(tmp_path):
     assert first != run_state.fingerprint([str(tmp_path / "b" / "1"), str(tmp_path / "b" / "2")])
 
 
-def test_fingerprints_of_large_files_sample_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_state, "WHOLE_BYTES", 1000)
-    monkeypatch.setattr(run_state, "BLOCK_BYTES", 10)
-    path = tmp_path / "large"
-    path.write_bytes(bytes(2003))
-    first = run_state.fingerprint([str(path)])
-    for place, is_seen in ((0, True), (2002, True), (1000, False)):
-        content = bytearray(2003)
+def test_fingerprints_contain_the_beginning_of_large_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_state, "SAMPLE_BYTES", 1000)
+    paths = [str(tmp_path / "a"), str(tmp_path / "b")]
+    (tmp_path / "a").write_bytes(bytes(600))
+    (tmp_path / "b").write_bytes(bytes(600))
+    first, complete = run_state.fingerprint(paths), run_state.fingerprint(paths, is_complete=True)
+    for place, is_seen in ((0, True), (399, True), (400, False)):
+        content = bytearray(600)
         content[place] = 1
-        path.write_bytes(content)
-        assert (run_state.fingerprint([str(path)]) != first) == is_seen
+        (tmp_path / "b").write_bytes(content)
+        assert (run_state.fingerprint(paths) != first) == is_seen
+        assert run_state.fingerprint(paths, is_complete=True) != complete

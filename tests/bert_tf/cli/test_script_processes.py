@@ -13,9 +13,9 @@ from tests import scripts
 pytestmark = pytest.mark.large
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(scripts.ROOT), "PYTHONUNBUFFERED": ""}
-TOY = ("import signal\nfrom bert_tf.cli import script\n"
+TOY = ("'''Toy.'''\nimport signal\nfrom bert_tf.cli import script, settings\n"
        "def main(argv):\n    print('output')\n    open('result', 'w').close()\n"
-       "script.run(main, lambda: None)\n")
+       "command = script.Command(settings.Settings(), None)\ncommand.main = main\ncommand.run()\n")
 FULL = "toy.py: standard output cannot be written: No space left on device\n"
 CLOSED = "toy.py: standard output is closed; redirect it to a file or to /dev/null\n"
 
@@ -40,25 +40,8 @@ def test_standard_streams_that_are_closed_or_full(tmp_path, arguments, expected,
 @pytest.mark.parametrize("arguments", ["", "--help"])
 def test_output_to_a_pipe_that_is_closed(tmp_path, arguments):
     """Larger than the buffer of a pipe, so that it cannot be written before the reader ends."""
-    toy = "'''Toy.\n" + "word " * 30_000 + "\n'''\n" + TOY.replace("'output'", "'word ' * 30_000")
+    toy = TOY.replace("Toy.", "Toy.\n" + "word " * 30_000).replace("'output'", "'word ' * 30_000")
     assert run_toy(tmp_path, f"{arguments} | true; exit ${{PIPESTATUS[0]}}", toy) == (141, "")
-
-
-@pytest.mark.parametrize("script", [["-m", "run.predict"], ["run/predict.py"], ["-m", "run.demo"]])
-def test_ctrl_c_during_imports(tmp_path, script):
-    """As early as the first library that the module of scripts imports."""
-    (tmp_path / "absl").mkdir()
-    (tmp_path / "absl" / "__init__.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
-    done = subprocess.run([sys.executable, *script], cwd=scripts.ROOT, capture_output=True, text=True, check=False,
-                          env={**ENVIRONMENT, "PYTHONPATH": f"{tmp_path}:{scripts.ROOT}"})
-    name = "__main__" if "run.demo" in script else "predict"
-    assert (done.returncode, done.stderr) == (-signal.SIGINT, f"\n{name}.py: interrupted\n")
-
-
-def test_ctrl_c_before_the_flags_are_read(tmp_path):
-    toy = TOY.replace("lambda: None", "lambda: signal.raise_signal(signal.SIGINT)")
-    assert run_toy(tmp_path, toy=toy) == (130, "\ntoy.py: interrupted\n")
-    assert not (tmp_path / "result").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -87,10 +87,10 @@ def test_the_scheme_shows_which_paths_are_remote():
 
 def test_kind_and_size_of_a_path(folder):
     put(f"{folder}/a/file", "12345")
-    names = ("a", "a/file", "none", "a/", "a/fi")  # ram:// treats a/fi as a directory
-    assert [files.at(f"{folder}/{name}").exists() for name in names] == [True, True, False, True, False]
-    assert [files.at(f"{folder}/{name}").is_dir() for name in names] == [True, False, False, True, False]
-    assert [files.at(f"{folder}/{name}").is_file() for name in names] == [False, True, False, False, False]
+    names = ("a", "a/file", "none", "a/")
+    assert [files.at(f"{folder}/{name}").exists() for name in names] == [True, True, False, True]
+    assert [files.at(f"{folder}/{name}").is_dir() for name in names] == [True, False, False, True]
+    assert [files.at(f"{folder}/{name}").is_file() for name in names] == [False, True, False, False]
     assert files.at(f"{folder}/a/file").size() == 5
     assert files.at(f"{folder}/a/").absolute() == files.at(f"{folder}/a").absolute()
     none = files.at(f"{folder}/none")
@@ -129,19 +129,7 @@ def test_an_object_store_gets_one_request_per_directory(store, monkeypatch):
     assert requests == [store]
 
 
-@pytest.mark.parametrize(("path", "message"), [
-    ("gs://bucket//run", "^gs://bucket//run: contains an empty, '.', or '..' component"),
-    ("hdfs:////run", "contains an empty, '.', or '..' component"),
-    ("gs://bucket/run[1]", r"^gs://bucket/run\[1\]: contains \[, which TensorFlow interprets as a pattern"),
-])
-def test_invalid_names_of_outputs(path, message):
-    with pytest.raises(OSError, match=message):
-        files.at(path).check_output_name()
-
-
 PATH = "gs://corpus/x"
-NO_HOST = ("Error executing an HTTP request: libcurl code 6 meaning 'Could not resolve hostname', error details: Could "
-           f"not resolve host: www.googleapis.com\n\t when reading metadata of {PATH}")
 
 
 def http(code, message):
@@ -152,16 +140,14 @@ def http(code, message):
 
 @pytest.mark.parametrize(("error", "message", "expected", "reason"), [
     (tf.errors.NotFoundError, http(404, "The specified bucket does not exist."), FileNotFoundError,
-     "bucket corpus does not exist"),
+     "HTTP 404: The specified bucket does not exist."),
     (tf.errors.PermissionDeniedError, http(401, "Anonymous caller does not have storage.objects.get"), PermissionError,
-     "no credentials (Anonymous caller does not have storage.objects.get); run gcloud auth application-default login, "
-     "or set GOOGLE_APPLICATION_CREDENTIALS to a credentials file"),
-    (tf.errors.PermissionDeniedError, http(403, "me@x does not have storage.objects.get"), PermissionError,
-     "no permission (me@x does not have storage.objects.get)"),
+     "HTTP 401: Anonymous caller does not have storage.objects.get; run gcloud auth application-default login, or set "
+     "GOOGLE_APPLICATION_CREDENTIALS"),
     (tf.errors.PermissionDeniedError, "HTTP response code 403 with body '<html>'", PermissionError,
-     "no permission (HTTP 403)"),
-    (tf.errors.UnavailableError, http(503, "try later"), OSError, "HTTP 503: try later"),
-    (tf.errors.UnavailableError, NO_HOST, OSError, "Could not resolve host: www.googleapis.com"),
+     "HTTP response code 403 with body '<html>'"),
+    (tf.errors.UnavailableError, "Could not resolve host:\n\t www.googleapis.com", OSError,
+     "Could not resolve host: www.googleapis.com"),
 ])
 def test_reasons(monkeypatch, error, message, expected, reason):
     def fail(path):
@@ -186,8 +172,7 @@ def test_a_missing_object_is_not_an_error(monkeypatch):
 
 
 @pytest.mark.parametrize(("path", "message"), [
-    *((f"gs://{bucket}/x", f"{bucket!r} is not a bucket name; use only lowercase letters, digits, - _ .")
-      for bucket in ("two words", "Upper", "-x")),
+    ("gs://two words/x", "'two words' is not a bucket name; use only lowercase letters, digits, - _ ."),
     ("gs:///x", "cannot be read: GCS path doesn't contain a bucket name"),
     ("none://a", "cannot be read: File system scheme 'none' not implemented"),
 ])

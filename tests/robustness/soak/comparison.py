@@ -17,7 +17,7 @@ import re
 
 import tensorflow as tf
 
-UNFINISHED = ("_temp", ".partial", ".unfinished-", "checkpoint.tmp")
+UNFINISHED = ("_temp", ".partial", "checkpoint.tmp")
 FINAL = (".tfrecord", ".index", ".data-00000-of-00001", ".pb", ".tflite", ".npy")  # Such files never change.
 RATES = ("examples_per_second", "tokens_per_second", "steps_per_second")
 RANDOM_DIGITS = re.compile(rb"(?<=_)[0-9a-f]{32}")

@@ -107,7 +107,7 @@ def test_labels_of_another_task(tmp_path):
 @pytest.mark.parametrize(("flags", "message"), [
     ({"init_checkpoint": "headless"}, "must be a fine-tuned model, with a task.json"),
     ({"embedding_size": 99}, "`embedding_size`=99: must be less than 8, the hidden size of the model"),
-    ({"output_dir": "sst"}, "`output_dir`=sst: is the directory of `init_checkpoint`; choose another directory"),
+    ({"output_dir": "sst"}, "`output_dir`=sst: contains a training run; choose another directory"),
     ({"output_dir": "sst-2"}, "`output_dir`=sst-2: is not empty and has no prune.json to resume from"),
     ({"distill": True, "num_train_epochs": 1, "train_batch_size": 4, "keep_heads": 0.5, "attention_weight": 1},
      "`attention_weight`=1.0: pruned heads cannot be compared"),

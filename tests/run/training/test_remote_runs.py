@@ -3,8 +3,6 @@
 import pytest
 
 from bert_tf import files
-from bert_tf.cli import run_state
-from bert_tf.files.remote import Remote
 from tests import remote_folders
 from tests.remote_folders import put
 from tests.run.training.test_loop import batches, evaluate_by_step, start, train
@@ -48,18 +46,3 @@ def test_a_killed_run_resumes_with_its_log_and_without_temporary_files(folder, t
         assert files.read_bytes(f"{folder}/{name}") == (tmp_path / name).read_bytes()
     assert local.restore_best() == 12
     assert float(model.weight) == float(local_model.weight)
-
-
-def test_only_a_few_blocks_of_many_large_remote_files_are_read(folder, monkeypatch):
-    monkeypatch.setattr(run_state, "WHOLE_BYTES", 50)
-    monkeypatch.setattr(run_state, "BLOCK_BYTES", 4)
-    paths = [f"{folder}/{number:02}" for number in range(40)]
-    for path in paths:
-        put(path, b"abcdef")
-    opened, open_remote = [], Remote.open
-    monkeypatch.setattr(Remote, "open", lambda place: opened.append(place.path) or open_remote(place))
-    first = run_state.fingerprint(paths)
-    assert len(opened) == run_state.SAMPLE_BLOCKS
-    assert {opened[0], opened[-1]} == {paths[0], paths[-1]}
-    put(paths[0], b"abXdef")
-    assert first["remote_contents"] != run_state.fingerprint(paths)["remote_contents"]
