@@ -5,6 +5,7 @@ import sys
 import unicodedata
 
 import pytest
+import tensorflow as tf
 
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
@@ -109,9 +110,13 @@ def test_ids_are_those_of_the_reference(tokenizer):
     reference = ReferenceTokenizer(tokenizer.vocabulary, tokenizer.lower_case, tokenizer.strip_accents)
     texts = make_texts(seed=20)
     expected = [reference.tokenize(text) for text in texts]
-    for ids in (tokenizer.tokenize(texts), tokenizer.tokenize_with_offsets(texts).ids):
-        different = [(text, got, want) for text, got, want in zip(texts, ids.to_list(), expected, strict=True)
-                     if got != want]
+    tokenize = tf.function(lambda texts: (tokenizer.tokenize(texts), tokenizer.tokenize_with_offsets(texts).ids),
+                           input_signature=[tf.TensorSpec([None], tf.string)])
+    # Most batches contain rare texts, so texts are tokenized one by one, too.
+    for results in (zip(*(ids.to_list() for ids in tokenize(tf.constant(texts))), strict=True),
+                    ((ids.to_list()[0] for ids in tokenize(tf.constant([text]))) for text in texts)):
+        different = [(text, want) for text, got, want in zip(texts, results, expected, strict=True)
+                     if list(got) != [want, want]]
         assert not different, f"{len(different)} texts, the first: {different[0]!a}"
 
 
@@ -119,8 +124,10 @@ def test_spans_are_complete_characters_in_order(tokenizer):
     """PlainTokenizer returns the same."""
     texts = make_texts(seed=31)
     plain = PlainTokenizer(tokenizer.vocabulary, tokenizer.lower_case, tokenizer.strip_accents)
-    offsets = [rows.to_list() for rows in tokenizer.tokenize_with_offsets(texts)]
-    for content, ids, byte_starts, byte_ends, char_starts, char_ends in zip(texts, *offsets, strict=True):
+    tokenize = tf.function(tokenizer.tokenize_with_offsets, input_signature=[tf.TensorSpec([None], tf.string)])
+    for content in texts:
+        ids, byte_starts, byte_ends, char_starts, char_ends = (
+            rows.to_list()[0] for rows in tokenize(tf.constant([content])))
         text = content.decode("utf-8", "ignore")
         assert plain.ids_and_spans(text) == (ids, char_starts, char_ends), content
         previous = 0
