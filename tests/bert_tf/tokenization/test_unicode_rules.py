@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from bert_tf.tokenization import darts_trie, normalizer_model, unicode_rules
+from bert_tf.tokenization import normalizer_model, unicode_rules
 from bert_tf.tokenization.words import split_text
 from tests.reference_tokenizer import is_punctuation, spaced_and_cleaned
 
@@ -19,7 +19,7 @@ CHARACTERS = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE
 def test_the_trie_has_complete_blocks():
     """The kernel checks no bounds."""
     characters = random.Random(3).sample(CHARACTERS[1:], 3001)
-    assert len(darts_trie.build({character.encode(): 7 for character in characters})) % 256 == 0
+    assert len(normalizer_model.build_trie({character.encode(): 7 for character in characters})) % 256 == 0
 
 
 def normalize(character, lower_case, strip_accents):
