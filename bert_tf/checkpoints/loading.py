@@ -20,15 +20,6 @@ _FILE_ENDING = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")  # The ends of the
 _MODEL = "model/"  # The name under which the training loop saves the model, next to its optimizer.
 _DROPOUT_STATE = "/dropout_generator/"  # BertEncoder's
 
-# Advice if a matrix of the checkpoint and of the model differ in the number of rows.
-ROW_ADVICE = {
-    variables.POSITION_EMBEDDINGS:
-        "set max_position_embeddings to {rows} in the model's config; shorter sequences do not require fewer, and the "
-        "checkpoint has none for longer ones",
-    variables.TOKEN_TYPE_EMBEDDINGS: "set type_vocab_size to {rows} in the model's config",
-    **dict.fromkeys((WORD_EMBEDDINGS, variables.OUTPUT_BIAS),
-                    "set vocab_size to {rows} in the model's config, and use the checkpoint's vocabulary"),
-}
 _LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
 
 
@@ -175,13 +166,12 @@ def load_pretrained(model, path, *, leave=(), layers=()):
         if not all(part in checkpoint.tensors for part in parts):
             missing.append(name)
             continue
-        stored, shape = _shape_together(checkpoint, parts), variable.shape.as_list()
-        if stored != shape:
-            advice = "use the checkpoint's config"
-            if stored[1:] == shape[1:] and name in ROW_ADVICE:
-                advice = ROW_ADVICE[name].format(rows=stored[0])
-            raise InputError(f"{checkpoint.path}: {name} has shape {stored} in the checkpoint and {shape} in the "
-                             f"model; {advice}")
+        *rest, last = variable.shape.as_list()
+        for part in parts:
+            stored, shape = checkpoint.tensors[part].shape, [*rest, last // len(parts)]
+            if stored != shape:
+                raise InputError(f"{checkpoint.path}: {part} has shape {stored} in the checkpoint and {shape} in the "
+                                 "model; use the checkpoint's config")
         sources.append((variable, [checkpoint.tensors[part] for part in parts]))
         used.update(parts)
     needed = [name for name in missing if name.startswith("bert/") and not name.startswith(variables.POOLER)]
@@ -209,14 +199,3 @@ def model_tensors(model):
         stored = StoredTensor(variable.shape.as_list(), variable.numpy)
         tensors |= original_tensors(variable.name.removesuffix(":0"), stored)
     return tensors
-
-
-def _shape_together(checkpoint, parts):
-    """Returns the shape of the parts concatenated on the last axis; raises InputError if they do not match."""
-    shapes = [checkpoint.tensors[part].shape for part in parts]
-    if [] in shapes:
-        raise InputError(f"{checkpoint.path}: {parts[shapes.index([])]} is a scalar in the checkpoint, but models "
-                         "have no scalar variables")
-    if any(shape[:-1] != shapes[0][:-1] for shape in shapes):
-        raise InputError(f"{checkpoint.path}: {parts[0]} has shape {shapes[0]}, but {parts[-1]} has shape {shapes[-1]}")
-    return [*shapes[0][:-1], sum(shape[-1] for shape in shapes)]

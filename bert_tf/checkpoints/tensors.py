@@ -78,15 +78,11 @@ def check_config(checkpoint, config):
         if checkpoint.tensors[name].shape != shape:
             raise InputError(f"{checkpoint.path}: {name} has shape {checkpoint.tensors[name].shape} in the checkpoint "
                              f"and {shape} in the BERT config")
-    further = sorted(name for name in checkpoint.tensors if name.startswith("bert/encoder/") and name not in shapes)
-    if further:
-        raise InputError(f"{checkpoint.path}: the checkpoint contains {further[0]}, but the BERT config has "
-                         f"num_hidden_layers {config.num_hidden_layers}")
-    for name, setting in ((variables.EMBEDDING_PROJECTION, "embedding_size"),
-                          (variables.TOKEN_TYPE_EMBEDDINGS, "type_vocab_size"),
-                          (variables.EMBEDDING_PROJECTION_BIAS, "project_embedding_sum")):
-        if name in checkpoint.tensors and name not in shapes:
-            raise InputError(f"{checkpoint.path}: the checkpoint contains {name}, but the BERT config has no {setting}")
+    embeddings = (variables.EMBEDDING_PROJECTION, variables.EMBEDDING_PROJECTION_BIAS, variables.TOKEN_TYPE_EMBEDDINGS)
+    for name in sorted(checkpoint.tensors.keys() - shapes):
+        if name.startswith("bert/encoder/") or name in embeddings:
+            raise InputError(f"{checkpoint.path}: the checkpoint contains {name}, which the BERT config does not "
+                             "describe")
 
 
 def original_tensors(name, tensor):

@@ -1,35 +1,23 @@
 """The original's checkpoints: tensors by variable name, such as `bert/encoder/layer_0/attention/self/query/kernel`."""
 
 import os
-import re
 
 import tensorflow as tf
 
 from bert_tf.checkpoints import tensorflow_file
 from bert_tf.checkpoints.tensors import Checkpoint
-from bert_tf.errors import InputError
 from bert_tf.files import new_files
 
 KIND = "TF1 checkpoint"
 
 OPTIMIZER_SUFFIXES = ("/adam_m", "/adam_v")  # Slots of the original's AdamWeightDecayOptimizer.
 GLOBAL_STEP = "global_step"
-_KERAS_NORMALIZATION = re.compile(r"bert/.*layer_normalization(_\d+)?/(gamma|beta)$")
 
 
 def read(file):
-    """Reads a TensorFlowFile of the original or of `write`, without optimizer slots.
-
-    Raises:
-      InputError: If layer normalizations have other names than in the original.
-    """
+    """Reads a TensorFlowFile of the original or of `write`, without optimizer slots."""
     tensors = {name: file.tensor(name) for name in file
                if name != GLOBAL_STEP and not name.endswith(OPTIMIZER_SUFFIXES)}
-    renamed = next((name for name in sorted(tensors) if _KERAS_NORMALIZATION.match(name)), None)
-    if renamed:
-        raise InputError(f"{file.prefix}: contains {renamed}, so it was trained with a version of BERT that was "
-                         "converted to TensorFlow 2; rename layer_normalization to LayerNorm in all of these names, "
-                         "without a number")
     return Checkpoint(file.prefix, KIND, tensors)
 
 

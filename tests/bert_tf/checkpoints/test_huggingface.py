@@ -267,7 +267,7 @@ def test_tf1_checkpoints_of_relatives(config, tmp_path):
 def test_a_checkpoint_with_segments_for_a_config_without(tmp_path):
     FORMATS["tf1"].write(tmp_path, model_tensors(models.BertEncoder(ELECTRA)), ELECTRA)
     checkpoint = open_checkpoint(str(tmp_path))
-    with pytest.raises(InputError, match="contains bert/embeddings/token_type_embeddings, but the BERT config has no"):
+    with pytest.raises(InputError, match="contains bert/embeddings/token_type_embeddings, which the BERT config does"):
         check_config(checkpoint, dataclasses.replace(ELECTRA, type_vocab_size=0))
 
 

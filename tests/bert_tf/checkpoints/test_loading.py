@@ -64,12 +64,7 @@ def test_the_latest_weights_of_a_training_run_without_optimizer_state(training_c
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"vocab_size": 123}, r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint and \[123, 32\] in "
-                          r"the model; set vocab_size to 120 in the model's config, and use the checkpoint's voc"),
-    ({"max_position_embeddings": 65}, r"bert/embeddings/position_embeddings has shape \[64, 32\] in the checkpoint and "
-                                      r"\[65, 32\] in the model; set max_position_embeddings to 64"),
-    ({"max_position_embeddings": 63}, r"set max_position_embeddings to 64 in the model's config; shorter sequences"),
-    ({"type_vocab_size": 3}, r"token_type_embeddings has shape \[2, 32\] .* set type_vocab_size to 2 in the model's"),
-    ({"hidden_size": 36}, r"has shape \[120, 32\] in the checkpoint and \[120, 36\] in the model"),
+                          "the model; use the checkpoint's config"),
     ({"num_hidden_layers": 3}, "lacks bert/encoder/layer_2/attention/self/qkv/kernel and 11 more encoder"),
 ])
 def test_models_of_other_sizes(tf1_checkpoint, reference_config, change, message):
@@ -125,16 +120,6 @@ def test_weights_that_keras_saved_in_the_format_of_tensorflow(reference_config, 
             open_checkpoint(path)
 
 
-def test_layer_normalizations_with_names_of_keras(tf1_checkpoint, tmp_path):
-    reader = tf.train.load_checkpoint(tf1_checkpoint)
-    tensors = {name.replace("LayerNorm", "layer_normalization_1" if "layer_0" in name else "layer_normalization"):
-               reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
-    path = write_tensors(tmp_path / "ckpt", tensors)
-    with pytest.raises(InputError, match=rf"^{path}: contains bert/embeddings/layer_normalization/beta, .*; rename "
-                                         "layer_normalization to LayerNorm in all of these names, without a number$"):
-        open_checkpoint(path)
-
-
 def test_a_checkpoint_of_another_model(tmp_path):
     path = tf.train.Checkpoint(weights=tf.Variable([1.0])).save(str(tmp_path / "ckpt"))
     with pytest.raises(InputError, match=r"ckpt-1: the checkpoint does not contain a BERT of .*; its first "):
@@ -157,8 +142,7 @@ def test_tensors_of_the_object_graph_that_do_not_exist(training_checkpoint, tmp_
 
 @pytest.mark.parametrize(("name", "value", "message"), [
     ("cls/predictions/output_bias", np.array(b"text"), "output_bias contains text in the checkpoint; a model requires"),
-    ("cls/predictions/output_bias", np.float32(0), "output_bias is a scalar in the checkpoint, but models have no"),
-    ("bert/encoder/layer_1/attention/self/key/bias", np.float32(0), "self/key/bias is a scalar"),
+    ("bert/encoder/layer_1/attention/self/key/bias", np.float32(0), r"self/key/bias has shape \[\] in the checkpoint"),
     ("bert/pooler/dense/bias", np.zeros(32, np.int8), "bert/pooler/dense/bias has type int8, but weights must be"),
     ("bert/pooler/dense/bias", np.full(32, np.inf, np.float32), "bert/pooler/dense/bias contains numbers that are not"),
 ])
