@@ -22,7 +22,7 @@ from bert_tf.checkpoints import tensorflow_file
 from bert_tf.checkpoints.tensors import Checkpoint
 from bert_tf.errors import InputError
 from bert_tf.files import new_files
-from bert_tf.huggingface_config import OWN_SETTINGS, reject_settings
+from bert_tf.huggingface_config import reject_settings
 from bert_tf.model_folder.saved_models import CASING
 from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, POSITION_EMBEDDINGS, TOKEN_TYPE_EMBEDDINGS, WORD_EMBEDDINGS
 
@@ -135,7 +135,7 @@ def write(folder, tensors, config):
     Raises:
       InputError: If the Model Garden does not support a setting of the model.
     """
-    reject_settings(config.to_dict(), ("attention_heads_per_layer", *OWN_SETTINGS), "the Model Garden's encoder")
+    reject_settings(config.to_dict(), "the Model Garden's encoder")
     variables = _Variables(tensors, config.num_attention_heads)
     encoder = _encoder(variables, config.num_hidden_layers)
     items = {"encoder": encoder, "model": encoder}
