@@ -9,7 +9,6 @@ import numpy as np
 from bert_tf import files, variables
 from bert_tf.checkpoints import adapters, huggingface, model_garden, tensorflow_file, tf1
 from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_settings, original_tensors
-from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.model_folder import saved_models, weights_in
@@ -44,18 +43,13 @@ def open_checkpoint(path):
     file = tensorflow_file.TensorFlowFile(location)
     names = set(file.variable_names.values())
     if WORD_EMBEDDINGS in names:
-        checkpoint = _read_training_checkpoint(file)
-    elif WORD_EMBEDDINGS in map(model_garden.canonical_name, names):
-        checkpoint = model_garden.read(file)
-    elif not names:
-        checkpoint = tf1.read(file)
-    else:
-        raise InputError(f"{location}: the checkpoint does not contain a BERT of this project or of "
-                         f"tf-models-official; its first variable is {min(names)}")
-    config_path = os.path.join(os.path.dirname(location), tensorflow_file.CONFIG_NAME)
-    if files.at(config_path).exists():
-        checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(config_path))
-    return checkpoint
+        return _read_training_checkpoint(file)
+    if WORD_EMBEDDINGS in map(model_garden.canonical_name, names):
+        return model_garden.read(file)
+    if not names:
+        return tf1.read(file)
+    raise InputError(f"{location}: the checkpoint does not contain a BERT of this project or of tf-models-official; "
+                     f"its first variable is {min(names)}")
 
 
 def _read_training_checkpoint(file):

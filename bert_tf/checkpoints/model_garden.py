@@ -98,7 +98,7 @@ def read(file):
         trained = f"{NEXT_SENTENCE_POOLER}/{leaf}"
         if trained in tensors:
             tensors[f"bert/pooler/dense/{leaf}"] = tensors.pop(trained)
-    return Checkpoint(file.prefix, KIND, tensors, settings=settings)
+    return Checkpoint(file.prefix, KIND, tensors, settings)
 
 
 def canonical_name(name):

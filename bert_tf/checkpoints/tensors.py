@@ -11,7 +11,6 @@ from collections.abc import Callable
 import numpy as np
 
 from bert_tf import variables
-from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 
 
@@ -54,7 +53,6 @@ class Checkpoint:
     path: str  # Its file, or the common prefix of its files.
     kind: str  # Description of the format.
     tensors: dict[str, StoredTensor]  # By canonical name. Tensors without a canonical name keep their own.
-    config: BertConfig | None = None  # BertConfig that is stored with it.
     # Field of BertConfig -> value: known settings that the shapes of the tensors do not show.
     settings: dict = dataclasses.field(default_factory=dict)
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from bert_tf.checkpoints import convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import find_tokenizer, task_metadata
+from bert_tf.model_folder import find_config, find_tokenizer, read_config, task_metadata
 from tests import scripts, toy_runs
 
 SCRIPT = "run.convert_checkpoint"
@@ -52,14 +52,14 @@ def test_longer_position_embeddings(original, reference, tmp_path, source, outpu
     """From and to every format. The config has the new length, and all other tensors are unchanged."""
     source = original if source == "original" else reference / source
     before = open_checkpoint(source)
-    rows = before.config.max_position_embeddings
+    config = read_config(find_config(str(source)))
+    rows = config.max_position_embeddings
     name = "bert/embeddings/position_embeddings"
     table = before.tensors[name].read()
     out = tmp_path / "out"
     convert(source, out, output_format, max_position_embeddings=2 * rows + 3)
     longer = open_checkpoint(out)
-    assert (longer.config or before.config.from_json_file(out / "bert_config.json")) == dataclasses.replace(
-        before.config, max_position_embeddings=2 * rows + 3)
+    assert read_config(find_config(str(out))) == dataclasses.replace(config, max_position_embeddings=2 * rows + 3)
     np.testing.assert_array_equal(longer.tensors[name].read(), np.concatenate([table, table, table[:3]]))
     for other in before.tensors.keys() - {name}:
         if other in longer.tensors:
@@ -119,7 +119,7 @@ def test_rejected_conversions(original, vocabulary, reference, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "more.txt").write_text(vocabulary.read_text() + "more\n")
     source = str(original if source == "original" else reference / source)
-    config = dataclasses.replace(open_checkpoint(source).config, **change)
+    config = dataclasses.replace(read_config(find_config(source)), **change)
     with pytest.raises(InputError, match=message):
         convert(source, "out", "tf1", config, **options)
     assert not (tmp_path / "out").exists()
