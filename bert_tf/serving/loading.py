@@ -17,7 +17,7 @@ from bert_tf.model_folder import (
     read_config,
     task_metadata,
 )
-from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, check_run_vocabulary, to_vocab_txt
+from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, to_vocab_txt
 from bert_tf.serving import exports
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
@@ -131,9 +131,7 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
 def _find_vocabulary(path, vocab_file, existing, config_file):
     """Returns the path of the vocab.txt of a checkpoint: of `vocab_file`, or of the existing one next to it."""
     if vocab_file is not None:
-        vocab_file = os.fspath(vocab_file)
-        check_run_vocabulary("path", path, vocab_file, existing)
-        return to_vocab_txt(vocab_file)
+        return to_vocab_txt(os.fspath(vocab_file))
     if existing is None:
         raise InputError(f"is required: there is no {VOCABULARY_NAMES} next to `path`={path}", "vocab_file")
     vocab_file = to_vocab_txt(existing)
