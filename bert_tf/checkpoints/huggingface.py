@@ -193,8 +193,6 @@ def _open_all(path):
         return
     for part, keys in sorted(_read_index(path).items()):
         name = os.path.basename(part)
-        if not files.at(part).exists():
-            raise InputError(f"{path}: lists {name}, which does not exist; the checkpoint is incomplete")
         file = _open(part)
         missing = set(keys) - set(file.keys())
         if missing:

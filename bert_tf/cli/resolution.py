@@ -22,7 +22,7 @@ from bert_tf.model_folder.model_files import (
     describe_vocabulary_difference,
     to_vocab_txt,
 )
-from bert_tf.model_folder.weights import describe_download
+from bert_tf.model_folder.weights import DOWNLOAD
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
@@ -145,8 +145,8 @@ def _check_weights(settings, sources, explicit, model_files):
     required = [field.name for field, _ in settings.fields()
                 if field.metadata["is_required"] and sources.get(field.name) == VOCABULARY]
     if name in values and not model_files.checkpoints and required and not any(map(explicit.get, required)):
-        raise InputError(f"is required, or `bert_config_file` and `vocab_file` for a model without pre-training; "
-                         f"{describe_download()}", name)
+        raise InputError("is required, or `bert_config_file` and `vocab_file` for a model without pre-training; "
+                         + DOWNLOAD, name)
 
 
 def resolve_task_metadata(settings, explicit, model_files):

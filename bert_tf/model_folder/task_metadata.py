@@ -161,12 +161,10 @@ def _labels(path, values):
     if names is None:
         number = values.get("num_labels", DEFAULT_LABELS)
         return generic_labels(number if type(number) is int else DEFAULT_LABELS)
-    if not isinstance(names, dict) or {*names} != {str(number) for number in range(len(names))} or not all(
+    if not names or not isinstance(names, dict) or {*names} != {str(number) for number in range(len(names))} or not all(
             isinstance(name, str) for name in names.values()):
         raise InputError(f"{path}: id2label is {names!r}: must map consecutive numbers, starting at 0, to names")
     labels = tuple(names[str(number)] for number in range(len(names)))
-    if not labels:
-        raise InputError(f"{path}: id2label is {{}}: must contain at least one label")
     try:
         check_unique(labels)
     except InputError as error:

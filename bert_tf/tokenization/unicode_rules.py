@@ -10,8 +10,6 @@ The few rules that depend on neighbors (final sigma, canonical order of marks, w
 import re
 import unicodedata
 
-UNICODE_VERSION = "14.0.0"
-
 # Code points that Unicode 15.0 and 15.1 assign, the versions of Python 3.12 and 3.13.
 _LATER_RANGES = (
     (0xCF3, 0xCF3), (0xECE, 0xECE), (0x2FFC, 0x2FFF), (0x31EF, 0x31EF), (0x10EFD, 0x10EFF), (0x1123F, 0x11241),

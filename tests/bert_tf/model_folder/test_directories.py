@@ -25,18 +25,6 @@ def test_directories_of_a_checkpoint(tmp_path, monkeypatch):
     assert list_directories("ckpt-7") == ["."]
 
 
-def test_links_to_and_from_best_weights(tmp_path):
-    run, weights = tmp_path / "run", tmp_path / "weights"
-    (run / "best").mkdir(parents=True)
-    weights.mkdir()
-    (tmp_path / "latest").symlink_to(run / "best")
-    assert list_directories(tmp_path / "latest") == [f"{tmp_path}/latest", str(run)]
-    (run / "best").rmdir()
-    (run / "best").symlink_to(weights)
-    assert list_directories(run / "best") == [f"{run}/best", str(run)]
-    assert list_directories(weights) == [str(weights)]
-
-
 def test_directories_of_a_remote_checkpoint():
     run = new_folder()
     put(f"{run}/vocab.txt", "a")
