@@ -7,7 +7,6 @@ tests/run/test_hugging_face_models.py compares task models.
 import dataclasses
 import json
 import os
-import re
 
 import numpy as np
 import pytest
@@ -145,13 +144,6 @@ def test_half_precision_becomes_float32(arrays, write_variant):
     value = open_checkpoint(path).tensors["bert/pooler/dense/kernel"].read()
     assert value.dtype == np.float32
     np.testing.assert_array_equal(value, arrays["bert.pooler.dense.weight"].astype(bfloat16).astype(np.float32).T)
-
-
-def test_weights_that_are_not_finite(arrays, write_variant):
-    key = "bert.encoder.layer.1.attention.self.key.bias"
-    path = write_variant(arrays | {key: arrays[key] * np.inf})
-    with pytest.raises(InputError, match=rf"^{path}/model\.safetensors: {re.escape(key)} contains numbers that are n"):
-        load_pretrained(models.BertPretrainer(read_config(find_config(path))), path)
 
 
 def test_output_kernels_must_be_tied(arrays, write_variant):

@@ -74,14 +74,6 @@ def test_two_configs_of_different_sizes(written):
     assert os.path.basename(find_config(folder)) == "bert_config.json"
 
 
-def test_best_weights_use_the_config_of_their_run(written, tmp_path):
-    written(bert_config_json=SMALL.to_json())
-    written(tmp_path / "best", checkpoint_txt="")
-    assert find_config(str(tmp_path / "best" / "ckpt-3")) == str(tmp_path / "bert_config.json")
-    written(tmp_path / "other", checkpoint_txt="")
-    assert find_config(str(tmp_path / "other")) is None
-
-
 def test_configs_written_by_the_model_garden(tmp_path):
     encoder = encoders.EncoderConfig(type="bert", bert=encoders.BertEncoderConfig(
         vocab_size=19, hidden_size=6, num_layers=2, num_attention_heads=3, intermediate_size=7, dropout_rate=0.2,

@@ -29,10 +29,6 @@ def tokenizer(tmp_path_factory):
     return BertTokenizer(str(path))
 
 
-def split(tokenizer, text):
-    return [piece.decode() for piece in tokenizer.convert_ids_to_tokens(tokenizer.tokenize([text]))[0].numpy()]
-
-
 @pytest.mark.parametrize(("name", "lower_case"), [("uncased", True), ("cased", False)])
 def test_ids_of_hard_lines_are_those_of_the_original_bert(name, lower_case):
     tokenizer = BertTokenizer(str(TEXT / "vocab.txt"), lower_case)
@@ -67,32 +63,6 @@ def test_attributes(tokenizer):
     assert tokenizer.vocab_size == len(PIECES)
     copy = pickle.loads(pickle.dumps(BertTokenizer(tokenizer.vocab_file, lower_case=True, strip_accents=False)))
     assert (copy.vocabulary, copy.lower_case, copy.strip_accents) == (PIECES, True, False)
-
-
-@pytest.mark.parametrize(("text", "expected"), [
-    ("", []),
-    ("  \t\n\0\ufffd", []),
-    ("Unaffable the!", ["un", "##aff", "##able", "the", "!"]),
-    ("CAFÉ cafe\u0301s", ["cafe", "cafe", "##s"]),
-    ("t\u200bh\0e", ["the"]),
-    ("[MASK]", ["[", "mask", "]"]),
-    ("ΣΑΣ! the", ["σας", "!", "the"]),
-    ("ΣΑΣ.a", ["[UNK]", "[UNK]", "a"]),  # lower() looks past the full stop and sees a letter: σασ
-    ("a\u1b4eb", ["a", "##\u1b4eb"]),  # punctuation since Unicode 16
-])
-def test_tokens_by_hand(tokenizer, text, expected):
-    assert split(tokenizer, text) == expected
-
-
-@pytest.mark.parametrize("letter", ["a", "é", "한", "𐀀"])  # 1 to 4 bytes.
-def test_a_word_of_more_than_200_characters_is_unknown(letter, tmp_path):
-    vocab_file = tmp_path / "vocab.txt"
-    vocab_file.write_text("\n".join([*PIECES[:5], letter, "##" + letter]), encoding="utf-8")
-    tokenizer = BertTokenizer(str(vocab_file), lower_case=False)
-    words = [letter * 200, letter * 201, f"{letter} {letter * 201} {letter}!", letter * 1000]
-    assert tokenizer.tokenize(words).to_list() == [[5] + [6] * 199, [UNK], [5, UNK, 5, UNK], [UNK]]
-    starts, ends = (rows.to_list() for rows in tokenizer.tokenize_with_offsets(words)[3:])
-    assert (starts[2], ends[2]) == ([0, 2, 204, 205], [1, 203, 205, 206])
 
 
 def test_offsets_point_into_the_text(tokenizer):
