@@ -187,17 +187,14 @@ def to_huggingface_key(name):
 
 def _open_all(path):
     """Yields the open safetensors files of a path, one or those in an index, and the keys to read from each."""
-    if not path.endswith(SHARDED_NAME):
-        file = _open(path)
-        yield file, file.keys()
-        return
-    for part, keys in sorted(_read_index(path).items()):
-        name = os.path.basename(part)
+    parts = _read_index(path) if path.endswith(SHARDED_NAME) else {path: None}
+    for part, keys in sorted(parts.items()):
         file = _open(part)
-        missing = set(keys) - set(file.keys())
+        missing = set(keys or ()) - set(file.keys())
         if missing:
-            raise InputError(f"{path}: lists {min(missing)} in {name}, which does not contain this tensor")
-        yield file, keys
+            raise InputError(f"{path}: lists {min(missing)} in {os.path.basename(part)}, which does not contain this "
+                             "tensor")
+        yield file, keys or file.keys()
 
 
 def list_files(path):

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from bert_tf import files, variables
-from bert_tf.checkpoints import adapters, huggingface, model_garden, tensorflow_file, tf1
+from bert_tf.checkpoints import adapters, huggingface, model_garden, tf1
 from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_settings, original_tensors
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
@@ -40,7 +40,7 @@ def open_checkpoint(path):
     location = find_checkpoint(path)
     if location.endswith(WEIGHTS_SUFFIXES):
         return huggingface.read(location)
-    file = tensorflow_file.TensorFlowFile(location)
+    file = tf1.TensorFlowFile(location)
     names = set(file.variable_names.values())
     if WORD_EMBEDDINGS in names:
         return _read_training_checkpoint(file)
@@ -68,7 +68,7 @@ def holds_adapters(path):
     """Returns whether a checkpoint is from a training run with adapters; see `open_checkpoint`, which merges them."""
     location = find_checkpoint(path)
     return not location.endswith(WEIGHTS_SUFFIXES) and (
-        adapters.SCALE in tensorflow_file.TensorFlowFile(location).variable_names.values())
+        adapters.SCALE in tf1.TensorFlowFile(location).variable_names.values())
 
 
 def find_checkpoint(path):
@@ -85,7 +85,7 @@ def find_checkpoint(path):
             return path
         prefix, weights = _FILE_ENDING.sub("", path), None
         if files.at(path).is_dir():
-            prefix = find_latest_checkpoint(path) or os.path.join(path, tensorflow_file.CHECKPOINT_NAME)
+            prefix = find_latest_checkpoint(path) or os.path.join(path, tf1.CHECKPOINT_NAME)
             weights = weights_in(path)
             if not files.at(prefix + ".index").exists() and not weights and saved_models.is_encoder(path):
                 prefix = os.path.join(path, saved_models.VARIABLES_NAME)

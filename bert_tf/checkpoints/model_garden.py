@@ -18,7 +18,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints import tensorflow_file
+from bert_tf.checkpoints import tf1
 from bert_tf.checkpoints.tensors import Checkpoint
 from bert_tf.errors import InputError
 from bert_tf.files import new_files
@@ -163,8 +163,8 @@ def write(folder, tensors, config):
     root = _make_trackable(objects)
     root.save_counter.assign_add(1)  # without it, assert_existing_objects_matched fails after restore()
     with new_files(folder) as unfinished:
-        root.write(os.path.join(unfinished, tensorflow_file.CHECKPOINT_NAME))
-        tensorflow_file.write_config(unfinished, config)
+        root.write(os.path.join(unfinished, tf1.CHECKPOINT_NAME))
+        tf1.write_config(unfinished, config)
     return tuple(left_out)
 
 

@@ -15,7 +15,6 @@ from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.base import check_unique
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 
-PROBLEM_TYPES = (None, "regression", "single_label_classification", "multi_label_classification")
 DEFAULTS = {"max_seq_length": 128, "do_lower_case": True}  # The original's.
 CASING = ("do_lower_case", "strip_accents")
 SHARED_FIELDS = (*CASING, "max_seq_length")  # read from task.json if the model serves another task
@@ -120,20 +119,13 @@ def read_hugging_face_task(checkpoint):
         name in architectures for name in kind.hugging_face)), None)
     if kind is None:
         return None
-    if not kind.has_labels:
-        return _create_task(kind.name)
-    problem_type, labels = values.get("problem_type"), _labels(path, values)
-    if problem_type not in PROBLEM_TYPES:
-        raise InputError(f"{path}: problem_type is {problem_type!r}: must be one of "
-                         f"{', '.join(filter(None, PROBLEM_TYPES))}")
+    problem_type, labels = values.get("problem_type"), _labels(path, values) if kind.has_labels else ()
     if problem_type == "regression" and len(labels) > 1:
         raise InputError(f"{path}: problem_type is 'regression' with {len(labels)} outputs: only one is supported")
-    is_regression = kind.may_give_number and len(labels) == 1 and problem_type in (None, "regression")
-    return _create_task(kind.name, () if is_regression else labels, problem_type == "multi_label_classification")
-
-
-def _create_task(kind, labels=(), multi_label=False):
-    return TaskMetadata(kind, None, None, labels, multi_label=multi_label, source=CONFIG_NAME)
+    if kind.may_give_number and len(labels) == 1 and problem_type in (None, "regression"):
+        labels = ()
+    return TaskMetadata(kind.name, None, None, labels, multi_label=problem_type == "multi_label_classification",
+                        source=CONFIG_NAME)
 
 
 def get_task_settings(kind, labels=(), multi_label=False):

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints import find_checkpoint, load_pretrained, open_checkpoint, tf1
-from bert_tf.checkpoints.tensorflow_file import OBJECT_GRAPH, TensorFlowFile
+from bert_tf.checkpoints.tf1 import OBJECT_GRAPH, TensorFlowFile
 from bert_tf.errors import InputError
 from bert_tf.serving.saved_model import load_saved_model
 from tests.bert_tf.checkpoints.conftest import write_tensors
