@@ -75,23 +75,21 @@ def find_checkpoint(path):
     """Finds a checkpoint at a path or in a directory: returns a TensorFlow prefix or the path of a Hugging Face file.
 
     Raises:
-      InputError: If there is no checkpoint, if a directory contains both kinds, or if the path cannot be read.
+      InputError: If there is no checkpoint, or if a directory contains both kinds.
+      OSError: If the path cannot be read.
     """
     path = os.fsdecode(path)
-    try:
-        if path.endswith(WEIGHTS_SUFFIXES):
-            if not files.at(path).exists():
-                raise InputError(f"{path}: does not exist")
-            return path
-        prefix, weights = _FILE_ENDING.sub("", path), None
-        if files.at(path).is_dir():
-            prefix = find_latest_checkpoint(path) or os.path.join(path, tf1.CHECKPOINT_NAME)
-            weights = weights_in(path)
-            if not files.at(prefix + ".index").exists() and not weights and saved_models.is_encoder(path):
-                prefix = os.path.join(path, saved_models.VARIABLES_NAME)
-        has_index = files.at(prefix + ".index").exists()
-    except OSError as error:  # no access, or a file system that TensorFlow does not support
-        raise InputError(str(error)) from error
+    if path.endswith(WEIGHTS_SUFFIXES):
+        if not files.at(path).exists():
+            raise InputError(f"{path}: does not exist")
+        return path
+    prefix, weights = _FILE_ENDING.sub("", path), None
+    if files.at(path).is_dir():
+        prefix = find_latest_checkpoint(path) or os.path.join(path, tf1.CHECKPOINT_NAME)
+        weights = weights_in(path)
+        if not files.at(prefix + ".index").exists() and not weights and saved_models.is_encoder(path):
+            prefix = os.path.join(path, saved_models.VARIABLES_NAME)
+    has_index = files.at(prefix + ".index").exists()
     if not has_index and not weights:
         raise InputError(f"{path}: no checkpoint found; {prefix}.index does not exist")
     if has_index and weights and not weights.endswith(REJECTED_SUFFIXES):

@@ -129,17 +129,10 @@ def normalization(lower_case, strip_accents):
     """
     replaced = dict(stand_ins())
     for character in changeable_characters():
-        if category(character) in ("Lo", "Cn", "Co", "So", "Sm", "No") and not _decomposes(character):
-            continue
         result = " " if is_whitespace(character) else normalize_character(character, lower_case, strip_accents)
         if result != character and not (character == "Σ" and lower_case and strip_accents):
             replaced[character] = result
     return replaced
-
-
-def _decomposes(character):
-    return character == "\ufffd" or character.lower() != character or not unicodedata.is_normalized(
-        "NFD", character)
 
 
 def sigma_context():

@@ -247,16 +247,6 @@ def test_accelerations_of_relatives_change_nothing(config, options):
     assert_close(found, expected, 2e-5)
 
 
-@BOTH
-def test_tf1_checkpoints_of_relatives(config, tmp_path):
-    model = models.BertClassifier(models.BertEncoder(config, seed=3), 3)
-    assert FORMATS["tf1"].write(tmp_path / "tf1", model_tensors(model), config) == ()
-    assert read_config(find_config(str(tmp_path / "tf1"))) == config
-    restored = load_all(models.BertClassifier(config, 3), tmp_path / "tf1")
-    for variable, wanted in zip(restored.trainable_variables, model.trainable_variables, strict=True):
-        np.testing.assert_array_equal(variable, wanted, err_msg=variable.name)
-
-
 def test_a_checkpoint_with_segments_for_a_config_without(tmp_path):
     FORMATS["tf1"].write(tmp_path, model_tensors(models.BertEncoder(ELECTRA)), ELECTRA)
     checkpoint = open_checkpoint(str(tmp_path))

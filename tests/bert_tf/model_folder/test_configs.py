@@ -20,12 +20,6 @@ GARDEN = "type: bert\nbert: {vocab_size: 19, hidden_size: 6, num_layers: 2, num_
          "intermediate_size: 7, max_position_embeddings: 13, type_vocab_size: 5"
 
 
-def test_the_original_format(written):
-    folder = written(bert_config_json=SMALL.to_json())
-    assert find_config(folder) == find_config(f"{folder}/bert_model.ckpt") == f"{folder}/bert_config.json"
-    assert read_config(find_config(folder)) == SMALL
-
-
 def test_hugging_face_settings_without_effect_are_ignored(written):
     folder = written(config_json=HUGGING_FACE | {
         "use_cache": True, "torch_dtype": "float16", "pad_token_id": 0, "classifier_dropout": None, "embedding_size": 6,

@@ -152,20 +152,6 @@ def read_windows(toy_tokenizer, encoded):
     return list(zip(rows.numpy().tolist(), texts, strict=True)), was_cut.numpy().tolist()
 
 
-def test_windows_of_single_texts(toy_tokenizer):
-    texts = ["the dog", "a book of london on paris in italy to go", ""]
-    windows, was_cut = read_windows(toy_tokenizer, toy_tokenizer.encode_windows(
-        texts, max_seq_length=6, stride=3, max_windows=3))
-    assert windows == [
-        (0, "[CLS] the dog [SEP]"), (1, "[CLS] a book of london [SEP]"), (1, "[CLS] london on paris in [SEP]"),
-        (1, "[CLS] in italy to go [SEP]"), (2, "[CLS] [SEP]")]
-    assert was_cut == [False] * 3
-    windows, was_cut = read_windows(toy_tokenizer, toy_tokenizer.encode_windows(
-        texts, max_seq_length=6, stride=3, max_windows=2))
-    assert [row for row, _ in windows] == [0, 1, 1, 2]
-    assert was_cut == [False, True, False]
-
-
 def test_windows_of_pairs(toy_tokenizer):
     """Each window contains the first text, which has half of the room if both are long."""
     first = ["a dog", "the lazy brown quick fox", "the dog in it", "the dog jump in italy of it"]
