@@ -8,7 +8,7 @@ import numpy as np
 from bert_tf.checkpoints import adapters, huggingface, model_garden, tf1
 from bert_tf.checkpoints.loading import open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
-from bert_tf.errors import InputError, name_file
+from bert_tf.errors import InputError
 from bert_tf.huggingface_config import OWN_SETTINGS
 from bert_tf.model_folder import TokenizerFiles, find_config, read_config
 from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
@@ -61,8 +61,6 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     writer = FORMATS[output_format]
     format_options, tokenizer_settings = {}, {}
     if writer is huggingface:
-        with name_file(checkpoint.path):
-            huggingface.get_model_settings(checkpoint.tensors, task)
         format_options = {"task": task}
         if vocab_file:
             tokenizer_settings = {"model_max_length": config.max_position_embeddings,
