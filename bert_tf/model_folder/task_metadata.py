@@ -5,7 +5,7 @@ For a fine-tuned model of Hugging Face, its config.json contains a part of it.
 
 import os
 
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, name_file
 from bert_tf.files import new_file, read_json, read_json_object, read_text
 from bert_tf.huggingface_config import CONFIG_NAME
 from bert_tf.latest_checkpoint import RUN_FILE
@@ -124,8 +124,9 @@ def read_hugging_face_task(checkpoint):
         raise InputError(f"{path}: problem_type is 'regression' with {len(labels)} outputs: only one is supported")
     if kind.may_give_number and len(labels) == 1 and problem_type in (None, "regression"):
         labels = ()
-    return TaskMetadata(kind.name, None, None, labels, multi_label=problem_type == "multi_label_classification",
-                        source=CONFIG_NAME)
+    with name_file(path):
+        return TaskMetadata(kind.name, None, None, labels, multi_label=problem_type == "multi_label_classification",
+                            source=CONFIG_NAME)
 
 
 def get_task_settings(kind, labels=(), multi_label=False):
@@ -156,12 +157,7 @@ def _labels(path, values):
     if not names or not isinstance(names, dict) or {*names} != {str(number) for number in range(len(names))} or not all(
             isinstance(name, str) for name in names.values()):
         raise InputError(f"{path}: id2label is {names!r}: must map consecutive numbers, starting at 0, to names")
-    labels = tuple(names[str(number)] for number in range(len(names)))
-    try:
-        check_unique(labels)
-    except InputError as error:
-        raise InputError(f"{path}: id2label {error}") from error
-    return labels
+    return tuple(names[str(number)] for number in range(len(names)))
 
 
 def read_run(checkpoint):

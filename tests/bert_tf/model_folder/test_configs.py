@@ -127,7 +127,7 @@ def test_the_model_class_and_its_labels(written, values, task):
 @pytest.mark.parametrize(("values", "message"), [
     ({"id2label": {"0": "a", "2": "b"}}, "id2label is {'0': 'a', '2': 'b'}: must map consecutive numbers"),
     ({"id2label": {}}, "id2label is {}: must map consecutive numbers"),
-    ({"id2label": {"0": "a", "1": "b", "2": "a"}}, "id2label contains the label 'a' twice"),
+    ({"id2label": {"0": "a", "1": "b", "2": "a"}}, "contains the label 'a' twice"),
     ({"problem_type": "regression", **NAMES}, "problem_type is 'regression' with 3 outputs: only one is supported"),
 ])
 def test_invalid_labels(written, values, message):
