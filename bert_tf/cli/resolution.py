@@ -19,6 +19,7 @@ from bert_tf.model_folder import read_config as read_config_file
 from bert_tf.model_folder.model_files import (
     CONFIG_NAMES,
     VOCABULARY_NAMES,
+    check_run_vocabulary,
     describe_vocabulary_difference,
     to_vocab_txt,
 )
@@ -83,6 +84,10 @@ def resolve(settings, explicit, model_files, announce):
     metadata = None
     if settings.serves and model_files.checkpoints:
         metadata = resolve_task_metadata(settings, explicit, model_files)
+        if explicit.get("vocab_file"):
+            paths.check_file("vocab_file", explicit["vocab_file"])
+            check_run_vocabulary(*next(iter(model_files.checkpoints.items())), explicit["vocab_file"],
+                                 model_files.vocab_file)
         settings = settings.replace_values({
             name: value for name, value in metadata.to_dict().items() if name not in (*sources, "labels")})
     values = resolve_values(sources, explicit, model_files, announce)

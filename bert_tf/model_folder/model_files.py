@@ -15,9 +15,12 @@ import shutil
 import tempfile
 
 from bert_tf import files
+from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
+from bert_tf.latest_checkpoint import RUN_FILE
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME, find_config
+from bert_tf.model_folder.directories import find_file
 from bert_tf.model_folder.tokenizers import (
     TOKENIZER_CONFIG_NAME,
     TOKENIZER_NAME,
@@ -28,6 +31,7 @@ from bert_tf.model_folder.tokenizers import (
     read_tokenizer_json_vocabulary,
 )
 from bert_tf.model_folder.weights import check_loadable
+from bert_tf.tasks.metadata import TASK_FILE
 from bert_tf.tokenization.vocabulary import read_vocabulary
 
 # Names of the files that can contain a setting, for error messages.
@@ -89,6 +93,17 @@ class ModelFiles:
     def _find_each(self, find_one):
         found = {name: find_one(path) for name, path in self.checkpoints.items()}
         return {name: result for name, result in found.items() if result is not None}
+
+
+def check_run_vocabulary(argument, path, vocab_file, existing):
+    """Raises InputError if an explicit vocabulary differs from that of the run to which a checkpoint belongs.
+
+    The path of the checkpoint is the value of `argument`. `existing`: Path of the vocabulary next to it, or None.
+    """
+    if existing and find_file(path, TASK_FILE, RUN_FILE) and (
+            read_bytes(to_vocab_txt(existing)) != read_bytes(to_vocab_txt(vocab_file))):
+        raise InputError(f"differs from the vocabulary that `{argument}`={path} was trained with, {existing}",
+                         "vocab_file", vocab_file)
 
 
 def describe_vocabulary_difference(vocab_file, existing):

@@ -16,7 +16,7 @@ from bert_tf.model_folder import (
     read_config,
     task_metadata,
 )
-from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, to_vocab_txt
+from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, check_run_vocabulary, to_vocab_txt
 from bert_tf.serving import exports
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
@@ -99,7 +99,9 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
         if config_file is None:
             raise InputError(f"is required: there is no {CONFIG_NAMES} next to `path`={path}", "bert_config_file")
         config = read_config(config_file)
-    if vocab_file is None and tokenizer.vocab_file is None:
+    if vocab_file is not None:
+        check_run_vocabulary("path", path, os.fspath(vocab_file), tokenizer.vocab_file)
+    elif tokenizer.vocab_file is None:
         raise InputError(f"is required: there is no {VOCABULARY_NAMES} next to `path`={path}", "vocab_file")
     vocab_file = to_vocab_txt(os.fspath(vocab_file or tokenizer.vocab_file))
     from bert_tf.serving.checkpoint import detect_kind, load_model  # TensorFlow takes seconds.
