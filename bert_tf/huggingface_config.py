@@ -31,16 +31,23 @@ RELATIVES = {
     ELECTRA: ({"embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024},
               {"pooler_act": "gelu_exact", "project_embedding_sum": True}),
 }
+# Values of model_type with another tokenizer, for error messages.
+OTHER_TOKENIZERS = {
+    **dict.fromkeys(("albert", "big_bird", "camembert", "deberta-v2", "fnet", "rembert", "xlm-roberta",
+                     "xlm-roberta-xl", "xlnet"), "a SentencePiece model"),
+    **dict.fromkeys(("deberta", "longformer", "modernbert", "roberta"), "a byte-level BPE"),
+}
 
 # Settings that affect the computation, and the only value that this project supports.
 FIXED_SETTINGS = {"layer_norm_eps": 1e-12, "position_embedding_type": "absolute",
                   "is_decoder": False, "is_encoder_decoder": False, "add_cross_attention": False,
-                  "quantization_config": None, "pruned_heads": {}}
-NOT_WRITTEN = ("is_encoder_decoder", "quantization_config", "pruned_heads")  # transformers omits these default values
+                  "quantization_config": None}
+NOT_WRITTEN = ("is_encoder_decoder", "quantization_config")  # transformers omits these default values
 
 # Settings of BertConfig that other projects do not support.
-OWN_SETTINGS = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size", "num_hidden_groups",
-                "attention", "bilstm_head", "pooler_act")
+OWN_SETTINGS = ("intermediate_size_per_layer", "embedding_size", "num_hidden_groups", "attention", "bilstm_head",
+                "pooler_act")
+PRUNED = "pruned_heads"
 
 MARKS = ("model_type", "architectures", "transformers_version")  # Keys that only its configs have, not the original's.
 
@@ -55,8 +62,11 @@ def check_model_type(values):
     name = BERT if values.get("model_type") is None else values["model_type"]
     if name in tuple(RELATIVES):  # JSON can contain a list, which is not hashable
         return name
+    lacks = ""
+    if isinstance(name, str) and name in OTHER_TOKENIZERS:
+        lacks = f"it has no WordPiece vocabulary, but {OTHER_TOKENIZERS[name]}; "
     *others, last = map(repr, RELATIVES)
-    raise InputError(f"model_type is {name!r}: only {', '.join(others)}, and {last} are supported")
+    raise InputError(f"model_type is {name!r}: {lacks}only {', '.join(others)}, and {last} are supported")
 
 
 def check_fixed(values, fixed, scope=""):
@@ -89,28 +99,51 @@ def to_bert(values):
                          f"({values['hidden_size']!r})")
     if values["hidden_act"] not in tuple(ACTIVATIONS):  # JSON can contain a list, which is not hashable
         raise InputError(f"hidden_act is {values['hidden_act']!r}: must be one of {', '.join(ACTIVATIONS)}")
-    return values | {"hidden_act": ACTIVATIONS[values["hidden_act"]]}
+    values |= {"hidden_act": ACTIVATIONS[values["hidden_act"]]}
+    return values | {"attention_heads_per_layer": _heads_left(values)} if values.get(PRUNED) else values
 
 
 def from_bert(values):
     """Returns the dict of a config.json for a result of BertConfig.to_dict.
 
+    For pruned heads, transformers requires their numbers, to make its layers smaller. The numbers do not matter after
+    the heads are removed, so the last ones are used.
+
     Raises:
       InputError: If transformers does not support the model, with the setting.
     """
-    reject_settings(values, "Hugging Face's BERT")
+    reject_settings(values, OWN_SETTINGS, "Hugging Face's BERT")
+    values = dict(values)
+    heads_of_layers = values.pop("attention_heads_per_layer", ())
+    pruned = {str(layer): list(range(heads, values["num_attention_heads"]))
+              for layer, heads in enumerate(heads_of_layers) if heads < values["num_attention_heads"]}
+    values |= {PRUNED: pruned} if pruned else {}
     fixed = {name: value for name, value in FIXED_SETTINGS.items() if name not in NOT_WRITTEN}
     return values | fixed | {"model_type": BERT, "hidden_act": OUR_ACTIVATIONS[values["hidden_act"]], "pad_token_id": 0,
                              "tie_word_embeddings": True}
 
 
-def reject_settings(values, reader):
+def reject_settings(values, unsupported, reader):
     """Raises InputError if a result of BertConfig.to_dict has no segments, or a setting that `reader` does not support.
 
-    `reader`: Name of another project.
+    `unsupported`: Names of settings.
     """
-    for name in OWN_SETTINGS:
+    for name in unsupported:
         if name in values:
             raise InputError(f"{name} is {values[name]}: not supported by {reader}")
     if not values["type_vocab_size"]:
         raise InputError(f"type_vocab_size is 0: not supported by {reader}")
+
+
+def _heads_left(values):
+    """Counts the remaining heads of each layer, a list of int, in the dict of a config.json with `pruned_heads`."""
+    pruned, layers, heads = values[PRUNED], values["num_hidden_layers"], values["num_attention_heads"]
+    if not isinstance(pruned, dict) or not all(
+            str(layer).isdecimal() and int(layer) < layers and isinstance(indices, list)
+            and set(indices) < set(range(heads)) for layer, indices in pruned.items()):
+        raise InputError(f"{PRUNED} is {pruned!r}: must map layer numbers to lists of some of their heads, but "
+                         "not all")
+    left = [heads] * layers
+    for layer, indices in pruned.items():
+        left[int(layer)] -= len(set(indices))
+    return left

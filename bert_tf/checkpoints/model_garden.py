@@ -22,7 +22,7 @@ from bert_tf.checkpoints import tf1
 from bert_tf.checkpoints.tensors import Checkpoint
 from bert_tf.errors import InputError
 from bert_tf.files import new_files
-from bert_tf.huggingface_config import reject_settings
+from bert_tf.huggingface_config import OWN_SETTINGS, reject_settings
 from bert_tf.model_folder.saved_models import CASING
 from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, POSITION_EMBEDDINGS, TOKEN_TYPE_EMBEDDINGS, WORD_EMBEDDINGS
 
@@ -140,7 +140,7 @@ def write(folder, tensors, config):
     Raises:
       InputError: If the Model Garden does not support a setting of the model.
     """
-    reject_settings(config.to_dict(), "the Model Garden's encoder")
+    reject_settings(config.to_dict(), ("attention_heads_per_layer", *OWN_SETTINGS), "the Model Garden's encoder")
     objects, left_out = {}, []
     for canonical, tensor in sorted(tensors.items()):
         variables = _find_variables(canonical, f"{NEXT_SENTENCE}output_weights" in tensors)

@@ -255,11 +255,15 @@ def test_a_checkpoint_with_segments_for_a_config_without(tmp_path):
 
 
 @pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
-@pytest.mark.parametrize("model_type", ["roberta", ["bert"]])
-def test_other_models_are_rejected_before_their_files_are_read(tmp_path, model_type, weights):
+@pytest.mark.parametrize(("model_type", "lacks"), [
+    ("albert", "it has no WordPiece vocabulary, but a SentencePiece model; "),
+    ("roberta", "it has no WordPiece vocabulary, but a byte-level BPE; "),
+    (["bert"], ""),
+])
+def test_other_models_are_rejected_before_their_files_are_read(tmp_path, model_type, lacks, weights):
     (tmp_path / weights).write_text("")
     (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
     with pytest.raises(InputError) as caught:
         check_loadable(str(tmp_path))
-    assert str(caught.value) == (f"{tmp_path}/config.json: model_type is {model_type!r}: only 'bert', 'distilbert', "
-                                 "and 'electra' are supported")
+    assert str(caught.value) == (f"{tmp_path}/config.json: model_type is {model_type!r}: {lacks}only 'bert', "
+                                 "'distilbert', and 'electra' are supported")

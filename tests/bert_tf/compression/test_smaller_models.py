@@ -125,6 +125,17 @@ def test_layers_that_share_weights_are_rejected():
         prune({}, dataclasses.replace(CONFIG, num_hidden_groups=1), KEPT)
 
 
+def test_hugging_face_files_of_pruned_heads(model, features, tmp_path):
+    kept = RetainedUnits(KEPT.heads, [np.array([1, 5, 6])] * 3)
+    tensors, config = prune(model_tensors(model), CONFIG, kept)
+    FORMATS["huggingface"].write(str(tmp_path / "hf"), tensors, config)
+    FORMATS["tf1"].write(str(tmp_path / "tf1"), tensors, config)
+    assert config.intermediate_size_per_layer is None
+    assert open_checkpoint(str(tmp_path / "hf")).config == config
+    np.testing.assert_array_equal(load(str(tmp_path / "hf"), config)(features)["logits"],
+                                  load(str(tmp_path / "tf1"), config)(features)["logits"])
+
+
 def reload(folder, tensors, config):
     """Writes tensors to files and loads them into a pretrainer."""
     FORMATS["tf1"].write(str(folder), tensors, config)

@@ -23,14 +23,14 @@ GARDEN = "type: bert\nbert: {vocab_size: 19, hidden_size: 6, num_layers: 2, num_
 def test_hugging_face_settings_without_effect_are_ignored(written):
     folder = written(config_json=HUGGING_FACE | {
         "use_cache": True, "torch_dtype": "float16", "pad_token_id": 0, "classifier_dropout": None, "embedding_size": 6,
-        "position_embedding_type": "absolute", "is_decoder": False, "is_encoder_decoder": False,
-        "pruned_heads": {}})
+        "position_embedding_type": "absolute", "is_decoder": False, "is_encoder_decoder": False})
     assert read_config(find_config(folder)) == BertConfig.from_json_file(f"{folder}/config.json") == EXACT
 
 
 @pytest.mark.parametrize(("key", "value", "message"), [
     ("layer_norm_eps", 1e-5, "layer_norm_eps is 1e-05: only 1e-12 is supported"),
-    ("pruned_heads", {"0": [1]}, r"pruned_heads is {'0': \[1\]}: only {} is supported"),
+    ("pruned_heads", {"0": [0, 1, 2]}, r"pruned_heads is {'0': \[0, 1, 2\]}: must map layer numbers"),
+    ("pruned_heads", {"2": [1]}, r"pruned_heads is {'2': \[1\]}: must map layer numbers"),
     ("quantization_config", {"bits": 8}, "quantization_config is {'bits': 8}: not supported"),
     ("embedding_size", 4, "embedding_size is 4: must be equal to hidden_size \\(6\\)"),
     ("hidden_act", ["gelu"], r"hidden_act is \['gelu'\]: must be one of gelu, gelu_new, gelu_pytorch_tanh"),
