@@ -43,7 +43,7 @@ def build_tokenizer_tables():
     wordpiece._character_model(True, True)
     wordpiece._mark_model()
     wordpiece._rare_text_pattern(True)
-    wordpiece._list_disordered_classes()
+    wordpiece._disordered_marks_pattern()
 
 
 for name in (*MODULES, *find_modules()):

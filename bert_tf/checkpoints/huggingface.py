@@ -84,7 +84,7 @@ def read(path):
     check_loadable(path)
     config_path, settings, tensors = os.path.join(os.path.dirname(path), CONFIG_NAME), {}, {}
     if files.at(config_path).exists():
-        config = read_hugging_face_config(config_path)
+        config = read_config(os.path.dirname(path))
         settings = {name: getattr(config, name) for name in ("hidden_act", "num_attention_heads", "pooler_act")}
     for file, keys in _open_all(path):
         for key in keys:
@@ -100,6 +100,15 @@ def read(path):
         raise InputError(f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models with an "
                          "untied output kernel are not supported")
     return Checkpoint(path, KIND, tensors, settings)
+
+
+def read_config(folder):
+    """Reads the BertConfig from the config.json of a directory.
+
+    Raises:
+      InputError: If this project does not support a setting.
+    """
+    return read_hugging_face_config(os.path.join(folder, CONFIG_NAME))
 
 
 def write(folder, tensors, config, task=None):

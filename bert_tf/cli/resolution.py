@@ -23,7 +23,7 @@ from bert_tf.model_folder.model_files import (
     describe_vocabulary_difference,
     to_vocab_txt,
 )
-from bert_tf.model_folder.weights import DOWNLOAD
+from bert_tf.model_folder.weights import describe_download
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
@@ -151,7 +151,7 @@ def _check_weights(settings, sources, explicit, model_files):
                 if field.metadata["is_required"] and sources.get(field.name) == VOCABULARY]
     if name in values and not model_files.checkpoints and required and not any(map(explicit.get, required)):
         raise InputError("is required, or `bert_config_file` and `vocab_file` for a model without pre-training; "
-                         + DOWNLOAD, name)
+                         + describe_download(), name)
 
 
 def resolve_task_metadata(settings, explicit, model_files):

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 
 from bert_tf import files, huggingface_config
 from bert_tf.errors import InputError, name_file
@@ -18,13 +19,20 @@ KERAS_NAME = "tf_model.h5"  # The name in transformers, which converts it in ver
 KERAS_SUFFIXES = (".h5", ".keras")
 REJECTED_SUFFIXES = (*PICKLE_SUFFIXES, *KERAS_SUFFIXES)
 WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *REJECTED_SUFFIXES)
-DOWNLOAD = "to download a model: hf download google-bert/bert-base-uncased --local-dir bert-base-uncased"
+EXAMPLE = "google-bert/bert-base-uncased"  # A model of Hugging Face's hub.
 
 
 def check_exists(path, argument="path"):
     """Raises InputError if there is no directory, file, or prefix of a checkpoint at the path of an argument."""
     if not any(files.at(name).exists() for name in (path, f"{path}.index")):
-        raise InputError(f"does not exist; {DOWNLOAD}", argument, path)
+        is_hub_name = re.fullmatch(r"\w[\w.-]*/[\w.-]+", path) or path.startswith("bert-")
+        raise InputError(f"does not exist; {describe_download(path if is_hub_name else EXAMPLE)}", argument, path)
+
+
+def describe_download(name=EXAMPLE):
+    """Returns how to download a model of Hugging Face's hub, for messages."""
+    name = name if "/" in name else f"google-bert/{name}"
+    return f"to download a model: hf download {name} --local-dir {name.partition('/')[2]}"
 
 
 def weights_in(folder):

@@ -43,6 +43,14 @@ def concatenate_rows(*parts):
     return split_by_lengths(values.values, tf.reduce_sum(lengths, axis=1))
 
 
+def replace_rows(old, new, numbers):
+    """Replaces the rows of a RaggedTensor [B, (N)] with the int64 [K] `numbers` by the rows of `new` [K, (N)]."""
+    indices = numbers[:, tf.newaxis]
+    begins = tf.tensor_scatter_nd_update(old.row_starts(), indices, new.row_starts() + tf.size(old.values, tf.int64))
+    lengths = tf.tensor_scatter_nd_update(old.row_lengths(), indices, new.row_lengths())
+    return take(tf.concat([old.values, new.values], 0), begins, lengths)
+
+
 def select(rows, is_kept):
     """Selects elements: RaggedTensor [B, (N)], bool [all N] -> RaggedTensor."""
     splits = tf.gather(_before(tf.cast(is_kept, tf.int64)), rows.row_splits)

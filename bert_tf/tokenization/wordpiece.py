@@ -8,8 +8,8 @@ normalizer does not support:
 - NFD sorts neighboring marks by their combining class, which matters if marks remain that are not Mn.
 - Words over 200 characters are unknown, but FastWordpieceTokenizer counts bytes.
 
-A regular expression finds the rare texts that these rules can affect. If a batch contains one, its texts are tokenized
-again, in a way that takes two to three times as long.
+Regular expressions find the rare texts that these rules affect. Final sigma is corrected in place; texts that the
+other two rules affect are tokenized again, in a slower way.
 """
 
 import functools
@@ -78,25 +78,36 @@ class WordPieceTokenizer(tf.Module):
         return self._called(self._ids_and_spans)(texts)
 
     def _ids(self, texts):
-        normalized = self._normalizer.normalize(texts)
-        return tf.cond(self._needs_care(normalized), lambda: self._tokenize_with_care(texts)[0],
-                       lambda: self._pieces.tokenize(normalized))
+        normalized, needs_care = self._finish(self._normalizer.normalize(texts))
+        ids = self._pieces.tokenize(normalized)
+        return _replace_rows([ids], needs_care, lambda: self._tokenize_with_care(texts, needs_care)[:1])[0]
 
     def _ids_and_spans(self, texts):
         normalized, sources = self._normalizer.normalize_with_offsets(texts)
+        normalized, needs_care = self._finish(normalized)
+        ids, starts, ends = self._pieces.tokenize_with_offsets(normalized)
+        spans = [ids, *source_spans(starts, ends, sources)]
+        return _replace_rows(spans, needs_care, lambda: self._tokenize_with_care(texts, needs_care))
 
-        def tokenize():
-            ids, starts, ends = self._pieces.tokenize_with_offsets(normalized)
-            return [ids, *source_spans(starts, ends, sources)]
+    def _finish(self, normalized):
+        """Lowercases Σ where the normalizer, whose output is string [B] `normalized`, does not.
 
-        return tf.cond(self._needs_care(normalized), lambda: self._tokenize_with_care(texts), tokenize)
+        Returns:
+          Tuple `(normalized, needs_care)`: string [B] of the same lengths; bool [B], True for texts that a rule about
+          marks or long words can affect.
+        """
+        is_rare = tf.strings.regex_full_match(normalized, _rare_text_pattern(self._strip_accents))
+        if not self._strip_accents:
+            return normalized, is_rare
+        return tf.cond(
+            tf.reduce_any(is_rare),
+            lambda: (self._lower_sigma(normalized), tf.strings.regex_full_match(normalized, _LONG_RUN)
+                     | tf.strings.regex_full_match(normalized, _disordered_marks_pattern())),
+            lambda: (normalized, is_rare))
 
-    def _needs_care(self, normalized):
-        """Returns a bool scalar, True if any of the three rules can affect a text; string [B], from the normalizer."""
-        return tf.reduce_any(tf.strings.regex_full_match(normalized, _rare_text_pattern(self._strip_accents)))
-
-    def _tokenize_with_care(self, texts):
-        """Tokenizes string [B] by all rules; see `ids_and_spans`."""
+    def _tokenize_with_care(self, texts, needs_care):
+        """Tokenizes the `texts` that `needs_care` selects by all rules; see `ids_and_spans`."""
+        texts = tf.boolean_mask(texts, needs_care)
         if self._strip_accents:
             ordered, sources = self._mark_separator.normalize_with_offsets(texts)
             normalized, positions = self._normalizer.normalize_with_offsets(_sort_marks(ordered))
@@ -121,6 +132,18 @@ class WordPieceTokenizer(tf.Module):
         ends = ends.with_values(tf.where(in_long, tf.gather(word_ends.values, word), ends.values))
         is_kept = ~in_long | (starts.values == tf.gather(word_starts.values, word))
         return [ragged.select(rows, is_kept) for rows in (ids, starts, ends)]
+
+
+def _replace_rows(results, replaced, make_rows):
+    """Replaces the rows of RaggedTensors `results` [B, (N)] that bool [B] `replaced` selects.
+
+    `make_rows` returns the new rows as a list of RaggedTensors; it is called only if there are any.
+    """
+    def replace():
+        numbers = tf.where(replaced)[:, 0]
+        return [ragged.replace_rows(old, new, numbers) for old, new in zip(results, make_rows(), strict=True)]
+
+    return tf.cond(tf.reduce_any(replaced), replace, lambda: results)
 
 
 def _normalizer(model):
@@ -173,6 +196,12 @@ def _rare_text_pattern(strip_accents):
         return _LONG_RUN
     marks = [mark for marks in unicode_rules.group_sorted_marks().values() for mark in marks]
     return f"{_LONG_RUN}|(?s).*{unicode_rules.regex_class(['Σ', *marks])}.*"
+
+
+@functools.cache
+def _disordered_marks_pattern():
+    """Returns a pattern that matches normalized texts with marks in an order that NFD might change."""
+    return f"(?s).*(?:{'|'.join(f'{higher}.*{lower}' for higher, lower in _list_disordered_classes())}).*"
 
 
 @functools.cache

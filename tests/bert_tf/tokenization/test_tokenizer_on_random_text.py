@@ -5,7 +5,6 @@ import sys
 import unicodedata
 
 import pytest
-import tensorflow as tf
 
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
@@ -107,7 +106,7 @@ def tokenizer(request, vocab_file):
 
 
 def test_ids_are_those_of_the_reference_and_spans_are_complete_characters(tokenizer):
-    """For one text at a time, since most larger batches contain rare texts. PlainTokenizer returns the same."""
+    """In a batch, and one at a time, which is without rare texts for most. PlainTokenizer returns the same."""
     reference = ReferenceTokenizer(tokenizer.vocabulary, tokenizer.lower_case, tokenizer.strip_accents)
     plain = PlainTokenizer(tokenizer.vocabulary, tokenizer.lower_case, tokenizer.strip_accents)
     tokenize = tf.function(lambda texts: (tokenizer.tokenize(texts), *tokenizer.tokenize_with_offsets(texts)),

@@ -77,6 +77,9 @@ def test_class_weights_make_rare_labels_count_as_much(folder):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
+    ({"init_checkpoint": "google-bert/bert-base-cased"},
+     "`init_checkpoint`=google-bert/bert-base-cased: does not exist; to download a model: hf download "
+     "google-bert/bert-base-cased --local-dir bert-base-cased"),
     ({"init_checkpoint": "modle"}, "`init_checkpoint`=modle: does not exist; to download a model: hf download "
                                    "google-bert/bert-base-uncased --local-dir bert-base-uncased"),
     ({"init_checkpoint": None}, "`init_checkpoint` is required, or `bert_config_file` and `vocab_file` for a model "
