@@ -11,7 +11,7 @@ import warnings
 
 from bert_tf import files
 from bert_tf.checkpoints import FORMATS, find_checkpoint, load_pretrained, model_tensors, open_checkpoint
-from bert_tf.checkpoints.tensorflow_file import CHECKPOINT_NAME
+from bert_tf.checkpoints.tf1 import CHECKPOINT_NAME
 from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder

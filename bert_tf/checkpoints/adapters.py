@@ -67,18 +67,24 @@ def apply_adapter_file(checkpoint, path):
     """Merges the adapters of a file of `write` into a Checkpoint, and adds the head of the file.
 
     Raises:
-      InputError: If the file does not exist, or the checkpoint is not the one that the adapters were trained on.
+      InputError: If the file does not exist, is of another kind, or the checkpoint is not the one that the adapters
+        were trained on.
     """
-    tensors, metadata = _read(path)
+    with files.at(path).local_copy() as local:
+        try:
+            with safetensors.safe_open(local, framework="numpy") as file:
+                keys, metadata = file.keys(), file.metadata() or {}
+                values = {key: check_weights(f"`adapter`={path}", key, file.get_tensor(key)) for key in keys}
+        except (safetensors.SafetensorError, OSError) as error:
+            raise InputError(f"`adapter`={path}: is not a safetensors file, or is corrupted: {error}") from error
+    scopes = {name.removesuffix(A) for name in values if name.endswith(A)}
+    if metadata.get("format") != FORMAT or not {SCALE, DIGEST} <= metadata.keys() or not scopes or (
+            {scope + B for scope in scopes} - values.keys()):
+        raise InputError(f"`adapter`={path}: does not contain adapters of these scripts")
+    tensors = {name: StoredTensor(list(value.shape), functools.partial(np.asarray, value))
+               for name, value in values.items()}
     base = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("bert/")}
-    for name, tensor in tensors.items():
-        if name.endswith(A):
-            kernel = base.get(f"{name.removesuffix(A)}/kernel")
-            shape = [tensor.shape[0], tensors[name.removesuffix(A) + B].shape[1]]
-            if kernel is None or kernel.shape != shape:
-                raise InputError(f"`adapter`={path}: belongs to a different model than {checkpoint.path}, one with "
-                                 f"{name.removesuffix(A)}/kernel of shape {shape}")
-    if _digest(base, tensors) != metadata[DIGEST]:
+    if {f"{scope}/kernel" for scope in scopes} - base.keys() or _digest(base, tensors) != metadata[DIGEST]:
         raise InputError(f"`adapter`={path}: was trained on weights other than those of {checkpoint.path}")
     return dataclasses.replace(checkpoint, kind=f"{checkpoint.kind} and {path}",
                                tensors=merge_adapters({**base, **tensors}, float(metadata[SCALE])))
@@ -91,19 +97,3 @@ def _digest(tensors, names):
         if name.endswith(A):
             digest.update(np.ascontiguousarray(tensors[f"{name.removesuffix(A)}/kernel"].read()))
     return digest.hexdigest()
-
-
-def _read(path):
-    """Reads a file: (dict of canonical name to StoredTensor, metadata); raises InputError for any other file."""
-    with files.at(path).local_copy() as local:
-        try:
-            with safetensors.safe_open(local, framework="numpy") as file:
-                keys, metadata = file.keys(), file.metadata() or {}
-                values = {key: check_weights(f"`adapter`={path}", key, file.get_tensor(key)) for key in keys}
-        except (safetensors.SafetensorError, OSError) as error:
-            raise InputError(f"`adapter`={path}: is not a safetensors file, or is corrupted: {error}") from error
-    pairs = {name.removesuffix(A) + B for name in values if name.endswith(A)}
-    if metadata.get("format") != FORMAT or not {SCALE, DIGEST} <= metadata.keys() or not pairs or pairs - values.keys():
-        raise InputError(f"`adapter`={path}: does not contain adapters of these scripts")
-    return {name: StoredTensor(list(value.shape), functools.partial(np.asarray, value))
-            for name, value in values.items()}, metadata

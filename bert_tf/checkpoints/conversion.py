@@ -8,7 +8,8 @@ import numpy as np
 from bert_tf.checkpoints import adapters, huggingface, model_garden, tf1
 from bert_tf.checkpoints.loading import open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
-from bert_tf.errors import InputError, name_file
+from bert_tf.errors import InputError
+from bert_tf.huggingface_config import OWN_SETTINGS
 from bert_tf.model_folder import TokenizerFiles, find_config, read_config
 from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
 from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
@@ -42,7 +43,6 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     if output_format not in FORMATS:
         raise InputError(f"`format`={output_format}: must be one of {', '.join(FORMATS)}")
     checkpoint = open_checkpoint(source)
-    config = config or checkpoint.config
     if config is None:
         config_path = find_config(checkpoint.path)
         if config_path is None:
@@ -61,8 +61,6 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     writer = FORMATS[output_format]
     format_options, tokenizer_settings = {}, {}
     if writer is huggingface:
-        with name_file(checkpoint.path):
-            huggingface.get_model_settings(checkpoint.tensors, task)
         format_options = {"task": task}
         if vocab_file:
             tokenizer_settings = {"model_max_length": config.max_position_embeddings,
@@ -83,13 +81,9 @@ def _notes(output_format, config, left_out):
     if config.hidden_act == "gelu_exact" and output_format != "huggingface":
         yield ("hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original BERT "
                "compute the tanh form")
-    if config.is_causal:
-        yield ("attention is causal: programs that read bert_config.json like the original BERT compute bidirectional "
-               "attention")
-    others = [name for name in ("bilstm_head", "pooler_act", "project_embedding_sum") if getattr(config, name)]
-    others += ["type_vocab_size=0"] * (not config.type_vocab_size)
-    if others:
-        yield f"the config has {', '.join(others)}: programs other than this project do not read this model correctly"
+    others = [name for name in OWN_SETTINGS if name in config.to_dict()]
+    if others or not config.type_vocab_size:
+        yield f"the config has {', '.join(others or ['type_vocab_size 0'])}: other programs do not read this model"
 
 
 def extend_positions(checkpoint, config, length):
@@ -112,4 +106,4 @@ def extend_positions(checkpoint, config, length):
     table = checkpoint.tensors[POSITION_EMBEDDINGS]
     longer = table.map([length, table.shape[1]], lambda values: values[np.arange(length) % rows])
     tensors = {**checkpoint.tensors, POSITION_EMBEDDINGS: longer}
-    return dataclasses.replace(checkpoint, tensors=tensors, config=checkpoint.config and config), config
+    return dataclasses.replace(checkpoint, tensors=tensors), config

@@ -82,8 +82,8 @@ def read(path):
     """
     path = os.fspath(path)
     check_loadable(path)
-    config, settings, tensors = None, {}, {}
-    if files.at(os.path.join(os.path.dirname(path), CONFIG_NAME)).exists():
+    config_path, settings, tensors = os.path.join(os.path.dirname(path), CONFIG_NAME), {}, {}
+    if files.at(config_path).exists():
         config = read_config(os.path.dirname(path))
         settings = {name: getattr(config, name) for name in ("hidden_act", "num_attention_heads", "pooler_act")}
     for file, keys in _open_all(path):
@@ -99,7 +99,7 @@ def read(path):
     if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
         raise InputError(f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models with an "
                          "untied output kernel are not supported")
-    return Checkpoint(path, KIND, tensors, config, settings)
+    return Checkpoint(path, KIND, tensors, settings)
 
 
 def read_config(folder):
@@ -196,19 +196,14 @@ def to_huggingface_key(name):
 
 def _open_all(path):
     """Yields the open safetensors files of a path, one or those in an index, and the keys to read from each."""
-    if not path.endswith(SHARDED_NAME):
-        file = _open(path)
-        yield file, file.keys()
-        return
-    for part, keys in sorted(_read_index(path).items()):
-        name = os.path.basename(part)
-        if not files.at(part).exists():
-            raise InputError(f"{path}: lists {name}, which does not exist; the checkpoint is incomplete")
+    parts = _read_index(path) if path.endswith(SHARDED_NAME) else {path: None}
+    for part, keys in sorted(parts.items()):
         file = _open(part)
-        missing = set(keys) - set(file.keys())
+        missing = set(keys or ()) - set(file.keys())
         if missing:
-            raise InputError(f"{path}: lists {min(missing)} in {name}, which does not contain this tensor")
-        yield file, keys
+            raise InputError(f"{path}: lists {min(missing)} in {os.path.basename(part)}, which does not contain this "
+                             "tensor")
+        yield file, keys or file.keys()
 
 
 def list_files(path):

@@ -7,9 +7,8 @@ import re
 import numpy as np
 
 from bert_tf import files, variables
-from bert_tf.checkpoints import adapters, huggingface, model_garden, tensorflow_file, tf1
+from bert_tf.checkpoints import adapters, huggingface, model_garden, tf1
 from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_settings, original_tensors
-from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.model_folder import saved_models, weights_in
@@ -20,15 +19,6 @@ _FILE_ENDING = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")  # The ends of the
 _MODEL = "model/"  # The name under which the training loop saves the model, next to its optimizer.
 _DROPOUT_STATE = "/dropout_generator/"  # BertEncoder's
 
-# Advice if a matrix of the checkpoint and of the model differ in the number of rows.
-ROW_ADVICE = {
-    variables.POSITION_EMBEDDINGS:
-        "set max_position_embeddings to {rows} in the model's config; shorter sequences do not require fewer, and the "
-        "checkpoint has none for longer ones",
-    variables.TOKEN_TYPE_EMBEDDINGS: "set type_vocab_size to {rows} in the model's config",
-    **dict.fromkeys((WORD_EMBEDDINGS, variables.OUTPUT_BIAS),
-                    "set vocab_size to {rows} in the model's config, and use the checkpoint's vocabulary"),
-}
 _LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
 
 
@@ -50,21 +40,16 @@ def open_checkpoint(path):
     location = find_checkpoint(path)
     if location.endswith(WEIGHTS_SUFFIXES):
         return huggingface.read(location)
-    file = tensorflow_file.TensorFlowFile(location)
+    file = tf1.TensorFlowFile(location)
     names = set(file.variable_names.values())
     if WORD_EMBEDDINGS in names:
-        checkpoint = _read_training_checkpoint(file)
-    elif WORD_EMBEDDINGS in map(model_garden.canonical_name, names):
-        checkpoint = model_garden.read(file)
-    elif not names:
-        checkpoint = tf1.read(file)
-    else:
-        raise InputError(f"{location}: the checkpoint does not contain a BERT of this project or of "
-                         f"tf-models-official; its first variable is {min(names)}")
-    config_path = os.path.join(os.path.dirname(location), tensorflow_file.CONFIG_NAME)
-    if files.at(config_path).exists():
-        checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(config_path))
-    return checkpoint
+        return _read_training_checkpoint(file)
+    if WORD_EMBEDDINGS in map(model_garden.canonical_name, names):
+        return model_garden.read(file)
+    if not names:
+        return tf1.read(file)
+    raise InputError(f"{location}: the checkpoint does not contain a BERT of this project or of tf-models-official; "
+                     f"its first variable is {min(names)}")
 
 
 def _read_training_checkpoint(file):
@@ -83,30 +68,28 @@ def holds_adapters(path):
     """Returns whether a checkpoint is from a training run with adapters; see `open_checkpoint`, which merges them."""
     location = find_checkpoint(path)
     return not location.endswith(WEIGHTS_SUFFIXES) and (
-        adapters.SCALE in tensorflow_file.TensorFlowFile(location).variable_names.values())
+        adapters.SCALE in tf1.TensorFlowFile(location).variable_names.values())
 
 
 def find_checkpoint(path):
     """Finds a checkpoint at a path or in a directory: returns a TensorFlow prefix or the path of a Hugging Face file.
 
     Raises:
-      InputError: If there is no checkpoint, if a directory contains both kinds, or if the path cannot be read.
+      InputError: If there is no checkpoint, or if a directory contains both kinds.
+      OSError: If the path cannot be read.
     """
     path = os.fsdecode(path)
-    try:
-        if path.endswith(WEIGHTS_SUFFIXES):
-            if not files.at(path).exists():
-                raise InputError(f"{path}: does not exist")
-            return path
-        prefix, weights = _FILE_ENDING.sub("", path), None
-        if files.at(path).is_dir():
-            prefix = find_latest_checkpoint(path) or os.path.join(path, tensorflow_file.CHECKPOINT_NAME)
-            weights = weights_in(path)
-            if not files.at(prefix + ".index").exists() and not weights and saved_models.is_encoder(path):
-                prefix = os.path.join(path, saved_models.VARIABLES_NAME)
-        has_index = files.at(prefix + ".index").exists()
-    except OSError as error:  # no access, or a file system that TensorFlow does not support
-        raise InputError(str(error)) from error
+    if path.endswith(WEIGHTS_SUFFIXES):
+        if not files.at(path).exists():
+            raise InputError(f"{path}: does not exist")
+        return path
+    prefix, weights = _FILE_ENDING.sub("", path), None
+    if files.at(path).is_dir():
+        prefix = find_latest_checkpoint(path) or os.path.join(path, tf1.CHECKPOINT_NAME)
+        weights = weights_in(path)
+        if not files.at(prefix + ".index").exists() and not weights and saved_models.is_encoder(path):
+            prefix = os.path.join(path, saved_models.VARIABLES_NAME)
+    has_index = files.at(prefix + ".index").exists()
     if not has_index and not weights:
         raise InputError(f"{path}: no checkpoint found; {prefix}.index does not exist")
     if has_index and weights and not weights.endswith(REJECTED_SUFFIXES):
@@ -175,13 +158,12 @@ def load_pretrained(model, path, *, leave=(), layers=()):
         if not all(part in checkpoint.tensors for part in parts):
             missing.append(name)
             continue
-        stored, shape = _shape_together(checkpoint, parts), variable.shape.as_list()
-        if stored != shape:
-            advice = "use the checkpoint's config"
-            if stored[1:] == shape[1:] and name in ROW_ADVICE:
-                advice = ROW_ADVICE[name].format(rows=stored[0])
-            raise InputError(f"{checkpoint.path}: {name} has shape {stored} in the checkpoint and {shape} in the "
-                             f"model; {advice}")
+        *rest, last = variable.shape.as_list()
+        for part in parts:
+            stored, shape = checkpoint.tensors[part].shape, [*rest, last // len(parts)]
+            if stored != shape:
+                raise InputError(f"{checkpoint.path}: {part} has shape {stored} in the checkpoint and {shape} in the "
+                                 "model; use the checkpoint's config")
         sources.append((variable, [checkpoint.tensors[part] for part in parts]))
         used.update(parts)
     needed = [name for name in missing if name.startswith("bert/") and not name.startswith(variables.POOLER)]
@@ -209,14 +191,3 @@ def model_tensors(model):
         stored = StoredTensor(variable.shape.as_list(), variable.numpy)
         tensors |= original_tensors(variable.name.removesuffix(":0"), stored)
     return tensors
-
-
-def _shape_together(checkpoint, parts):
-    """Returns the shape of the parts concatenated on the last axis; raises InputError if they do not match."""
-    shapes = [checkpoint.tensors[part].shape for part in parts]
-    if [] in shapes:
-        raise InputError(f"{checkpoint.path}: {parts[shapes.index([])]} is a scalar in the checkpoint, but models "
-                         "have no scalar variables")
-    if any(shape[:-1] != shapes[0][:-1] for shape in shapes):
-        raise InputError(f"{checkpoint.path}: {parts[0]} has shape {shapes[0]}, but {parts[-1]} has shape {shapes[-1]}")
-    return [*shapes[0][:-1], sum(shape[-1] for shape in shapes)]

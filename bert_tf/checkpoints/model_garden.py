@@ -18,7 +18,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints import tensorflow_file
+from bert_tf.checkpoints import tf1
 from bert_tf.checkpoints.tensors import Checkpoint
 from bert_tf.errors import InputError
 from bert_tf.files import new_files
@@ -54,6 +54,11 @@ HEAD_PARTS = {
     "cls/predictions/transform/LayerNorm": ("layer_norm", "cls/predictions/transform/LayerNorm"),
 }
 NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"
+
+# Paths of attributes at which its loaders expect objects.
+ENCODERS = ("encoder", "model", "model/encoder_network")
+MASKED_LMS = ("masked_lm", "model/masked_lm")
+NEXT_SENTENCE_POOLERS = ("next_sentence.pooler_dense", "model/classification_heads/0/dense")
 
 OPTIMIZER = "optimizer/"  # The item under which its training loop saves it.
 COUNTERS = ("save_counter", "global_step")
@@ -98,7 +103,7 @@ def read(file):
         trained = f"{NEXT_SENTENCE_POOLER}/{leaf}"
         if trained in tensors:
             tensors[f"bert/pooler/dense/{leaf}"] = tensors.pop(trained)
-    return Checkpoint(file.prefix, KIND, tensors, settings=settings)
+    return Checkpoint(file.prefix, KIND, tensors, settings)
 
 
 def canonical_name(name):
@@ -136,97 +141,72 @@ def write(folder, tensors, config):
       InputError: If the Model Garden does not support a setting of the model.
     """
     reject_settings(config.to_dict(), ("attention_heads_per_layer", *OWN_SETTINGS), "the Model Garden's encoder")
-    variables = _Variables(tensors, config.num_attention_heads)
-    encoder = _encoder(variables, config.num_hidden_layers)
-    items = {"encoder": encoder, "model": encoder}
-    if OUTPUT_BIAS in tensors:
-        items |= _pretrainer(encoder, variables)
-    root = _node(items)
+    objects, left_out = {}, []
+    for canonical, tensor in sorted(tensors.items()):
+        variables = _find_variables(canonical, f"{NEXT_SENTENCE}output_weights" in tensors)
+        if not variables:
+            left_out.append(canonical)
+            continue
+        value, axis = tensor.read(), _find_head_axis(canonical)
+        if axis is not None:
+            value = value.reshape([*value.shape[:axis], config.num_attention_heads, -1, *value.shape[axis + 1:]])
+        elif canonical == f"{NEXT_SENTENCE}output_weights":
+            value = value.T
+        for name, paths in variables.items():
+            variable = tf.Variable(value, name=name)
+            for path in paths:
+                *parents, attribute = path.split("/")
+                parent = objects
+                for each in parents:
+                    parent = parent.setdefault(each, {})
+                parent[attribute] = variable
+    root = _make_trackable(objects)
     root.save_counter.assign_add(1)  # without it, assert_existing_objects_matched fails after restore()
     with new_files(folder) as unfinished:
-        root.write(os.path.join(unfinished, tensorflow_file.CHECKPOINT_NAME))
-        tensorflow_file.write_config(unfinished, config)
-    return tuple(sorted(set(tensors) - variables.used))
+        root.write(os.path.join(unfinished, tf1.CHECKPOINT_NAME))
+        tf1.write_config(unfinished, config)
+    return tuple(left_out)
 
 
-def _encoder(variables, num_layers):
-    """Returns the objects of a BertEncoder, by attribute and by number, as in the functional model."""
-    named = {attribute: _node({"embeddings": variables.make(table, name)})
-             for table, (attribute, name) in TABLES.items()}
-    named |= {attribute: variables.dense(part, name) for part, (attribute, name) in ENCODER_PARTS.items()}
-    layers = [_layer(variables, number) for number in range(num_layers)]
-    in_order = [named["_embedding_layer"], named["_position_embedding_layer"], named["_type_embedding_layer"],
-                named["_embedding_norm_layer"], *layers, named["_pooler_layer"]]
-    numbered = {f"layer_with_weights-{number}": layer for number, layer in enumerate(in_order)}
-    return _node(numbered | named | {"_transformer_layers": _list(layers)})
+def _find_variables(canonical, has_next_sentence):
+    """Returns the variables with the value of a canonical tensor: dict of name to the paths of attributes to it.
+
+    Each object restores one other object, so the next sentence head's pooler is not the encoder's.
+    """
+    def below(parents, path):
+        return [f"{parent}/{path}" for parent in parents]
+
+    if canonical in TABLES:
+        attribute, name = TABLES[canonical]
+        users = MASKED_LMS if canonical == WORD_EMBEDDINGS else ()
+        return {name: below(ENCODERS, f"{attribute}/embeddings") + below(users, "embedding_table")}
+    if canonical == OUTPUT_BIAS:
+        return {f"bert/{OUTPUT_BIAS}/bias": below(MASKED_LMS, "bias") + below(MASKED_LMS, "output_bias/bias")}
+    scope, _, leaf = canonical.rpartition("/")
+    if scope in HEAD_PARTS:
+        attribute, name = HEAD_PARTS[scope]
+        return {f"bert/{name}/{leaf}": below(MASKED_LMS, f"{attribute}/{leaf}")}
+    if scope in ENCODER_PARTS:
+        attribute, name = ENCODER_PARTS[scope]
+        variables = {f"{name}/{leaf}": below(ENCODERS, f"{attribute}/{leaf}")}
+        if scope == "bert/pooler/dense" and has_next_sentence:
+            variables[f"bert/{NEXT_SENTENCE_POOLER}/{leaf}"] = below(NEXT_SENTENCE_POOLERS, leaf)
+        return variables
+    if canonical.startswith(NEXT_SENTENCE):
+        leaf = "kernel" if canonical.endswith("weights") else "bias"
+        return {f"bert/next_sentence/logits/{leaf}": [f"model/classification_heads/0/out_proj/{leaf}"]}
+    match = re.fullmatch(r"bert/encoder/layer_(\d+)/(.+)", scope)
+    if match:
+        attribute, name = LAYER_PARTS[match[2]]
+        return {f"transformer/layer_{match[1]}/{name}/{leaf}": below(
+            ENCODERS, f"_transformer_layers/{match[1]}/{attribute}/{leaf}")}
+    return {}
 
 
-def _layer(variables, number):
-    attributes, attention = {}, {}
-    for part, (path, scope) in LAYER_PARTS.items():
-        layer_object = variables.dense(f"bert/encoder/layer_{number}/{part}", f"transformer/layer_{number}/{scope}")
-        inside, _, attribute = path.rpartition("/")
-        (attention if inside else attributes)[attribute] = layer_object
-    return _node(attributes | {"_attention_layer": _node(attention)})
-
-
-def _pretrainer(encoder, variables):
-    """Returns the items in a checkpoint of a BertPretrainerV2 in addition to its encoder."""
-    bias = variables.make(OUTPUT_BIAS, f"bert/{OUTPUT_BIAS}/bias")
-    masked_lm = _node({
-        "embedding_table": variables.make(WORD_EMBEDDINGS, TABLES[WORD_EMBEDDINGS][1]),
-        "bias": bias, "output_bias/bias": bias,
-        **{attribute: variables.dense(part, f"bert/{scope}") for part, (attribute, scope) in HEAD_PARTS.items()},
-    })
-    items, heads = {"masked_lm": masked_lm}, []
-    if f"{NEXT_SENTENCE}output_weights" in variables:
-        # Each object restores one other object, so the head's pooler must not be the encoder's.
-        pooler = variables.dense("bert/pooler/dense", f"bert/{NEXT_SENTENCE_POOLER}")
-        logits = {"kernel": variables.make(f"{NEXT_SENTENCE}output_weights", "bert/next_sentence/logits/kernel"),
-                  "bias": variables.make(f"{NEXT_SENTENCE}output_bias", "bert/next_sentence/logits/bias")}
-        items["next_sentence.pooler_dense"] = pooler
-        heads.append(_node({"dense": pooler, "out_proj": _node(logits)}))
-    model = _node({"encoder_network": encoder, "masked_lm": masked_lm, "classification_heads": _list(heads)})
-    return items | {"model": model}
-
-
-class _Variables:
-    """Creates variables of the format from canonical tensors, and records which ones are `used`."""
-
-    def __init__(self, tensors, num_heads):
-        self._tensors = tensors
-        self._num_heads = num_heads
-        self._made = {}
-        self.used = set()
-
-    def __contains__(self, name):
-        return name in self._tensors
-
-    def make(self, canonical, name):
-        """Returns the variable with this name, which has the value of a canonical tensor."""
-        if name not in self._made:
-            self.used.add(canonical)
-            value, axis = self._tensors[canonical].read(), _find_head_axis(canonical)
-            if axis is not None:
-                value = value.reshape([*value.shape[:axis], self._num_heads, -1, *value.shape[axis + 1:]])
-            elif canonical == f"{NEXT_SENTENCE}output_weights":
-                value = value.T
-            self._made[name] = tf.Variable(value, name=name)
-        return self._made[name]
-
-    def dense(self, scope, garden_scope):
-        """Returns an object with the existing variables of a Dense layer or a LayerNormalization."""
-        return _node({leaf: self.make(f"{scope}/{leaf}", f"{garden_scope}/{leaf}")
-                      for leaf in ("kernel", "bias", "gamma", "beta") if f"{scope}/{leaf}" in self})
-
-
-def _node(attributes):
-    """Returns a trackable object with these attributes."""
-    return tf.train.Checkpoint(**attributes)
-
-
-def _list(objects):
-    return _node({str(number): element for number, element in enumerate(objects)})
+def _make_trackable(attributes):
+    """Returns a trackable object with these attributes, a dict of name to a variable or the dict of an object."""
+    return tf.train.Checkpoint(**{name: _make_trackable(value) if isinstance(value, dict) else value
+                                  for name, value in attributes.items()})
 
 
 def _find_head_axis(name):

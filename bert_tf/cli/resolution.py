@@ -14,7 +14,7 @@ from bert_tf.cli import conditions, paths, roles
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import TASK_FILE, check_exists, check_vocabulary, task_metadata
+from bert_tf.model_folder import TASK_FILE, check_exists, task_metadata
 from bert_tf.model_folder import read_config as read_config_file
 from bert_tf.model_folder.model_files import (
     CONFIG_NAMES,
@@ -143,8 +143,8 @@ def _check_weights(settings, sources, explicit, model_files):
     required = [field.name for field, _ in settings.fields()
                 if field.metadata["is_required"] and sources.get(field.name) == VOCABULARY]
     if name in values and not model_files.checkpoints and required and not any(map(explicit.get, required)):
-        raise InputError(f"is required, or `bert_config_file` and `vocab_file` for a model without pre-training; "
-                         f"{describe_download()}", name)
+        raise InputError("is required, or `bert_config_file` and `vocab_file` for a model without pre-training; "
+                         + describe_download(), name)
 
 
 def resolve_task_metadata(settings, explicit, model_files):
@@ -256,9 +256,7 @@ def resolve_values(sources, explicit, model_files, announce):
                         difference := describe_vocabulary_difference(path, existing)):
                     announce(f"note: `{name}`={path} overrides {existing}{difference}")
         elif existing := next(iter(getattr(model_files, attribute).values()), None):
-            path = values[name] = to_vocab_txt(existing)
-            if source == VOCABULARY and names.get(CONFIG) in values and not explicit.get(names[CONFIG]):
-                check_vocabulary(values[names[CONFIG]], path, existing)
+            values[name] = to_vocab_txt(existing)
         elif explicit.get(name) is None and model_files.checkpoints:
             argument, path = next(iter(model_files.checkpoints.items()))
             raise InputError(f"is required: there is no {file_names} next to `{argument}`={path}", name)

@@ -14,7 +14,7 @@ import tempfile
 import tensorflow as tf
 
 from bert_tf import files
-from bert_tf.checkpoints import tensorflow_file
+from bert_tf.checkpoints import tf1
 from bert_tf.errors import InputError
 from bert_tf.export import weight_storage
 from bert_tf.model_folder import task_metadata
@@ -54,8 +54,8 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
     module.vocabulary = tf.saved_model.Asset(servable.tokenizer.vocab_file)
     with (weight_storage.use_stored_weights(servable.model, weights, module), tempfile.TemporaryDirectory() as folder,
           files.new_folder(path) as partial):  # under a name that TensorFlow Serving ignores
-        tensorflow_file.write_config(folder, servable.config)
-        module.config = tf.saved_model.Asset(os.path.join(folder, tensorflow_file.CONFIG_NAME))
+        tf1.write_config(folder, servable.config)
+        module.config = tf.saved_model.Asset(os.path.join(folder, tf1.CONFIG_NAME))
         # There is nothing to convert, and AutoGraph would write files for converted code.
         save_traced = tf.autograph.experimental.do_not_convert(tf.saved_model.save)
         save_traced(module, partial, signatures=servable.signatures())

@@ -3,7 +3,6 @@
 A SavedModel of the Model Garden has no config; its variables show the sizes.
 """
 
-import contextlib
 import os
 
 import yaml
@@ -15,16 +14,11 @@ from bert_tf.huggingface_config import CONFIG_NAME as HUGGING_FACE_NAME
 from bert_tf.model_folder import saved_models
 from bert_tf.model_folder.directories import find_file, list_files
 from bert_tf.model_folder.weights import is_hugging_face, weights_in
-from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
+from bert_tf.variables import get_shapes
 
 ORIGINAL_NAME = "bert_config.json"
 GARDEN_NAME = "params.yaml"
 GARDEN_SUFFIXES = (".yaml", ".yml")
-
-# Sizes that the shapes of the weights show.
-SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size", "max_position_embeddings",
-         "type_vocab_size", "num_attention_heads", "attention_heads_per_layer", "intermediate_size_per_layer",
-         "embedding_size", "num_hidden_groups", "project_embedding_sum")
 
 # Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig, and its defaults if they differ.
 GARDEN_KEYS = {"num_layers": "num_hidden_layers", "hidden_activation": "hidden_act",
@@ -80,14 +74,6 @@ def read_hugging_face_config(path):
         return BertConfig.from_hugging_face(values)
 
 
-def check_vocabulary(config_file, vocab_file, name):
-    """Raises InputError about a vocabulary if it has more entries than the model of the config next to it."""
-    entries, config = count_ids(read_vocabulary(vocab_file)), read_config(config_file)
-    if entries > config.vocab_size:
-        raise InputError(f"{name}: has {entries} entries, but {config_file} has vocab_size {config.vocab_size}, so "
-                         "they belong to different models; set the correct files explicitly")
-
-
 def read_garden_casing(path):
     """Reads the casing of the training texts from a params.yaml, a bool; None if it is unknown."""
     casing = _get_nested(_read_yaml(path), ("task", "train_data", "lower_case"))
@@ -101,15 +87,14 @@ def _get_nested(values, keys):
 
 
 def _check_same_sizes(path, other):
-    """Raises InputError if two configs differ in a size; ignores configs that cannot be read."""
-    config, other_config = None, None
-    with contextlib.suppress(InputError):
+    """Raises InputError if two configs are of weights with different shapes; ignores configs that cannot be read."""
+    try:
         config, other_config = read_config(path), read_config(other)
-    for name in SIZES if other_config else ():
-        values = getattr(config, name), getattr(other_config, name)
-        if values[0] != values[1]:
-            raise InputError(f"{path} has {name} {values[0]}, but {os.path.basename(other)} next to it has "
-                             f"{values[1]}; set `bert_config_file` to the correct one")
+    except InputError:
+        return
+    if (config.num_attention_heads, get_shapes(config)) != (other_config.num_attention_heads, get_shapes(other_config)):
+        raise InputError(f"{path} and {os.path.basename(other)} next to it are of models of different sizes; set "
+                         "`bert_config_file` to the correct one")
 
 
 def _read_garden_config(path):

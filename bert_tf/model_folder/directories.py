@@ -12,17 +12,16 @@ BEST_FOLDER = "best"  # The directory in which a fine-tuning run keeps only its 
 def list_directories(checkpoint):
     """Returns the directories that can contain the files of a checkpoint, a directory or a prefix.
 
-    These are its own, and the run's directory for the checkpoint in best/ or for a symbolic link to best/. For the
-    variables of a SavedModel, it is the directory of the SavedModel.
+    These are its own, and the run's directory for the checkpoint in best/. For the variables of a SavedModel, it is the
+    directory of the SavedModel.
     """
     checkpoint = os.fsdecode(checkpoint)
     folder = checkpoint if files.at(checkpoint).is_dir() else os.path.dirname(checkpoint) or os.curdir
     folder = folder.rstrip("/") or folder
     if os.path.basename(folder) == VARIABLES_FOLDER and is_encoder(os.path.dirname(folder) or os.curdir):
         folder = os.path.dirname(folder) or os.curdir
-    ways = [folder] if is_remote(folder) else [os.path.abspath(folder), os.path.realpath(folder)]
-    best = next((way for way in ways if os.path.basename(way) == BEST_FOLDER), None)
-    return [folder, os.path.dirname(best)] if best else [folder]
+    parent, name = os.path.split(folder if is_remote(folder) else os.path.abspath(folder))
+    return [folder, parent] if name == BEST_FOLDER else [folder]
 
 
 def list_files(checkpoint, names):

@@ -63,11 +63,9 @@ def read_sizes(path):
     """
     shapes = read_variables(path)
     query, inner = LAYER.format(0, "self_attention/query"), LAYER.format(0, "intermediate")
-    missing = [name for name in (WORDS, "position_embedding/embeddings", "type_embeddings/embeddings", query, inner)
-               if name not in shapes]
-    if missing or shapes[WORDS][-1] != shapes[query][0]:
-        reason = f"has no variable {missing[0]}" if missing else "has factorized word embeddings"
-        raise InputError(f"{path}: {reason}; only SavedModels of BERT encoders of tf-models-official are supported")
+    if not {WORDS, "position_embedding/embeddings", "type_embeddings/embeddings", query, inner} <= shapes.keys() or (
+            shapes[WORDS][-1] != shapes[query][0]):
+        raise InputError(f"{path}: only SavedModels of BERT encoders of tf-models-official are supported")
     width, heads, _ = shapes[query]
     return {"vocab_size": shapes[WORDS][0], "hidden_size": width, "num_attention_heads": heads,
             "num_hidden_layers": sum(LAYER.format(number, "intermediate") in shapes for number in range(len(shapes))),

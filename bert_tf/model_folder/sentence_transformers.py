@@ -3,7 +3,7 @@
 import os
 
 from bert_tf import files
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, name_file
 from bert_tf.files import read_json, read_json_object
 from bert_tf.model_folder.directories import find_file
 from bert_tf.model_folder.tokenizers import find_tokenizer
@@ -34,19 +34,15 @@ def read_sentence_transformer(checkpoint):
     if kinds not in MODULES:
         raise InputError(f"{path}: the modules are {', '.join(kinds) or 'none'}; only Transformer, Pooling, and "
                          "Normalize, in this order, are supported")
-    if modules[0]["path"].strip("/."):
-        raise InputError(f"{path}: the encoder is in the subdirectory {modules[0]['path']!r}: only a model in the "
-                         "directory itself is supported")
     _check_prompt(os.path.join(folder, PROMPTS_NAME))
     settings = find_file(checkpoint, *TRANSFORMER_NAMES)
     values = read_json_object(settings) if settings else {}
-    length = values.get("max_seq_length")
-    if length is not None and type(length) is not int:
-        raise InputError(f"{settings}: max_seq_length is {length!r}: must be an integer")
     if values.get("do_lower_case") and find_tokenizer(checkpoint).do_lower_case is False:
         raise InputError(f"{settings}: do_lower_case is true: not supported with a cased tokenizer")
-    return TaskMetadata("encoder", length, None, source=MODULES_NAME, normalize="Normalize" in kinds,
-                        sentence_pooling=_read_pooling(os.path.join(folder, modules[1]["path"], "config.json")))
+    pooling = _read_pooling(os.path.join(folder, modules[1]["path"], "config.json"))
+    with name_file(settings):
+        return TaskMetadata("encoder", values.get("max_seq_length"), None, source=MODULES_NAME,
+                            normalize="Normalize" in kinds, sentence_pooling=pooling)
 
 
 def _read_pooling(path):

@@ -5,7 +5,7 @@ For a fine-tuned model of Hugging Face, its config.json contains a part of it.
 
 import os
 
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, name_file
 from bert_tf.files import new_file, read_json, read_json_object, read_text
 from bert_tf.huggingface_config import CONFIG_NAME
 from bert_tf.latest_checkpoint import RUN_FILE
@@ -15,7 +15,6 @@ from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.base import check_unique
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 
-PROBLEM_TYPES = (None, "regression", "single_label_classification", "multi_label_classification")
 DEFAULTS = {"max_seq_length": 128, "do_lower_case": True}  # The original's.
 CASING = ("do_lower_case", "strip_accents")
 SHARED_FIELDS = (*CASING, "max_seq_length")  # read from task.json if the model serves another task
@@ -120,20 +119,14 @@ def read_hugging_face_task(checkpoint):
         name in architectures for name in kind.hugging_face)), None)
     if kind is None:
         return None
-    if not kind.has_labels:
-        return _create_task(kind.name)
-    problem_type, labels = values.get("problem_type"), _labels(path, values)
-    if problem_type not in PROBLEM_TYPES:
-        raise InputError(f"{path}: problem_type is {problem_type!r}: must be one of "
-                         f"{', '.join(filter(None, PROBLEM_TYPES))}")
+    problem_type, labels = values.get("problem_type"), _labels(path, values) if kind.has_labels else ()
     if problem_type == "regression" and len(labels) > 1:
         raise InputError(f"{path}: problem_type is 'regression' with {len(labels)} outputs: only one is supported")
-    is_regression = kind.may_give_number and len(labels) == 1 and problem_type in (None, "regression")
-    return _create_task(kind.name, () if is_regression else labels, problem_type == "multi_label_classification")
-
-
-def _create_task(kind, labels=(), multi_label=False):
-    return TaskMetadata(kind, None, None, labels, multi_label=multi_label, source=CONFIG_NAME)
+    if kind.may_give_number and len(labels) == 1 and problem_type in (None, "regression"):
+        labels = ()
+    with name_file(path):
+        return TaskMetadata(kind.name, None, None, labels, multi_label=problem_type == "multi_label_classification",
+                            source=CONFIG_NAME)
 
 
 def get_task_settings(kind, labels=(), multi_label=False):
@@ -161,17 +154,10 @@ def _labels(path, values):
     if names is None:
         number = values.get("num_labels", DEFAULT_LABELS)
         return generic_labels(number if type(number) is int else DEFAULT_LABELS)
-    if not isinstance(names, dict) or {*names} != {str(number) for number in range(len(names))} or not all(
+    if not names or not isinstance(names, dict) or {*names} != {str(number) for number in range(len(names))} or not all(
             isinstance(name, str) for name in names.values()):
         raise InputError(f"{path}: id2label is {names!r}: must map consecutive numbers, starting at 0, to names")
-    labels = tuple(names[str(number)] for number in range(len(names)))
-    if not labels:
-        raise InputError(f"{path}: id2label is {{}}: must contain at least one label")
-    try:
-        check_unique(labels)
-    except InputError as error:
-        raise InputError(f"{path}: id2label {error}") from error
-    return labels
+    return tuple(names[str(number)] for number in range(len(names)))
 
 
 def read_run(checkpoint):

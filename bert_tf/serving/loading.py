@@ -11,7 +11,6 @@ from bert_tf.model_folder import (
     TokenizerFiles,
     check_exists,
     check_loadable,
-    check_vocabulary,
     find_config,
     find_tokenizer,
     read_config,
@@ -94,13 +93,17 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
             raise
         tokenizer = TokenizerFiles()
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
-        config, config_file = BertConfig.from_name(bert_config_file), None
+        config = BertConfig.from_name(bert_config_file)
     else:
         config_file = find_config(path) if bert_config_file is None else os.fspath(bert_config_file)
         if config_file is None:
             raise InputError(f"is required: there is no {CONFIG_NAMES} next to `path`={path}", "bert_config_file")
         config = read_config(config_file)
-    vocab_file = _find_vocabulary(path, vocab_file, tokenizer.vocab_file, config_file)
+    if vocab_file is not None:
+        check_run_vocabulary("path", path, os.fspath(vocab_file), tokenizer.vocab_file)
+    elif tokenizer.vocab_file is None:
+        raise InputError(f"is required: there is no {VOCABULARY_NAMES} next to `path`={path}", "vocab_file")
+    vocab_file = to_vocab_txt(os.fspath(vocab_file or tokenizer.vocab_file))
     from bert_tf.serving.checkpoint import detect_kind, load_model  # TensorFlow takes seconds.
 
     kind = kind or (stored.kind if stored else detect_kind(path, config))
@@ -126,20 +129,6 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     for message in describe_lines(read_vocabulary(vocab_file), config.vocab_size):
         warnings.warn(f"note: `vocab_file`={vocab_file}: {message}", stacklevel=3)  # the line that calls bert_tf.load
     return load_model(path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path")
-
-
-def _find_vocabulary(path, vocab_file, existing, config_file):
-    """Returns the path of the vocab.txt of a checkpoint: of `vocab_file`, or of the existing one next to it."""
-    if vocab_file is not None:
-        vocab_file = os.fspath(vocab_file)
-        check_run_vocabulary("path", path, vocab_file, existing)
-        return to_vocab_txt(vocab_file)
-    if existing is None:
-        raise InputError(f"is required: there is no {VOCABULARY_NAMES} next to `path`={path}", "vocab_file")
-    vocab_file = to_vocab_txt(existing)
-    if config_file:
-        check_vocabulary(config_file, vocab_file, existing)
-    return vocab_file
 
 
 def open_export(path, kind=None, top_k=None, argument="model"):

@@ -3,13 +3,24 @@
 The kernel reads a text one UTF-8 character at a time, looks each up in a trie, and copies its replacement. The model
 in TensorFlow Text folds compatibility characters, which BERT does not; this module builds others. A model is a
 flatbuffer with the schema of tensorflow/text's `fast_bert_normalizer_model.fbs`.
+
+The trie is a double array in the layout of darts-clone: one array of 32-bit units. A node's unit contains its label,
+the byte that leads to it, in the low 8 bits; HAS_VALUE; and, from bit OFFSET_SHIFT, the exclusive or of its index and
+its base. The child for byte b is at index base ^ b if the label of that unit is b, and the node's value is at index
+base ^ 0.
 """
+
+import itertools
 
 import flatbuffers
 import numpy as np
 
-from bert_tf.errors import InputError
-from bert_tf.tokenization import darts_trie
+HAS_VALUE = 1 << 8
+OFFSET_SHIFT = 10
+VALUE_FLAG = 1 << 31  # Marks the unit of a value as not a node.
+
+_BLOCK = 256
+_ROOT_BASE = _BLOCK  # The root's children fill the block.
 
 # A value in the trie: _REPLACED, the offset of the replacement in the pool of strings, and its length in bytes.
 _REPLACED = 1 << 30
@@ -34,15 +45,49 @@ def build(replacements):
     for character, replacement in replacements.items():
         if replacement not in trie_values:
             encoded = replacement.encode()
-            if len(encoded) >= 1 << _LENGTH_BITS:
-                raise InputError(f"U+{ord(character):04X} is replaced by {len(encoded)} bytes; the maximum is 63")
             trie_values[replacement] = _REPLACED | len(pool) << _LENGTH_BITS | len(encoded)
             pool += encoded
         values[character.encode()] = trie_values[replacement]
     zero_value = values.pop(b"\0", 0)  # The trie cannot contain it.
     for sequence in _ill_formed_sequences():
         values[sequence] = trie_values[""]
-    return _serialize(darts_trie.build(values), zero_value, bytes(pool))
+    return _serialize(build_trie(values), zero_value, bytes(pool))
+
+
+def build_trie(values):
+    """Builds the array of the trie.
+
+    The children of all nodes except the root are continuation bytes, 0x80 to 0xBF. Therefore, a block of 256 units has
+    room for two of these nodes, with their bases at units 0 and 64 and their children in the upper half. The other
+    units of the lower half have the values of nodes without children; nodes with equal values share one.
+
+    Args:
+      values: Dict of key, bytes of one UTF-8 character or of the beginning of one, to int in [0, 2^31).
+        Keys must not be empty or begin with a zero byte.
+
+    Returns:
+      uint32 array, long enough that index ^ byte is inside it for every index.
+    """
+    children = {b"": set()}
+    for key in values:
+        for end in range(len(key)):
+            children.setdefault(key[:end], set()).add(key[: end + 1])
+    blocks = itertools.count(_ROOT_BASE + _BLOCK, _BLOCK)
+    node_bases = itertools.chain([_ROOT_BASE], (block + unit for block in blocks for unit in (0, 64)))
+    value_bases = (unit for unit in itertools.count(_ROOT_BASE + _BLOCK) if unit % 64 and unit % _BLOCK < 128)
+    base_of_value = dict(zip(set(values.values()), value_bases, strict=False))
+    bases = {key: base_of_value[value] for key, value in values.items()}
+    bases |= {key: next(node_bases) for key in children}
+    units = np.zeros((max(bases.values()) // _BLOCK + 1) * _BLOCK, np.uint32)
+    units[0] = _ROOT_BASE << OFFSET_SHIFT
+    for parent, keys in children.items():
+        for key in keys:
+            index = bases[parent] ^ key[-1]
+            units[index] = key[-1] | (index ^ bases[key]) << OFFSET_SHIFT
+            if key in values:
+                units[index] |= HAS_VALUE
+                units[bases[key]] = VALUE_FLAG | values[key]
+    return units
 
 
 def _ill_formed_sequences():

@@ -91,9 +91,6 @@ class BertTokenizer(tf.Module):
 
         return pretrained.load_tokenizer(path, lower_case, strip_accents)
 
-    def __reduce__(self):
-        return BertTokenizer, (self.vocab_file, self.lower_case, self.strip_accents)
-
     @property
     def vocabulary(self):
         return self._vocabulary()

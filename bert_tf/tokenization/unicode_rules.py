@@ -10,8 +10,6 @@ The few rules that depend on neighbors (final sigma, canonical order of marks, w
 import re
 import unicodedata
 
-UNICODE_VERSION = "14.0.0"
-
 # Code points that Unicode 15.0 and 15.1 assign, the versions of Python 3.12 and 3.13.
 _LATER_RANGES = (
     (0xCF3, 0xCF3), (0xECE, 0xECE), (0x2FFC, 0x2FFF), (0x31EF, 0x31EF), (0x10EFD, 0x10EFF), (0x1123F, 0x11241),
@@ -131,17 +129,10 @@ def normalization(lower_case, strip_accents):
     """
     replaced = dict(stand_ins())
     for character in changeable_characters():
-        if category(character) in ("Lo", "Cn", "Co", "So", "Sm", "No") and not _decomposes(character):
-            continue
         result = " " if is_whitespace(character) else normalize_character(character, lower_case, strip_accents)
         if result != character and not (character == "Σ" and lower_case and strip_accents):
             replaced[character] = result
     return replaced
-
-
-def _decomposes(character):
-    return character == "\ufffd" or character.lower() != character or not unicodedata.is_normalized(
-        "NFD", character)
 
 
 def sigma_context():

@@ -69,14 +69,10 @@ def describe_lines(vocabulary, vocab_size=None):
     `vocab_size`: int. Number of IDs of the model, or None.
     """
     ids, messages = index_tokens(vocabulary), []
-    first = next((id_ for id_, token in enumerate(vocabulary) if token and ids[token] != id_), None)
+    first = next((id_ for id_, token in enumerate(vocabulary) if not token or ids[token] != id_), None)
     if first is not None:
-        token = vocabulary[first]
-        messages.append(f"contains duplicates; their last lines count, as in the original BERT: {token!r} is "
-                        f"on line {first + 1}, and has the ID {ids[token]}, of line {ids[token] + 1}")
-    if "" in ids:
-        messages.append(f"contains blank lines, which count as IDs, as in the original BERT: line "
-                        f"{vocabulary.index('') + 1} is blank")
+        messages.append(f"line {first + 1} is blank or occurs again; such lines count as IDs, and the last of equal "
+                        "lines is used, as in the original BERT")
     if vocab_size and count_ids(vocabulary) < vocab_size:
         messages.append(f"has {count_ids(vocabulary):,} entries, fewer than vocab_size of the model ({vocab_size:,}); "
                         "the model's other IDs are unused")

@@ -17,7 +17,7 @@ import bert_tf
 from bert_tf import losses, model_folder, models
 from bert_tf.checkpoints import huggingface, load_pretrained
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder import find_config, read_config, task_metadata
 from bert_tf.serving import checkpoint
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts
@@ -124,7 +124,7 @@ def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypat
 
 @pytest.mark.parametrize("name", ["distilbert_classifier", "electra_classifier"])
 def test_gradients_equal_those_of_transformers(folder, expected, name):
-    config = dataclasses.replace(huggingface.read_config(folder / name), hidden_dropout_prob=0.0,
+    config = dataclasses.replace(read_config(find_config(str(folder / name))), hidden_dropout_prob=0.0,
                                  attention_probs_dropout_prob=0.0)
     model = models.BertClassifier(FastEncoder(config, Fast(layers="unpadded", last_where_read=True)), 3)
     load_pretrained(model, str(folder / name))
@@ -147,7 +147,7 @@ def test_encoders_without_a_pooler(name, tmp_path):
     """The response has no pooled output, and run.predict writes the means of the tokens' outputs."""
     model = bert_tf.load(name, kind="encoder", **LENGTH)
     embeddings = model.encode(TEXTS)
-    encoder = models.BertEncoder(huggingface.read_config(name))
+    encoder = models.BertEncoder(read_config(find_config(name)))
     load_pretrained(encoder, name)
     servable = checkpoint.load_servable(**resolve_checkpoint(name, task="encoder", **LENGTH).checkpoint_to_serve)
     features = servable.encode(tf.constant(TEXTS))[0]

@@ -7,7 +7,6 @@ tests/run/test_hugging_face_models.py compares task models.
 import dataclasses
 import json
 import os
-import re
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from bert_tf import huggingface_config, losses, models
 from bert_tf.checkpoints import FORMATS, checkpoint_files, huggingface, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
-from bert_tf.model_folder import check_loadable
+from bert_tf.model_folder import check_loadable, find_config, read_config
 from bert_tf.model_folder.task_metadata import read_hugging_face_task
 from tests.bert_tf.model_folder.conftest import SMALL, describe
 from tests.encoders import load_all, make_encoder, make_features
@@ -52,7 +51,7 @@ def write_variant(hf_tiny, arrays, tmp_path):
 
 
 def test_outputs_equal_those_of_transformers(hf_tiny, reference):
-    model = load_all(models.BertPretrainer(huggingface.read_config(hf_tiny)), hf_tiny)
+    model = load_all(models.BertPretrainer(read_config(find_config(hf_tiny))), hf_tiny)
     with np.load(reference / "hf_tiny" / "expected.npz") as arrays:
         expected = dict(arrays)
     features = {name: tf.constant(expected[name], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
@@ -63,7 +62,7 @@ def test_outputs_equal_those_of_transformers(hf_tiny, reference):
 
 
 def test_files_equal_those_of_transformers(hf_tiny, arrays, tmp_path):
-    config = huggingface.read_config(hf_tiny)
+    config = read_config(find_config(hf_tiny))
     model = models.BertPretrainer(config)
     load_pretrained(model, hf_tiny)
     assert huggingface.write(tmp_path / "new" / "bert", model_tensors(model), config) == ()
@@ -88,7 +87,7 @@ def test_activations_have_other_names(tmp_path):
         config = dataclasses.replace(SMALL, hidden_act=ours)
         huggingface.write(tmp_path, tensors, config)
         assert json.loads((tmp_path / "config.json").read_text())["hidden_act"] == theirs
-        assert huggingface.read_config(tmp_path) == config
+        assert read_config(find_config(str(tmp_path))) == config
     assert huggingface_config.ACTIVATIONS["gelu_pytorch_tanh"] == "gelu"
 
 
@@ -133,7 +132,7 @@ def test_old_and_shortened_names_are_read(arrays, write_variant):
             "LayerNorm.bias", "LayerNorm.beta")
     bert = {shorten(key): value for key, value in arrays.items() if key.startswith("bert.")}
     path = write_variant(bert | {"embeddings.position_ids": np.arange(64)[np.newaxis]})
-    encoder = load_all(models.BertEncoder(huggingface.read_config(path)), path)
+    encoder = load_all(models.BertEncoder(read_config(find_config(path))), path)
     np.testing.assert_array_equal(encoder.embeddings.layer_norm.gamma, arrays["bert.embeddings.LayerNorm.weight"])
     np.testing.assert_array_equal(encoder.encoder_layers[1].output_norm.beta,
                                   arrays["bert.encoder.layer.1.output.LayerNorm.bias"])
@@ -147,13 +146,6 @@ def test_half_precision_becomes_float32(arrays, write_variant):
     np.testing.assert_array_equal(value, arrays["bert.pooler.dense.weight"].astype(bfloat16).astype(np.float32).T)
 
 
-def test_weights_that_are_not_finite(arrays, write_variant):
-    key = "bert.encoder.layer.1.attention.self.key.bias"
-    path = write_variant(arrays | {key: arrays[key] * np.inf})
-    with pytest.raises(InputError, match=rf"^{path}/model\.safetensors: {re.escape(key)} contains numbers that are n"):
-        load_pretrained(models.BertPretrainer(huggingface.read_config(path)), path)
-
-
 def test_output_kernels_must_be_tied(arrays, write_variant):
     words = arrays["bert.embeddings.word_embeddings.weight"]
     tied = {"cls.predictions.decoder.weight": words, "cls.predictions.decoder.bias": arrays["cls.predictions.bias"]}
@@ -164,7 +156,7 @@ def test_output_kernels_must_be_tied(arrays, write_variant):
 
 def test_defaults_of_missing_settings_are_those_of_transformers(write_variant):
     path = write_variant(vocab_size=None, type_vocab_size=None, hidden_act=None, layer_norm_eps=None)
-    config = huggingface.read_config(path)
+    config = read_config(find_config(path))
     assert (config.vocab_size, config.type_vocab_size, config.hidden_act) == (30522, 2, "gelu_exact")
 
 
@@ -199,7 +191,7 @@ def test_weights_in_several_files(write_parts, hf_tiny):
     index = os.path.join(folder, "model.safetensors.index.json")
     for path in (folder, index):
         parts = open_checkpoint(path)
-        assert (parts.path, parts.config) == (index, single.config)
+        assert parts.path == index
         assert set(parts.tensors) == set(single.tensors)
         for name, tensor in single.tensors.items():
             np.testing.assert_array_equal(parts.tensors[name].read(), tensor.read(), err_msg=name)
@@ -213,7 +205,7 @@ def test_incomplete_parts(write_parts, tmp_path):
     with pytest.raises(InputError, match=r"lists a in model-00001-of-00002.safetensors, which does not contain this"):
         open_checkpoint(path)
     (tmp_path / "model-00001-of-00002.safetensors").unlink()
-    with pytest.raises(InputError, match=r"lists model-00001-of-00002.safetensors, which does not exist; the checkpoi"):
+    with pytest.raises(InputError, match=r"/model-00001-of-00002.safetensors: is not a safetensors file, or is corru"):
         open_checkpoint(path)
 
 
@@ -227,9 +219,9 @@ BOTH = pytest.mark.parametrize("config", [DISTILBERT, ELECTRA], ids=["distilbert
 def test_encoders_equal_those_of_transformers(reference, name, unused):
     """The pooler is new; the head of the discriminator is unused."""
     folder = reference / "hf_relatives"
-    checkpoint = open_checkpoint(str(folder / name))
-    check_config(checkpoint, checkpoint.config)
-    encoder = models.BertEncoder(checkpoint.config)
+    config = read_config(find_config(str(folder / name)))
+    check_config(open_checkpoint(str(folder / name)), config)
+    encoder = models.BertEncoder(config)
     report = load_pretrained(encoder, str(folder / name))
     assert report.missing == ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
     assert len(report.unused) == unused
@@ -255,19 +247,10 @@ def test_accelerations_of_relatives_change_nothing(config, options):
     assert_close(found, expected, 2e-5)
 
 
-@BOTH
-def test_tf1_checkpoints_of_relatives(config, tmp_path):
-    model = models.BertClassifier(models.BertEncoder(config, seed=3), 3)
-    assert FORMATS["tf1"].write(tmp_path / "tf1", model_tensors(model), config) == ()
-    restored = load_all(models.BertClassifier(open_checkpoint(str(tmp_path / "tf1")).config, 3), tmp_path / "tf1")
-    for variable, wanted in zip(restored.trainable_variables, model.trainable_variables, strict=True):
-        np.testing.assert_array_equal(variable, wanted, err_msg=variable.name)
-
-
 def test_a_checkpoint_with_segments_for_a_config_without(tmp_path):
     FORMATS["tf1"].write(tmp_path, model_tensors(models.BertEncoder(ELECTRA)), ELECTRA)
     checkpoint = open_checkpoint(str(tmp_path))
-    with pytest.raises(InputError, match="contains bert/embeddings/token_type_embeddings, but the BERT config has no"):
+    with pytest.raises(InputError, match="contains bert/embeddings/token_type_embeddings, which the BERT config does"):
         check_config(checkpoint, dataclasses.replace(ELECTRA, type_vocab_size=0))
 
 

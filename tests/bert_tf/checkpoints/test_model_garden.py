@@ -125,14 +125,12 @@ def test_another_number_of_attention_heads_is_rejected(tmp_path):
         load_pretrained(models.BertEncoder(config), str(tmp_path))
 
 
-@pytest.mark.parametrize(("name", "shape", "rank"), [
-    ("self_attention/query/kernel", [6, 6], 3), ("self_attention/value/bias", [6], 2)])
-def test_a_kernel_without_an_axis_for_heads_is_rejected(tmp_path, name, shape, rank):
+def test_a_kernel_without_an_axis_for_heads_is_rejected(tmp_path):
     variables = {"words": tf.Variable(tf.zeros([19, 6]), name="word_embeddings/embeddings"),
-                 "part": tf.Variable(tf.zeros(shape), name=f"transformer/layer_0/{name}")}
+                 "part": tf.Variable(tf.zeros([6, 6]), name="transformer/layer_0/self_attention/query/kernel")}
     path = tf.train.Checkpoint(**variables).save(str(tmp_path / "flat"))
-    with pytest.raises(InputError, match=rf"^{path}: bert/encoder/layer_0/attention/.* has shape \{shape}, but must "
-                                         rf"have {rank} axes in a Model Garden checkpoint"):
+    with pytest.raises(InputError, match=rf"^{path}: bert/encoder/layer_0/attention/.* has shape \[6, 6\], but must "
+                                         "have 3 axes in a Model Garden checkpoint"):
         open_checkpoint(path)
 
 

@@ -105,8 +105,9 @@ def test_notes_on_lines_of_a_vocabulary(tmp_path):
 
 def test_a_vocabulary_of_another_model(bert):
     (bert / "vocab.txt").write_text("\n".join([*PIECES, "more"]), encoding="utf-8")
-    with pytest.raises(InputError, match=r"^bert/vocab.txt: has 9 entries, but bert/config.json has vocab_size 8"):
-        resolve_fine_tuning()
+    _, tokenizer = resolve_fine_tuning()
+    with pytest.raises(InputError, match=r"^`vocab_file`=bert/vocab.txt: has 9 entries, but the model has only 8"):
+        tokenizer.read_tokenizer("bert", SMALL)
 
 
 @pytest.mark.parametrize(("name", "message"), [

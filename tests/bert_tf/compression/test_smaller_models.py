@@ -14,6 +14,7 @@ from bert_tf.compression.pruning import most_important, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.model_folder import find_config, read_config
 from bert_tf.techniques.masks import apply_masks
 from bert_tf.variables import EMBEDDING_PROJECTION, WORD_EMBEDDINGS
 from tests.encoders import load_all, make_encoder, make_features
@@ -126,7 +127,7 @@ def test_hugging_face_files_of_pruned_heads(model, features, tmp_path):
 def reload(folder, tensors, config):
     """Writes tensors to files and loads them into a pretrainer."""
     FORMATS["tf1"].write(str(folder), tensors, config)
-    assert open_checkpoint(str(folder)).config == config
+    assert read_config(find_config(str(folder))) == config
     return load_all(models.BertPretrainer(models.BertEncoder(config)), folder)
 
 

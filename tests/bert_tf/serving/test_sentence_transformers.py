@@ -133,7 +133,7 @@ def test_other_tasks_do_not_depend_on_the_pooling(written):
     ({"pooling": MEAN | MAX}, r"1_Pooling/config.json: the pooling is \['mean', 'max'\]: must be one of"),
     ({"pooling": {"pooling_mode_lasttoken": True}},
      r"1_Pooling/config.json: the pooling is \['lasttoken'\]: must be one of mean, max, cls"),
-    ({"settings": {"max_seq_length": "128"}}, "sentence_bert_config.json: max_seq_length is '128': must be an integer"),
+    ({"settings": {"max_seq_length": "9"}}, "sentence_bert_config.json: max_seq_length is '9': must be an integer or"),
     ({"prompts": {"default_prompt_name": "query"}},
      "config_sentence_transformers.json: default_prompt_name is 'query': only null is supported"),
 ])
@@ -143,12 +143,7 @@ def test_unsupported_models(written, arguments, message):
         bert_tf.load(folder)
 
 
-@pytest.mark.parametrize(("modules", "message"), [
-    ({"path": ""}, "must be a list of modules with a type and a path"),
-    ([{"type": "models.Transformer", "path": "0_BERT"}, {"type": "models.Pooling", "path": "1_Pooling"}],
-     "the encoder is in the subdirectory '0_BERT': only a model in the directory itself is supported"),
-])
-def test_invalid_modules(tmp_path, modules, message):
-    (tmp_path / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(InputError, match=f"^{tmp_path}/modules.json: {message}"):
+def test_invalid_modules(tmp_path):
+    (tmp_path / "modules.json").write_text('{"path": ""}')
+    with pytest.raises(InputError, match=f"^{tmp_path}/modules.json: must be a list of modules with a type and a path"):
         read_sentence_transformer(str(tmp_path))
