@@ -20,6 +20,7 @@ from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel, metadata
 from bert_tf.litert.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS
 from bert_tf.litert.compiled_graphs import quiet
+from bert_tf.served_models.base import trace
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 
@@ -76,21 +77,14 @@ def _functions(servable, lengths, batch_sizes):
     functions = {}
     for length in lengths:
         for batch_size in batch_sizes:
-            functions[f"{ROWS}{batch_size}x{length}"] = _concrete(
+            functions[f"{ROWS}{batch_size}x{length}"] = trace(
                 lambda **features: servable.compute_outputs(features),
                 dict.fromkeys(FEATURES, tf.TensorSpec([batch_size, length], tf.int32)))
     if hasattr(servable, "best_pieces"):
         for size in HEAD_SIZES:
-            functions[f"{HEAD}{size}"] = _concrete(
+            functions[f"{HEAD}{size}"] = trace(
                 servable.best_pieces, {"vectors": tf.TensorSpec([size, servable.config.hidden_size], tf.float32)})
     return functions
-
-
-def _concrete(function, specs):
-    """Returns the concrete function of `function(**tensors)`."""
-    traced = tf.function(tf.autograph.experimental.do_not_convert(function), autograph=False)
-    return traced.get_concrete_function(**{name: tf.TensorSpec(spec.shape, spec.dtype, name)
-                                           for name, spec in specs.items()})
 
 
 def largest_differences(servable, path):

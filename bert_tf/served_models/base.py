@@ -120,7 +120,7 @@ class Servable:
         }
         self.answer = tf.function(tf.autograph.experimental.do_not_convert(self.answer), [ids], autograph=False)
         try:
-            return {name: _concrete(*functions[name]) for name in names or functions}
+            return {name: trace(*functions[name]) for name in names or functions}
         finally:
             del self.answer
 
@@ -158,7 +158,7 @@ def parse_rows(serialized):
             for name, rows in after(checks, parsed).items()}
 
 
-def _concrete(function, specs):
+def trace(function, specs):
     """Returns the concrete function of `function(**tensors)` that takes tensors by the names of `specs`."""
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
 
