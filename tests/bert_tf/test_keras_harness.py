@@ -1,9 +1,6 @@
 """Configs, training steps, graphs, and files of all models; configs of other objects."""
 
-import importlib
-import inspect
 import json
-import pkgutil
 
 import numpy as np
 import pytest
@@ -17,28 +14,6 @@ from bert_tf.optimization import create_optimizer
 from bert_tf.techniques import lora
 from bert_tf.techniques.hooks import Hook, attach_hooks
 from tests.bert_tf.keras_cases import CONFIG, FEATURES, MODELS, OBJECTS, call
-
-PACKAGES = ("bert_tf.config", "bert_tf.encoder", "bert_tf.models", "bert_tf.losses", "bert_tf.layers", "bert_tf.fast",
-            "bert_tf.optimization")
-
-
-def public_classes(packages):
-    """{name: class} of the public classes of modules, and of those inside them."""
-    found = {}
-    for name in packages:
-        package = importlib.import_module(name)
-        inside = pkgutil.walk_packages(getattr(package, "__path__", ()), f"{name}.")
-        for module in (package, *(importlib.import_module(each.name) for each in inside)):
-            found |= {each: value for each, value in vars(module).items() if inspect.isclass(value)
-                      and value.__module__ == module.__name__ and not each.startswith("_")}
-    return found
-
-
-def test_every_public_class_has_a_case():
-    kinds = (tf_keras.Model, tf_keras.optimizers.Optimizer, tf_keras.optimizers.schedules.LearningRateSchedule)
-    found = {name for name, value in public_classes(PACKAGES).items()
-             if issubclass(value, kinds) or name == "TotalLoss"}
-    assert found == {*MODELS, *OBJECTS}
 
 
 def randomize(layer):
@@ -107,7 +82,7 @@ def test_graphs_and_files(name, dtype, tmp_path, caplog):
     assert caplog.records == []
 
 
-@pytest.mark.parametrize("name", [name for name, value in OBJECTS.items() if value is not None])
+@pytest.mark.parametrize("name", OBJECTS)
 def test_object(name):
     value = OBJECTS[name]
     assert tf_keras.saving.get_registered_name(type(value)) == f"bert_tf>{name}"
@@ -143,22 +118,20 @@ def test_hooks_and_replaced_weights_cannot_be_saved(tmp_path):
     model = models.BertClassifier(models.BertEncoder(CONFIG, dtype="mixed_bfloat16"), 3)
     call(model, FEATURES)
 
-    def assert_reported(message, *ways):
-        for save in (model.get_config, *ways):
-            with pytest.raises(InputError) as caught:
+    def assert_reported(layer):
+        for save in (model.get_config, lambda: model.save(tmp_path / "model.keras"),
+                     lambda: model.save(tmp_path / "saved")):
+            with pytest.raises(InputError, match=f"^layer '{layer}' has a hook, or other weights than its constructor"):
                 save()
-            assert str(caught.value) == message
 
     with attach_hooks([(model.encoder.pooler, Doubled())]):
-        assert_reported("layer 'dense' has the hook Doubled, which cannot be saved; detach it first",
-                        lambda: model.save(tmp_path / "model.keras"), lambda: model.save(tmp_path / "saved"))
+        assert_reported("dense")
     cast = CastWeights(model)
     cast.refresh()
     with cast.apply():
-        assert_reported("layer 'qkv' has replaced weights, which cannot be saved; restore the original weights first")
+        assert_reported("qkv")
     model.get_config()
     lora.add_adapters(model.encoder, 2, 4.0, seed=1)
-    assert_reported("layer 'qkv' has the hook LowRankAdapter, which cannot be saved; detach it first")
+    assert_reported("qkv")
     lora.merge_adapters(model.encoder)
-    assert_reported("layer 'bert' has weights that its constructor does not create, such as adapters, which cannot be "
-                    "saved")
+    assert_reported("bert")
