@@ -8,7 +8,6 @@ from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder import (
-    TokenizerFiles,
     check_exists,
     check_loadable,
     check_vocabulary,
@@ -86,13 +85,7 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     """Loads a checkpoint with the files in its directory. For the arguments, see `bert_tf.load`; None is unset."""
     check_exists(path)
     check_loadable(path)
-    stored = task_metadata.read_to_serve(path)
-    try:
-        tokenizer = find_tokenizer(path)
-    except InputError:
-        if vocab_file is None or options.get("do_lower_case") is None:
-            raise
-        tokenizer = TokenizerFiles()
+    stored, tokenizer = task_metadata.read_to_serve(path), find_tokenizer(path)
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
         config, config_file = BertConfig.from_name(bert_config_file), None
     else:
@@ -100,21 +93,24 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
         if config_file is None:
             raise InputError(f"is required: there is no {CONFIG_NAMES} next to `path`={path}", "bert_config_file")
         config = read_config(config_file)
-    vocab_file = _find_vocabulary(path, vocab_file, tokenizer.vocab_file, config_file)
+    if vocab_file is not None:
+        vocab_file = to_vocab_txt(os.fspath(vocab_file))
+        check_run_vocabulary("path", path, vocab_file, tokenizer.vocab_file)
+    elif tokenizer.vocab_file is not None:
+        vocab_file = to_vocab_txt(tokenizer.vocab_file)
+        if config_file:
+            check_vocabulary(config_file, vocab_file, tokenizer.vocab_file)
+    else:
+        raise InputError(f"is required: there is no {VOCABULARY_NAMES} next to `path`={path}", "vocab_file")
     from bert_tf.serving.checkpoint import detect_kind, load_model  # TensorFlow takes seconds.
 
     kind = kind or (stored.kind if stored else detect_kind(path, config))
-    if kind not in KINDS:
-        raise InputError(f"{stored.source} of `path`={path}: kind is {kind!r}: must be one of {', '.join(KINDS)}")
     requested = {name: value for name, value in options.items() if value is not None}
     if labels_file is not None:
         requested["labels"] = task_metadata.read_labels(os.fspath(labels_file))
     for name, value in requested.items():
         if name not in (*KINDS[kind].fields, *task_metadata.SHARED_FIELDS):
             raise InputError(f"has no effect on models of kind {kind}; omit it", name, value)
-    if "null_score_diff_threshold" in requested and not requested.get("version_2_with_negative"):
-        raise InputError("requires `version_2_with_negative`", "null_score_diff_threshold",
-                         requested["null_score_diff_threshold"])
     limit = config.max_position_embeddings
     if KINDS[kind].is_fine_tuned:
         limit = min(limit, task_metadata.DEFAULTS["max_seq_length"])
@@ -126,20 +122,6 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     for message in describe_lines(read_vocabulary(vocab_file), config.vocab_size):
         warnings.warn(f"note: `vocab_file`={vocab_file}: {message}", stacklevel=3)  # the line that calls bert_tf.load
     return load_model(path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path")
-
-
-def _find_vocabulary(path, vocab_file, existing, config_file):
-    """Returns the path of the vocab.txt of a checkpoint: of `vocab_file`, or of the existing one next to it."""
-    if vocab_file is not None:
-        vocab_file = os.fspath(vocab_file)
-        check_run_vocabulary("path", path, vocab_file, existing)
-        return to_vocab_txt(vocab_file)
-    if existing is None:
-        raise InputError(f"is required: there is no {VOCABULARY_NAMES} next to `path`={path}", "vocab_file")
-    vocab_file = to_vocab_txt(existing)
-    if config_file:
-        check_vocabulary(config_file, vocab_file, existing)
-    return vocab_file
 
 
 def open_export(path, kind=None, top_k=None, argument="model"):
