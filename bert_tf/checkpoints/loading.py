@@ -28,6 +28,7 @@ ROW_ADVICE = {
     variables.TOKEN_TYPE_EMBEDDINGS: "set type_vocab_size to {rows} in the model's config",
     **dict.fromkeys((WORD_EMBEDDINGS, variables.OUTPUT_BIAS),
                     "set vocab_size to {rows} in the model's config, and use the checkpoint's vocabulary"),
+    "output_weights": "set `labels_file`, with the names of the {rows} outputs",
 }
 _LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
 
