@@ -40,14 +40,12 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
       batch_sizes: Batch sizes of the buckets.
 
     Raises:
-      InputError: If the weights are unknown, the servable has dynamic lengths, or the sizes are empty or invalid.
+      InputError: If the weights are unknown, or the servable has dynamic lengths.
     """
     if weights not in WEIGHTS:
         raise InputError(f"`weights`={weights}: must be one of {', '.join(WEIGHTS)}")
     if not servable.static_length:
         raise InputError("a LiteRT model has fixed lengths; create the servable with `static_length`")
-    if not lengths or not batch_sizes or min(*lengths, *batch_sizes) < 1:
-        raise InputError(f"`lengths`={lengths} and `batch_sizes`={batch_sizes}: must be positive integers")
     if servable.metadata.window_stride:
         raise InputError("the model reads long texts in windows, which LiteRT files do not support; export a "
                          "SavedModel instead, or train without windows")

@@ -1,6 +1,5 @@
 """The contract of a kind of task, without TensorFlow."""
 
-import abc
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +20,7 @@ def check_unique(labels):
         raise InputError(f"contains the label {twice!r} twice; labels must be unique")
 
 
-class Kind(abc.ABC):
+class Kind:
     """A kind of task. Each subclass is in the module of its name."""
 
     name: ClassVar[str]  # In task.json, and value of `--task`.
@@ -38,10 +37,6 @@ class Kind(abc.ABC):
         """True if task.json lists labels."""
         return "labels" in self.fields
 
-    def gives_number(self, metadata):
-        """Returns whether a model with a TaskMetadata predicts a number instead of labels."""
-        return self.may_give_number and not metadata.labels
-
     def num_outputs(self, metadata):
         """Returns the number of rows of the head's kernel: one per label, 1 without labels."""
         return len(metadata.labels) or 1
@@ -57,11 +52,6 @@ class Kind(abc.ABC):
         """
         return PAIR if pairs and "pairs" in self.fields else TEXT
 
-    @property
-    def takes_choices(self):
-        """True if an input contains several texts per example."""
-        return max(self.inputs().values()) > 1
-
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
         """Maps the texts of an example, with `choices` for a kind that takes them, to the names of the model's inputs.
 
@@ -71,7 +61,6 @@ class Kind(abc.ABC):
         del choices, argument
         return {"text": text_a} if text_b is None else {"text_a": text_a, "text_b": text_b}
 
-    @abc.abstractmethod
     def answer(self, metadata, tokenizer, buckets, *texts):
         """Computes the response to a request in NumPy: the same as the kind's Servable in TensorFlow.
 
@@ -83,6 +72,7 @@ class Kind(abc.ABC):
         Returns:
           Dict of arrays [B, ...] with the names, shapes, and types of serving_default; strings are bytes.
         """
+        raise NotImplementedError
 
     def rows(self, outputs):
         """Converts the outputs of serving_default, arrays [B, ...], to JSON objects.
@@ -95,9 +85,9 @@ class Kind(abc.ABC):
             row["was_cut"] = bool(was_cut)
         return rows
 
-    @abc.abstractmethod
     def json_rows(self, outputs):
         """Returns `rows` without "was_cut"."""
+        raise NotImplementedError
 
     def is_right(self, row, expected):
         """Returns whether a prediction, one of `rows`, is the expected one."""

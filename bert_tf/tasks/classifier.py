@@ -22,7 +22,7 @@ class Classifier(Kind):
         rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
         logits = stack([output["logits"] for output in buckets.run(rows)], [self.num_outputs(metadata)])
         was_cut = were_cut(rows)
-        if self.gives_number(metadata):
+        if not metadata.labels:
             return {"value": logits[:, 0], "was_cut": was_cut}
         names = encode_strings([metadata.labels] * len(rows), len(metadata.labels))
         if metadata.multi_label:

@@ -8,7 +8,7 @@ import tensorflow as tf
 from bert_tf.analysis import behaviors, words
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving.checkpoint import detect_kind, load_servable
-from bert_tf.tasks import KINDS, Encoder, MaskedLM
+from bert_tf.tasks import KINDS, Encoder, MaskedLM, MultipleChoice
 from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.unicode_rules import is_punctuation
 
@@ -127,7 +127,7 @@ class Observer:
     def predict(self, questions):
         """Predicts a list of Questions; returns dicts from Kind.rows."""
         kind = KINDS[self.kind]
-        if kind.takes_choices and len(questions) > 1:  # They may have different numbers of choices.
+        if self.kind == MultipleChoice.name and len(questions) > 1:  # They may have different numbers of choices.
             return [self.predict([question])[0] for question in questions]
         are_pairs = any(question.text_b is not None for question in questions)
         inputs = [kind.question(question.text_a, (question.text_b or "") if are_pairs else None, question.choices)

@@ -9,7 +9,7 @@ from bert_tf import files
 from bert_tf.cli import roles
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
-from bert_tf.tasks import KINDS
+from bert_tf.tasks import KINDS, MultipleChoice
 from data_prep.tasks import DATA
 from run.finetuning.settings import TuningSettings
 from run.serving.formats.request_files import SEPARATOR, drop_invalid_bytes, split_pair
@@ -55,7 +55,7 @@ def read_questions(settings, kind):
 
 def _parse_line(text, kind, place, source=""):
     """Returns the Question of a text and others after ` ||| `; `place`: For error messages."""
-    if KINDS[kind].takes_choices:
+    if kind == MultipleChoice.name:
         first, *others = text.split(SEPARATOR)
         if len(others) < 2:
             raise InputError(f"{place}: multiple choice requires the text and at least two choices, separated by "
@@ -88,7 +88,7 @@ def find_wrong_predictions(settings, metadata, answer):
     roles.check(task, TuningSettings(do_eval=True))
     errors, num_rows, most = [], 0, settings.wrong_examples
     rows = READERS[kind](DATA[kind](task, metadata.max_seq_length, metadata))
-    is_number = KINDS[kind].gives_number(metadata)
+    is_number = KINDS[kind].may_give_number and not metadata.labels
     while batch := list(itertools.islice(rows, ROWS_AT_A_TIME)):
         for question, answered in zip(batch, answer(batch), strict=True):
             num_rows += 1

@@ -119,7 +119,6 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
 
 @pytest.mark.parametrize(("is_static", "options", "message"), [
     (True, {"weights": "bfloat16"}, "`weights`=bfloat16: must be one of float32, float16, int8"),
-    (True, {"batch_sizes": (0,)}, "must be positive integers"),
     (False, {}, "a LiteRT model has fixed lengths"),
 ])
 def test_invalid_conversions(toy_tokenizer, is_static, options, message):
