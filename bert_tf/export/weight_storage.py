@@ -14,7 +14,6 @@ from bert_tf.errors import InputError
 from bert_tf.fast import projection_weights, replace_weights
 
 KINDS = ("float32", "bfloat16", "int8")
-COMPUTE_TYPES = ("float32", "bfloat16")
 
 
 @contextlib.contextmanager
