@@ -167,14 +167,6 @@ def trace(function, specs):
     return tf.function(check_and_call, autograph=False).get_concrete_function(*named)
 
 
-def trim_padding(features):
-    """Removes the columns of int [B, S] features that are padding in every row, but keeps at least one column."""
-    mask = features["input_mask"]
-    used = tf.reduce_any(mask > 0, axis=0)
-    longest = tf.maximum(tf.reduce_max(tf.where(used, tf.range(1, tf.size(used) + 1), 0)), 1)
-    return {name: value[:, :longest] for name, value in features.items()}
-
-
 def check_features(features, config):
     """Checks features int32 or int64 [B, S] from a client; returns int32, or fails with InvalidArgumentError.
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.served_models.base import Servable, trim_padding
+from bert_tf.served_models.base import Servable
 from bert_tf.tasks.masked_lm import MASK
 from bert_tf.tokenization import ragged
 
@@ -45,8 +45,6 @@ class ServedMaskedLM(Servable):
 
     def answer(self, features):
         """Converts features int32 [B, S] to candidates and their probabilities for each [MASK]; see the class."""
-        if not self.static_length:
-            features = trim_padding(features)
         masked = features["input_ids"] == self.tokenizer.mask_id
         num_masks = tf.reduce_sum(tf.cast(masked, tf.int32), axis=1)
         if self.static_length:

@@ -114,11 +114,6 @@ def add_article(kind):
     return f"an {kind}" if kind.startswith("e") else f"a {kind}"
 
 
-def to_json_number(value):
-    """Rounds a number to a float with DECIMALS digits after the decimal point."""
-    return round(float(value), DECIMALS)
-
-
-def to_json_numbers(values):
-    """Rounds float [N] to a list of float with DECIMALS digits after the decimal point."""
+def round_for_json(values):
+    """Rounds an array of float [N], or a scalar of NumPy, to a list of float or a float with DECIMALS places."""
     return np.round(values.astype(np.float64), DECIMALS).tolist()

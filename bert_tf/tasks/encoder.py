@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks.base import Kind, stack, to_json_numbers
+from bert_tf.tasks.base import Kind, round_for_json, stack
 from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 from bert_tf.variables import POOLER
 
@@ -49,7 +49,7 @@ class Encoder(Kind):
         vectors = next((outputs[name] for name in ("sentence_embedding", "pooled_output") if name in outputs), None)
         if vectors is None:
             vectors = pool_tokens(outputs["sequence_output"], outputs["input_mask"])
-        return [{"vector": to_json_numbers(vector)} for vector in vectors]
+        return [{"vector": round_for_json(vector)} for vector in vectors]
 
 
 def pool_tokens(sequence_output, input_mask, pooling="mean", normalize=False):
