@@ -262,8 +262,6 @@ class BertLongTextClassifier(BertClassifier):
     """
 
     def __init__(self, encoder, num_labels, pooling="mean", dropout_rate=None, *, name=None):
-        if pooling not in POOLINGS:
-            raise InputError(f"must be one of {', '.join(POOLINGS)}", "pooling", pooling)
         super().__init__(encoder, num_labels, dropout_rate, name=name)
         self.pooling = pooling
 

@@ -31,7 +31,7 @@ _ALIGNMENT = 16  # Alignment of tensor values that the schema requires (force_al
 
 
 def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
-    """Converts a Servable with static_length, whose FastEncoder has the layers "litert", to a .tflite file, bytes.
+    """Converts a Servable whose FastEncoder has the layers "litert" to a .tflite file, bytes.
 
     Args:
       weights: str. Storage type, one of WEIGHTS. With int8 ("dynamic range"), matrix multiplications run in integers
@@ -40,12 +40,10 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
       batch_sizes: Batch sizes of the buckets.
 
     Raises:
-      InputError: If the weights are unknown, or the servable has dynamic lengths.
+      InputError: If the weights are unknown, or if the servable reads windows of long texts.
     """
     if weights not in WEIGHTS:
         raise InputError(f"`weights`={weights}: must be one of {', '.join(WEIGHTS)}")
-    if not servable.static_length:
-        raise InputError("a LiteRT model has fixed lengths; create the servable with `static_length`")
     if servable.metadata.window_stride:
         raise InputError("the model reads long texts in windows, which LiteRT files do not support; export a "
                          "SavedModel instead, or train without windows")
@@ -91,7 +89,7 @@ def largest_differences(servable, path):
     Returns:
       Dict of output name -> float. Maximum absolute difference at a non-padding token.
     """
-    features = {name: tf.reshape(value, [-1, servable.max_seq_length])
+    features = {name: tf.reshape(value, [-1, value.shape[-1]])
                 for name, value in servable.example_features().items()}
     found = LiteRTModel(path).compute_outputs({name: value.numpy() for name, value in features.items()})
     differences = {}

@@ -46,8 +46,6 @@ class Buckets:
                 self._batch_sizes.setdefault(length, []).append(batch_size)
         self._head_sizes = [int(name.removeprefix(HEAD)) for name in names if name.startswith(HEAD)]
         self.lengths = sorted(self._batch_sizes)
-        if not self.lengths:
-            raise InputError(f"{path}: has no signature {ROWS}BATCHxLENGTH")
 
     def run(self, rows):
         """Runs the model on a list of `rows.Row`, none longer than the last of `lengths`.

@@ -67,8 +67,6 @@ def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_ca
     """
     options = {name: value for name, value in locals().items()
                if value is not None and name not in ("path", "kind", "top_k")}
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise InputError("must be the path of a model", "path", path)
     if kind not in (None, *KINDS):
         raise InputError(f"must be one of {', '.join(KINDS)}", "kind", kind)
     path = os.fspath(path)

@@ -1,7 +1,6 @@
 """A loaded model of any format. Does not import TensorFlow."""
 
 import itertools
-import numbers
 import warnings
 
 import numpy as np
@@ -142,8 +141,6 @@ class LoadedModel:
 
 
 def _batches(examples, batch_size):
-    if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
-        raise InputError("must be an integer of at least 1", "batch_size", batch_size)
     return (examples[start : start + batch_size] for start in range(0, len(examples), batch_size))
 
 

@@ -1,6 +1,5 @@
 """The span of a context that answers a question."""
 
-import functools
 import re
 import string
 from typing import ClassVar, NamedTuple
@@ -17,7 +16,6 @@ from bert_tf.variables import POOLER
 # Word separators of the original's `read_squad_examples`.
 _SEPARATORS = re.compile("[ \t\r\n\u202f]+")
 _WORD = re.compile("[^ \t\r\n\u202f]+")
-_CACHED_CONTEXTS = 16  # Several questions can be about the same context.
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -110,7 +108,6 @@ def normalize(text):
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
-@functools.lru_cache(_CACHED_CONTEXTS)
 def split(tokenizer, text):
     """Tokenizes a context word by word, as in the original; PlainTokenizer, str -> Context."""
     ids, starts, ends = [], [], []

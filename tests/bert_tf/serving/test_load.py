@@ -142,12 +142,6 @@ def test_a_saved_model_of_another_project(tmp_path):
         bert_tf.load(tmp_path / "digits")
 
 
-@pytest.mark.parametrize("path", ["", None, 0, {}, b"tagger"])
-def test_invalid_paths(path):
-    with pytest.raises(InputError, match=r"^`path`=.*: must be the path of a model$"):
-        bert_tf.load(path)
-
-
 def test_the_options_have_the_names_of_flags():
     options = inspect.signature(bert_tf.load).parameters
     assert {*options} == {"path", "kind", *PredictionSettings(model="x").values()} - {

@@ -48,14 +48,6 @@ def test_invalid_requests():
         pairs.encode(["a"])
 
 
-@pytest.mark.parametrize("batch_size", [0, 2.0])
-def test_invalid_batch_sizes(batch_size):
-    for call in (lambda: make_toy_model().predict(text=["a"], batch_size=batch_size),
-                 lambda: make_toy_model().encode(["a"], batch_size=batch_size)):
-        with pytest.raises(InputError, match=f"^`batch_size`={batch_size}: must be an integer of at least 1$"):
-            call()
-
-
 @pytest.mark.parametrize("call", [lambda model: model(text=["a"]), lambda model: model.predict(text=["a"]),
                                   lambda model: model.encode(["a"])])
 def test_outputs_that_are_not_finite(call):
