@@ -6,21 +6,17 @@
 """
 
 from bert_tf.served_models.base import Servable
-from bert_tf.served_models.classifier import ServedClassifier
-from bert_tf.served_models.encoder import ServedEncoder
-from bert_tf.served_models.masked_lm import ServedMaskedLM
-from bert_tf.served_models.multiple_choice import ServedMultipleChoice
-from bert_tf.served_models.span_labeler import ServedSpanLabeler
-from bert_tf.served_models.token_classifier import ServedTokenClassifier
+from bert_tf.tasks.base import KindClasses
 
-SERVED_MODELS = {served.kind: served for served in (
-    ServedClassifier,
-    ServedTokenClassifier,
-    ServedSpanLabeler,
-    ServedMultipleChoice,
-    ServedEncoder,
-    ServedMaskedLM,
-)}
+SERVED_MODELS = KindClasses(__name__, {
+    "classifier": "ServedClassifier",
+    "token_classifier": "ServedTokenClassifier",
+    "span_labeler": "ServedSpanLabeler",
+    "multiple_choice": "ServedMultipleChoice",
+    "encoder": "ServedEncoder",
+    "masked_lm": "ServedMaskedLM",
+})
 
 __all__ = ["SERVED_MODELS", "Servable", "ServedClassifier", "ServedEncoder", "ServedMaskedLM",
            "ServedMultipleChoice", "ServedSpanLabeler", "ServedTokenClassifier"]
+__getattr__ = SERVED_MODELS.find

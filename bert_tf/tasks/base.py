@@ -1,5 +1,7 @@
-"""The contract of a kind of task, without TensorFlow."""
+"""The contract of a kind of task, without TensorFlow, and the registry of what belongs to each kind."""
 
+import collections.abc
+import importlib
 from typing import ClassVar
 
 import numpy as np
@@ -117,3 +119,34 @@ def add_article(kind):
 def round_for_json(values):
     """Rounds an array of float [N], or a scalar of NumPy, to a list of float or a float with DECIMALS places."""
     return np.round(values.astype(np.float64), DECIMALS).tolist()
+
+
+class KindClasses(collections.abc.Mapping):
+    """Mapping of a kind to its class, which imports only the modules of the kinds in use.
+
+    Args:
+      package: Name of the package whose modules have the names of the kinds.
+      names: Dict of kind to the name of its class.
+    """
+
+    def __init__(self, package, names):
+        self._package, self._names = package, names
+
+    def __getitem__(self, kind):
+        return getattr(importlib.import_module(f"{self._package}.{kind}"), self._names[kind])
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __len__(self):
+        return len(self._names)
+
+    def __contains__(self, kind):
+        return kind in self._names  # The base class would import the module.
+
+    def find(self, name):
+        """Returns the class with a name, for `__getattr__` of the package (PEP 562)."""
+        kind = next((kind for kind, other in self._names.items() if other == name), None)
+        if kind is None:
+            raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
+        return self[kind]

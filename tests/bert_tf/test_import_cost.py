@@ -52,9 +52,15 @@ def test_training_starts_without_packages_for_results():
     unwanted = {"keras", "sklearn", "scipy.stats", "matplotlib", "seqeval"}
     loaded = run("import sys\nfrom bert_tf.cli import script\nscript.prepare_tensorflow()\n"
                  "import run.finetuning.job, run.pretraining.job\nfrom run.tasks import TASKS\n"
-                 "print(*sys.modules)")
+                 "kinds = list(TASKS.values())\nprint(*sys.modules)")
     assert {"tensorflow", "run.tasks.classifier"} <= loaded
     assert not unwanted & loaded, "find out which with python -X importtime"
+
+
+def test_only_the_kind_in_use_is_imported():
+    loaded = run("import sys\nfrom data_prep.tasks import DATA\nDATA['classifier']\nprint(*sys.modules)")
+    assert "data_prep.tasks.classifier" in loaded
+    assert not {"data_prep.tasks.conll", "data_prep.tasks.squad"} & loaded
 
 
 def test_the_package_imports_names_on_first_use():

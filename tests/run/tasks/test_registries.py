@@ -2,6 +2,7 @@
 
 import pytest
 
+from bert_tf import served_models
 from bert_tf.errors import InputError
 from bert_tf.served_models import SERVED_MODELS
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
@@ -16,6 +17,9 @@ def test_registries_have_the_same_kinds():
     assert set(serving_settings.KINDS) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS) == set(SERVED_MODELS)
     for name, data in DATA.items():
         assert (data.Settings.kind, TASKS[name].kind, TASKS[name].data_class) == (name, name, data)
+    assert served_models.ServedMaskedLM is SERVED_MODELS["masked_lm"]
+    with pytest.raises(AttributeError, match="has no attribute 'ServedNothing'"):
+        _ = served_models.ServedNothing
 
 
 @pytest.mark.parametrize(("name", "settings"), [
