@@ -39,24 +39,18 @@ class FeatureCheck:
 
     def __call__(self, features, *args, **kwargs):
         if type(self).__module__.startswith(OURS):  # A user's subclass can have other inputs.
-            _check_features(features)
+            if not isinstance(features, Mapping):
+                found = f"is of type {type(features).__name__}"
+            elif any(name not in features for name in FEATURES):
+                found = f"has {', '.join(map(str, features))}"
+            else:
+                found = None
+            if found:
+                raise InputError(f"must be a dict of {', '.join(FEATURES)}, but {found}; BertTokenizer.encode makes it "
+                                 "from texts", "features")
             features = {name: tf.cast(value, tf.int32) if getattr(value, "dtype", None) == tf.int64 else value
                         for name, value in features.items()}
         return super().__call__(features, *args, **kwargs)
-
-
-def _check_features(features):
-    """Raises InputError unless an argument is a dict of FEATURES that the layers of tf_keras accept."""
-    if not isinstance(features, Mapping):
-        found = f"is of type {type(features).__name__}"
-    elif any(name not in features for name in FEATURES):
-        found = f"has {', '.join(map(str, features))}"
-    elif any(type(features[name]).__module__.startswith("keras.") for name in FEATURES):
-        found = "has tensors of Keras 3"
-    else:
-        return
-    raise InputError(f"must be a dict of {', '.join(FEATURES)}, tensors of TensorFlow or of tf_keras, but {found}; "
-                     "BertTokenizer.encode makes it from texts", "features")
 
 
 def check_values(features, config):

@@ -10,47 +10,8 @@ from bert_tf.losses import TOTAL, TotalLoss
 from bert_tf.saved_objects import SavedModel
 
 
-class KerasEncoder(SavedModel):
-    """A base class of encoders."""
-
-    kind = "encoder"
-
-    @classmethod
-    def from_pretrained(cls, path, *, config=None, fast=True, dtype=None, seed=0):
-        """Creates an encoder with the weights of a checkpoint.
-
-        Args:
-          path: str or os.PathLike. Directory, prefix, or file of a checkpoint, local or remote (gs://): of the original
-            BERT, this project's scripts, Hugging Face, or the Model Garden; see `bert_tf.checkpoints.open_checkpoint`.
-          config: BertConfig; None for the config next to the checkpoint.
-          fast: bool. Whether to create a `bert_tf.fast.FastEncoder` instead of a BertEncoder. It computes the same in
-            less time, and zeros at padding; its shapes depend on the values of a batch, which TPUs do not support.
-          dtype, seed: See BertEncoder.
-
-        Raises:
-          bert_tf.errors.InputError: If there is no checkpoint or config, or if they are corrupted or do not match.
-        """
-        from bert_tf import pretrained
-
-        return pretrained.load_encoder(cls, path, config=config, fast=fast, dtype=dtype, seed=seed)
-
-    def save_pretrained(self, path, tokenizer):
-        """Writes a directory with the weights, the config, and the vocabulary, which `bert_tf.load` and scripts read.
-
-        Args:
-          path: str or os.PathLike. Directory; created if it does not exist.
-          tokenizer: BertTokenizer of the model.
-
-        Raises:
-          bert_tf.errors.InputError: If the directory contains another model, or if the vocabulary is too large.
-        """
-        from bert_tf import pretrained
-
-        pretrained.save_model(self, path, tokenizer)
-
-
-class KerasTaskModel(SavedModel):
-    """A base class of the models of bert_tf.models.
+class KerasModel(SavedModel):
+    """A base class of encoders and task models.
 
     Attributes:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
@@ -58,31 +19,13 @@ class KerasTaskModel(SavedModel):
 
     kind = None
 
-    @classmethod
-    def from_pretrained(cls, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments):
-        """Creates a model with the weights of a checkpoint, including its head if that belongs to the same task.
-
-        Otherwise, the head has initial weights.
-
-        Args:
-          path, config, fast, dtype, seed: See `BertEncoder.from_pretrained`.
-          num_labels: int. For classifiers; None for the number of outputs of a fine-tuned checkpoint.
-          **arguments: Further arguments of the constructor, such as `dropout_rate` of a classifier.
-
-        Raises:
-          bert_tf.errors.InputError: See `BertEncoder.from_pretrained`; also if an argument is missing or unknown.
-        """
-        from bert_tf import pretrained
-
-        return pretrained.load_task_model(cls, path, num_labels=num_labels, config=config, fast=fast, dtype=dtype,
-                                          seed=seed, **arguments)
-
     def save_pretrained(self, path, tokenizer, *, labels=None, multi_label=None, pairs=None, max_seq_length=None,
                         doc_stride=None, max_query_length=None, window_stride=None, max_windows=None):
         """Writes a directory that `bert_tf.load`, `from_pretrained`, and all scripts read.
 
         It contains the weights, the config, the vocabulary, and, for a fine-tuned model, a task.json. An option that is
-        None has its value in the task.json that `from_pretrained` read, otherwise its default.
+        None has its value in the task.json that `from_pretrained` read, otherwise its default. All but `path` and
+        `tokenizer` are for fine-tuned models.
 
         Args:
           path: str or os.PathLike. Directory; created if it does not exist. All files appear together.
@@ -106,6 +49,55 @@ class KerasTaskModel(SavedModel):
             self, path, tokenizer, labels=labels, multi_label=multi_label, pairs=pairs, max_seq_length=max_seq_length,
             doc_stride=doc_stride, max_query_length=max_query_length, window_stride=window_stride,
             max_windows=max_windows)
+
+
+class KerasEncoder(KerasModel):
+    """A base class of encoders."""
+
+    kind = "encoder"
+
+    @classmethod
+    def from_pretrained(cls, path, *, config=None, fast=True, dtype=None, seed=0):
+        """Creates an encoder with the weights of a checkpoint.
+
+        Args:
+          path: str or os.PathLike. Directory, prefix, or file of a checkpoint, local or remote (gs://): of the original
+            BERT, this project's scripts, Hugging Face, or the Model Garden; see `bert_tf.checkpoints.open_checkpoint`.
+          config: BertConfig; None for the config next to the checkpoint.
+          fast: bool. Whether to create a `bert_tf.fast.FastEncoder` instead of a BertEncoder. It computes the same in
+            less time, and zeros at padding; its shapes depend on the values of a batch, which TPUs do not support.
+          dtype, seed: See BertEncoder.
+
+        Raises:
+          bert_tf.errors.InputError: If there is no checkpoint or config, or if they are corrupted or do not match.
+        """
+        from bert_tf import pretrained
+
+        return pretrained.load_encoder(cls, path, config=config, fast=fast, dtype=dtype, seed=seed)
+
+
+class KerasTaskModel(KerasModel):
+    """A base class of the models of bert_tf.models."""
+
+    @classmethod
+    def from_pretrained(cls, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments):
+        """Creates a model with the weights of a checkpoint, including its head if that belongs to the same task.
+
+        Otherwise, the head has initial weights.
+
+        Args:
+          path, config, fast, dtype, seed: See `BertEncoder.from_pretrained`.
+          num_labels: int. For classifiers; None for the number of outputs of a fine-tuned checkpoint.
+          **arguments: Further arguments of the constructor, such as `dropout_rate` of a classifier.
+
+        Raises:
+          bert_tf.errors.InputError: See `BertEncoder.from_pretrained`; also if `num_labels` is required.
+          TypeError: If the constructor does not have an argument.
+        """
+        from bert_tf import pretrained
+
+        return pretrained.load_task_model(cls, path, num_labels=num_labels, config=config, fast=fast, dtype=dtype,
+                                          seed=seed, **arguments)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
         """Computes the loss of a batch; called by Keras.

@@ -61,16 +61,11 @@ class TotalLoss:
       terms: Tuple of `Term`.
       names: Tuple of str. Names of the losses that a call returns: "loss", the total to minimize, then those of the
         terms.
-
-    Raises:
-      ValueError: If terms of the same name have different factors.
     """
 
     def __init__(self, *terms, source=()):
         self.terms, self._source = terms, list(source)
         self._factors = {term.name: term.factor for term in terms}
-        if any(self._factors[term.name] != term.factor for term in terms):
-            raise ValueError("terms of the same name have different factors")
         self._representatives = {term.counts: term for term in terms}  # Terms that count alike share a normalizer.
         self.names = (TOTAL, *(name for name in self._factors if name != TOTAL))
 

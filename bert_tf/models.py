@@ -35,14 +35,10 @@ class _TaskModel(FeatureCheck, KerasTaskModel, tf_keras.Model):
         encoder = encoder if isinstance(encoder, BertEncoder) else BertEncoder(encoder)
         super().__init__(name=name, dtype=encoder.dtype_policy)
         self.encoder = encoder
-        vars(encoder)["num_task_models"] = vars(encoder).get("num_task_models", 0) + 1
 
     def get_config(self):
         """See SavedModel."""
-        encoder = tf_keras.saving.serialize_keras_object(self.encoder)
-        if self.encoder.num_task_models > 1:
-            encoder["shared_object_id"] = id(self.encoder)  # Keras then restores one encoder for the whole file.
-        return {**super().get_config(), "encoder": encoder}
+        return {**super().get_config(), "encoder": tf_keras.saving.serialize_keras_object(self.encoder)}
 
     @classmethod
     def from_config(cls, config):
@@ -266,8 +262,6 @@ class BertLongTextClassifier(BertClassifier):
     """
 
     def __init__(self, encoder, num_labels, pooling="mean", dropout_rate=None, *, name=None):
-        if pooling not in POOLINGS:
-            raise InputError(f"must be one of {', '.join(POOLINGS)}", "pooling", pooling)
         super().__init__(encoder, num_labels, dropout_rate, name=name)
         self.pooling = pooling
 

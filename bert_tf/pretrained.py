@@ -65,9 +65,6 @@ def load_task_model(model_class, path, *, num_labels=None, config=None, fast=Tru
     accepted = inspect.signature(model_class.__init__).parameters
     if num_labels is not None:
         arguments["num_labels"] = num_labels
-    for name in arguments:
-        if name not in accepted:
-            raise InputError(f"{model_class.__name__} has no argument {name}; it has {', '.join([*accepted][2:])}")
     encoder = _create_encoder(BertEncoder, path, config, fast, dtype, seed)
     metadata, tensors = task_files.read(path), open_checkpoint(path).tensors
     has_other_task = metadata is not None and metadata.kind != kind.name
@@ -141,13 +138,15 @@ def _describe_task(model, kind, tokenizer, options):
     metadata = getattr(model, "task_metadata", None) or TaskMetadata(
         kind.name, min(DEFAULTS["max_seq_length"], positions), tokenizer.lower_case)
     pooling = getattr(model, "pooling", None)
-    windows = {} if pooling else {"window_stride": None, "max_windows": None}
-    metadata = dataclasses.replace(metadata, do_lower_case=tokenizer.lower_case, strip_accents=tokenizer.strip_accents,
-                                   window_pooling=pooling, **windows | options)
+    values = {"do_lower_case": tokenizer.lower_case, "strip_accents": tokenizer.strip_accents,
+              "window_pooling": pooling}
+    if not pooling:
+        values |= {"window_stride": None, "max_windows": None}
     if "pairs" in kind.fields and metadata.pairs is None:
-        metadata = dataclasses.replace(metadata, pairs=False)
+        values["pairs"] = False
     if kind.has_labels and not metadata.labels and not (kind.may_give_number and model.num_labels == 1):
-        metadata = dataclasses.replace(metadata, labels=generic_labels(model.num_labels))
+        values["labels"] = generic_labels(model.num_labels)
+    metadata = dataclasses.replace(metadata, **values | options)
     if kind.has_labels and kind.num_outputs(metadata) != model.num_labels:
         raise InputError(f"has {len(metadata.labels)} names, but the model has {model.num_labels} outputs", "labels")
     if metadata.max_seq_length > positions:

@@ -1,7 +1,5 @@
 """Saves models with Keras, in `.keras` files and SavedModels, as the arguments of their constructors."""
 
-import functools
-
 import tensorflow as tf
 import tf_keras
 
@@ -84,15 +82,9 @@ def _list_layers(model):
 def _check_is_plain(model):
     """Raises InputError if hooks are attached to a layer, or if weights were replaced or added."""
     for layer in reversed(_list_layers(model)):
-        hooks = [hook for hook in getattr(layer, "hooks", ()) if hook not in vars(layer).get("own_hooks", ())]
-        if hooks:
-            hook = hooks[0].func if isinstance(hooks[0], functools.partial) else hooks[0]
-            name = getattr(hook, "__name__", type(hook).__name__)
-            raise InputError(f"layer {layer.name!r} has the hook {name}, which cannot be saved; detach it first")
-        if any(isinstance(child, tf.Variable) and vars(layer).get(name, child) is not child
-               for name, child in layer._trackable_children().items()):
-            raise InputError(f"layer {layer.name!r} has replaced weights, which cannot be saved; restore the "
-                             "original weights first")
-        if hasattr(layer, "adapters"):
-            raise InputError(f"layer {layer.name!r} has weights that its constructor does not create, such as "
-                             "adapters, which cannot be saved")
+        has_hooks = any(hook not in vars(layer).get("own_hooks", ()) for hook in getattr(layer, "hooks", ()))
+        has_replaced = any(isinstance(child, tf.Variable) and vars(layer).get(name, child) is not child
+                           for name, child in layer._trackable_children().items())
+        if has_hooks or has_replaced or hasattr(layer, "adapters"):
+            raise InputError(f"layer {layer.name!r} has a hook, or other weights than its constructor creates, such as "
+                             "adapters, which cannot be saved; remove them first")

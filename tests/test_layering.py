@@ -24,8 +24,8 @@ bert_tf.losses bert_tf.analysis bert_tf.tasks
 bert_tf.keras_model bert_tf.litert bert_tf.model_folder
 bert_tf.encoder bert_tf.checkpoints
 bert_tf.models bert_tf.fast
-bert_tf.pretrained bert_tf.techniques bert_tf.export bert_tf.served_models
-bert_tf.compression bert_tf.serving
+bert_tf.pretrained bert_tf.techniques bert_tf.served_models
+bert_tf.compression bert_tf.export bert_tf.serving
 bert_tf bert_tf.cli
 data_prep data_prep.compilation data_prep.processes data_prep.reading
 data_prep.records data_prep.vocabulary

@@ -5,10 +5,8 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import export, models
+from bert_tf import models
 from bert_tf.config import BertConfig
-from bert_tf.export import litert
-from bert_tf.model_folder import task_metadata
 from bert_tf.served_models import SERVED_MODELS
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
@@ -84,33 +82,6 @@ def make_row(tokenizer, pieces, masked_lm_positions=()):
            "segment_ids": [int(number >= num_first) for number in range(len(pieces))],
            "masked_lm_positions": list(masked_lm_positions)}
     return {name: tf.constant([values], tf.int32) for name, values in row.items()}
-
-
-def write_checkpoints(folder):
-    """Writes the directory NAME of a run for each task."""
-    for name in REQUESTS:
-        (folder / name).mkdir()
-        make_tokenizer(folder / name)
-        (folder / name / "bert_config.json").write_text(CONFIG.to_json())
-        if name in TASKS:
-            task_metadata.keep(folder / name, TASKS[name])
-        tf.train.Checkpoint(model=make_model(name)).write(str(folder / name / "ckpt-3"))
-        (folder / name / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
-
-
-def write_saved_models(folder, tokenizer):
-    """Writes the SavedModel NAME/1 of each task."""
-    for name in REQUESTS:
-        export.save(make_servable(name, tokenizer), str(folder / name))
-
-
-def write_litert_files(folder, tokenizer):
-    """Writes NAME.tflite of each task, with two row lengths: 31 is over MAX_SEQ_LENGTH."""
-    for name in REQUESTS:
-        servable = make_servable(name, tokenizer, layers="litert", static_length=True)
-        batch_sizes = (1, 3) if name == "encoder" else (2,)
-        content = litert.convert(servable, lengths=(7, 31), batch_sizes=batch_sizes)
-        (folder / f"{name}.tflite").write_bytes(content)
 
 
 def respond(servable, request):

@@ -162,8 +162,11 @@ def load_pretrained(model, path, *, leave=(), layers=()):
         for part in parts:
             stored, shape = checkpoint.tensors[part].shape, [*rest, last // len(parts)]
             if stored != shape:
+                advice = "use the checkpoint's config"
+                if name == "output_weights":
+                    advice = f"set `labels_file`, with the names of the {stored[0]} outputs"
                 raise InputError(f"{checkpoint.path}: {part} has shape {stored} in the checkpoint and {shape} in the "
-                                 "model; use the checkpoint's config")
+                                 f"model; {advice}")
         sources.append((variable, [checkpoint.tensors[part] for part in parts]))
         used.update(parts)
     needed = [name for name in missing if name.startswith("bert/") and not name.startswith(variables.POOLER)]

@@ -176,8 +176,6 @@ def _choose_kind(settings, stored, argument, path):
     if not kind:
         raise InputError(f"has no {TASK_FILE} that specifies the task"
                          + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), argument, path)
-    if kinds and kind not in kinds:
-        raise InputError(f"{stored.source} of `{argument}`={path}: kind is {kind!r}: must be one of {', '.join(kinds)}")
     return kind
 
 

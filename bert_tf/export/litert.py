@@ -20,6 +20,7 @@ from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel, metadata
 from bert_tf.litert.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS
 from bert_tf.litert.compiled_graphs import quiet
+from bert_tf.served_models.base import trace
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 
@@ -30,7 +31,7 @@ _ALIGNMENT = 16  # Alignment of tensor values that the schema requires (force_al
 
 
 def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
-    """Converts a Servable with static_length, whose FastEncoder has the layers "litert", to a .tflite file, bytes.
+    """Converts a Servable whose FastEncoder has the layers "litert" to a .tflite file, bytes.
 
     Args:
       weights: str. Storage type, one of WEIGHTS. With int8 ("dynamic range"), matrix multiplications run in integers
@@ -39,14 +40,10 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
       batch_sizes: Batch sizes of the buckets.
 
     Raises:
-      InputError: If the weights are unknown, the servable has dynamic lengths, or the sizes are empty or invalid.
+      InputError: If the weights are unknown, or if the servable reads windows of long texts.
     """
     if weights not in WEIGHTS:
         raise InputError(f"`weights`={weights}: must be one of {', '.join(WEIGHTS)}")
-    if not servable.static_length:
-        raise InputError("a LiteRT model has fixed lengths; create the servable with `static_length`")
-    if not lengths or not batch_sizes or min(*lengths, *batch_sizes) < 1:
-        raise InputError(f"`lengths`={lengths} and `batch_sizes`={batch_sizes}: must be positive integers")
     if servable.metadata.window_stride:
         raise InputError("the model reads long texts in windows, which LiteRT files do not support; export a "
                          "SavedModel instead, or train without windows")
@@ -76,21 +73,14 @@ def _functions(servable, lengths, batch_sizes):
     functions = {}
     for length in lengths:
         for batch_size in batch_sizes:
-            functions[f"{ROWS}{batch_size}x{length}"] = _concrete(
+            functions[f"{ROWS}{batch_size}x{length}"] = trace(
                 lambda **features: servable.compute_outputs(features),
                 dict.fromkeys(FEATURES, tf.TensorSpec([batch_size, length], tf.int32)))
     if hasattr(servable, "best_pieces"):
         for size in HEAD_SIZES:
-            functions[f"{HEAD}{size}"] = _concrete(
+            functions[f"{HEAD}{size}"] = trace(
                 servable.best_pieces, {"vectors": tf.TensorSpec([size, servable.config.hidden_size], tf.float32)})
     return functions
-
-
-def _concrete(function, specs):
-    """Returns the concrete function of `function(**tensors)`."""
-    traced = tf.function(tf.autograph.experimental.do_not_convert(function), autograph=False)
-    return traced.get_concrete_function(**{name: tf.TensorSpec(spec.shape, spec.dtype, name)
-                                           for name, spec in specs.items()})
 
 
 def largest_differences(servable, path):
@@ -99,7 +89,7 @@ def largest_differences(servable, path):
     Returns:
       Dict of output name -> float. Maximum absolute difference at a non-padding token.
     """
-    features = {name: tf.reshape(value, [-1, servable.max_seq_length])
+    features = {name: tf.reshape(value, [-1, value.shape[-1]])
                 for name, value in servable.example_features().items()}
     found = LiteRTModel(path).compute_outputs({name: value.numpy() for name, value in features.items()})
     differences = {}

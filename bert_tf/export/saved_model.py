@@ -31,7 +31,7 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
       servable: Servable.
       directory: Directory of the model; created if it does not exist.
       version: int; None for the number after the highest existing one.
-      weights: str. Storage type of matrices, one of weight_storage.KINDS. All are float32 once loaded.
+      weights: str. Storage type of matrices, float32, bfloat16, or int8. All are float32 once loaded.
       litert: bytes of a LiteRT model to write to LITERT_FILE next to saved_model.pb; None for none.
 
     Returns:
@@ -39,7 +39,7 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
       tensorflow-serving-api must be installed.
 
     Raises:
-      InputError: If the version exists, or if the kind of weights is unknown.
+      InputError: If the version exists.
     """
     files.at(directory).make_dirs()
     if version is None:

@@ -34,20 +34,18 @@ class Buckets:
     def __init__(self, path, num_threads=None):
         """Args: path: local .tflite file; num_threads: int, threads per matrix multiplication, None for all cores."""
         try:
-            self._graphs = compiled_graphs.CompiledGraphs(path, num_threads or processor.count_cores())
+            self._graphs = compiled_graphs.open_graphs(path, num_threads or processor.count_cores())
         except (ValueError, RuntimeError) as error:
             raise InputError(f"{path}: is not a LiteRT model: {str(error).splitlines()[0]}") from error
-        names = self._graphs.names
+        self._signatures = names = self._graphs.get_signature_list()
         self._lock = threading.Lock()
-        self._batch_sizes = {}
+        self._buffers, self._batch_sizes = {}, {}
         for name in names:
             if name.startswith(ROWS):
                 batch_size, length = map(int, name.removeprefix(ROWS).split("x"))
                 self._batch_sizes.setdefault(length, []).append(batch_size)
         self._head_sizes = [int(name.removeprefix(HEAD)) for name in names if name.startswith(HEAD)]
         self.lengths = sorted(self._batch_sizes)
-        if not self.lengths:
-            raise InputError(f"{path}: has no signature {ROWS}BATCHxLENGTH")
 
     def run(self, rows):
         """Runs the model on a list of `rows.Row`, none longer than the last of `lengths`.
@@ -70,11 +68,6 @@ class Buckets:
                 results[number] = {name: value[index] for name, value in outputs.items()}
         return results
 
-    def output_width(self, name):
-        """Returns the size of the last axis of an output of the model."""
-        length = self.lengths[0]
-        return self._graphs.output_width(f"{ROWS}{self._batch_sizes[length][0]}x{length}", name)
-
     def run_head(self, vectors):
         """Runs a masked LM's head; float32 [N, H] -> dict of name -> array [N, ...], N at least 1."""
         parts = []
@@ -85,9 +78,30 @@ class Buckets:
             parts.append({name: value[: end - start] for name, value in outputs.items()})
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def _call(self, signature, inputs):
+    def _call(self, name, inputs):
+        """Runs a signature on a dict of input name to an array of its shape and dtype; returns a dict of arrays."""
         with self._lock:
-            return self._graphs.run(signature, inputs)
+            if name not in self._buffers:
+                signature = self._signatures[name]
+                with compiled_graphs.quiet():  # LiteRT prints a message about the first write of a process
+                    sources = {key: self._graphs.create_input_buffer_by_name(name, key) for key in signature["inputs"]}
+                    results = {key: self._graphs.create_output_buffer_by_name(name, key)
+                               for key in signature["outputs"]}
+                    _write(sources, inputs)
+                self._buffers[name] = sources, results, self._graphs.get_output_tensor_details(name)
+            sources, results, details = self._buffers[name]
+            _write(sources, inputs)
+            self._graphs.run_by_name(name, sources, results)
+            outputs = {}
+            for key, buffer in results.items():
+                shape, dtype = details[key]["shape"], details[key]["dtype"]
+                outputs[key] = buffer.read(int(np.prod(shape)), dtype).reshape(shape)
+            return outputs
+
+
+def _write(buffers, inputs):
+    for key, buffer in buffers.items():
+        buffer.write(inputs[key])
 
 
 def plan(lengths, batch_sizes):

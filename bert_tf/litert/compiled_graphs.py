@@ -1,4 +1,4 @@
-"""The graphs of a .tflite file as functions of arrays, with LiteRT's CompiledModel.
+"""Opens the graphs of a .tflite file with LiteRT's CompiledModel.
 
 LiteRT's older Interpreter would repack the weights for each graph of a file on its first use, which takes seconds and
 hundreds of megabytes. CompiledModel has a cache of packed weights that all graphs share.
@@ -10,7 +10,6 @@ import functools
 import os
 import threading
 
-import numpy as np
 from ai_edge_litert.compiled_model import CompiledModel
 from ai_edge_litert.environment import Environment
 from ai_edge_litert.options import CpuOptions, Options
@@ -19,50 +18,15 @@ CACHE_IN_MEMORY = ":memory"  # XNNPACK's name for a cache of packed weights that
 CREATION = threading.Lock()  # standard error and the environment belong to the process
 
 
-class CompiledGraphs:
-    """The signatures of a file; not thread-safe.
+def open_graphs(path, num_threads):
+    """Opens a local .tflite file as a CompiledModel, whose operations use `num_threads` threads.
 
-    Attributes:
-      names: List of str. Names of the signatures.
+    Raises:
+      RuntimeError: If LiteRT cannot read the file.
     """
-
-    def __init__(self, path, num_threads):
-        """Args: path: local .tflite file; num_threads: int, threads per operation.
-
-        Raises:
-          RuntimeError: If LiteRT cannot read the file.
-        """
-        options = Options(cpu_options=CpuOptions(num_threads=num_threads, xnnpack_weight_cache_path=CACHE_IN_MEMORY))
-        with CREATION, quiet(), _off_first_core():
-            self._model = CompiledModel.from_file(path, environment=_environment(), options=options)
-        self._signatures = self._model.get_signature_list()
-        self._buffers = {}
-        self.names = list(self._signatures)
-
-    def output_width(self, name, output):
-        """Returns the size of the last axis of an output of the signature `name`."""
-        return int(self._model.get_output_tensor_details(name)[output]["shape"][-1])
-
-    def run(self, name, inputs):
-        """Runs a signature on a dict of input name to an array of its shape and dtype; returns a dict of arrays."""
-        if name not in self._buffers:
-            with quiet():
-                signature, details = self._signatures[name], self._model.get_output_tensor_details(name)
-                self._buffers[name] = (
-                    {key: self._model.create_input_buffer_by_name(name, key) for key in signature["inputs"]},
-                    {key: self._model.create_output_buffer_by_name(name, key) for key in signature["outputs"]},
-                    {key: np.empty(details[key]["shape"], details[key]["dtype"]) for key in signature["outputs"]})
-                _write(self._buffers[name][0], inputs)  # LiteRT prints a message about the first write of a process
-        sources, results, details = self._buffers[name]
-        _write(sources, inputs)
-        self._model.run_by_name(name, sources, results)
-        return {key: buffer.read(details[key].size, details[key].dtype).reshape(details[key].shape)
-                for key, buffer in results.items()}
-
-
-def _write(buffers, inputs):
-    for key, buffer in buffers.items():
-        buffer.write(inputs[key])
+    options = Options(cpu_options=CpuOptions(num_threads=num_threads, xnnpack_weight_cache_path=CACHE_IN_MEMORY))
+    with CREATION, quiet(), _off_first_core():
+        return CompiledModel.from_file(path, environment=_environment(), options=options)
 
 
 @functools.cache

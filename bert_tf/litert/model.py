@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from bert_tf.errors import InputError
 from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.metadata import read
 from bert_tf.tasks import KINDS
@@ -30,8 +29,6 @@ class LiteRTModel:
         """
         self.metadata, vocabulary = read(path)
         self.kind = self.metadata.kind
-        if self.kind not in KINDS:
-            raise InputError(f"{path}: has kind {self.kind!r}: must be one of {', '.join(KINDS)}")
         self._tokenizer = PlainTokenizer(vocabulary, self.metadata.do_lower_case, self.metadata.strip_accents)
         self._buckets = Buckets(path, num_threads)
 

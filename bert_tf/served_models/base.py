@@ -120,7 +120,7 @@ class Servable:
         }
         self.answer = tf.function(tf.autograph.experimental.do_not_convert(self.answer), [ids], autograph=False)
         try:
-            return {name: _concrete(*functions[name]) for name in names or functions}
+            return {name: trace(*functions[name]) for name in names or functions}
         finally:
             del self.answer
 
@@ -130,7 +130,7 @@ class Servable:
         return [None, self.max_seq_length if self.static_length else None]
 
     def parse(self, serialized):
-        """Parses serialized tf.Examples, string [B], to features int32 [B, S]."""
+        """Parses serialized tf.Examples, string [B], to features int64 [B, S]."""
         rows = parse_rows(serialized)
         static = self.ids_shape[-1]
         if static:
@@ -145,20 +145,16 @@ class Servable:
 
 
 def parse_rows(serialized):
-    """Parses serialized tf.Examples, string [B], to FEATURES, RaggedTensors int32 [B, (S)] of equal row lengths."""
+    """Parses serialized tf.Examples, string [B], to FEATURES, RaggedTensors int64 [B, (S)] of equal row lengths."""
     parsed = tf.io.parse_example(serialized, dict.fromkeys(FEATURES, tf.io.RaggedFeature(tf.int64)))
     lengths = parsed["input_ids"].row_lengths()
     checks = [check(parsed[name].row_lengths() == tf.cast(lengths, parsed[name].row_splits.dtype),
                     f"{name} must be as long as input_ids in each example") for name in FEATURES]
     checks.append(check(lengths > 0, "an example has no input_ids"))
-    for name in FEATURES:  # before the conversion to int32, which would turn 2^32 + 5 into 5
-        checks += [check(parsed[name].values >= 0, f"{name} must not be negative"),
-                   check(parsed[name].values <= tf.int32.max, f"{name} must be below 2^31")]
-    return {name: tf.cast(rows, tf.int32).with_row_splits_dtype(tf.int64)
-            for name, rows in after(checks, parsed).items()}
+    return {name: rows.with_row_splits_dtype(tf.int64) for name, rows in after(checks, parsed).items()}
 
 
-def _concrete(function, specs):
+def trace(function, specs):
     """Returns the concrete function of `function(**tensors)` that takes tensors by the names of `specs`."""
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
 
@@ -171,16 +167,8 @@ def _concrete(function, specs):
     return tf.function(check_and_call, autograph=False).get_concrete_function(*named)
 
 
-def trim_padding(features):
-    """Removes the columns of int [B, S] features that are padding in every row, but keeps at least one column."""
-    mask = features["input_mask"]
-    used = tf.reduce_any(mask > 0, axis=0)
-    longest = tf.maximum(tf.reduce_max(tf.where(used, tf.range(1, tf.size(used) + 1), 0)), 1)
-    return {name: value[:, :longest] for name, value in features.items()}
-
-
 def check_features(features, config):
-    """Checks features int32 [B, S] from a client; returns them, or fails with InvalidArgumentError.
+    """Checks features int32 or int64 [B, S] from a client; returns int32, or fails with InvalidArgumentError.
 
     Otherwise, inconsistent shapes, sequences over max_position_embeddings, and IDs out of range would cause unclear
     errors or, on some devices, wrong predictions.
@@ -197,7 +185,7 @@ def check_features(features, config):
             check(value >= 0, f"{name} must not be negative"),
             check(value < limit, f"{name} must be below {limit}"),
         ]
-    return after(checks, features)
+    return {name: tf.cast(value, tf.int32) for name, value in after(checks, features).items()}
 
 
 def check(condition, message):

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.served_models.base import Servable, check_same_size, trim_padding
+from bert_tf.served_models.base import Servable, check_same_size
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import pack_windows
 
@@ -42,8 +42,6 @@ class ServedClassifier(Servable):
         return self._answers(self.model.pool(logits, rows, tf.size(was_cut))) | {"was_cut": was_cut}
 
     def answer(self, features):
-        if not self.static_length:
-            features = trim_padding(features)
         return self._answers(self.model(features)["logits"])
 
     def _answers(self, logits):

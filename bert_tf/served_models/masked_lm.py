@@ -5,8 +5,7 @@ from typing import ClassVar
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.errors import InputError
-from bert_tf.served_models.base import Servable, trim_padding
+from bert_tf.served_models.base import Servable
 from bert_tf.tasks.masked_lm import MASK
 from bert_tf.tokenization import ragged
 
@@ -31,17 +30,6 @@ class ServedMaskedLM(Servable):
     example_pair: ClassVar = {"text_a": ["The man went to [MASK] store."],
                               "text_b": ["He bought a gallon [MASK] milk."]}
 
-    def __init__(self, model, tokenizer, metadata, **options):
-        """See Servable.
-
-        Raises:
-          InputError: If top_k exceeds the size of the vocabulary.
-        """
-        super().__init__(model, tokenizer, metadata, **options)
-        if not 1 <= self.metadata.top_k <= tokenizer.vocab_size:
-            raise InputError(f"`top_k`={self.metadata.top_k}: must be from 1 to the size of the vocabulary, "
-                             f"{tokenizer.vocab_size}")
-
     @property
     def _gives_is_next(self):
         return self.metadata.next_sentence and self.metadata.pairs
@@ -57,8 +45,6 @@ class ServedMaskedLM(Servable):
 
     def answer(self, features):
         """Converts features int32 [B, S] to candidates and their probabilities for each [MASK]; see the class."""
-        if not self.static_length:
-            features = trim_padding(features)
         masked = features["input_ids"] == self.tokenizer.mask_id
         num_masks = tf.reduce_sum(tf.cast(masked, tf.int32), axis=1)
         if self.static_length:

@@ -5,8 +5,8 @@ from typing import ClassVar
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.served_models.base import Servable, after, check, check_same_size, parse_rows, trim_padding
-from bert_tf.tokenization.model_inputs import FEATURES, to_dense
+from bert_tf.served_models.base import Servable, after, check, check_same_size, parse_rows
+from bert_tf.tokenization.model_inputs import to_dense
 
 
 class ServedMultipleChoice(Servable):
@@ -39,12 +39,8 @@ class ServedMultipleChoice(Servable):
         return features, tf.reduce_any(tf.reshape(was_cut, shape), axis=1)
 
     def answer(self, features):
-        shape = tf.shape(features["input_ids"])  # [B, C, S]
-        features = after([check(shape[1] > 0, "each example must contain at least one choice")], features)
-        if not self.static_length:
-            flat = trim_padding({name: tf.reshape(features[name], [-1, shape[2]]) for name in FEATURES})
-            features = {name: tf.reshape(value, [shape[0], shape[1], tf.shape(value)[1]])
-                        for name, value in flat.items()}
+        num_choices = tf.shape(features["input_ids"])[1]
+        features = after([check(num_choices > 0, "each example must contain at least one choice")], features)
         probabilities = tf.nn.softmax(self.model(features)["logits"])
         return {"choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32), "probabilities": probabilities}
 

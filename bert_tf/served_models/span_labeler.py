@@ -45,7 +45,7 @@ class ServedSpanLabeler(Servable):
         """See Servable.
 
         Raises:
-          InputError: If the context does not fit, or if an option is out of range.
+          InputError: If the context does not fit.
         """
         super().__init__(model, tokenizer, metadata, **options)
         metadata = self.metadata
@@ -53,11 +53,6 @@ class ServedSpanLabeler(Servable):
             raise InputError(f"`max_seq_length`={self.max_seq_length}: must be greater than `max_query_length` + 3, "
                              f"{metadata.max_query_length + 3}; the longest question would leave no tokens for the "
                              "context")
-        if min(metadata.doc_stride, metadata.max_answer_length) < 1:
-            raise InputError(f"`doc_stride`={metadata.doc_stride}, `max_answer_length`={metadata.max_answer_length}: "
-                             "each must be at least 1")
-        if not 1 <= metadata.top_k <= N_BEST_SIZE:
-            raise InputError(f"`top_k`={metadata.top_k}: must be from 1 to {N_BEST_SIZE}")
 
     def encode(self, question, context):
         """Converts string [B] each to features of all windows [W, S] and was_cut [B]."""

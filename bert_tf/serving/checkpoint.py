@@ -55,12 +55,7 @@ def load_servable(path, metadata, config, vocab_file, *, static_length=False, la
     tokenizer = read_tokenizer(vocab_file, metadata.do_lower_case, path, config, metadata.strip_accents)
     fast = Fast(layers or ("padded" if static_length else "unpadded"), last_where_read=True, float32_scores=True)
     model = served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata)
-    try:
-        report = load_pretrained(model, path)
-    except InputError:
-        if kind.has_labels:
-            _check_labels(path, metadata, argument)
-        raise
+    report = load_pretrained(model, path)
     missing = [name for name in report.missing if kind.needs(name)]
     if missing:
         needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model with its heads"
@@ -73,14 +68,6 @@ def load_servable(path, metadata, config, vocab_file, *, static_length=False, la
         metadata, has_pooler=not any(name.startswith(POOLER) for name in report.missing),
         next_sentence=bool(has_next_sentence))
     return served_model(model, tokenizer, metadata, static_length=static_length)
-
-
-def _check_labels(checkpoint, metadata, argument):
-    """Raises InputError if the number of outputs of a checkpoint differs from the number of a TaskMetadata's labels."""
-    kernel = checkpoints.open_checkpoint(checkpoint).tensors.get("output_weights")
-    if kernel and kernel.shape[0] != KINDS[metadata.kind].num_outputs(metadata):
-        raise InputError(f"the model has {kernel.shape[0]} outputs, but there are {len(metadata.labels)} label names; "
-                         "set `labels_file`", argument, checkpoint)
 
 
 def detect_kind(checkpoint, config):

@@ -5,7 +5,6 @@ import os
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.model_folder import find_config, saved_models, task_metadata
-from bert_tf.tasks import KINDS
 
 LITERT_SUFFIX = ".tflite"
 
@@ -34,10 +33,7 @@ def read_metadata(folder, argument="model"):
     if not files.at(path).is_file():
         raise InputError("was not exported by export_saved_model: its SavedModel has no "
                          f"{saved_models.TASK_PATH}, which describes the task", argument, folder)
-    metadata = task_metadata.read_file(path)
-    if metadata.kind not in KINDS:
-        raise InputError(f"{path}: has kind {metadata.kind!r}: must be one of {', '.join(KINDS)}")
-    return metadata
+    return task_metadata.read_file(path)
 
 
 def _litert_in(folder):

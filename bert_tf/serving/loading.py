@@ -8,7 +8,6 @@ from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder import (
-    TokenizerFiles,
     check_exists,
     check_loadable,
     find_config,
@@ -67,8 +66,6 @@ def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_ca
     """
     options = {name: value for name, value in locals().items()
                if value is not None and name not in ("path", "kind", "top_k")}
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise InputError("must be the path of a model", "path", path)
     if kind not in (None, *KINDS):
         raise InputError(f"must be one of {', '.join(KINDS)}", "kind", kind)
     path = os.fspath(path)
@@ -85,13 +82,7 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     """Loads a checkpoint with the files in its directory. For the arguments, see `bert_tf.load`; None is unset."""
     check_exists(path)
     check_loadable(path)
-    stored = task_metadata.read_to_serve(path)
-    try:
-        tokenizer = find_tokenizer(path)
-    except InputError:
-        if vocab_file is None or options.get("do_lower_case") is None:
-            raise
-        tokenizer = TokenizerFiles()
+    stored, tokenizer = task_metadata.read_to_serve(path), find_tokenizer(path)
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
         config = BertConfig.from_name(bert_config_file)
     else:
@@ -107,17 +98,12 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     from bert_tf.serving.checkpoint import detect_kind, load_model  # TensorFlow takes seconds.
 
     kind = kind or (stored.kind if stored else detect_kind(path, config))
-    if kind not in KINDS:
-        raise InputError(f"{stored.source} of `path`={path}: kind is {kind!r}: must be one of {', '.join(KINDS)}")
     requested = {name: value for name, value in options.items() if value is not None}
     if labels_file is not None:
         requested["labels"] = task_metadata.read_labels(os.fspath(labels_file))
     for name, value in requested.items():
         if name not in (*KINDS[kind].fields, *task_metadata.SHARED_FIELDS):
             raise InputError(f"has no effect on models of kind {kind}; omit it", name, value)
-    if "null_score_diff_threshold" in requested and not requested.get("version_2_with_negative"):
-        raise InputError("requires `version_2_with_negative`", "null_score_diff_threshold",
-                         requested["null_score_diff_threshold"])
     limit = config.max_position_embeddings
     if KINDS[kind].is_fine_tuned:
         limit = min(limit, task_metadata.DEFAULTS["max_seq_length"])

@@ -1,7 +1,6 @@
 """A loaded model of any format. Does not import TensorFlow."""
 
 import itertools
-import numbers
 import warnings
 
 import numpy as np
@@ -137,19 +136,11 @@ class LoadedModel:
 
     def _rename_inputs(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""
-        general = dict(zip(GENERAL_NAMES, self.inputs, strict=False))
-        sources = {}
-        for name in texts:
-            own_name = name if name in self._ranks else general.get(name, name)
-            if own_name in sources:
-                raise InputError(f"`{sources[own_name]}` and `{name}` are the same input; set only one of them")
-            sources[own_name] = name
-        return {own_name: texts[name] for own_name, name in sources.items()}
+        general = {name: own for name, own in zip(GENERAL_NAMES, self.inputs, strict=False) if own not in texts}
+        return {general.get(name, name): values for name, values in texts.items()}
 
 
 def _batches(examples, batch_size):
-    if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
-        raise InputError("must be an integer of at least 1", "batch_size", batch_size)
     return (examples[start : start + batch_size] for start in range(0, len(examples), batch_size))
 
 

@@ -1,6 +1,5 @@
 """The contract of a kind of task, without TensorFlow, and the registry of what belongs to each kind."""
 
-import abc
 import collections.abc
 import importlib
 from typing import ClassVar
@@ -23,7 +22,7 @@ def check_unique(labels):
         raise InputError(f"contains the label {twice!r} twice; labels must be unique")
 
 
-class Kind(abc.ABC):
+class Kind:
     """A kind of task. Each subclass is in the module of its name."""
 
     name: ClassVar[str]  # In task.json, and value of `--task`.
@@ -40,10 +39,6 @@ class Kind(abc.ABC):
         """True if task.json lists labels."""
         return "labels" in self.fields
 
-    def gives_number(self, metadata):
-        """Returns whether a model with a TaskMetadata predicts a number instead of labels."""
-        return self.may_give_number and not metadata.labels
-
     def num_outputs(self, metadata):
         """Returns the number of rows of the head's kernel: one per label, 1 without labels."""
         return len(metadata.labels) or 1
@@ -59,11 +54,6 @@ class Kind(abc.ABC):
         """
         return PAIR if pairs and "pairs" in self.fields else TEXT
 
-    @property
-    def takes_choices(self):
-        """True if an input contains several texts per example."""
-        return max(self.inputs().values()) > 1
-
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
         """Maps the texts of an example, with `choices` for a kind that takes them, to the names of the model's inputs.
 
@@ -73,7 +63,6 @@ class Kind(abc.ABC):
         del choices, argument
         return {"text": text_a} if text_b is None else {"text_a": text_a, "text_b": text_b}
 
-    @abc.abstractmethod
     def answer(self, metadata, tokenizer, buckets, *texts):
         """Computes the response to a request in NumPy: the same as the kind's Servable in TensorFlow.
 
@@ -85,6 +74,7 @@ class Kind(abc.ABC):
         Returns:
           Dict of arrays [B, ...] with the names, shapes, and types of serving_default; strings are bytes.
         """
+        raise NotImplementedError
 
     def rows(self, outputs):
         """Converts the outputs of serving_default, arrays [B, ...], to JSON objects.
@@ -97,9 +87,9 @@ class Kind(abc.ABC):
             row["was_cut"] = bool(was_cut)
         return rows
 
-    @abc.abstractmethod
     def json_rows(self, outputs):
         """Returns `rows` without "was_cut"."""
+        raise NotImplementedError
 
     def is_right(self, row, expected):
         """Returns whether a prediction, one of `rows`, is the expected one."""
@@ -126,13 +116,8 @@ def add_article(kind):
     return f"an {kind}" if kind.startswith("e") else f"a {kind}"
 
 
-def to_json_number(value):
-    """Rounds a number to a float with DECIMALS digits after the decimal point."""
-    return round(float(value), DECIMALS)
-
-
-def to_json_numbers(values):
-    """Rounds float [N] to a list of float with DECIMALS digits after the decimal point."""
+def round_for_json(values):
+    """Rounds an array of float [N], or a scalar of NumPy, to a list of float or a float with DECIMALS places."""
     return np.round(values.astype(np.float64), DECIMALS).tolist()
 
 

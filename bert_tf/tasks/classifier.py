@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks.base import LEAST_PROBABILITY, Kind, softmax, stack, to_json_number, to_json_numbers
+from bert_tf.tasks.base import LEAST_PROBABILITY, Kind, round_for_json, softmax, stack
 from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 
 
@@ -22,7 +22,7 @@ class Classifier(Kind):
         rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
         logits = stack([output["logits"] for output in buckets.run(rows)], [self.num_outputs(metadata)])
         was_cut = were_cut(rows)
-        if self.gives_number(metadata):
+        if not metadata.labels:
             return {"value": logits[:, 0], "was_cut": was_cut}
         names = encode_strings([metadata.labels] * len(rows), len(metadata.labels))
         if metadata.multi_label:
@@ -37,7 +37,7 @@ class Classifier(Kind):
         A regression has {"value": 3.2}.
         """
         if "value" in outputs:
-            return [{"value": to_json_number(value)} for value in outputs["value"]]
+            return [{"value": round_for_json(value)} for value in outputs["value"]]
         rows = []
         for index, values in enumerate(outputs["probabilities"]):
             names = [name.decode() for name in outputs["labels"][index]]
@@ -45,7 +45,7 @@ class Classifier(Kind):
                 chosen = {"labels": [name for name, has in zip(names, outputs["has_label"][index], strict=True) if has]}
             else:
                 chosen = {"label": outputs["label"][index].decode()}
-            rows.append({**chosen, "probabilities": dict(zip(names, to_json_numbers(values), strict=True))})
+            rows.append({**chosen, "probabilities": dict(zip(names, round_for_json(values), strict=True))})
         return rows
 
     def is_right(self, row, expected):

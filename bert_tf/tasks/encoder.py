@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks.base import Kind, stack, to_json_numbers
+from bert_tf.tasks.base import Kind, round_for_json, stack
 from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 from bert_tf.variables import POOLER
 
@@ -21,11 +21,13 @@ class Encoder(Kind):
     def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`; the outputs have the length of the longest row of the request."""
         rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
-        outputs = buckets.run(rows)
+        # Without a text, the row of an empty one shows the sizes of the outputs.
+        outputs = buckets.run(rows or pack_texts(tokenizer, metadata.max_seq_length, *([""] for _ in texts)))
+        hidden_size = outputs[0]["sequence_output"].shape[-1]
+        outputs = outputs[: len(rows)]
         width = max((len(row.ids) for row in rows), default=1)
         mask = np.zeros([len(rows), width], np.int32)
         ids = np.full([len(rows), width], tokenizer.pad_id)
-        hidden_size = buckets.output_width("sequence_output")
         sequence = np.zeros([len(rows), width, hidden_size], np.float32)
         for index, (row, output) in enumerate(zip(rows, outputs, strict=True)):
             count = len(row.ids)
@@ -47,7 +49,7 @@ class Encoder(Kind):
         vectors = next((outputs[name] for name in ("sentence_embedding", "pooled_output") if name in outputs), None)
         if vectors is None:
             vectors = pool_tokens(outputs["sequence_output"], outputs["input_mask"])
-        return [{"vector": to_json_numbers(vector)} for vector in vectors]
+        return [{"vector": round_for_json(vector)} for vector in vectors]
 
 
 def pool_tokens(sequence_output, input_mask, pooling="mean", normalize=False):

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks.base import Kind, softmax, stack, to_json_number
+from bert_tf.tasks.base import Kind, round_for_json, softmax, stack
 from bert_tf.tokenization.rows import encode_strings, pack_texts, were_cut
 from bert_tf.variables import POOLER
 
@@ -52,13 +52,13 @@ class MaskedLM(Kind):
 
     def json_rows(self, outputs):
         """{"masks": [[{"piece": "paris", "probability": 0.4}, ...], ...]}; with next sentence also "is_next": 0.9."""
-        rows = [{"masks": [[{"piece": piece.decode(), "probability": to_json_number(probability)}
+        rows = [{"masks": [[{"piece": piece.decode(), "probability": round_for_json(probability)}
                             for piece, probability in zip(outputs["pieces"][index, mask],
                                                           outputs["probabilities"][index, mask], strict=True)]
                            for mask in range(number)]}
                 for index, number in enumerate(outputs["num_masks"])]
         for row, probability in zip(rows, outputs.get("is_next", ()), strict=False):
-            row["is_next"] = to_json_number(probability)
+            row["is_next"] = round_for_json(probability)
         return rows
 
 

@@ -7,6 +7,7 @@ import types
 import typing
 
 from bert_tf.errors import InputError
+from bert_tf.tasks import KINDS
 from bert_tf.tasks.base import check_unique
 
 TASK_FILE = "task.json"
@@ -24,7 +25,7 @@ class TaskMetadata:
     kind and their defaults. A task.json of a training run lacks the fields that only predictions use.
 
     Raises:
-      InputError: If a value has the wrong type, or a label occurs twice.
+      InputError: If a value has the wrong type, the kind is unknown, or a label occurs twice.
     """
 
     kind: str  # Key of bert_tf.tasks.KINDS.
@@ -70,9 +71,11 @@ class TaskMetadata:
                 expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
             if not is_right:
                 raise InputError(f"{field.name} is {value!r:.80}: must be {expected}")
-        for name, choices in (("window_pooling", ("mean", "max")), ("sentence_pooling", SENTENCE_POOLINGS)):
-            if getattr(self, name) not in (*choices, None):
-                raise InputError(f"{name} is {getattr(self, name)!r:.80}: must be {', '.join(choices)}, or null")
+        for name, choices in (("kind", KINDS), ("window_pooling", ("mean", "max", None)),
+                              ("sentence_pooling", (*SENTENCE_POOLINGS, None))):
+            if getattr(self, name) not in choices:
+                raise InputError(f"{name} is {getattr(self, name)!r:.80}: must be one of "
+                                 f"{', '.join(filter(None, choices))}")
         check_unique(self.labels)
         if self.strip_accents == self.do_lower_case:  # the same tokenizer, even if it was set explicitly
             object.__setattr__(self, "strip_accents", None)

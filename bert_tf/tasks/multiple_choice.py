@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bert_tf.tasks.base import Kind, softmax, stack, to_json_numbers
+from bert_tf.tasks.base import Kind, round_for_json, softmax, stack
 from bert_tf.tokenization.rows import pack, were_cut
 
 
@@ -30,7 +30,7 @@ class MultipleChoice(Kind):
 
     def json_rows(self, outputs):
         """{"choice": 0, "probabilities": [...]}."""
-        return [{"choice": int(choice), "probabilities": to_json_numbers(probabilities)}
+        return [{"choice": int(choice), "probabilities": round_for_json(probabilities)}
                 for choice, probabilities in zip(outputs["choice"], outputs["probabilities"], strict=True)]
 
     def is_right(self, row, expected):

@@ -1,6 +1,5 @@
 """The span of a context that answers a question."""
 
-import functools
 import re
 import string
 from typing import ClassVar, NamedTuple
@@ -9,7 +8,7 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.tasks import span_decoding
-from bert_tf.tasks.base import MAX_WINDOWS, Kind, to_json_number
+from bert_tf.tasks.base import MAX_WINDOWS, Kind, round_for_json
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization.rows import encode_strings, pack
 from bert_tf.variables import POOLER
@@ -17,7 +16,6 @@ from bert_tf.variables import POOLER
 # Word separators of the original's `read_squad_examples`.
 _SEPARATORS = re.compile("[ \t\r\n\u202f]+")
 _WORD = re.compile("[^ \t\r\n\u202f]+")
-_CACHED_CONTEXTS = 16  # Several questions can be about the same context.
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -90,9 +88,9 @@ class SpanLabeler(Kind):
         Each answer is {"text": "...", "score": 7.1}.
         """
         return [{"answer": outputs["answer"][index].decode(), "start": int(outputs["start"][index]),
-                 "end": int(outputs["end"][index]), "score": to_json_number(outputs["score"][index]),
-                 "null_score_diff": to_json_number(outputs["null_score_diff"][index]),
-                 "answers": [{"text": text.decode(), "score": to_json_number(score)} for text, score in zip(
+                 "end": int(outputs["end"][index]), "score": round_for_json(outputs["score"][index]),
+                 "null_score_diff": round_for_json(outputs["null_score_diff"][index]),
+                 "answers": [{"text": text.decode(), "score": round_for_json(score)} for text, score in zip(
                      outputs["answers"][index], outputs["scores"][index], strict=True) if text]}
                 for index in range(len(outputs["answer"]))]
 
@@ -110,7 +108,6 @@ def normalize(text):
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
-@functools.lru_cache(_CACHED_CONTEXTS)
 def split(tokenizer, text):
     """Tokenizes a context word by word, as in the original; PlainTokenizer, str -> Context."""
     ids, starts, ends = [], [], []

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.tasks.base import MAX_WINDOWS, Kind, softmax, to_json_numbers
+from bert_tf.tasks.base import MAX_WINDOWS, Kind, round_for_json, softmax
 from bert_tf.tokenization.rows import encode_strings, pack, split_words
 from bert_tf.variables import POOLER
 
@@ -49,7 +49,7 @@ class TokenClassifier(Kind):
     def json_rows(self, outputs):
         """{"words": [...], "tags": [...], "scores": [...]}."""
         return [{"words": [word.decode() for word in words[:count]], "tags": [tag.decode() for tag in tags[:count]],
-                 "scores": to_json_numbers(scores[:count])}
+                 "scores": round_for_json(scores[:count])}
                 for words, tags, scores, count in zip(*map(outputs.get, (
                     "words", "tags", "scores", "num_words")), strict=True)]
 

@@ -142,7 +142,11 @@ class Observer:
         kind = KINDS[self.kind]
         inputs = kind.question(question.text_a, question.text_b, question.choices)
         texts = {name: tf.constant([text]) for name, text in inputs.items()}
-        outputs = self.servable.answer_texts(**texts)
+        if texts.keys() == self.servable.text_inputs.keys():
+            outputs = self.servable.answer_texts(**texts)
+        else:  # A pair for a model of single texts, or vice versa.
+            features, was_cut = self.servable.encode(*texts.values())
+            outputs = {**self.servable.answer(features), "was_cut": was_cut}
         return kind.rows({name: value.numpy() for name, value in outputs.items()})[0]
 
     def _observe(self, question, texts, part, was_cut, features, answer):

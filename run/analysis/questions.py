@@ -8,7 +8,7 @@ from bert_tf import files
 from bert_tf.cli import roles
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
-from bert_tf.tasks import KINDS
+from bert_tf.tasks import KINDS, MultipleChoice
 from data_prep.tasks import DATA
 from run.finetuning.settings import TuningSettings
 from run.serving.formats.request_files import SEPARATOR, drop_invalid_bytes, split_pair
@@ -52,7 +52,7 @@ def read_questions(settings, kind):
 
 def _parse_line(text, kind, place, source=""):
     """Returns the Question of a text and others after ` ||| `; `place`: For error messages."""
-    if KINDS[kind].takes_choices:
+    if kind == MultipleChoice.name:
         first, *others = text.split(SEPARATOR)
         if len(others) < 2:
             raise InputError(f"{place}: multiple choice requires the text and at least two choices, separated by "

@@ -1,15 +1,17 @@
 """Fixtures of the library's tests. No test changes the files that these create."""
 
 import pytest
+import tensorflow as tf
 
+from bert_tf import export
+from bert_tf.export import litert
+from bert_tf.model_folder import task_metadata
 from tests import toy_servables
 
 
 @pytest.fixture(scope="session")
 def batch(reference_batches):
     """The features of the first reference batch, B=4, S=32, P=6; 60% of its positions are tokens."""
-    import tensorflow as tf
-
     return {name: tf.constant(values[0]) for name, values in reference_batches.items()}
 
 
@@ -23,7 +25,14 @@ def toy_tokenizer(tmp_path_factory):
 def toy_checkpoints(tmp_path_factory):
     """Directory, a pathlib.Path, with a directory NAME for the checkpoint of each task of `toy_servables`."""
     folder = tmp_path_factory.mktemp("checkpoints")
-    toy_servables.write_checkpoints(folder)
+    for name in toy_servables.REQUESTS:
+        (folder / name).mkdir()
+        toy_servables.make_tokenizer(folder / name)
+        (folder / name / "bert_config.json").write_text(toy_servables.CONFIG.to_json())
+        if name in toy_servables.TASKS:
+            task_metadata.keep(folder / name, toy_servables.TASKS[name])
+        tf.train.Checkpoint(model=toy_servables.make_model(name)).write(str(folder / name / "ckpt-3"))
+        (folder / name / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
     return folder
 
 
@@ -31,13 +40,21 @@ def toy_checkpoints(tmp_path_factory):
 def toy_saved_models(tmp_path_factory, toy_tokenizer):
     """Directory, a pathlib.Path, with the SavedModel NAME/1 of each task of `toy_servables`."""
     folder = tmp_path_factory.mktemp("saved_models")
-    toy_servables.write_saved_models(folder, toy_tokenizer)
+    for name in toy_servables.REQUESTS:
+        export.save(toy_servables.make_servable(name, toy_tokenizer), str(folder / name))
     return folder
 
 
 @pytest.fixture(scope="session")
 def toy_litert_files(tmp_path_factory, toy_tokenizer):
-    """Directory, a pathlib.Path, with the LiteRT file NAME.tflite of each task of `toy_servables`."""
+    """Directory, a pathlib.Path, with the LiteRT file NAME.tflite of each task of `toy_servables`.
+
+    It has two row lengths: 31 is over MAX_SEQ_LENGTH.
+    """
     folder = tmp_path_factory.mktemp("litert")
-    toy_servables.write_litert_files(folder, toy_tokenizer)
+    for name in toy_servables.REQUESTS:
+        servable = toy_servables.make_servable(name, toy_tokenizer, layers="litert")
+        batch_sizes = (1, 3) if name == "encoder" else (2,)
+        content = litert.convert(servable, lengths=(7, 31), batch_sizes=batch_sizes)
+        (folder / f"{name}.tflite").write_bytes(content)
     return folder

@@ -50,5 +50,4 @@ OBJECTS = {
     "WarmupDecay": optimization.WarmupDecay(1e-3, 100, 10, power=2.0),
     "BertAdamW": optimization.create_optimizer(1e-3, 100, 10, weight_decay=0.02, no_decay=["bias"], scale_loss=True),
     "Lamb": optimization.create_optimizer(1e-3, 100, 10, "lamb", clip_norm=2.0, beta_2=0.99),
-    "ClippingOptimizer": None,  # an abstract class
 }

@@ -30,23 +30,13 @@ def make_functional(dtype):
     return tf_keras.Model(inputs, {"logits": logits})
 
 
-def make_shared(dtype):
-    """Creates a functional model of two task models with one encoder."""
-    inputs = make_inputs()
-    encoder = models.BertEncoder(keras_cases.CONFIG, seed=5, dtype=dtype)
-    return tf_keras.Model(inputs, {
-        "class": models.BertClassifier(encoder, 3)(inputs)["logits"],
-        "tags": models.BertTokenClassifier(encoder, 4)(inputs)["logits"]})
-
-
 def make_models():
     """Returns {name: (model, names of its inputs)}."""
     fast_encoder = fast.FastEncoder(keras_cases.CONFIG, fast.Fast(
         layers="unpadded_compiled", last_where_read=True), dtype="mixed_bfloat16")
     return {"functional": (make_functional("float32"), TEXT),
             "fast classifier bfloat16": (models.BertClassifier(fast_encoder, 3), TEXT),
-            "pretrainer": (models.BertPretrainer(keras_cases.CONFIG), (*TEXT, "masked_lm_positions")),
-            "shared bfloat16": (make_shared("mixed_bfloat16"), TEXT)}
+            "pretrainer": (models.BertPretrainer(keras_cases.CONFIG), (*TEXT, "masked_lm_positions"))}
 
 
 @pytest.mark.timeout(180)

@@ -34,8 +34,6 @@ def test_terms_by_hand():
         found = {name: float(value) for name, value in loss(outputs, features).items()}
         assert found == pytest.approx(expected, rel=1e-6)
     assert TotalLoss(counted, Term("a", items, 1), Term("b", items, 1)).normalizers(features) == [6, 4]
-    with pytest.raises(ValueError, match="terms of the same name have different factors"):
-        TotalLoss(counted, dataclasses.replace(counted, factor=2.0))
 
 
 def test_a_batch_without_predictions():

@@ -110,8 +110,6 @@ def test_xla_requires_static_shapes(saved, toy_tokenizer):
 def test_rejected_directories_and_arguments(trained, saved, toy_tokenizer, tmp_path):
     with pytest.raises(InputError, match=r"`num_labels` is required: .* is not a fine-tuned token_classifier"):
         models.BertTokenClassifier.from_pretrained(saved)
-    with pytest.raises(InputError, match="BertSpanLabeler has no argument num_labels; it has name"):
-        models.BertSpanLabeler.from_pretrained(saved, num_labels=3)
     for public_class in (models.BertEncoder, bert_tf.BertTokenizer):
         with pytest.raises(InputError, match="`path`=bert-base-cased: does not exist; to download a model: hf "):
             public_class.from_pretrained("bert-base-cased")

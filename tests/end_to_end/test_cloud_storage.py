@@ -13,7 +13,6 @@ import pytest
 from bert_tf.config import BertConfig
 from tests import scripts
 from tests.cloud_storage import CloudStorage
-from tests.conftest import REFERENCE
 from tests.end_to_end import toy_files
 from tests.end_to_end.toy_files import assert_same_tensors
 
@@ -185,19 +184,6 @@ def test_fine_tuning_equals_that_of_local_files(cloud, pretrained, tmp_path):
               if path.is_file()} for where in (output, folder / "classifier")]
     assert names[0] == names[1]
     assert_nothing_unfinished(cloud, f"{CLOUD}/classifier")
-
-
-def test_checkpoints_are_converted_in_the_cloud(cloud, tmp_path):
-    for path in REFERENCE.glob("pretrain_init.ckpt.*"):
-        cloud.put(f"gs://bucket/original/{path.name.replace('pretrain_init', 'bert_model')}", path.read_bytes())
-    cloud.put("gs://bucket/original/bert_config.json", (REFERENCE / "bert_config.json").read_bytes())
-    scripts.succeed("run.convert_checkpoint", input="gs://bucket/original", output="gs://bucket/hf",
-                    format="huggingface")
-    scripts.succeed("run.convert_checkpoint", input="gs://bucket/hf", output="gs://bucket/back", format="tf1")
-    assert_same_tensors(cloud.download("gs://bucket/back", tmp_path) / "bert_model.ckpt",
-                        REFERENCE / "pretrain_init.ckpt")
-    assert "--output=gs://bucket/back" in scripts.fail("run.convert_checkpoint", input="gs://bucket/hf",
-                                                       output="gs://bucket/back", format="tf1")
 
 
 @pytest.mark.parametrize(("place", "message"), [("gs://nothing/x", "bucket does not exist"),

@@ -1,7 +1,5 @@
-"""Raw text in three languages and formats: sentences, a vocabulary, records, pre-training, and filled masks."""
+"""Raw text in three languages: sentences, a vocabulary, records, pre-training, and filled masks."""
 
-import gzip
-import json
 import random
 import re
 
@@ -27,32 +25,15 @@ SENTENCES = {  # The sentences of a paragraph about a country and its capital.
 MASKED = {"en": "Is [MASK] the capital of France?", "ko": "한국의 수도는 [MASK]입니다.", "zh": "日本的首都是[MASK]京。"}
 
 
-def write_doc(path, documents):
-    """Writes the compressed output of WikiExtractor with <doc ...> and </doc>."""
-    text = "".join('<doc id="1" url="https://x" title="A title">\nA title\n\n' + "\n".join(document) + "\n\n</doc>\n"
-                   for document in documents)
-    path.with_suffix(".gz").write_bytes(gzip.compress(text.encode()))
-
-
-def write_json(path, documents):
-    """Writes WikiExtractor's output with an object per line."""
-    path.write_text("".join(json.dumps({"title": "A title", "text": "\n".join(document)}) + "\n"
-                            for document in documents))
-
-
-def write_text(path, documents):
-    """Writes plain text, a paragraph per line."""
-    path.write_text("\n\n".join("\n".join(document) for document in documents))
-
-
-@pytest.mark.parametrize(("language", "write"), [("en", write_doc), ("ko", write_json), ("zh", write_text)])
-def test_raw_text_to_filled_masks(tmp_path, language, write):
+@pytest.mark.parametrize("language", VOCAB_SIZES)
+def test_raw_text_to_filled_masks(tmp_path, language):
     generator = random.Random(1)
     space = "" if language == "zh" else " "
     documents = [[[sentence.format(country=country, city=city) for sentence in SENTENCES[language]]
                   for country, city in generator.sample(sorted(PLACES[language].items()), 3)] for _ in range(20)]
     (tmp_path / "raw").mkdir()
-    write(tmp_path / "raw" / "a.txt", [[space.join(paragraph) for paragraph in document] for document in documents])
+    (tmp_path / "raw" / "a.txt").write_text("\n\n".join(
+        "\n".join(space.join(paragraph) for paragraph in document) for document in documents))
 
     output = scripts.succeed("data_prep.split_sentences", tmp_path, input_file="raw", output_dir="sentences",
                              language=language, num_output_shards=2)

@@ -10,7 +10,7 @@ from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.serving import exports
 from bert_tf.tasks.metadata import TaskMetadata
 from run.finetuning.job import check_metadata
-from run.settings.served_models import CheckpointSettings, resolve_checkpoint
+from run.settings.served_models import CheckpointSettings
 
 REVIEWS = TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True)
 
@@ -37,6 +37,7 @@ def test_a_run_without_its_task_file(tmp_path):
 @pytest.mark.parametrize(("content", "message"), [
     ("{", "is not JSON"), ("[]", "is not a valid task file"), ('{"kind": "x"}', "is not a valid task file"),
     ('{"kind": 3, "max_seq_length": 7, "do_lower_case": true}', "kind is 3: must be a name"),
+    ('{"kind": "juggler", "max_seq_length": 7, "do_lower_case": true}', "kind is 'juggler': must be one of classifier"),
     ('{"kind": "classifier", "max_seq_length": "7", "do_lower_case": true}', "'7': must be an integer"),
     ('{"kind": "classifier", "max_seq_length": 7, "do_lower_case": true, "labels": "ab"}', "a list of names"),
 ])
@@ -44,12 +45,6 @@ def test_invalid_files(tmp_path, content, message):
     (tmp_path / "task.json").write_text(content)
     with pytest.raises(InputError, match=message):
         task_metadata.read(str(tmp_path))
-
-
-def test_an_unknown_kind(tmp_path):
-    task_metadata.keep(tmp_path, TaskMetadata("juggler", 7, True))
-    with pytest.raises(InputError, match="kind is 'juggler': must be one of encoder, masked_lm, classifier"):
-        resolve_checkpoint(str(tmp_path))
 
 
 def resolve(folder, **explicit_flags):

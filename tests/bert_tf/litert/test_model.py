@@ -73,7 +73,7 @@ def test_causal_attention_and_a_bilstm(toy_tokenizer, tmp_path, name, monkeypatc
     monkeypatch.setattr(toy_servables, "CONFIG", dataclasses.replace(
         toy_servables.CONFIG, attention="causal", bilstm_head=name == "squad"))
     expected = respond(make_servable(name, toy_tokenizer), REQUESTS[name])
-    servable = make_servable(name, toy_tokenizer, layers="litert", static_length=True)
+    servable = make_servable(name, toy_tokenizer, layers="litert")
     (tmp_path / "m.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(2,)))
     assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(**REQUESTS[name]), expected)
 
@@ -117,12 +117,7 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
         assert path.stat().st_size < float32_bytes / ratio + 500_000  # graphs, names, and the vocabulary
 
 
-@pytest.mark.parametrize(("is_static", "options", "message"), [
-    (True, {"weights": "bfloat16"}, "`weights`=bfloat16: must be one of float32, float16, int8"),
-    (True, {"batch_sizes": (0,)}, "must be positive integers"),
-    (False, {}, "a LiteRT model has fixed lengths"),
-])
-def test_invalid_conversions(toy_tokenizer, is_static, options, message):
-    servable = make_servable("squad", toy_tokenizer, layers="litert", static_length=is_static)
-    with pytest.raises(InputError, match=message):
-        litert.convert(servable, **options)
+def test_unknown_weights(toy_tokenizer):
+    servable = make_servable("squad", toy_tokenizer, layers="litert")
+    with pytest.raises(InputError, match="`weights`=bfloat16: must be one of float32, float16, int8"):
+        litert.convert(servable, "bfloat16")

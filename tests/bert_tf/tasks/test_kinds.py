@@ -63,20 +63,6 @@ def test_the_graph_equals_numpy_on_random_windows(places, seed):
                 for score, first, last in zip(*of_graph, strict=True)] == expected
 
 
-@pytest.mark.parametrize(("total", "room", "stride"), [(57, 13, 5), (40, 9, 9), (31, 8, 1), (6, 11, 4), (0, 7, 2)])
-def test_the_window_with_most_context_against_the_plain_rule(total, room, stride):
-    windows, was_cut = span_decoding.split_into_windows(total, room, stride)
-    spans = [(start, start + length) for start, length in windows]
-    assert sorted({token for span in spans for token in range(*span)}) == list(range(total))
-    assert not was_cut
-    expected = []
-    for token in range(total):
-        scores = {number: min(token - start, stop - 1 - token) + 0.01 * (stop - start)
-                  for number, (start, stop) in enumerate(spans) if start <= token < stop}
-        expected.append(max(scores, key=scores.get))  # the first of equal ones
-    assert span_decoding.find_fullest_windows(windows).tolist() == expected
-
-
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"東京大学日本国は。", "fun", "cafe", "##s", "x", "."]
 
 

@@ -53,7 +53,7 @@ def variants(toys, tmp_path_factory):
         shutil.copytree(toys / "sst", folder / name)
     (folder / "no_task" / "task.json").unlink()
     metadata = json.loads((folder / "frozen" / "task.json").read_text())
-    (folder / "frozen" / "task.json").write_text(json.dumps({**metadata, "kind": "foreign_classifier"}))
+    (folder / "frozen" / "task.json").write_text(json.dumps({**metadata, "kind": "encoder"}))
     words = (folder / "other_words" / "vocab.txt").read_text().splitlines()
     (folder / "other_words" / "vocab.txt").write_text("\n".join([*words[:-1], "elsewhere", ""]))
     config = json.loads((folder / "sharing" / "bert_config.json").read_text())
@@ -71,7 +71,7 @@ def variants(toys, tmp_path_factory):
     ({"student_layers": None, "student_checkpoint": "{variants}/other_words"}, "other_words: its vocabulary differs "
      "from the vocabulary of `teacher`=sst"),
     ({"teacher": "{variants}/no_task"}, "no_task: is not a fine-tuned model: its directory has no task.json"),
-    ({"teacher": "{variants}/frozen"}, "frozen: is not a fine-tuned model: its task.json says foreign_classifier"),
+    ({"teacher": "{variants}/frozen"}, "frozen: is not a fine-tuned model: its task.json says encoder"),
     ({"teacher": "{variants}/sharing"}, "`student_layers`=0: the teacher's layers share their weights"),
     ({"teacher": "{variants}/headless", "task_name": "sst-2"}, "headless: is not a fine-tuned classifier; it lacks "
      "output_bias, output_weights"),
