@@ -13,7 +13,6 @@ from tests.settings import resolved
     (InstanceSettings, {"max_predictions_per_seq": 65536}, "`max_predictions_per_seq`=65536: .* at most 65535"),
     (InstanceSettings, {"objective": "full_sentences", "short_seq_prob": 0.5},
      r"`short_seq_prob`=0\.5: cannot be combined with `objective`=full_sentences"),
-    (JobSettings, {"max_shard_mb": float("inf")}, "`max_shard_mb`=inf: must be finite; set 0 for no limit"),
 ])
 def test_invalid_settings(settings_class, settings, message):
     with pytest.raises(InputError, match=message):
