@@ -108,9 +108,8 @@ def test_options(runner, beam_options, expected):
     ({"runner": "dataflow", "beam_options": "--project=some-project"}, [],
      "`beam_options`=--project=some-project: .*Missing GCS path option: temp_location"),
     ({"runner": "dask"}, ["text.txt"], "`runner`=dask: text.txt: must be an absolute path"),
-    *(({"runner": "dask", "beam_options": f"--dask_client_address={address}"}, [],
-       f"`beam_options`=--dask_client_address={address}: must be tcp://HOST:PORT: {reason}")
-      for address, reason in (("x", "missing port number"), ("a:99999", "there is no port 99999"))),
+    ({"runner": "dask", "beam_options": "--dask_client_address=x"}, [],
+     "`beam_options`=--dask_client_address=x: must be tcp://HOST:PORT: missing port number"),
     ({"runner": "dask", "beam_options": "--dask_scheduler_file=/none/at/all"}, [], "/none/at/all: does not exist"),
     ({"runner": "dask", "num_workers": 2}, [], "`num_workers`=2: only works with `runner`=local or `runner`=direct"),
     ({"runner": "dataflow"}, ["gs://bucket/vocab.txt", "corpus/a.txt"],
