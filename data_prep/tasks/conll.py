@@ -228,17 +228,17 @@ def are_entity_labels(names):
     return any(map(ENTITY_LABEL.fullmatch, names))
 
 
-def find_label_names(sentences, setting="label_column"):
+def find_label_names(sentences):
     """Returns the labels defined by a training file, in the order of their IDs, a tuple of str.
 
     For entities: O, then B- and I- of each type, with types sorted. Otherwise: the labels that occur, sorted.
 
     Raises:
-      InputError: If all words have the same label. The message names the file, and the `setting` of the labels.
+      InputError: If all words have the same label. The message names the file.
     """
     names = set(itertools.chain(*sentences.labels))
     if len(names) < 2:
-        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}; check `{setting}`")
+        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}; check the label column")
     if not are_entity_labels(names):
         return tuple(sorted(names))
     types = sorted({name.split("-", 1)[1] for name in names - {OUTSIDE}})

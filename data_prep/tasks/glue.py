@@ -120,12 +120,12 @@ def select_examples(examples, rows):
 
 
 def find_task(name):
-    """Returns the published task of that name; InputError lists the names. Ignores case, hyphens, and underscores."""
+    """Returns the published task of that name; InputError lists all names. Ignores case, hyphens, and underscores."""
     simplify = lambda text: text.lower().replace("-", "").replace("_", "")
     for known, task in TASKS.items():
         if simplify(name) == simplify(known):
             return task
-    raise InputError(f"unknown task {name!r}; must be one of {', '.join(TASKS)}")
+    raise InputError(f"must be one of {', '.join(TASKS)}, or {CUSTOM}", "task_name", name)
 
 
 def create_custom_task(data_dir, text_a=None, text_b=None, label=None, file=None, labels=(), regression=False,

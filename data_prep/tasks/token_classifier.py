@@ -51,8 +51,7 @@ class TokenClassifierData(TaskData):
         """Names of the labels, from the model or, for a new one, from the training file: tuple of str."""
         if self.metadata:
             return self.metadata.labels
-        setting = "treebank_column" if self.settings.treebank_column else "label_column"
-        return conll.find_label_names(self.examples("train"), setting)
+        return conll.find_label_names(self.examples("train"))
 
     def _read_examples(self, split):
         path, column = getattr(self.settings, f"{split}_file"), self.settings.treebank_column

@@ -56,7 +56,7 @@ def test_conversion_to_iob2(labels, expected):
     ("a\nb\n", (0, -1), r"words\.txt:1: of 1 columns, 0 and -1 are the same"),
     ("a B-X\nb X\n", (0, 1), r"words\.txt:2: label 'X': must be O, or an entity type with the prefix B-"),
     ("-DOCSTART- O\n\n", (0, 1), r"words\.txt: contains no words"),
-    ("a O\nb O\n", (0, 1), r"words\.txt: all words have the label 'O'; check `label_column`"),
+    ("a O\nb O\n", (0, 1), r"words\.txt: all words have the label 'O'; check the label column"),
 ])
 def test_invalid_files(write, text, columns, message):
     with pytest.raises(InputError, match=message):
