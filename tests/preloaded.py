@@ -24,17 +24,11 @@ def find_modules():
                 yield found.name
 
 
-def build_tokenizer_tables():
-    """Builds the tables that all uncased tokenizers share, which takes half a second."""
-    from bert_tf.tokenization import wordpiece
-
-    wordpiece._character_model(True, True)
-    wordpiece._mark_model()
-
-
 for name in (*MODULES, *find_modules()):
     importlib.import_module(name)
-build_tokenizer_tables()
+wordpiece = importlib.import_module("bert_tf.tokenization.wordpiece")
+wordpiece._character_model(True, True)  # All uncased tokenizers share these tables, which take half a second.
+wordpiece._mark_model()
 importlib.import_module("data_prep.records.writer").compute_checksum(b"")  # Numba's first function takes half a second.
 gc.collect()
 gc.freeze()  # The collector of a script would touch, and so copy, these objects.
