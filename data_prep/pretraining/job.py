@@ -65,7 +65,7 @@ def run(settings):
     missing = [shard for shard in shards if not shards_lib.read_finished(shard, settings.verify)]
     _announce_plan(settings, shards, missing)
     if missing or not state.is_resumed:
-        with _lock_shards(settings, missing):
+        with _lock_shards(settings, missing, state):
             state.begin()
             create_shards(missing, settings)
     finished = [shards_lib.read_finished(shard) for shard in shards]
@@ -168,10 +168,10 @@ def create_here(shards, settings):
 
 
 @contextlib.contextmanager
-def _lock_shards(settings, missing):
+def _lock_shards(settings, missing, state):
     """A context with the output directories, in which no other process of this machine writes the output.
 
-    After an error or Ctrl-C, it removes the unfinished files.
+    After an error or Ctrl-C, it removes the unfinished files, and the settings of the run if no shard is finished.
     """
     for path in settings.output_files:
         try:
@@ -185,6 +185,9 @@ def _lock_shards(settings, missing):
             for path in (path for shard in missing for path in shard.files):
                 with contextlib.suppress(OSError):  # the first error is the one to report
                     files.at(path).discard()
+            if not state.is_resumed:
+                with contextlib.suppress(OSError):
+                    files.at(settings.output_files[0] + RUN_SUFFIX).remove()
             raise
 
 

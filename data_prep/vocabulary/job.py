@@ -26,6 +26,9 @@ def run(settings):
     """
     started = time.monotonic()
     input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
+    if files.at(settings.vocab_file).absolute() in (files.at(path).absolute() for path in input_files):
+        raise InputError("would overwrite a file of `input_file`; choose another path", "vocab_file",
+                         settings.vocab_file)
     initial = None
     if settings.initial_vocab is not None:
         initial = read_vocabulary(settings.initial_vocab)
