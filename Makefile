@@ -2,7 +2,7 @@
 # make test        tests of the library and one run of each task (tests/conftest.py defines the tiers)
 # make test-quick  tests that start no process
 # make test-all    all tests, also those of kills, invalid files, Cloud Storage, Beam, and several processes
-# make soak        hundreds of kills: about an hour; make soak KILLS=1 kills each job once
+# make soak        hundreds of kills: about an hour; make soak SHARE=0.05 runs a twentieth
 # make lint        ruff
 # make bench       compares this project with its peers and writes docs/benchmarks.md and docs/peers.png, in less than half
 #                  an hour on two cores; make bench PART="serving litert" runs only these
@@ -62,10 +62,10 @@ test-quick: test-setup
 test-all: test-setup
 	$(PYTEST)
 
-KILLS := 14
+SHARE := 1
 
 soak: test-setup
-	SOAK_KILLS=$(KILLS) $(BIN)/python -m pytest tests/robustness/soak
+	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m tests.robustness.soak --share=$(SHARE)
 
 lint: test-setup
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """Jobs that are killed at random times and restarted until they finish."""
 
+import collections
 import os
 import shutil
 import signal
@@ -12,6 +13,8 @@ from tests.robustness.soak import comparison
 MOST_KILLS = 3  # Maximum per job.
 LONGEST = 1800  # Seconds of a job, on a machine that others use too.
 NAMES = {"output_file": "out.tfrecord", "export_dir": "model"}  # Flag of an output -> name in the directory of a job.
+FAILURES = ("different", "half-written", "left behind")
+COUNTED = ("jobs", "kills", "while saving", "by SIGTERM", *FAILURES)
 
 
 class Disturber:
@@ -20,26 +23,36 @@ class Disturber:
     Args:
       folder, temporary: pathlib.Path of a directory that `variants.prepare` filled, and one for temporary files.
       rng: random.Random.
+      say: Function that prints a line of progress.
       command, flags: The variant: name in COMMANDS, and changed flags.
+
+    Attributes:
+      counts: Counter of COUNTED.
     """
 
-    def __init__(self, folder, temporary, rng, command, flags):
-        self._folder, self._temporary, self._rng = folder, temporary, rng
+    def __init__(self, folder, temporary, rng, say, command, flags):
+        self._folder, self._temporary, self._rng, self._say = folder, temporary, rng, say
         package, own = COMMANDS[command]
         self._module, self._flags = f"{package}.{command}", {**own, **flags}
         self._output = next(name for name in ("output_file", "output_dir", "export_dir") if name in self._flags)
-        self._failures = []
+        self.counts = collections.Counter()
 
     def run(self, num_kills):
-        """Disturbs jobs until there were this many kills; returns a list of what is wrong with their files."""
+        """Disturbs jobs until there were this many kills; returns the counts."""
         start = time.monotonic()
         self._undisturbed = self._run_undisturbed()
         self._seconds = time.monotonic() - start
         self._all_saved = self._run_undisturbed(
             **{"keep_checkpoint_max": 99} if "iterations_per_loop" in self._flags else {})
-        while num_kills:
-            num_kills -= self._disturb(min(self._rng.randint(1, MOST_KILLS), num_kills))
-        return self._failures
+        self._say(f"undisturbed: {self._seconds:.1f} s, {len(self._undisturbed)} files to compare")
+        while self.counts["kills"] < num_kills:
+            self._disturb(min(self._rng.randint(1, MOST_KILLS), num_kills - self.counts["kills"]))
+        return self.counts
+
+    def _report(self, kind, lines):
+        for line in lines:
+            self.counts[kind] += 1
+            self._say(f"{kind}: {line}")
 
     def _run_undisturbed(self, **flags):
         place = self._folder / "undisturbed"
@@ -49,7 +62,7 @@ class Disturber:
         return found
 
     def _disturb(self, num_kills):
-        """Kills one job up to this many times, lets it finish, and compares its files; returns the number of kills."""
+        """Kills one job this many times, lets it finish, and compares its files."""
         place, signals = self._folder / "broken", []
         for _ in range(num_kills):
             number = self._kill(place)
@@ -57,19 +70,20 @@ class Disturber:
                 break
             signals.append(number)
             now = comparison.read_contents(place)
-            self._failures += comparison.find_half_written(now, self._all_saved)
+            self._report("half-written", comparison.find_half_written(now, self._all_saved))
             if self._output == "export_dir" and self._undisturbed.keys() <= now.keys():
                 break  # A restarted export would write another version.
         else:
             self._finish(place)
         now = comparison.read_contents(place)
-        self._failures += comparison.find_half_written(now, self._all_saved)
-        self._failures += comparison.find_differences(now, self._undisturbed, signal.SIGTERM in signals)
-        left = [path for path in comparison.list_paths(place)
-                if comparison.is_unfinished(path) or path.endswith(".lock")] + os.listdir(self._temporary)
-        self._failures += [f"{path}: is left behind" for path in left]
+        self._report("half-written", comparison.find_half_written(now, self._all_saved))
+        self._report("different", comparison.find_differences(now, self._undisturbed, signal.SIGTERM in signals))
+        self._report("left behind", [path for path in comparison.list_paths(place)
+                                     if comparison.is_unfinished(path) or path.endswith(".lock")])
+        self._report("left behind", os.listdir(self._temporary))
+        self.counts["jobs"] += 1
+        self._say(f"job {self.counts['jobs']}: {', '.join(each.name for each in signals) or 'not killed'}")
         shutil.rmtree(place)
-        return len(signals)
 
     def _start(self, place, **flags):
         place.mkdir(exist_ok=True)
@@ -96,4 +110,5 @@ class Disturber:
                 return None
             process.send_signal(number)
             process.wait(LONGEST)
+        self.counts.update({"kills": 1, "while saving": int(is_saving), "by SIGTERM": int(number == signal.SIGTERM)})
         return number

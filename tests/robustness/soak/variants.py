@@ -15,7 +15,8 @@ FEATURES = {**LOOPS, "num_train_epochs": 12, "save_checkpoints_steps": 4, "lstm_
 MADE = {"input_file": "large.txt", "dupe_factor": 10}
 SHORTENED = {**LOOPS, "num_train_epochs": 12, "save_checkpoints_steps": 4}
 PRUNED = {"keep_heads": 1, "keep_neurons": 0.4, "rounds": 2, "num_train_epochs": 4}
-VARIANTS = {  # name -> command, flags
+KILLS = 14  # Of each variant in full size.
+VARIANTS = {  # name -> command, flags; the first variant of a command is killed in the tests
     "records: one shard": ("create_pretraining_data", MADE),
     "records: shards": ("create_pretraining_data", {**MADE, "num_output_shards": 6, "num_workers": 2}),
     "records: dynamic masking": ("create_pretraining_data", {**MADE, "masking": "dynamic", "num_output_shards": 4}),
