@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.cli import roles
+from bert_tf.cli import conditions, roles
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
@@ -78,6 +78,15 @@ class Settings(TaskSettings):
     window_pooling: str = setting(
         "mean", "With --max_windows: mean or maximum of the windows' logits, per label.", choices=("mean", "max"),
         needs="max_windows", rare=True)
+
+    @classmethod
+    def from_model(cls, model_settings, data, model_name="model"):
+        """See TaskSettings. Columns of a custom task are ignored for another `task_name`."""
+        if (data.get("task_name") or model_settings.get("task_name")) != glue.CUSTOM:
+            custom_names = {field.name for field in dataclasses.fields(cls)
+                            if conditions.parse(CUSTOM) in field.metadata["needs"]}
+            model_settings = {name: value for name, value in model_settings.items() if name not in custom_names}
+        return super().from_model(model_settings, data, model_name)
 
 
 class ClassifierData(TaskData):
