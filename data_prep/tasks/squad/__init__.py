@@ -3,7 +3,7 @@
 Features and prediction files are identical to those of the original BERT's run_squad.py.
 """
 
-from data_prep.tasks.squad.answers import Answers, predict_answers, write_answers
+from data_prep.tasks.squad.answers import Answers, predict_answers, write_answers, write_predictions
 from data_prep.tasks.squad.examples import Example, read_examples
 from data_prep.tasks.squad.features import (
     InputFeatures,
@@ -15,4 +15,4 @@ from data_prep.tasks.squad.features import (
 )
 
 __all__ = ["Answers", "Example", "InputFeatures", "check_lengths", "convert_examples_to_features", "create_arrays",
-           "predict_answers", "read_examples", "record_features", "write_answers", "write_records"]
+           "predict_answers", "read_examples", "record_features", "write_answers", "write_predictions", "write_records"]

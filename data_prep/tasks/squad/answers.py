@@ -55,6 +55,21 @@ class Answers:
                 for qas_id, text in self.get_best_texts().items()}
 
 
+def write_predictions(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
+                      output_dir, version_2_with_negative, null_score_diff_threshold):
+    """Finds the answers and writes the prediction files of the original BERT.
+
+    For arguments, see `predict_answers` and `write_answers`.
+
+    Returns:
+      Answers.
+    """
+    answers = predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length,
+                              do_lower_case, version_2_with_negative)
+    write_answers(answers, output_dir, null_score_diff_threshold)
+    return answers
+
+
 def write_answers(answers, output_dir, null_score_diff_threshold):
     """Writes predictions.json, nbest_predictions.json, and, for SQuAD 2.0, null_odds.json.
 

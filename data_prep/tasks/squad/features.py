@@ -19,7 +19,9 @@ RECORDS_AT_A_TIME = 256
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class InputFeatures:
-    """A window of a context after its question. In tokens: [CLS] question [SEP] window [SEP].
+    """A window of a context after its question. Attributes have the names of the original BERT's class.
+
+    In tokens: [CLS] question [SEP] window [SEP]. Arrays of full length are computed on access.
 
     Attributes:
       unique_id: int. Number of the window, starting at FIRST_UNIQUE_ID.
@@ -49,6 +51,36 @@ class InputFeatures:
     end_position: int | None = None
     is_impossible: bool = False
 
+    @property
+    def tokens(self):
+        """The tokens without padding, a list of str."""
+        return [self.vocabulary[token_id] for token_id in self.token_ids]
+
+    @property
+    def token_to_orig_map(self):
+        """Dict of the position of each token in the window to the number of its word in `Example.doc_tokens`."""
+        return dict(enumerate(self.words.tolist(), self.context_start))
+
+    @property
+    def token_is_max_context(self):
+        """Dict of the position of each token in the window to bool."""
+        return dict(enumerate(self.is_max_context.tolist(), self.context_start))
+
+    @property
+    def input_ids(self):
+        """int32 [S]."""
+        return _pad([self])["input_ids"][0]
+
+    @property
+    def input_mask(self):
+        """int32 [S], 1 for tokens and 0 for padding."""
+        return _pad([self])["input_mask"][0]
+
+    @property
+    def segment_ids(self):
+        """int32 [S], 1 for the window and the [SEP] after it."""
+        return _pad([self])["segment_ids"][0]
+
 
 def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training,
                                  counts=None):
@@ -71,7 +103,7 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride
     Raises:
       InputError: See `check_lengths`.
     """
-    check_lengths(max_seq_length, max_query_length)
+    check_lengths(max_seq_length, doc_stride, max_query_length)
     counts = collections.Counter() if counts is None else counts
     vocabulary, token_ids_by_word, unique_ids = tokenizer.vocabulary, {}, itertools.count(FIRST_UNIQUE_ID)
     for start in range(0, len(examples), EXAMPLES_AT_A_TIME):
@@ -101,11 +133,13 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride
                 counts["windows"] += 1
 
 
-def check_lengths(max_seq_length, max_query_length):
+def check_lengths(max_seq_length, doc_stride, max_query_length):
     """Raises InputError, with the flag, if the lengths do not allow dividing contexts into windows."""
     if max_seq_length <= max_query_length + 3:
         raise InputError(f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, which is "
                          f"{max_query_length + 3}, so that some context fits after the longest question")
+    if doc_stride < 1:
+        raise InputError(f"`doc_stride`={doc_stride}: must be at least 1")
 
 
 def record_features(max_seq_length, is_training):

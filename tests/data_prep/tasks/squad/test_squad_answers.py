@@ -32,9 +32,8 @@ def test_prediction_files_match_the_original_bert(questions, tmp_path):
     version, examples, features = questions
     folder = REFERENCE / version
     with np.load(folder / "logits.npz") as logits:
-        answers = squad.predict_answers(examples, features, logits["start_logits"], logits["end_logits"], 20, 30, True,
-                                        version == "squad_v2")
-    squad.write_answers(answers, tmp_path, 0.0)
+        squad.write_predictions(examples, features, logits["start_logits"], logits["end_logits"], 20, 30, True,
+                                tmp_path, version == "squad_v2", 0.0)
     for name in ("predictions.json", "null_odds.json"):
         assert (tmp_path / name).exists() == (folder / name).exists()
         if (folder / name).exists():

@@ -42,10 +42,6 @@ def make_features(examples, tokenizer, max_seq_length=11, doc_stride=2, max_quer
                                                    is_training))
 
 
-def get_tokens(feature):
-    return [feature.vocabulary[token_id] for token_id in feature.token_ids]
-
-
 @pytest.mark.parametrize("split", ["train", "eval"])
 @pytest.mark.parametrize("version", LENGTHS)
 def test_features_match_the_original_bert(version, split, tmp_path, reference_tokenizer):
@@ -74,17 +70,16 @@ def test_windows_by_hand(tokenizer):
     first, second = make_features([example(" a be\tc\u202fx\r\nd a ")], tokenizer, max_seq_length=9, doc_stride=3)
     assert [feature.unique_id for feature in (first, second)] == [1000000000, 1000000001]
     assert [(feature.example_index, feature.doc_span_index) for feature in (first, second)] == [(0, 0), (0, 1)]
-    assert get_tokens(first) == ["[CLS]", "b", "[SEP]", "a", "b", "##e", "c", "[UNK]", "[SEP]"]
-    assert get_tokens(second) == ["[CLS]", "b", "[SEP]", "c", "[UNK]", "d", "a", "[SEP]"]
-    assert (first.context_start, first.words.tolist()) == (3, [0, 1, 1, 2, 3])
-    assert (second.context_start, second.words.tolist()) == (3, [2, 3, 4, 5])
+    assert first.tokens == ["[CLS]", "b", "[SEP]", "a", "b", "##e", "c", "[UNK]", "[SEP]"]
+    assert second.tokens == ["[CLS]", "b", "[SEP]", "c", "[UNK]", "d", "a", "[SEP]"]
+    assert first.token_to_orig_map == {3: 0, 4: 1, 5: 1, 6: 2, 7: 3}
+    assert second.token_to_orig_map == {3: 2, 4: 3, 5: 4, 6: 5}
     # c: 1 left in the first window, 0 in the second; [UNK]: 0 right in the first, 1 in the second.
-    assert first.is_max_context.tolist() == [True, True, True, True, False]
-    assert second.is_max_context.tolist() == [False, True, True, True]
-    arrays = squad.create_arrays([second])
-    np.testing.assert_array_equal(arrays["input_ids"], [[2, 6, 3, 7, 1, 8, 5, 3, 0]])
-    np.testing.assert_array_equal(arrays["input_mask"], [[1, 1, 1, 1, 1, 1, 1, 1, 0]])
-    np.testing.assert_array_equal(arrays["segment_ids"], [[0, 0, 0, 1, 1, 1, 1, 1, 0]])
+    assert first.token_is_max_context == {3: True, 4: True, 5: True, 6: True, 7: False}
+    assert second.token_is_max_context == {3: False, 4: True, 5: True, 6: True}
+    np.testing.assert_array_equal(second.input_ids, [2, 6, 3, 7, 1, 8, 5, 3, 0])
+    np.testing.assert_array_equal(second.input_mask, [1, 1, 1, 1, 1, 1, 1, 1, 0])
+    np.testing.assert_array_equal(second.segment_ids, [0, 0, 0, 1, 1, 1, 1, 1, 0])
     assert (first.start_position, first.end_position) == (None, None)
 
 
@@ -107,7 +102,7 @@ def test_answers_in_training(tokenizer, write, context, text, start, expected):
     assert counts["not_found"] == (expected is None)
     if expected:
         feature, _ = make_features(examples, tokenizer, max_seq_length=40, is_training=True)
-        assert get_tokens(feature)[feature.start_position : feature.end_position + 1] == expected
+        assert feature.tokens[feature.start_position : feature.end_position + 1] == expected
 
 
 def test_positions_of_missing_answers(tokenizer, write):
@@ -129,7 +124,7 @@ def test_counts(tokenizer, write):
     assert (examples[0].qas_id, examples[0].answers) == ("1", None)
     features = squad.convert_examples_to_features(
         [*examples, example("a b", ""), example("a b", "a b c d")], tokenizer, 11, 2, 3, False, counts)
-    assert [get_tokens(feature) for feature in features] == [
+    assert [feature.tokens for feature in features] == [
         ["[CLS]", "[SEP]", "a", "b", "[SEP]"], ["[CLS]", "a", "b", "c", "[SEP]", "a", "b", "[SEP]"]]
     assert (counts["windows"], counts["long_questions"]) == (2, 2)
 
@@ -146,7 +141,7 @@ def test_features_are_created_on_demand(tokenizer):
 def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
     path = write("squad.json", paragraph("a b\ud800 c", question("1", "\udfff")))
     feature, = make_features(squad.read_examples(path, False, False), tokenizer)
-    assert get_tokens(feature) == ["[CLS]", "[UNK]", "[SEP]", "a", "[UNK]", "c", "[SEP]"]
+    assert feature.tokens == ["[CLS]", "[UNK]", "[SEP]", "a", "[UNK]", "c", "[SEP]"]
 
 
 @pytest.mark.parametrize(("content", "flags", "message"), [
@@ -171,3 +166,13 @@ def test_invalid_files(write, content, flags, message):
     path = write("squad.json", paragraph("a b", *content) if content and isinstance(content, list) else content)
     with pytest.raises(InputError, match=message):
         squad.read_examples(path, *flags)
+
+
+@pytest.mark.parametrize(("lengths", "message"), [
+    ((12, 4, 9), r"`max_seq_length`=12: must be greater than `max_query_length` \+ 3, which is 12"),
+    ((13, 0, 9), "`doc_stride`=0: must be at least 1"),
+])
+def test_invalid_lengths(lengths, message):
+    with pytest.raises(InputError, match=message):
+        squad.check_lengths(*lengths)
+    squad.check_lengths(13, 1, 9)
