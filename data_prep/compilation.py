@@ -28,20 +28,9 @@ def compile_function(function):
     for helper in _find_helpers(function):
         numba.extending.register_jitable(helper)
     try:
-        quick = numba.njit(function, nogil=True, cache=True)
+        return numba.njit(function, nogil=True, cache=True)
     except RuntimeError:  # No directory can be written.
         return numba.njit(function, nogil=True)
-
-    @functools.wraps(function)
-    def call(*arguments):
-        nonlocal quick
-        try:
-            return quick(*arguments)
-        except OSError:  # The code could not be written, for example to a full disk. The function did not run.
-            quick = numba.njit(function, nogil=True)
-            return quick(*arguments)
-
-    return call
 
 
 def _find_helpers(function):

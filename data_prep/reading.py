@@ -37,6 +37,9 @@ def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separa
         text.seek(start)
         remaining, rest, position, is_first = stop - start, b"", stored.tell(), start == 0
         while remaining and (fresh := text.read(min(block_bytes, remaining))):
+            if is_first:
+                files.check_text(fresh, path)
+                is_first = False
             remaining -= len(fresh)
             end = max(fresh.rfind(b"\n"), fresh.rfind(separator)) + 1
             if not end:
@@ -46,13 +49,9 @@ def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separa
                                      "shorter lines")
                 continue
             block, rest = rest + fresh[:end], fresh[end:]
-            if is_first:
-                files.check_text(block, path)
             yield block, stored.tell() - position
-            is_first, position = False, stored.tell()
+            position = stored.tell()
         if rest:
-            if is_first:
-                files.check_text(rest, path)
             yield rest, stored.tell() - position
 
 

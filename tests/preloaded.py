@@ -6,7 +6,6 @@ modules run no operation of TensorFlow, so there are no threads, which a fork wo
 
 import gc
 import importlib
-import io
 import pkgutil
 
 MODULES = ("tensorflow", "tensorflow_text", "tf_keras", "official.common.distribute_utils",
@@ -25,31 +24,11 @@ def find_modules():
                 yield found.name
 
 
-def load_fonts():
-    """Lets matplotlib find and read its fonts."""
-    from matplotlib import figure
-
-    plot = figure.Figure(figsize=(1, 1), layout="constrained")
-    panel = plot.subplots()
-    panel.plot([0, 1], label="loss")
-    panel.legend()
-    plot.savefig(io.BytesIO(), format="png")
-
-
-def build_tokenizer_tables():
-    """Builds the tables that all uncased tokenizers share, which takes half a second."""
-    from bert_tf.tokenization import wordpiece
-
-    wordpiece._character_model(True, True)
-    wordpiece._mark_model()
-    wordpiece._rare_text_pattern(True)
-    wordpiece._disordered_marks_pattern()
-
-
 for name in (*MODULES, *find_modules()):
     importlib.import_module(name)
-build_tokenizer_tables()
-load_fonts()
+wordpiece = importlib.import_module("bert_tf.tokenization.wordpiece")
+wordpiece._character_model(True, True)  # All uncased tokenizers share these tables, which take half a second.
+wordpiece._mark_model()
 importlib.import_module("data_prep.records.writer").compute_checksum(b"")  # Numba's first function takes half a second.
 gc.collect()
 gc.freeze()  # The collector of a script would touch, and so copy, these objects.

@@ -118,13 +118,9 @@ def write_link(title, fields, all_fields):
 
 
 def write_table(fields):
-    """Returns a table of flags; fields: list of (Field, default). Flags that differ only in their name share a row."""
-    rows = {}
-    for field, default in fields:
-        name, columns = write_flag(field, default).removeprefix("| ").split(" | ", 1)
-        rows.setdefault(columns, []).append(name)
+    """Returns a table of flags; fields: list of (Field, default)."""
     return "\n".join(["| flag | type | default | help |", "| --- | --- | --- | --- |",
-                      *(f"| {', '.join(names)} | {columns}" for columns, names in rows.items())])
+                      *(write_flag(field, default) for field, default in fields)])
 
 
 def read_docstring(module):

@@ -1,8 +1,6 @@
 """Runs the project's scripts in separate processes, as a user does, or in this process.
 
-A fork server that has imported TensorFlow (`tests.preloaded`) starts the processes. `run_anew` starts Python instead,
-for tests of the start of a process, and of two processes that must agree although Python hashes strings differently in
-each.
+A fork server that has imported TensorFlow (`tests.preloaded`) starts the processes. `run_python` starts Python instead.
 """
 
 import atexit
@@ -39,12 +37,6 @@ def run_script(module, folder=None, **flags):
     return run(command(module, **flags), folder)
 
 
-def run_anew(module, folder=None, **flags):
-    """Does what `run_script` does with a new Python interpreter."""
-    return subprocess.run(command(module, **flags), cwd=folder, capture_output=True, text=True, check=False,
-                          timeout=SECONDS)
-
-
 def run_python(*arguments, folder=None, **environment):
     """Runs a new Python interpreter that finds this project; returns the CompletedProcess, output as text."""
     return subprocess.run([sys.executable, *map(str, arguments)], cwd=folder, capture_output=True, text=True,
@@ -78,7 +70,7 @@ def defined(module):
     """Defines the flags of a script, a module, until the end; yields a dict of name -> absl's flag."""
     known = set(absl.flags.FLAGS)
     try:
-        getattr(module, "COMMAND", module).define_flags()
+        module.COMMAND.define_flags()
         yield {name: absl.flags.FLAGS[name] for name in set(absl.flags.FLAGS) - known}
     finally:
         for name in set(absl.flags.FLAGS) - known:

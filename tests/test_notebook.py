@@ -13,7 +13,6 @@ from bert_tf import models
 from tests import scripts, toy_runs
 
 NOTEBOOK = scripts.ROOT / "docs" / "classifier.ipynb"
-MOST_CELLS = 25
 
 
 @pytest.mark.extra_large
@@ -23,7 +22,6 @@ def test_the_notebook(tmp_path, reference, monkeypatch):
     monkeypatch.setenv("PATH", os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]]))
     monkeypatch.setenv("PYTHONPATH", str(scripts.ROOT))
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    assert len(notebook.cells) <= MOST_CELLS
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = []

@@ -5,15 +5,16 @@ all processes import it at the same time.
 """
 
 import contextlib
-import dataclasses
 import functools
 import glob
 import hashlib
 import importlib.util
 import json
 import os
-import re
+import sys
 import time
+
+import tqdm
 
 from bert_tf import files, processor
 from bert_tf.cli import paths
@@ -21,11 +22,9 @@ from bert_tf.cli.paths import FINISHED_SUFFIX, RUN_SUFFIX
 from bert_tf.cli.run_state import CHANGEABLE, RunState, fingerprint, snapshot
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, lock_output
-from bert_tf.tokenization.vocabulary import read_vocabulary
+from bert_tf.files import lock_output
 from data_prep.pretraining import parts
 from data_prep.pretraining import shards as shards_lib
-from data_prep.pretraining.instances import masking
 from data_prep.pretraining.parts import shard_file
 from data_prep.processes import map_in_processes
 from data_prep.reading import compute_digest
@@ -43,7 +42,8 @@ def run(settings):
       settings: JobSettings.
 
     Returns:
-      Summary.
+      Tuple `(counts, missing)`: shards.Counts of the complete output, including the results of earlier runs; list of
+      the shards.Shards that this run created.
 
     Raises:
       InputError: If files or settings are incompatible, if the text is empty, if a shard has too few documents, or if
@@ -55,8 +55,6 @@ def run(settings):
     for path in settings.output_files:
         paths.check_not_overwritten("output_file", path, {"vocab_file": settings.vocab_file})
     create_shards = choose_runner(settings, [settings.vocab_file, *input_files, *settings.output_files])
-    if note := masking.describe_chinese(settings.instances, read_vocabulary(settings.vocab_file)):
-        announce(note)
     start = time.perf_counter()
     max_bytes = max(1, round(settings.max_shard_mb * 1e6)) if settings.max_shard_mb else 0
     divided = parts.plan_parts(input_files, settings.num_output_shards, max_bytes)
@@ -74,14 +72,18 @@ def run(settings):
     if None in finished:
         raise OSError(f"{settings.output_files[0]}: {finished.count(None)} of {len(shards)} shards do not exist after "
                       "the run; workers must write to a file system that this machine can read")
-    summary = Summary(sum(finished, shards_lib.Counts()), settings, len(shards), len(missing),
-                      sum(shard.num_bytes for shard in missing), time.perf_counter() - start)
-    announce(summary)
-    return summary
+    counts = sum(finished, shards_lib.Counts())
+    lines = counts.to_lines(settings.instances)
+    if missing:
+        seconds, num_bytes = time.perf_counter() - start, sum(shard.num_bytes for shard in missing)
+        suffix = f" for {len(missing)} of {len(shards)} shards" if len(missing) < len(shards) else ""
+        lines.insert(2, f"took     {seconds:.1f} s{suffix}, {num_bytes / 1e6 / seconds:.2f} MB of text per second")
+    announce("\n".join(lines))
+    return counts, missing
 
 
-def check_outputs(input_files, output_files, patterns=""):
-    """Raises InputError if an output is an input, another output, a directory, or under a path that is a file.
+def check_outputs(input_files, output_files, patterns):
+    """Raises InputError if an output is an input, another output, or a directory.
 
     `patterns`: Value of `input_file`. No output may have a path that the next run would match.
     """
@@ -96,11 +98,6 @@ def check_outputs(input_files, output_files, patterns=""):
         if real_path in taken:
             raise InputError(f"`output_file`={path}: {taken[real_path]}")
         paths.check_not_read("output_file", path, {"input_file": patterns})
-        parent = os.path.dirname(path)
-        while parent and not is_remote(path) and not os.path.exists(parent):
-            parent = os.path.dirname(parent)
-        if parent and not is_remote(path) and not os.path.isdir(parent):
-            raise InputError(f"`output_file`={path}: {parent} must be a directory, but is a file")
         taken[real_path] = "occurs twice"
 
 
@@ -144,33 +141,29 @@ def open_state(settings, input_files, num_shards):
                              "contents": compute_digest(settings.vocab_file)}}
     digest = hashlib.sha256(json.dumps([values, inputs], sort_keys=True).encode()).hexdigest()
     path = settings.output_files[0]
-    stem, extension = os.path.splitext(path)
-    finished = re.compile(rf"{re.escape(stem)}(-\d{{5,}}-of-\d{{5,}})?{re.escape(extension + FINISHED_SUFFIX)}")
-
-    def has_results():
-        return any(map(finished.fullmatch, files.at(f"{glob.escape(stem)}*{FINISHED_SUFFIX}").matching()))
-
+    stem, extension = map(glob.escape, os.path.splitext(path))
+    finished = [f"{stem}{number}{extension}{FINISHED_SUFFIX}" for number in ("", "-*-of-*")]
     values[CHANGEABLE] = {"vocab_file": files.at(settings.vocab_file).absolute()}
     return RunState(os.path.dirname(path), values, inputs, name=os.path.basename(path) + RUN_SUFFIX,
-                    output=("output_file", path), has_results=has_results), digest
+                    output=("output_file", path),
+                    has_results=lambda: any(files.at(pattern).matching() for pattern in finished)), digest
 
 
 def create_here(shards, settings):
     """Creates shards on this machine: in this process, or in several if there is enough text."""
-    if shards[0].of == 1:
-        shards_lib.create_shard(shards[0], settings, show_progress=True)
-        return
     num_bytes = sum(shard.num_bytes for shard in shards)
     num_workers = settings.num_workers or max(1, min(
         processor.count_cores(), num_bytes * settings.instances.num_passes // BYTES_PER_WORKER))
+    num_workers = min(num_workers, len(shards))
     if num_workers > 1:
-        created = map_in_processes(shards_lib.create_shard, shards, min(num_workers, len(shards)), settings,
-                                   waiting=len(shards))  # Small results: this process need not wait for others.
+        created = map_in_processes(shards_lib.create_shard, shards, num_workers, settings, waiting=len(shards))
     else:
         created = (shards_lib.create_shard(shard, settings) for shard in shards)
-    with contextlib.closing(created), shards_lib.show_bar("creating shards", num_bytes, "B") as advance:
+    with contextlib.closing(created), tqdm.tqdm(
+            desc="creating shards", total=num_bytes, unit="B", unit_scale=True, file=sys.stderr,
+            mininterval=0.2 if sys.stderr.isatty() else 10) as bar:
         for counts in created:
-            advance(counts.num_bytes)
+            bar.update(counts.num_bytes)
 
 
 @contextlib.contextmanager
@@ -202,41 +195,8 @@ def _announce_plan(settings, shards, missing):
     if len(shards) > settings.num_output_shards:
         announce(f"`max_shard_mb`: splitting {sum(shard.num_bytes for shard in shards) / 1e6:,.1f} MB of text into "
                  f"{len(shards)} shards, beginning with {shards[0].files[0]}")
-    damaged = sum(files.at(shard.files[0] + FINISHED_SUFFIX).exists() for shard in missing)
-    if damaged:
-        announce(f"creating {damaged} of {len(shards)} shards again: they were finished, but their files are missing, "
-                 "were changed, or are of another run")
     if not missing:
         announce(f"{settings.output_files[0]}: is complete; to create it again, delete its files")
     elif len(missing) < len(shards):
         announce(f"{settings.output_files[0]}: resuming; {len(shards) - len(missing)} of {len(shards)} shards are "
                  f"finished, {len(missing)} are missing")
-
-
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """Results of a run. `str()` returns them as lines for the user.
-
-    Attributes:
-      counts: shards.Counts of the complete output, including the results of earlier runs.
-      settings: JobSettings.
-      num_shards: int. Number of shards of the complete output.
-      num_made: int. Number of shards that this run created.
-      num_bytes_made: int. Bytes of text that this run read for them.
-      seconds: float. Duration of this run, from the first byte read to the last file renamed.
-    """
-
-    counts: object
-    settings: object
-    num_shards: int
-    num_made: int
-    num_bytes_made: int
-    seconds: float
-
-    def __str__(self):
-        lines = self.counts.to_lines(self.settings.instances)
-        if self.num_made:
-            suffix = f" for {self.num_made} of {self.num_shards} shards" if self.num_made < self.num_shards else ""
-            lines.insert(2, f"took     {self.seconds:.1f} s{suffix}, "
-                            f"{self.num_bytes_made / 1e6 / self.seconds:.2f} MB of text per second")
-        return "\n".join(lines)

@@ -59,15 +59,11 @@ def plan_parts(paths, num_parts=1, max_bytes=0):
     return [_select(paths, sizes, start, stop) for start, stop in itertools.pairwise([*ends, total])]
 
 
-def read_part(part, on_progress=lambda num_bytes: None):
-    """Yields the text of a part in blocks of complete lines; the last line of a file can lack its line end.
-
-    `on_progress`: Callable of the number of bytes yielded since the last call.
-    """
+def read_part(part):
+    """Yields the text of a part in blocks of complete lines; the last line of a file can lack its line end."""
     for text in part:
         for block, _ in read_blocks(text.path, text.start, text.stop):
             yield block
-            on_progress(len(block))
 
 
 def shard_file(path, index, num_shards):

@@ -1,7 +1,6 @@
 """The settings of create_pretraining_data."""
 
 import dataclasses
-import math
 
 from bert_tf.cli import roles
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
@@ -66,8 +65,6 @@ class JobSettings(Settings):
 
     def check(self):
         """See Settings."""
-        if math.isinf(self.max_shard_mb):
-            raise InputError(f"`max_shard_mb`={self.max_shard_mb}: must be finite; set 0 for no limit")
         if self.instances.masking != "dynamic":
             return
         # The masks of packs limit the number of their sequences.

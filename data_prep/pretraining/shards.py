@@ -9,10 +9,8 @@ import dataclasses
 import functools
 import json
 import os
-import sys
 
 import numpy as np
-import tqdm
 
 from bert_tf import files
 from bert_tf.cli.paths import FINISHED_SUFFIX
@@ -114,22 +112,12 @@ class Counts:
         return lines
 
 
-@contextlib.contextmanager
-def show_bar(description, total, unit, is_shown=True):
-    """A context with a progress bar on standard error, a callable of each advance."""
-    # An occasional line is enough for a log file.
-    with tqdm.tqdm(desc=f"{description:>18}", total=total, unit=unit, unit_scale=True, file=sys.stderr,
-                   mininterval=0.2 if sys.stderr.isatty() else 10, disable=not is_shown) as bar:
-        yield bar.update
-
-
-def create_shard(shard, settings, show_progress=False):
+def create_shard(shard, settings):
     """Creates a shard's records; for sentence pairs, the original BERT's with the same settings, text, and seed.
 
     Args:
       shard: Shard.
       settings: JobSettings.
-      show_progress: bool. Whether to draw progress bars.
 
     Returns:
       Counts. The files of the shard are complete and have their final names.
@@ -139,15 +127,11 @@ def create_shard(shard, settings, show_progress=False):
       OSError: If a file cannot be read or written. No partial file remains.
     """
     tokenizer, vocabulary = load_tokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
-    bar = functools.partial(show_bar, is_shown=show_progress)
-    with bar("tokenizing", shard.num_bytes, "B") as advance:
-        corpus = tokenize(parts.read_part(shard.text, advance), tokenizer)
+    corpus = tokenize(parts.read_part(shard.text), tokenizer)
     check_documents(corpus.num_documents, shard, settings)
-    with bar("creating instances", settings.instances.num_passes * corpus.num_sentences, " sentences") as advance:
-        instances = instances_lib.create_instances(
-            corpus, settings.instances, vocabulary, create_state(shard.seed(settings.random_seed)), advance)
-    with bar("writing", instances.num_records, " records") as advance:
-        written = write_records(corpus, instances, settings.instances, vocabulary, shard.files, advance)
+    instances = instances_lib.create_instances(
+        corpus, settings.instances, vocabulary, create_state(shard.seed(settings.random_seed)))
+    written = write_records(corpus, instances, settings.instances, vocabulary, shard.files)
     counts = count(corpus, instances, settings.instances, tokenizer.unk_id)
     with new_file(shard.files[0] + FINISHED_SUFFIX) as file:
         content = {"run": shard.run, "files": written, "counts": dataclasses.asdict(counts)}
@@ -180,7 +164,7 @@ def check_documents(num_documents, shard, settings):
     raise InputError(f"only one document in {settings.input_file}; {requirement}")
 
 
-def write_records(corpus, instances, settings, vocabulary, paths, on_progress):
+def write_records(corpus, instances, settings, vocabulary, paths):
     """Writes all records in order, each to the next of the files in turn.
 
     Returns:
@@ -194,7 +178,6 @@ def write_records(corpus, instances, settings, vocabulary, paths, on_progress):
             columns = instances_lib.assemble(corpus, instances, rows, settings, vocabulary)
             for i, writer in enumerate(writers):
                 writer.write({name: values[i::len(writers)] for name, values in columns.items()})
-            on_progress(len(rows))
     return [{"file": os.path.basename(writer.path), "bytes": writer.num_bytes, "sha256": writer.sha256.hexdigest()}
             for writer in writers]
 

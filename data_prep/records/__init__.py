@@ -8,12 +8,11 @@ from data_prep.records.reader import read_records
 from data_prep.records.schema import (
     Feature,
     classification_features,
-    feature_spec,
     parse,
     pretraining_features,
     unmasked_pretraining_features,
 )
 from data_prep.records.writer import RecordWriter, compose_frames
 
-__all__ = ["Feature", "RecordWriter", "classification_features", "compose_frames",
-           "feature_spec", "parse", "pretraining_features", "read_records", "unmasked_pretraining_features"]
+__all__ = ["Feature", "RecordWriter", "classification_features", "compose_frames", "parse", "pretraining_features",
+           "read_records", "unmasked_pretraining_features"]

@@ -1,7 +1,6 @@
 """Inspection of record files: prints records with their masks marked, and reports errors in the file."""
 
 import collections
-import math
 
 import tensorflow as tf
 from google.protobuf.message import DecodeError
@@ -12,6 +11,8 @@ from bert_tf.errors import InputError
 from bert_tf.tokenization import read_vocabulary
 from data_prep.records import schema
 from data_prep.records.reader import read_records
+
+SENTENCE_LABELS = {"next_sentence": ("actual next", "random next"), "sentence_order": ("in order", "swapped")}
 
 
 def run(settings):
@@ -39,129 +40,97 @@ def inspect(path, settings, vocabulary=None):
 
     Raises:
       InputError: If the file is empty, truncated, or damaged; if its records have other features or other lengths; or
-        if they have impossible numbers or IDs outside the vocabulary. The message names the file and the problem.
+        if they have negative numbers, or positions or IDs that do not exist. The message names the file and the
+        problem.
       OSError: If the file cannot be read.
     """
     sums, layout = collections.Counter(), None
     with files.at(path).open() as file:
         for number, (_, record) in enumerate(read_records(path, file, files.at(path).size())):
             place = f"{path}, record {number:,}"
-            values = _parse_record(record, place)
+            try:
+                features = tf.train.Example.FromString(record).features.feature
+            except DecodeError:
+                raise InputError(f"{place}: is not a tf.train.Example") from None
             if layout is None:
-                layout = _Layout(path, values, settings)
-            layout.check(values, place, vocabulary)
+                layout = _Layout(path, features, settings)
+            values = layout.read(features, place, vocabulary)
             layout.add(values, sums)
             if number < settings.num_records:
                 print(f"{place}: {layout.describe(values)}\n  {' '.join(layout.mark_tokens(values, vocabulary))}")
     return f"{path}: {layout.summarize(sums)}"
 
 
-def _parse_record(record, place):
-    """Returns dict of feature name to its numbers; raises InputError unless it is a numeric tf.train.Example."""
-    try:
-        features = tf.train.Example.FromString(record).features.feature
-    except DecodeError:
-        raise InputError(f"{place}: is not a tf.train.Example") from None
-    values = {}
-    for name, feature in features.items():
-        kind = feature.WhichOneof("kind") or "int64_list"
-        if kind == "bytes_list":
-            raise InputError(f"{place}: {name} contains bytes, not numbers; this is not a record for BERT")
-        values[name] = getattr(feature, kind).value
-    return values
-
-
-SENTENCE_LABELS = {"next_sentence": ("actual next", "random next"), "sentence_order": ("in order", "swapped"), None: ()}
-
-
-def _list_kinds(values):
-    """Yields (name of the kind, its features, prefix of its sequence label) for each possible kind of record."""
-    length, predictions = len(values.get("input_ids", ())), len(values.get("masked_lm_positions", ()))
-    for label in SENTENCE_LABELS:
-        for most_packed in (0, len(values.get(f"{label}_positions", ())) or (1 if label is None else 0)):
-            packed = "packed " if most_packed else ""
-            label_options = {"sentence_label": label, "most_packed": most_packed}
-            yield f"{packed}pre-training records", schema.pretraining_features(
-                length, predictions, **label_options), label
-            yield f"unmasked {packed}pre-training records", schema.unmasked_pretraining_features(
-                length, **label_options), label
-    yield "classification records", schema.classification_features(length), None
-
-
 class _Layout:
     """The features of a file's records and their lengths, taken from its first record."""
 
-    def __init__(self, path, values, settings):
-        for self._kind, features, self._label in _list_kinds(values):
-            if {feature.name for feature in features} == set(values):
-                self._lengths = {feature.name: feature.length for feature in features}
-                self._floats = {feature.name for feature in features if feature.is_float}
-                break
-        else:
-            raise InputError(f"{path}: its records have the features {', '.join(sorted(values))}; must be pre-training "
-                             "records, packed or not, masked or unmasked, or classification records")
-        if not self._lengths["input_ids"]:
+    def __init__(self, path, features, settings):
+        length, predictions = (len(features[name].int64_list.value) if name in features else 0
+                               for name in ("input_ids", "masked_lm_positions"))
+        self._label = next((label for label in SENTENCE_LABELS if f"{label}_labels" in features), None)
+        self._is_packed, has_masks = "positions" in features, "masked_lm_positions" in features
+        most_packed = int(self._is_packed)
+        if self._is_packed and self._label:
+            most_packed = len(features[f"{self._label}_labels"].int64_list.value)
+        expected = schema.pretraining_features(length, predictions, sentence_label=self._label, most_packed=most_packed)
+        if not has_masks:
+            expected = schema.unmasked_pretraining_features(
+                length, sentence_label=self._label, most_packed=most_packed)
+        self._kind = f"{'' if has_masks else 'unmasked '}{'packed ' if self._is_packed else ''}pre-training records"
+        if "label_ids" in features:
+            expected, self._kind = schema.classification_features(length), "classification records"
+        self._lengths = {feature.name: feature.length for feature in expected}
+        self._floats = {feature.name for feature in expected if feature.is_float}
+        if self._lengths.keys() != set(features):
+            raise InputError(f"{path}: its records have the features {', '.join(sorted(features))}; must be "
+                             "pre-training records, packed or not, masked or unmasked, or classification records")
+        if not length:
             raise InputError(f"{path}: its records have empty input_ids")
-        self._is_packed = "positions" in self._lengths
-        self._sizes = {"max_seq_length": self._lengths["input_ids"]}
-        if "masked_lm_positions" in self._lengths:
-            self._sizes["max_predictions_per_seq"] = self._lengths["masked_lm_positions"]
+        self._sizes = {"max_seq_length": length, "max_predictions_per_seq": predictions}
         for name, size in self._sizes.items():
             expected_size = getattr(settings, name)
             if expected_size not in (None, size):
                 raise InputError(f"{path}: its records were created with `{name}`={size}, not {expected_size}")
-        if settings.max_predictions_per_seq is not None and "max_predictions_per_seq" not in self._sizes:
-            raise InputError(f"has no effect on the records of {path}, which contain no masks; omit it",
-                             "max_predictions_per_seq", settings.max_predictions_per_seq)
 
-    def check(self, values, place, vocabulary):
-        """Raises InputError unless a record has the features of the first one, with valid numbers."""
+    def read(self, features, place, vocabulary):
+        """Returns dict of feature name to the numbers of a record.
+
+        Raises:
+          InputError: If the record has other features than the first one, or invalid numbers.
+        """
+        values = {name: (feature.float_list if name in self._floats else feature.int64_list).value
+                  for name, feature in features.items()}
         lengths = {name: len(numbers) for name, numbers in values.items()}
         if lengths != self._lengths:
             name = next(name for name in sorted({*lengths, *self._lengths})
                         if lengths.get(name) != self._lengths.get(name))
             raise InputError(f"{place}: {name} has {lengths.get(name, 0)} numbers, not {self._lengths.get(name, 0)}")
         for name, numbers in values.items():
-            expected, other = ("floats", "integers") if name in self._floats else ("integers", "floats")
-            if numbers and isinstance(numbers[0], float) != (name in self._floats):
-                raise InputError(f"{place}: {name} contains {other}, not {expected}")
             if name != "label_ids" and min(numbers, default=0) < 0:
                 raise InputError(f"{place}: {name} contains {min(numbers)}; must not be negative")
-        for name in self._floats:
-            invalid = next((number for number in values[name] if not math.isfinite(number)), None)
-            if invalid is not None:
-                raise InputError(f"{place}: {name} contains {invalid}; must be finite")
-        for name, highest, problem in self._list_limits(vocabulary):
+        limits = {"masked_lm_positions": (self._lengths["input_ids"], "the length of the record")}
+        if vocabulary:
+            limits |= dict.fromkeys(("input_ids", "masked_lm_ids"), (
+                len(vocabulary), "the size of `vocab_file`; set the vocabulary that the records were created with"))
+        for name, (limit, meaning) in limits.items():
             largest = max(values.get(name, ()), default=0)
-            if largest > highest:
-                raise InputError(f"{place}: {name} contains {largest}; must be {problem}")
-
-    def _list_limits(self, vocabulary):
-        """Yields (feature, its maximum, end of the message for a larger number) in the order of the checks."""
-        length, binary = self._lengths["input_ids"], "0 or 1"
-        yield f"{self._label}_labels", 1, binary
-        most_packed = self._lengths.get(f"{self._label}_positions", length)
-        yield "input_mask", *((most_packed, f"at most {most_packed}, the maximum number of sequences per record")
-                              if self._is_packed else (1, binary))
-        for name in ("positions", "masked_lm_positions", f"{self._label}_positions"):
-            yield name, length - 1, f"less than {length}, the length of the record"
-        for name in ("input_ids", "masked_lm_ids") if vocabulary else ():
-            yield name, len(vocabulary) - 1, (f"less than {len(vocabulary):,}, the size of `vocab_file`; set the "
-                                              "vocabulary that the records were created with")
+            if largest >= limit:
+                raise InputError(f"{place}: {name} contains {largest}; must be less than {limit:,}, {meaning}")
+        return values
 
     def add(self, values, sums):
         """Adds a record to the sums for `summarize`."""
         sums["records"] += 1
         sums["sequences"] += max(values["input_mask"])
-        sums["tokens"] += _count_tokens(values)
-        sums["masked"] += int(sum(values.get("masked_lm_weights", ())))
+        sums["tokens"] += _count_positive(values["input_mask"])
+        sums["masked"] += _count_positive(values.get("masked_lm_weights", ()))
         sums["label 1"] += sum(values.get(f"{self._label}_labels", ()))
         for label in values.get("label_ids", ()):
             sums["label", label] += 1
 
     def summarize(self, sums):
         """Returns a one-line summary of all records."""
-        sizes = ", ".join(f"{name} {size}" for name, size in self._sizes.items())
+        sizes = ", ".join(f"{name} {size}" for name, size in self._sizes.items() if size)
         statistics = [f"{sums['tokens'] / (sums['records'] * self._sizes['max_seq_length']):.1%} non-padding tokens"]
         if "masked_lm_positions" in self._lengths:
             statistics.append(f"{sums['masked'] / max(1, sums['tokens']):.1%} of these masked")
@@ -176,12 +145,12 @@ class _Layout:
 
     def describe(self, values):
         """Returns a one-line description of a record."""
-        parts = [f"{_count_tokens(values)} of {len(values['input_ids'])} tokens are non-padding"]
+        parts = [f"{_count_positive(values['input_mask'])} of {len(values['input_ids'])} tokens are non-padding"]
         num_sequences = max(values["input_mask"])
         if self._is_packed:
             parts.append(f"{num_sequences} sequence{'' if num_sequences == 1 else 's'}")
         if "masked_lm_positions" in values:
-            parts.append(f"{int(sum(values['masked_lm_weights']))} masked")
+            parts.append(f"{_count_positive(values['masked_lm_weights'])} masked")
         if self._label:
             labels = values[f"{self._label}_labels"][:num_sequences if self._is_packed else 1]
             parts += [SENTENCE_LABELS[self._label][min(label, 1)] for label in labels]
@@ -204,9 +173,8 @@ class _Layout:
         for place, position in enumerate(values.get("positions", ())):
             if place and not position:
                 tokens[place] = f"| {tokens[place]}"
-        return tokens[:_count_tokens(values)]
+        return tokens[:_count_positive(values["input_mask"])]
 
 
-def _count_tokens(values):
-    """Returns the number of non-padding tokens of a record."""
-    return sum(number > 0 for number in values["input_mask"])
+def _count_positive(numbers):
+    return sum(number > 0 for number in numbers)

@@ -1,9 +1,9 @@
 """The record schema: names, shapes, and dtypes of the features, and how records are parsed.
 
 Only this module defines the content of records. A record is a serialized tf.train.Example in a TFRecord file, with
-the features of the original BERT scripts. Training code calls `feature_spec` or `parse`; data preparation passes
-batches of arrays to `RecordWriter`. TensorFlow is imported only on use, so processes that create records start
-immediately without it, in a tenth of the memory.
+the features of the original BERT scripts. Training code calls `parse`; data preparation passes batches of arrays to
+`RecordWriter`. TensorFlow is imported only on use, so processes that create records start immediately without it, in a
+tenth of the memory.
 """
 
 import dataclasses
@@ -65,15 +65,6 @@ def classification_features(max_seq_length):
     )
 
 
-def feature_spec(features):
-    """Returns dict of name to tf.io.FixedLenFeature, for tf.io.parse_example: int64 or float32, shape [length]."""
-    import tensorflow as tf
-
-    return {feature.name: tf.io.FixedLenFeature([feature.length],
-                                                tf.float32 if feature.is_float else tf.int64)
-            for feature in features}
-
-
 def parse(serialized, features):
     """Parses a batch of records; a graph function, for `dataset.batch(...).map(...)`.
 
@@ -89,6 +80,7 @@ def parse(serialized, features):
     """
     import tensorflow as tf
 
-    parsed = tf.io.parse_example(serialized, feature_spec(features))
+    parsed = tf.io.parse_example(serialized, {feature.name: tf.io.FixedLenFeature(
+        [feature.length], tf.float32 if feature.is_float else tf.int64) for feature in features})
     return {name: value if value.dtype == tf.float32 else tf.cast(value, tf.int32)
             for name, value in parsed.items()}

@@ -85,16 +85,12 @@ def compose_frames(columns, features):
       memoryview of the bytes.
 
     Raises:
-      InputError: If the columns do not match `features`, have a wrong shape, or contain a negative number.
+      InputError: If a column has a wrong shape or contains a negative number.
       ValueError: If the columns have different numbers of records.
     """
     _check_columns(columns, features)
-    num_records, *others = {len(column) for column in columns.values()}
-    if others:
-        raise ValueError(f"columns have different numbers of records: {num_records} and {others[0]}")
-    int_columns = [np.asarray(columns[feature.name]) for feature in features if not feature.is_float]
-    largest = max((int(column.max(initial=0)) for column in int_columns), default=0)
-    ints = _join(int_columns, num_records, np.int32 if largest < 1 << 31 else np.int64)
+    num_records = len(columns[features[0].name])
+    ints = _join([columns[feature.name] for feature in features if not feature.is_float], num_records, np.int64)
     floats = _join([columns[feature.name] for feature in features if feature.is_float], num_records, "<f4")
     float_bytes = floats.view(np.uint8)
     layout, names = _describe(tuple(features))
@@ -113,9 +109,6 @@ def compute_checksum(data):
 
 
 def _check_columns(columns, features):
-    if set(columns) != {feature.name for feature in features}:
-        raise InputError(f"the columns {sorted(columns)} do not match the features of the record, "
-                         f"{sorted(feature.name for feature in features)}")
     for feature in features:
         values = np.asarray(columns[feature.name])
         if values.ndim != 2 or values.shape[1] != feature.length:

@@ -24,7 +24,7 @@ def detect_format(path):
       "text", "json", or "doc"; "text" for a file without text.
 
     Raises:
-      InputError: If the line is a JSON object without a text, or if a .gz file is damaged.
+      InputError: If a .gz file is damaged.
       OSError: If the file cannot be read.
     """
     lines = (line.decode("utf-8-sig", "ignore").strip()
@@ -32,13 +32,7 @@ def detect_format(path):
     line = next(filter(None, lines), "")
     if line.startswith(BEGIN) and line.endswith(">"):
         return "doc"
-    content = _parse(line) if line.startswith("{") else None
-    if not isinstance(content, dict):
-        return "text"
-    if not isinstance(content.get("text"), str):
-        raise InputError(f"{path}: begins with a JSON object without a string for the key text; rename the key of the "
-                         "text, or set `format`=text")
-    return "json"
+    return "json" if line.startswith("{") and isinstance(_parse(line), dict) else "text"
 
 
 def read_paragraphs(lines, text_format, path, decoder):
@@ -78,7 +72,7 @@ def _read_json_line(line, position, path):
     text = content.get("text") if isinstance(content, dict) else None
     if not isinstance(text, str):
         raise InputError(f"{path}: the line from byte {position:,} is not a JSON object with a string for the key "
-                         "text; correct it, or set `format`=text")
+                         "text; correct it, rename the key of the text, or set `format`=text")
     return *_unescape(replace_surrogates(text)).split("\n"), ""
 
 

@@ -92,10 +92,7 @@ def check_outputs(settings, input_files):
     for path in input_files:
         paths.check_files_not_overwritten("output_dir", folder, OUTPUT_FILES, {"input_file": path})
     for name in (OUTPUT_FILE, SHARD_FILE):
-        try:
-            paths.check_not_read("output_dir", os.path.join(folder, name), {"input_file": settings.input_file})
-        except InputError as error:
-            raise InputError(error.problem, "output_dir", folder) from error
+        paths.check_not_read("output_dir", os.path.join(folder, name), {"input_file": settings.input_file})
     names = [shard_file(OUTPUT_FILE, number, settings.num_output_shards)
              for number in range(settings.num_output_shards)]
     for name in files.at(folder).names_if_dir():

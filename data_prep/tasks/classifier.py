@@ -237,10 +237,7 @@ def _find_dataset(task, metadata):
             raise InputError(f"`{name}`={path}: the model has {len(metadata.labels)} labels, but the data "
                              f"has {len(dataset.labels)}; use the data of the task that the model was trained on")
         return dataset
-    try:
-        dataset = glue.find_task(task.task_name)
-    except InputError as error:
-        raise InputError(f"`task_name`: {error}, or {glue.CUSTOM}") from error
+    dataset = glue.find_task(task.task_name)
     if dataset.name == "xnli":
         dataset = glue.create_xnli_task(task.xnli_language)
     elif dataset.name.startswith("sick_"):

@@ -30,7 +30,6 @@ TREEBANK_SUFFIX = ".conllu"  # End of the names of treebanks.
 NUM_TREEBANK_COLUMNS = 10
 FORM = 1  # Column of the word in a treebank.
 TREEBANK_LABELS = {"upos": 3, "xpos": 4, "feats": 5}  # Columns with a label for each word.
-NO_LABEL = "_"  # Unspecified value of a column of a treebank.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,8 +76,7 @@ def read_sentences(path, token_column=0, label_column=None):
     Raises:
       InputError: If the file is missing or has no words; if a row has a different number of columns than the first, or
         lacks a required column; if a word or label is empty; or if only some labels have entity prefixes. For
-        treebanks, see `select_words`; and if a label is empty, or the column is unspecified for all words. The message
-        names the file, and the line if applicable.
+        treebanks, see `select_words`. The message names the file, and the line if applicable.
     """
     decoder = files.LineDecoder()
     rows = list(read_rows(path, decoder))
@@ -95,9 +93,7 @@ def read_sentences(path, token_column=0, label_column=None):
     if column is None:
         return Sentences(path, rows, lines, words, None, decoder.num_garbled, documents)
     labels = [[fields[column].strip() for _, fields in sentence] for sentence in sentences]
-    if is_treebank(path):
-        _check_treebank_labels(path, lines, labels, label_column)
-    elif any(map(ENTITY_LABEL.fullmatch, itertools.chain(*labels))):
+    if not is_treebank(path) and any(map(ENTITY_LABEL.fullmatch, itertools.chain(*labels))):
         _check_entity_labels(path, lines, labels)
         labels = [to_iob2(sentence) for sentence in labels]
     return Sentences(path, rows, lines, words, labels, decoder.num_garbled, documents)
@@ -144,9 +140,7 @@ def select_words(path, block):
         if len(columns) != NUM_TREEBANK_COLUMNS:
             raise InputError(f"{path}:{line}: has {len(columns)} columns separated by tabs, but CoNLL-U requires "
                              f"{NUM_TREEBANK_COLUMNS}")
-        if not columns[0].isdecimal():
-            if not columns[0].replace("-", "").replace(".", "").isdecimal():
-                raise InputError(f"{path}:{line}: ID {columns[0]!r}: must be an integer, a range, or a decimal")
+        if "-" in columns[0] or "." in columns[0]:
             continue
         words.append((line, columns))
         if columns[0] != str(len(words)):
@@ -234,17 +228,17 @@ def are_entity_labels(names):
     return any(map(ENTITY_LABEL.fullmatch, names))
 
 
-def find_label_names(sentences, setting="label_column"):
+def find_label_names(sentences):
     """Returns the labels defined by a training file, in the order of their IDs, a tuple of str.
 
     For entities: O, then B- and I- of each type, with types sorted. Otherwise: the labels that occur, sorted.
 
     Raises:
-      InputError: If all words have the same label. The message names the file, and the `setting` of the labels.
+      InputError: If all words have the same label. The message names the file.
     """
     names = set(itertools.chain(*sentences.labels))
     if len(names) < 2:
-        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}; check `{setting}`")
+        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}; check the label column")
     if not are_entity_labels(names):
         return tuple(sorted(names))
     types = sorted({name.split("-", 1)[1] for name in names - {OUTSIDE}})
@@ -300,14 +294,3 @@ def _check_entity_labels(path, lines, labels):
         if label != OUTSIDE and not ENTITY_LABEL.fullmatch(label):
             raise InputError(f"{path}:{line}: label {label!r}: must be O, or an entity type with the prefix B-, I-, "
                              "E-, or S-, as in other rows")
-
-
-def _check_treebank_labels(path, lines, labels, name):
-    """Raises InputError if a label of a column of a treebank is empty, or if all are unspecified."""
-    for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
-        if not label:
-            raise InputError(f"{path}:{line}: {name.upper()} is empty; CoNLL-U marks an unspecified value with "
-                             f"{NO_LABEL}")
-    if set(itertools.chain(*labels)) == {NO_LABEL}:
-        raise InputError(f"{path}: {name.upper()} is unspecified ({NO_LABEL}) for all words; set `treebank_column` "
-                         "to another column")

@@ -120,12 +120,12 @@ def select_examples(examples, rows):
 
 
 def find_task(name):
-    """Returns the published task of that name; InputError lists the names. Ignores case, hyphens, and underscores."""
+    """Returns the published task of that name; InputError lists all names. Ignores case, hyphens, and underscores."""
     simplify = lambda text: text.lower().replace("-", "").replace("_", "")
     for known, task in TASKS.items():
         if simplify(name) == simplify(known):
             return task
-    raise InputError(f"unknown task {name!r}; must be one of {', '.join(TASKS)}")
+    raise InputError(f"must be one of {', '.join(TASKS)}, or {CUSTOM}", "task_name", name)
 
 
 def create_custom_task(data_dir, text_a=None, text_b=None, label=None, file=None, labels=(), regression=False,
@@ -204,7 +204,8 @@ def read_examples(task, data_dir, split, allow_unknown=False):
             except InputError as error:
                 raise InputError(f"{path}:{line}: {error}") from error
     if not guids:
-        raise InputError(f"{path}: contains no rows{_describe_selection(path, layout)}")
+        selection = f" with {layout.only[1]!r} in column {layout.only[0] + 1}" if layout.only else ""
+        raise InputError(f"{path}: contains no rows{selection}")
     labels = np.array(labels, np.float32 if task.regression else np.int32) if has_labels else None
     if has_labels and task.labels:
         unknown, known = ((labels[:, -1], labels[:, :-1]) if task.label_separator else
@@ -249,16 +250,6 @@ def _select_rows(path, layout, skip_broken, decoder=None):
         *row, key = (None if column is None else fields[column] for column in columns)
         if layout.only is None or key == layout.only[1]:
             yield line, number, row
-
-
-def _describe_selection(path, layout):
-    """Describes the values in the column of `only` for a file without a matching row; "" without `only`."""
-    if layout.only is None:
-        return ""
-    column, value = layout.only
-    others = sorted({fields[column] for _, fields in itertools.islice(tables.read_rows(path), layout.header, None)
-                     if len(fields) > column})
-    return f" with {value!r} in column {column + 1}, which contains {tables.list_names(others) or 'no values'}"
 
 
 def _parse_label(text, task, ids, allow_unknown):

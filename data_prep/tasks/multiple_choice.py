@@ -26,7 +26,6 @@ from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 from data_prep.tasks.glue import Examples
 from data_prep.tasks.text_features import convert_texts_to_features, describe_truncated
 
-ENDING = re.compile(r"ending(\d{1,9})")
 QUESTIONS_FILE = "SWAG's CSV file; or with --data_format=race, a JSON file or a directory of JSON files"
 
 
@@ -57,7 +56,7 @@ class MultipleChoiceData(TaskData):
         path = getattr(self.settings, f"{split}_file")
         questions = READERS[self.settings.data_format](path, has_labels=split != "test")
         if questions.labels is None and split != "test":
-            raise InputError(f"`{split}_file`={path}: contains no answers")
+            raise InputError(f"`{split}_file`={path}: contains no answers, or not for each question")
         return questions
 
     def read(self, split, tokenizer):
@@ -104,7 +103,7 @@ def read_swag(path, has_labels=True):
       has_labels: bool. Whether to read the answers, if there are any.
 
     Returns:
-      Examples. Labels are None without answers, as in SWAG's test file.
+      Examples. Labels are None unless each question has an answer, as in SWAG's test file.
 
     Raises:
       InputError: If the file or a column is missing, if there are no rows, if a row has another number of columns, or
@@ -114,12 +113,12 @@ def read_swag(path, has_labels=True):
     rows = tables.read_rows(path, decoder)
     header = next(rows, (1, []))[1]
     first, second = (tables.find_position(name, header, path) for name in ("sent1", "sent2"))
-    names = sorted(filter(ENDING.fullmatch, header), key=_parse_number)
-    missing = next((f"ending{number}" for number, name in enumerate(names) if _parse_number(name) != number), None)
-    if len(names) < 2 or missing:
-        required = f"column {missing} is" if missing else "columns ending0, ending1, ... are"
-        raise InputError(f"{path}:1: {required} required; the columns are {tables.list_names(header)}")
-    endings = list(map(header.index, names))
+    endings = []
+    while (name := f"ending{len(endings)}") in header:
+        endings.append(header.index(name))
+    if len(endings) < 2:
+        raise InputError(f"{path}:1: columns ending0, ending1, ... are required; the columns are "
+                         f"{tables.list_names(header)}")
     answers = header.index("label") if has_labels and "label" in header else None
     guids, text_a, text_b, labels = [], [], [], []
     for number, (line, fields) in enumerate(rows):
@@ -150,8 +149,6 @@ def read_race(path, has_labels=True):
     for file in _find_race_files(path):
         article = _read_article(file)
         answers = article.get("answers") if has_labels else None
-        if guids and (answers is not None) != bool(labels):
-            raise InputError(f"{file}: contains {'no ' if answers is None else ''}answers, unlike the previous files")
         for number, (question, options) in enumerate(zip(article["questions"], article["options"], strict=True)):
             place = f"{file}, question {number + 1}"
             if not isinstance(options, list) or not all(isinstance(text, str) for text in (question, *options)):
@@ -168,10 +165,6 @@ def read_race(path, has_labels=True):
 
 
 READERS = {"swag": read_swag, "race": read_race}
-
-
-def _parse_number(ending):
-    return int(ENDING.fullmatch(ending)[1])
 
 
 def _parse_swag_label(text, num_choices, place):
@@ -225,5 +218,5 @@ def _create_examples(path, guids, text_a, text_b, labels, num_garbled=0):
     if not guids:
         raise InputError(f"{path}: contains no questions")
     num_empty = sum(not text.strip() for text in itertools.chain(text_a, *text_b))
-    return Examples(guids, text_a, text_b, np.array(labels, np.int32) if labels else None, num_empty,
-                    num_garbled=num_garbled)
+    labels = np.array(labels, np.int32) if len(labels) == len(guids) else None
+    return Examples(guids, text_a, text_b, labels, num_empty, num_garbled=num_garbled)

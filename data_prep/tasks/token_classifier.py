@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import re
 import sys
 from typing import ClassVar
 
@@ -12,9 +11,6 @@ from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
 from data_prep.tasks import conll, word_features
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
-
-# Labels in a format that is not read as entities: B, B_PER, PER-B, b-per, B-.
-_OTHER_ENTITY_LABEL = re.compile(r"[BIELSU]([-_.:/].*)?|.+[-_.:/][BIELSU]", re.IGNORECASE)
 
 WORDS_FILE = ("File with one word per line, columns separated by tabs or spaces, and an empty line after each "
               "sentence, or a treebank in CoNLL-U format (.conllu)")
@@ -44,28 +40,6 @@ class Settings(TaskSettings):
         False, "Use windows of --max_seq_length over documents, which begin at -DOCSTART- rows, instead of sentences. "
                "Each word is trained and predicted in the window with the most context around it.")
 
-    def check(self):
-        """See Settings. Raises InputError if files have different formats, or settings that do not apply to these."""
-        paths = {name: path for name in self.data if (path := getattr(self, name))}
-        treebanks = {name: path for name, path in paths.items() if conll.is_treebank(path)}
-        if not treebanks:
-            if paths and self.treebank_column is not None:
-                name, path = next(iter(paths.items()))
-                raise InputError(f"requires treebanks, but `{name}`={path} does not end in {conll.TREEBANK_SUFFIX}",
-                                 "treebank_column", self.treebank_column)
-            return
-        first, bank = next(iter(treebanks.items()))
-        for name, path in paths.items():
-            if name not in treebanks:
-                raise InputError(f"has another format than `{first}`={bank}; all files must end in "
-                                 f"{conll.TREEBANK_SUFFIX}, or none", name, path)
-        if self.treebank_column is None:
-            raise InputError(f"`treebank_column` is required for the treebank `{first}`={bank}; set upos, xpos, or "
-                             "feats")
-        for name, default in (("token_column", 0), ("label_column", -1), ("document_context", False)):
-            if getattr(self, name) != default:
-                raise InputError(f"does not apply to the treebank `{first}`={bank}", name, getattr(self, name))
-
 
 class TokenClassifierData(TaskData):
     """See TaskData. Examples are data_prep.tasks.conll.Sentences."""
@@ -77,11 +51,17 @@ class TokenClassifierData(TaskData):
         """Names of the labels, from the model or, for a new one, from the training file: tuple of str."""
         if self.metadata:
             return self.metadata.labels
-        setting = "treebank_column" if self.settings.treebank_column else "label_column"
-        return conll.find_label_names(self.examples("train"), setting)
+        return conll.find_label_names(self.examples("train"))
 
     def _read_examples(self, split):
-        return self._read_sentences(getattr(self.settings, f"{split}_file"), has_labels=split != "test")
+        path, column = getattr(self.settings, f"{split}_file"), self.settings.treebank_column
+        if conll.is_treebank(path) and column is None:
+            raise InputError(f"`treebank_column` is required for the treebank `{split}_file`={path}; set "
+                             f"{' or '.join(conll.TREEBANK_LABELS)}")
+        if column is not None and not conll.is_treebank(path):
+            raise InputError(f"requires treebanks, but `{split}_file`={path} does not end in {conll.TREEBANK_SUFFIX}",
+                             "treebank_column", column)
+        return self._read_sentences(path, has_labels=split != "test")
 
     def _read_sentences(self, path, has_labels):
         column = self.settings.label_column if self.settings.treebank_column is None else self.settings.treebank_column
@@ -106,9 +86,6 @@ class TokenClassifierData(TaskData):
         if sentences.num_garbled:
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
         print(notes, file=sys.stderr)
-        if split == "train" and _are_other_entity_labels({*self.labels}):
-            print(f"note: labels such as {min({*self.labels} - {conll.OUTSIDE})} are not read as entities, so the "
-                  "metric is accuracy instead of entity F1; name them B-TYPE and I-TYPE", file=sys.stderr)
         return features
 
     def _read_unlabeled(self, path, tokenizer):
@@ -119,10 +96,3 @@ class TokenClassifierData(TaskData):
     @property
     def metadata_fields(self):
         return {"labels": self.labels}
-
-
-def _are_other_entity_labels(names):
-    """Returns whether all of a set of labels, which includes O, seem to be entity labels in another format."""
-    outside = {conll.OUTSIDE, conll.OUTSIDE.lower()}
-    return not outside.isdisjoint(names) and not conll.are_entity_labels(names) and all(
-        map(_OTHER_ENTITY_LABEL.fullmatch, names - outside))

@@ -15,7 +15,6 @@ from data_prep.tasks.conll import DOCUMENT_START
 
 IGNORED = -1  # Label ID of tokens that are excluded from loss and metrics.
 UNKNOWN_WORD = -2  # Label ID of words with a label that training lacks: no loss, but misclassified.
-WORDS_AT_A_TIME = 1 << 14
 
 
 def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, allow_unknown=False,
@@ -50,7 +49,8 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, a
     if sentences.labels is not None:
         _check_known(sentences, label_ids, allow_unknown)
     max_tokens = max_seq_length - 2
-    word_ids = list(_tokenize_words(itertools.chain(*sentences.words), tokenizer))
+    word_ids = tokenizer.tokenize(list(itertools.chain(*sentences.words))).to_list()
+    word_ids = [token_ids or [tokenizer.unk_id] for token_ids in word_ids]
     num_truncated = sum(len(token_ids) > max_tokens for token_ids in word_ids)
     word_ids = [token_ids[:max_tokens] for token_ids in word_ids]
     labels = itertools.chain(*sentences.labels) if sentences.labels is not None else [names[0]] * len(word_ids)
@@ -151,11 +151,3 @@ def _check_known(sentences, ids, allow_unknown):
         line, label = unknown[0]
         raise InputError(f"{sentences.path}:{line}: unknown label {label!r}; the training data has the labels "
                          f"{tables.list_names(ids)}")
-
-
-def _tokenize_words(words, tokenizer):
-    """Yields the IDs of each word's tokens, a list of at least one int."""
-    words = iter(words)
-    while batch := list(itertools.islice(words, WORDS_AT_A_TIME)):
-        for ids in tokenizer.tokenize(batch).to_list():
-            yield ids or [tokenizer.unk_id]

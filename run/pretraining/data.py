@@ -4,7 +4,6 @@ import functools
 import sys
 
 from bert_tf.cli import paths
-from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
 from bert_tf.model_folder.model_files import to_vocab_txt
 from bert_tf.tokenization import read_tokenizer
@@ -87,7 +86,5 @@ def _record_features(settings, config):
         return instances.features, None
     vocab_file = to_vocab_txt(records_settings.vocab_file)
     tokenizer = read_tokenizer(vocab_file, True, None, config)  # Casing is irrelevant here.
-    if note := masking.describe_chinese(instances, tokenizer.vocabulary):
-        warn(note)
     return instances.features, dynamic_masking.make_masker(
         instances, masking.Vocabulary.from_tokenizer(tokenizer), settings.training.random_seed)

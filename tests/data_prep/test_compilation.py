@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from data_prep.compilation import compile_function
 from tests import scripts
 
 pytestmark = pytest.mark.extra_large
@@ -49,18 +48,3 @@ def test_functions_run_if_no_directory_can_be_written(tmp_path):
                   NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator,UserWideCacheLocator")
     assert "6 1.0" in printed
     assert not any("data saved to" in line for line in printed)
-
-
-def test_functions_run_if_the_disk_is_full(monkeypatch):
-    from numba.core import caching
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
-    assert compile_function(next_number)(3) == 4
-    assert compile_function(next_number)(0.5) == 1.5
-
-
-def next_number(number):
-    return number + 1

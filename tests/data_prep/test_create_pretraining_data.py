@@ -25,16 +25,6 @@ def test_records_match_the_original_bert(tmp_path, write, capsys):
     assert digest(read_records(output)) == sha256
 
 
-def test_whole_words_of_chinese(tmp_path, write, capsys):
-    vocab_file = write("vocab.txt", "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"天地玄黄宇宙洪荒"]))
-    text = write("text.txt", "天地玄黄\n宇宙洪荒\n\n天地玄黄\n宇宙洪荒\n\n")
-    for flags in ({"do_whole_word_mask": True}, {}):
-        scripts.run_here(SCRIPT, input_file=text, output_file=f"{tmp_path}/{len(flags)}.tfrecord",
-                         vocab_file=vocab_file, dupe_factor=1, **flags)
-        note = "note: 62% of the vocabulary are Chinese characters, each of which is a word, so "
-        assert (note in capsys.readouterr().out) == bool(flags)
-
-
 def test_accents_in_lowercase_text(tmp_path, write, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write("vocab.txt", "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "größe", "grosse"]))

@@ -62,7 +62,7 @@ class Instances:
         return tokens + np.diff(self.part_starts) + 1
 
 
-def create_instances(corpus, settings, vocabulary, state, on_progress=lambda sentences: None):
+def create_instances(corpus, settings, vocabulary, state):
     """Creates the instances of a corpus; sentence pairs match the original BERT's `create_training_instances`.
 
     For pairs, consumes the random numbers of the original BERT in the same order, so documents, pairs, masks, and order
@@ -73,8 +73,6 @@ def create_instances(corpus, settings, vocabulary, state, on_progress=lambda sen
       settings: InstanceSettings.
       vocabulary: masking.Vocabulary.
       state: int64 [1249]. State of the random numbers, see sampling; all sampling advances it.
-      on_progress: Callable of the number of sentences processed since the last call. Each sentence of the corpus counts
-        `settings.num_passes` times.
 
     Returns:
       Instances.
@@ -87,7 +85,7 @@ def create_instances(corpus, settings, vocabulary, state, on_progress=lambda sen
               _find_dtype(len(vocabulary.is_continuation)))
     columns = [[np.zeros((0, 2) if column == 0 else 0, dtype)] for column, dtype in enumerate(dtypes)]
     sample = sample_pairs if settings.objective_spec.pairs else sample_sequences
-    for batch in sample(state, corpus, text, rules, settings, on_progress):
+    for batch in sample(state, corpus, text, rules, settings):
         for column, dtype, items in zip(columns, dtypes, batch, strict=True):
             column.append(items.astype(dtype))
     parts, part_counts, labels, mask_counts, mask_positions, mask_replacements = map(np.concatenate, columns)
@@ -122,7 +120,7 @@ def create_rules(settings, vocabulary):
                  masking.keep_probability(settings.mask_fraction, settings.random_fraction))
 
 
-def sample_pairs(state, corpus, text, rules, settings, on_progress):
+def sample_pairs(state, corpus, text, rules, settings):
     """Yields the pairs of a corpus, for several documents at a time. Each pass samples different pairs.
 
     Args:
@@ -131,7 +129,6 @@ def sample_pairs(state, corpus, text, rules, settings, on_progress):
       text: Text. Its documents are shuffled.
       rules: Rules.
       settings: InstanceSettings.
-      on_progress: Callable of the number of sentences finished since the last call.
 
     Yields:
       Tuple `(parts [2 n, 2], number of parts [n], labels [n], number of masks [n], mask positions [m], mask
@@ -143,12 +140,10 @@ def sample_pairs(state, corpus, text, rules, settings, on_progress):
     for _ in range(settings.num_passes):
         place = 0
         while place < len(sizes):
-            first = place
-            place, num_pairs, num_masks = compile_function(sampling.sample_pairs)(state, first, text, rules, buffers)
+            place, num_pairs, num_masks = compile_function(sampling.sample_pairs)(state, place, text, rules, buffers)
             yield (buffers.parts[:4 * num_pairs].reshape(-1, 2), np.full(num_pairs, 2), buffers.labels[:num_pairs],
                    buffers.mask_counts[:num_pairs], buffers.mask_positions[:num_masks],
                    buffers.mask_replacements[:num_masks])
-            on_progress(int(sizes[first:place].sum()))
 
 
 def create_buffers(num_pairs, settings):
@@ -161,7 +156,7 @@ def create_buffers(num_pairs, settings):
         word_starts=np.arange(settings.max_seq_length + 1), word_order=np.empty(settings.max_seq_length + 1, np.int64))
 
 
-def sample_sequences(state, corpus, text, rules, settings, on_progress):
+def sample_sequences(state, corpus, text, rules, settings):
     """Yields the sequences of a corpus, thousands at a time. Each pass masks the same sequences differently.
 
     See `sample_pairs` for arguments and yielded values. Sequences have no labels.
@@ -177,7 +172,6 @@ def sample_sequences(state, corpus, text, rules, settings, on_progress):
             count = len(starts) - 1
             yield (batch_parts, np.diff(starts), np.zeros(count, bool), buffers.mask_counts[:count],
                    buffers.mask_positions[:num_masks], buffers.mask_replacements[:num_masks])
-        on_progress(corpus.num_sentences)
 
 
 def split_corpus(corpus, max_seq_length, crosses_documents):

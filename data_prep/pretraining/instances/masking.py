@@ -6,7 +6,6 @@ import fractions
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.tokenization.unicode_rules import is_cjk
 from bert_tf.tokenization.vocabulary import index_tokens
 
 MASK_FRACTION, RANDOM_FRACTION = 0.8, 0.1  # As in the original BERT.
@@ -35,21 +34,6 @@ class Vocabulary:
         is_continuation = np.array([token.startswith("##") for token in tokenizer.vocabulary])
         ids = [id_ for id_ in index_tokens(tokenizer.vocabulary).values() if id_ < tokenizer.vocab_size]
         return cls(np.array(ids), tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id, is_continuation)
-
-
-def describe_chinese(settings, vocabulary):
-    """Returns a note if whole-word masking cannot have an effect on most of a vocabulary, "" otherwise.
-
-    The tokenizer splits Chinese text into single characters, as in the original.
-
-    Args:
-      settings: Settings with `do_whole_word_mask`.
-      vocabulary: List of str. Token of each ID.
-    """
-    pieces = [token.removeprefix("##") for token in vocabulary] if settings.do_whole_word_mask else []
-    share = sum(len(piece) == 1 and is_cjk(piece) for piece in pieces) / max(1, len(pieces))
-    return (f"note: {share:.0%} of the vocabulary are Chinese characters, each of which is a word, so "
-            "`do_whole_word_mask` has no effect on them") if share > 0.5 else ""
 
 
 def number_to_predict(length, masked_lm_prob, max_predictions_per_seq):

@@ -66,18 +66,19 @@ class InstanceSettings(Settings):
     """Settings for instances. Names, meanings, and defaults match the flags of the original BERT."""
 
     max_seq_length: int = setting(
-        128, "Sequence length in tokens, including [CLS] and [SEP]. Use the same value for training.")
+        128, "Sequence length in tokens, including [CLS] and [SEP]. Use the same value for training.",
+        lower=NUM_SPECIAL + 2, upper=MAX_SEQ_LENGTH)
     max_predictions_per_seq: int = setting(
         20, "Maximum number of masked tokens per record, about max_seq_length * masked_lm_prob. Use the same value "
-            "for training.", not_with=NO_MASKS)
+            "for training.", lower=1, upper=MAX_SEQ_LENGTH, not_with=NO_MASKS)
     dupe_factor: int | None = setting(
         None, "Number of times to use each document, each time with other pairs and masks. Defaults to 10, or to 1 "
-              "if records contain no masks.")
+              "if records contain no masks.", lower=1)
     masked_lm_prob: float = setting(0.15, "Fraction of the tokens of a record to mask, at least one token.",
-                                    not_with=NO_MASKS)
+                                    lower=0, upper=1, not_with=NO_MASKS)
     short_seq_prob: float = setting(
         SHORT_SEQ_PROB, "Probability of splitting a document into records of a random length below max_seq_length; "
-                        "for an `objective` with pairs.")
+                        "for an `objective` with pairs.", lower=0, upper=1)
     do_whole_word_mask: bool = setting(False, "Mask whole words instead of single tokens.", not_with=NO_MASKS)
     mask_fraction: float = setting(masking.MASK_FRACTION, "Fraction of the masked tokens that become [MASK].", lower=0,
                                    upper=1, not_with=NO_MASKS)
@@ -109,19 +110,6 @@ class InstanceSettings(Settings):
         if self.short_seq_prob != SHORT_SEQ_PROB and not self.objective_spec.pairs:
             raise InputError(f"`short_seq_prob`={self.short_seq_prob}: cannot be combined with "
                              f"`objective`={self.objective}")
-        # Checked here instead of in the flags, which have no bounds in the original BERT.
-        if not NUM_SPECIAL + 2 <= self.max_seq_length <= MAX_SEQ_LENGTH:
-            raise InputError(f"`max_seq_length`={self.max_seq_length}: must be at least "
-                             f"{NUM_SPECIAL + 2}, for [CLS] a [SEP] b [SEP], and at most {MAX_SEQ_LENGTH}")
-        for name in ("max_predictions_per_seq", "dupe_factor"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise InputError(f"`{name}`={getattr(self, name)}: must be at least 1")
-        if self.max_predictions_per_seq > MAX_SEQ_LENGTH:
-            raise InputError(f"`max_predictions_per_seq`={self.max_predictions_per_seq}: must be at most "
-                             f"{MAX_SEQ_LENGTH}")
-        for name in ("masked_lm_prob", "short_seq_prob"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"`{name}`={getattr(self, name)}: must be between 0 and 1")
         masking.check_fractions(self.mask_fraction, self.random_fraction)
 
     @property

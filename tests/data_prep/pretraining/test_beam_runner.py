@@ -32,14 +32,14 @@ def texts(tmp_path_factory):
 
 
 def create(folder, texts, runner=IN_THIS_PROCESS, **settings):
-    """Creates records, and returns the Summary. `runner`: Dict of settings; empty for the local runner."""
+    """Creates records; returns their Counts and the created shards. `runner`: Settings; empty for the local runner."""
     return job.run(JobSettings(
         input_file=texts, output_file=str(folder / "a.tfrecord"), vocab_file=VOCAB_FILE, random_seed=SEED,
         instances=InstanceSettings(**{**SETTINGS, **settings}), num_output_shards=NUM_SHARDS, **runner))
 
 
 def test_worker_processes_create_the_bytes_of_the_local_runner(texts, tmp_path):
-    summary = create(tmp_path / "local", texts, {}, do_whole_word_mask=True)
+    counts, _ = create(tmp_path / "local", texts, {}, do_whole_word_mask=True)
     output = scripts.succeed(
         "data_prep.create_pretraining_data", runner="direct", num_workers=3, input_file=texts,
         output_file=tmp_path / "beam" / "a.tfrecord", vocab_file=VOCAB_FILE, random_seed=SEED,
@@ -50,7 +50,7 @@ def test_worker_processes_create_the_bytes_of_the_local_runner(texts, tmp_path):
     assert len(expected) == 2 * NUM_SHARDS + 1
     for folder in ("beam", "one_worker"):  # With the descriptions of the run and its shards.
         assert {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} == expected
-    assert set(str(summary).splitlines()[:2]) <= set(output.splitlines())
+    assert set(counts.to_lines(InstanceSettings())[:2]) <= set(output.splitlines())
 
 
 @pytest.mark.parametrize("settings", [
@@ -63,12 +63,10 @@ def test_records_of_every_objective(texts, tmp_path, settings):
 
 
 def test_a_second_run_creates_only_missing_shards(texts, tmp_path, capsys):
-    first, expected = create(tmp_path, texts), contents(tmp_path)
-    assert first.num_made == first.num_shards == NUM_SHARDS
+    (counts, created), expected = create(tmp_path, texts), contents(tmp_path)
+    assert len(created) == NUM_SHARDS
     (tmp_path / "a-00002-of-00007.tfrecord").unlink()
-    second = create(tmp_path, texts)
-    assert (second.num_made, second.counts) == (1, first.counts)
-    assert 0 < second.num_bytes_made < first.num_bytes_made / 3
+    assert create(tmp_path, texts) == (counts, created[2:3])
     assert contents(tmp_path) == expected
     create(tmp_path, texts)
     assert "is complete; " in capsys.readouterr().out
@@ -110,9 +108,8 @@ def test_options(runner, beam_options, expected):
     ({"runner": "dataflow", "beam_options": "--project=some-project"}, [],
      "`beam_options`=--project=some-project: .*Missing GCS path option: temp_location"),
     ({"runner": "dask"}, ["text.txt"], "`runner`=dask: text.txt: must be an absolute path"),
-    *(({"runner": "dask", "beam_options": f"--dask_client_address={address}"}, [],
-       f"`beam_options`=--dask_client_address={address}: must be tcp://HOST:PORT: {reason}")
-      for address, reason in (("x", "missing port number"), ("a:99999", "there is no port 99999"))),
+    ({"runner": "dask", "beam_options": "--dask_client_address=x"}, [],
+     "`beam_options`=--dask_client_address=x: must be tcp://HOST:PORT: missing port number"),
     ({"runner": "dask", "beam_options": "--dask_scheduler_file=/none/at/all"}, [], "/none/at/all: does not exist"),
     ({"runner": "dask", "num_workers": 2}, [], "`num_workers`=2: only works with `runner`=local or `runner`=direct"),
     ({"runner": "dataflow"}, ["gs://bucket/vocab.txt", "corpus/a.txt"],

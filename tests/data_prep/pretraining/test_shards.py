@@ -25,7 +25,7 @@ NUM_SHARDS = 4
 
 
 def create(folder, **changes):
-    """Creates records of the reference corpus, and returns the Summary."""
+    """Creates records of the reference corpus; returns their Counts and the shards that this run created."""
     return job.run(make_settings(folder, **changes))
 
 
@@ -35,28 +35,28 @@ def make_settings(folder, **changes):
 
 
 @pytest.fixture(scope="module")
-def shards_and_summary(tmp_path_factory):
-    """A directory of NUM_SHARDS shards, read-only, and their Summary."""
+def shards_and_counts(tmp_path_factory):
+    """A directory of NUM_SHARDS shards, read-only, and their Counts."""
     folder = tmp_path_factory.mktemp("shards")
-    return folder, create(folder, num_output_shards=NUM_SHARDS)
+    return folder, create(folder, num_output_shards=NUM_SHARDS)[0]
 
 
 @pytest.fixture
-def copied_shards(shards_and_summary, tmp_path):
+def copied_shards(shards_and_counts, tmp_path):
     """A copy of the directory of shards."""
-    return pathlib.Path(shutil.copytree(shards_and_summary[0], tmp_path / "copy"))
+    return pathlib.Path(shutil.copytree(shards_and_counts[0], tmp_path / "copy"))
 
 
 @pytest.mark.parametrize("name", sorted(RUNS))
 def test_records_match_the_original_bert(tmp_path, name):
     run = RUNS[name]
     settings = InstanceSettings(**{field.name: run[field.name] for field, _ in SETTINGS.fields() if field.name in run})
-    summary = create(tmp_path, instances=settings, random_seed=run["random_seed"])
+    counts, _ = create(tmp_path, instances=settings, random_seed=run["random_seed"])
     found = read_records(tmp_path / "a.tfrecord")
     with np.load(pretraining_records.REFERENCE / f"pretraining_{name}.npz") as expected:
         for feature in expected:
             np.testing.assert_array_equal([record[feature] for record in found[:200]], expected[feature])
-    assert summary.counts.num_records == len(found) == run["num_records"]
+    assert counts.num_records == len(found) == run["num_records"]
     assert digest(found) == run["sha256"]
 
 
@@ -69,29 +69,29 @@ def test_records_go_to_several_files_in_turn(tmp_path, monkeypatch):
     assert [digest(read_records(path)) for path in paths] == [digest(expected[number::3]) for number in range(3)]
 
 
-def test_summary(tmp_path):
-    summary = create(tmp_path)
-    found, counts = read_records(tmp_path / "a.tfrecord"), summary.counts
+def test_counts(tmp_path, capsys):
+    counts, (shard,) = create(tmp_path)
+    found, printed = read_records(tmp_path / "a.tfrecord"), capsys.readouterr().out
     lengths = np.array([record["input_mask"].sum() for record in found])
     assert (counts.num_bytes, counts.num_documents) == (os.path.getsize(CORPUS_FILE), 20)
-    assert summary.num_bytes_made == counts.num_bytes
-    assert (summary.num_shards, summary.num_made) == (1, 1)
+    assert shard.num_bytes == counts.num_bytes
     assert (counts.num_records, counts.num_ids, counts.num_real) == (len(found), 40 * len(found), lengths.sum())
     assert counts.num_masked == sum(record["masked_lm_weights"].sum() for record in found)
     assert counts.num_random_next == sum(record["next_sentence_labels"].item() for record in found)
     # 15% of 37 to 40 IDs is 5.55 to 6: six predictions are required, and five fit.
     assert counts.num_predictions_cut == np.count_nonzero(lengths >= 37)
-    assert f"{counts.num_predictions_cut:,} predictions were dropped" in str(summary)
-    assert "warning" not in str(summary)
+    assert f"{counts.num_predictions_cut:,} predictions were dropped" in printed
+    assert "warning" not in printed
 
 
-def test_summary_of_unknown_tokens_and_dynamic_masking(tmp_path, write):
-    summary = create(tmp_path, input_file=write("a.txt", "one two \U0001F9FF\n\nthree\n"),
-                     instances=InstanceSettings(masking="dynamic"))
-    assert (summary.counts.num_unknown, summary.counts.num_tokens) == (1, 4)
-    assert summary.counts.num_masked == summary.counts.num_predictions_cut == 0
-    assert "non-padding tokens, unmasked, " in str(summary)
-    assert "warning: 25.0% of the tokens are [UNK]" in str(summary)
+def test_counts_of_unknown_tokens_and_dynamic_masking(tmp_path, write, capsys):
+    counts, _ = create(tmp_path, input_file=write("a.txt", "one two \U0001F9FF\n\nthree\n"),
+                       instances=InstanceSettings(masking="dynamic"))
+    assert (counts.num_unknown, counts.num_tokens) == (1, 4)
+    assert counts.num_masked == counts.num_predictions_cut == 0
+    printed = capsys.readouterr().out
+    assert "non-padding tokens, unmasked, " in printed
+    assert "warning: 25.0% of the tokens are [UNK]" in printed
 
 
 @pytest.mark.parametrize(("text", "num_shards", "message"), [
@@ -124,53 +124,49 @@ def test_an_interrupted_run_leaves_no_partial_file(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_small_texts_start_no_process(tmp_path, shards_and_summary, monkeypatch):
+def test_small_texts_start_no_process(tmp_path, shards_and_counts, monkeypatch):
     monkeypatch.delattr(job, "map_in_processes")
     create(tmp_path, num_output_shards=NUM_SHARDS, num_workers=None)
-    assert contents(tmp_path) == contents(shards_and_summary[0])
+    assert contents(tmp_path) == contents(shards_and_counts[0])
 
 
 def test_a_large_text_gets_more_shards(tmp_path, capsys):
-    assert create(tmp_path, max_shard_mb=0.03).num_shards == 2
+    assert len(create(tmp_path, max_shard_mb=0.03)[1]) == 2
     assert capsys.readouterr().out.startswith(
         "`max_shard_mb`: splitting 0.1 MB of text into 2 shards, beginning with ")
 
 
-def test_a_finished_output_is_unchanged(copied_shards, shards_and_summary, capsys):
+def test_a_finished_output_is_unchanged(copied_shards, shards_and_counts, capsys):
     times = {path: path.stat().st_mtime_ns for path in copied_shards.iterdir()}
-    summary = create(copied_shards, num_output_shards=NUM_SHARDS, verify=True)
-    assert summary.counts == shards_and_summary[1].counts
-    assert (summary.num_made, summary.num_bytes_made) == (0, 0)
+    assert create(copied_shards, num_output_shards=NUM_SHARDS, verify=True) == (shards_and_counts[1], [])
     assert capsys.readouterr().out.startswith(
         f"{copied_shards}/a.tfrecord: is complete; to create it again, delete its files\nread ")
     assert {path: path.stat().st_mtime_ns for path in copied_shards.iterdir()} == times
 
 
-def test_only_missing_shards_are_created(copied_shards, shards_and_summary, capsys):
+def test_only_missing_shards_are_created(copied_shards, shards_and_counts, capsys):
     unchanged, truncated, deleted, damaged = (
         copied_shards / f"a-{number:05}-of-{NUM_SHARDS:05}.tfrecord" for number in range(NUM_SHARDS))
     truncated.write_bytes(b"truncated")
     deleted.unlink()
     pathlib.Path(f"{damaged}.shard.json").write_text("{}")
     time = unchanged.stat().st_mtime_ns
-    summary = create(copied_shards, num_output_shards=NUM_SHARDS)
-    assert contents(copied_shards) == contents(shards_and_summary[0])
+    counts, created = create(copied_shards, num_output_shards=NUM_SHARDS)
+    assert contents(copied_shards) == contents(shards_and_counts[0])
     assert unchanged.stat().st_mtime_ns == time
-    assert summary.counts == shards_and_summary[1].counts
-    assert summary.num_made == 3
-    assert capsys.readouterr().out.splitlines()[:2] == [
-        "creating 3 of 4 shards again: they were finished, but their files are missing, were changed, or are of "
-        "another run", f"{copied_shards}/a.tfrecord: resuming; 1 of 4 shards are finished, 3 are missing"]
+    assert (counts, len(created)) == (shards_and_counts[1], 3)
+    assert capsys.readouterr().out.startswith(
+        f"{copied_shards}/a.tfrecord: resuming; 1 of 4 shards are finished, 3 are missing\n")
 
 
-def test_bytes_that_changed_are_found_with_verify(copied_shards, shards_and_summary):
+def test_bytes_that_changed_are_found_with_verify(copied_shards, shards_and_counts):
     path = copied_shards / "a-00001-of-00004.tfrecord"
     content = bytearray(path.read_bytes())
     content[999] ^= 1
     path.write_bytes(content)
-    assert create(copied_shards, num_output_shards=NUM_SHARDS).num_made == 0
-    assert create(copied_shards, num_output_shards=NUM_SHARDS, verify=True).num_made == 1
-    assert contents(copied_shards) == contents(shards_and_summary[0])
+    assert create(copied_shards, num_output_shards=NUM_SHARDS)[1] == []
+    assert len(create(copied_shards, num_output_shards=NUM_SHARDS, verify=True)[1]) == 1
+    assert contents(copied_shards) == contents(shards_and_counts[0])
 
 
 @pytest.mark.parametrize("change", [
@@ -183,7 +179,7 @@ def test_a_shard_of_another_run_or_with_a_damaged_description(copied_shards, cha
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
-    assert create(copied_shards, num_output_shards=NUM_SHARDS).num_made == 1
+    assert len(create(copied_shards, num_output_shards=NUM_SHARDS)[1]) == 1
 
 
 @pytest.mark.parametrize(("changes", "message"), [
@@ -192,18 +188,18 @@ def test_a_shard_of_another_run_or_with_a_damaged_description(copied_shards, cha
      r"`input_file` of 51902 bytes \(1 files, \w+\), not of 52002 bytes \(2 files, \w+\)"),
     ({"vocab_file": "vocab.txt"}, r"`vocab_file` of 113802 bytes \(1 files, \w+\), not of 113811 bytes"),
 ])
-def test_an_output_from_other_inputs_or_settings(tmp_path, copied_shards, shards_and_summary, write, monkeypatch,
+def test_an_output_from_other_inputs_or_settings(tmp_path, copied_shards, shards_and_counts, write, monkeypatch,
                                                  changes, message):
     monkeypatch.chdir(tmp_path)
     write("text.txt", "one\n\ntwo\n\n" * 10)
     write("vocab.txt", pathlib.Path(VOCAB_FILE).read_bytes() + b"one_more\n")
     with pytest.raises(InputError, match=f"^`output_file`={copied_shards}/a.tfrecord: contains a run with {message}"):
         create(copied_shards, **{"num_output_shards": NUM_SHARDS, **changes})
-    assert contents(copied_shards) == contents(shards_and_summary[0])
+    assert contents(copied_shards) == contents(shards_and_counts[0])
 
 
 @pytest.mark.parametrize("objective", ["sentence_order", "full_sentences", "doc_sentences"])
 def test_one_document_is_enough_without_random_parts(tmp_path, write, objective):
     text = write("text.txt", "the debugger stops here\nthe line is the first of it\nhere is another line\n")
-    summary = create(tmp_path, input_file=text, instances=InstanceSettings(objective=objective, dupe_factor=2))
-    assert (summary.counts.num_documents, summary.counts.num_records) == (1, 2)
+    counts, _ = create(tmp_path, input_file=text, instances=InstanceSettings(objective=objective, dupe_factor=2))
+    assert (counts.num_documents, counts.num_records) == (1, 2)

@@ -72,7 +72,7 @@ def test_xnli_reads_one_language(tmp_path, write):
     assert glue.read_examples(glue.create_xnli_task("de"), str(tmp_path), "dev").labels.tolist() == [2]
     with pytest.raises(InputError, match=r"contains no multinli/multinli\.train\.ur\.tsv; "):
         glue.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "train")
-    with pytest.raises(InputError, match=r"dev\.tsv: contains no rows with 'ur' in column 1, which contains de, zh$"):
+    with pytest.raises(InputError, match=r"dev\.tsv: contains no rows with 'ur' in column 1$"):
         glue.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "dev")
 
 
@@ -89,7 +89,7 @@ def test_sick_in_one_file(tmp_path, write):
     assert [read("sick_r", split).labels.tolist() for split in ("train", "dev")] == [[4.5, 3.0], [2.0]]
     assert [read("sick_r", "test").text_a, read("sick_r", "test").labels] == [["e"], None]
     write("SICK.txt", header + row("1", "a", "b", "NEUTRAL", "4.5", *"123456", "TRAIN"))
-    with pytest.raises(InputError, match=r"SICK\.txt: contains no rows with 'TRIAL' in column 12, which contains T"):
+    with pytest.raises(InputError, match=r"SICK\.txt: contains no rows with 'TRIAL' in column 12$"):
         read("sick_r", "dev")
 
 
@@ -126,7 +126,7 @@ def test_invalid_rows(tmp_path, write, task, text, message):
 
 
 def test_names_of_tasks():
-    with pytest.raises(InputError, match="unknown task 'mprc'; must be one of cola, sst-2, mrpc"):
+    with pytest.raises(InputError, match=r"^`task_name`=mprc: must be one of cola, sst-2, mrpc, .*, or custom$"):
         glue.find_task("mprc")
     assert glue.find_task("STSB") is glue.TASKS["sts-b"]
     assert glue.find_task("SICK-E") is glue.TASKS["sick_e"]

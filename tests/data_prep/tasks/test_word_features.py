@@ -49,9 +49,8 @@ def test_each_word_of_a_document_has_its_label_in_one_window(write, tokenizer):
         word_features.convert_sentences_to_features(without_documents, names, tokenizer, 8, document_context=True)
 
 
-def test_features_by_hand(tokenizer, monkeypatch):
+def test_features_by_hand(tokenizer):
     """The first token of a word has its label. A control character is [UNK]. Sentences are divided between words."""
-    monkeypatch.setattr(word_features, "WORDS_AT_A_TIME", 3)
     sentences = make_sentences(["Anna", "\x01", "Romes"], ["in", "Romest", "lives", "romes", "."],
                                labels=[["O", "O", "B-LOC"], ["O", "B-LOC", "I-LOC", "B-LOC", "O"]])
     features, num_cut = word_features.convert_sentences_to_features(
