@@ -157,6 +157,9 @@ def train_once(settings, strategy, task, techniques=()):
                    init_checkpoint=settings.model.init_checkpoint, new_variables=task.new_variables)
     predictor = Predictor(strategy, run.model, per_position=task.per_position, static_shapes=not groups_by_length)
     if settings.do_train:
+        if run.best_step and run.step < num_steps and not tuning.eval_steps:
+            raise InputError(f"contains the best weights of evaluations, in {BEST_FOLDER}; set `eval_steps`, or delete "
+                             "them to continue without evaluations", "output_dir", run.folder)
         if run.writes:
             _make_state(settings, task).begin()
             save_run_files(run.folder, settings, task)

@@ -245,7 +245,7 @@ def _finish(trial, strategy, task, techniques):
         trained.free()
         job.write_scores(trained.folder, scores, writes)
     except DivergedError as error:
-        print(f"{_get_name(trial)}: {error.event}")  # Without the advice, since its checkpoints are deleted.
+        print(f"{_get_name(trial)}: {error}")
         scores = {}
     if writes:
         _get_state(trial).finish("results", scores)

@@ -46,7 +46,7 @@ def searched(tmp_path, monkeypatch):
                 for name in ("ckpt-7.index", "loss.png"):
                     (folder / name).touch()
             if scores[folder.name] is None:
-                raise DivergedError("step 3: the loss is not a finite number", "out has no checkpoint yet")
+                raise DivergedError("step 3: the loss is not a finite number")
             results = {"eval_accuracy": scores[folder.name], "loss": 2.0, "eval_loss": 2.0, "global_step": 7}
             trained = types.SimpleNamespace(
                 folder=str(folder), model=Weight(scores[folder.name]), writes=True, free=lambda: None)
