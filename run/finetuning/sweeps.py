@@ -15,12 +15,10 @@ from bert_tf import files
 from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.files import read_bytes
 from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
-from bert_tf.model_folder import TokenizerFiles, read_config
-from bert_tf.model_folder.model_files import ModelFiles
+from bert_tf.model_folder import TokenizerFiles
 from run.evaluation import plots, results
-from run.finetuning import head, job
+from run.finetuning import job
 from run.finetuning.settings import SEARCH_FOLDER, format_number
 from run.techniques.settings import TrainedWeightsSettings
 from run.training import checkpoints, model_files, strategies
@@ -149,12 +147,7 @@ def search(settings, strategy, task, techniques):
     best_folder = best.training.output_dir
     print(f"best of {len(trials)} trials by {metric}: {best_folder}; its weights are in {output_dir}")
     if find_latest_checkpoint(best_folder) is None:  # An earlier, larger search preferred another one.
-        print(f"{best_folder}: training again, since its weights were deleted")
-        if writes:  # Marks it as unfinished in case this process is killed.
-            files.at(os.path.join(best_folder, TRIAL_FILE)).remove()
-        task.new_variables = head.choose_new_variables(
-            task, settings.model.init_checkpoint, settings.keep_head, settings.model.config)
-        _finish(best, strategy, task, techniques)
+        raise InputError(f"`search`: {best_folder} has no weights any more; delete it, and run the search again")
     trained, predictor, scores, outputs = job.train_once(dataclasses.replace(
         best, do_train=False, keep_head=None, trained_weights=TrainedWeightsSettings()),
         strategy, task, techniques)
@@ -178,22 +171,8 @@ def _check(settings, task):
     job.check_metadata(output_dir, task.metadata)
     model_files.check_run_files(output_dir, config, tokenizer)
     for run_settings in settings.runs:
-        if settings.ensemble:
-            with rename_argument(output_dir="ensemble"):
-                job.check_metadata(run_settings.training.output_dir, task.metadata)
-            _check_model(run_settings.training.output_dir, config, settings.tokenizer.vocab_file)
-        else:
+        with rename_argument(**({"output_dir": "ensemble"} if settings.ensemble else {})):
             job.check_run(run_settings, task)
-
-
-def _check_model(folder, config, vocab_file):
-    """Raises InputError if a run has another BertConfig or vocabulary than the first run of the ensemble."""
-    found = ModelFiles({"ensemble": folder})
-    for name, read, path, expected in (
-            ("config", read_config, found.config_file, config),
-            ("vocabulary", read_bytes, found.vocab_file, read_bytes(vocab_file))):
-        if path and read(path) != expected:
-            raise InputError(f"its {name} differs from the {name} of the first run", "ensemble", folder)
 
 
 def compute_mean_and_deviation(all_scores):

@@ -8,7 +8,6 @@ from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote
 from bert_tf.model_folder import TokenizerFiles
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES, masking
@@ -21,7 +20,6 @@ from run.settings.training import (
     OriginalDeviceSettings,
     StepSettings,
     TrainingSettings,
-    check_positions,
 )
 
 MAX_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretraining_data.
@@ -146,9 +144,6 @@ class PretrainingSettings(Settings):
                              "profile_steps", self.profile_steps)
         if self.phases:
             _ = phases.get_phases(self)
-            return
-        for name in ("train_batch_size", "eval_batch_size"):
-            check_positions(name, getattr(self.training, name), self.records.max_seq_length)
 
     @property
     def profiled_steps(self):
@@ -184,9 +179,6 @@ class PretrainingSettings(Settings):
         for _, part in phases.get_phases(self):
             patterns = {name: getattr(part.records, name) for name in ("input_file", "eval_input_file")}
             paths.check_not_read("output_dir", self.training.output_dir, patterns, is_folder=True)
-            for name, pattern in patterns.items():
-                if not is_remote(pattern or "") and (pattern or name == "input_file"):
-                    paths.expand_globs(name, pattern, folders=True)
 
     def notes(self):
         """Yields notes about the learning rate and the masks."""

@@ -4,7 +4,7 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.cli import roles
-from bert_tf.cli.settings import LARGEST_NUMBER, LARGEST_SEED, Settings, setting
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 
 CPU_STRATEGY = "mirrored_cpu"
@@ -12,13 +12,6 @@ MOST_LOG_STEPS = 100  # Default of --log_steps in a training of at least 20 time
 OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # Obsolete flags of the original BERT.
 TF32 = "tf32"
 DTYPE_POLICIES = {"float32": "float32", TF32: "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
-
-
-def check_positions(argument, batch_size, max_seq_length):
-    """Raises InputError naming `argument` if a batch has more positions than an index can address."""
-    if batch_size * max_seq_length > LARGEST_NUMBER:
-        raise InputError(f"`{argument}`={batch_size}: too large for `max_seq_length`={max_seq_length}; must be at most "
-                         f"{LARGEST_NUMBER // max_seq_length:,}")
 
 
 @dataclasses.dataclass(frozen=True)

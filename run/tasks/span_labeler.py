@@ -34,8 +34,7 @@ class SpanLabelerTask(Task):
         super().__init__(settings, model_metadata)
         splits = settings.splits
         if "train" in splits and (num_examples := self.num_train_examples):
-            # Creating windows takes long: first check that there are steps to train.
-            settings.fit_batch_size(num_examples).num_train_steps(num_examples)
+            settings.num_train_steps(num_examples)  # Raises InputError before windows are created, which takes long.
         self._examples = self.data.examples("dev") if {"dev", "test"} & {*splits} else []
         self._num_records = []  # Of the file of training examples, once it is written; shared by all runs.
         self._has_answers = bool(self._examples) and self._can_score(

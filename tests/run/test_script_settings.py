@@ -32,7 +32,6 @@ TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
      "`distribution_strategy`=multi_worker_mirrored: each worker would write the complete file; split the input, "),
     (ExportSettings(), {"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8 with "),
     (ExportSettings(), {"lengths": (), "format": "litert"}, "`lengths`: must contain at least one value"),
-    (FineTuningSettings(), {"ensemble": ("a",)}, "`ensemble`=a: must contain at least two runs"),
     (classifier.Settings(), {"task_name": "xnli", "xnli_language": "it"},
      "`xnli_language`=it: must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
     (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.0, **TRAIN}, "`layerwise_learning_rate_decay`=0.0: mu"),
