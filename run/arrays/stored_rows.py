@@ -1,7 +1,8 @@
 """Arrays of varying length on disk, one per row of some data: a teacher's outputs, an encoder's embeddings.
 
 A directory has one subdirectory per set of data and settings, named with a fingerprint of both. It contains one file
-per name, which is the concatenation of the rows' arrays.
+per name, which is the concatenation of the rows' arrays, and values.json, which describes them. The subdirectory is
+complete if values.json exists.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 
 FINGERPRINT_DIGITS = 16
+METADATA_FILE = "values.json"  # After the names of all other files, so it is the last one that is uploaded.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,26 +94,16 @@ class StoredRows:
             arrays.append(values)
         return arrays
 
-    def write(self, paths, parts, subject, advice):
-        """Writes all values.
-
-        Args:
-          paths: Dict of name to path of the local file to create.
-          parts: Iterable of (row numbers, dict of name to sequence of arrays) that contains every row once. An array
-            may be longer than its row.
-          subject, advice: Beginning and end of the error message.
-
-        Raises:
-          InputError: If the disk does not have enough space.
-        """
-        folder, required, values = os.path.dirname(next(iter(paths.values()))), 0, {}
+    def write(self, parts, subject, advice):
+        """Writes all files to the local directory, which exists. See the function `write`."""
+        required, values = 0, {}
         for name, entry in self.entries.items():
             required += int(self._offsets[name][-1]) * np.dtype(entry.dtype).itemsize
-        if required > (free := shutil.disk_usage(folder).free):
-            raise InputError(f"{subject}: requires {required / 1e6:,.0f} MB in {folder}, but {free / 1e6:,.0f} MB are "
-                             f"free; {advice}")
-        for name, path in paths.items():
-            values[name] = np.memmap(path, self.entries[name].dtype, "w+", shape=(int(self._offsets[name][-1]),))
+        if required > (free := shutil.disk_usage(self._folder).free):
+            raise InputError(f"{subject}: requires {required / 1e6:,.0f} MB in {self._folder}, but {free / 1e6:,.0f} "
+                             f"MB are free; {advice}")
+        for name, entry in self.entries.items():
+            values[name] = np.memmap(self.get_path(name), entry.dtype, "w+", shape=(int(self._offsets[name][-1]),))
         for rows, arrays in parts:
             for name, entry in self.entries.items():
                 for row, array in zip(rows, arrays[name], strict=True):
@@ -144,3 +136,34 @@ def find_subfolder(folder, metadata):
     """Returns the path of a subdirectory, which may not exist. `metadata`: JSON value that the rows depend on."""
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode()).hexdigest()
     return os.path.join(folder, digest[:FINGERPRINT_DIGITS])
+
+
+def is_complete(path):
+    """Returns whether a subdirectory exists with all of its files."""
+    return files.at(os.path.join(path, METADATA_FILE)).exists()
+
+
+def write(path, metadata, entries, lengths, parts, subject, advice):
+    """Writes a subdirectory, all of it or nothing.
+
+    Args:
+      path: Path from `find_subfolder`. Its parents are created if necessary.
+      metadata: Dict to save in values.json.
+      entries: Dict of name to Entry.
+      lengths: int [n]. Length of each row.
+      parts: Iterable of (row numbers, dict of name to sequence of arrays) that contains every row once. An array may be
+        longer than its row.
+      subject, advice: Beginning and end of the error message about space.
+
+    Raises:
+      InputError: If the disk does not have enough space, or another process is writing to the subdirectory.
+    """
+    files.at(os.path.dirname(path)).make_dirs()
+    if files.at(path).exists():  # Its upload was interrupted.
+        files.at(path).remove_tree()
+    with files.new_folder(path) as folder:
+        os.makedirs(folder)
+        StoredRows(folder, entries, lengths).write(parts, subject, advice)
+        with open(os.path.join(folder, METADATA_FILE), "w", encoding="utf-8") as file:
+            json.dump({**metadata, "entries": {name: dataclasses.asdict(entry) for name, entry in entries.items()}},
+                      file, indent=2)

@@ -21,7 +21,7 @@ from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
 from data_prep.tasks.base import ID_FEATURES
 from run.arrays.batches import count_tokens
 from run.arrays.prediction import Predictor
-from run.arrays.stored_rows import find_subfolder
+from run.arrays.stored_rows import find_subfolder, is_complete
 from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
@@ -127,7 +127,7 @@ class TaskDistillation(Distillation):
         lengths = count_tokens(features["input_mask"])
         request = self._describe(features, task.settings)
         self._outputs_path = path = find_subfolder(self._folder, [self._teacher_files, request])
-        if files.at(path).exists():
+        if is_complete(path):
             print(f"{path}: reusing the teacher outputs")
         else:
             self._write_outputs(path, {"teacher": self._teacher_files, "asked": request}, features, lengths, task)

@@ -70,7 +70,7 @@ def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
     outputs = encoder({name: features[name] for name in ("input_ids", "input_mask", "segment_ids")})["encoder_outputs"]
     expected = outputs[3].numpy()[features["label_ids"] != word_features.IGNORED]
     folders = {json.loads(path.read_text())["positions"]: path.parent
-               for path in folder.glob("embeddings/*/vectors.json")}
+               for path in folder.glob("embeddings/*/values.json")}
     found = np.fromfile(folders[len(expected)] / "layer_4.bin", np.float16).reshape(expected.shape)
     np.testing.assert_allclose(found, expected, atol=5e-3)
 
