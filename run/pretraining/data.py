@@ -1,6 +1,5 @@
 """The records of a pre-training run, from settings to batches: files, features, and masks."""
 
-import functools
 import sys
 
 from bert_tf.cli import paths
@@ -55,8 +54,7 @@ class PretrainingData:
         """Creates an endless dataset of a host's rows of batches, starting at step `skip_steps`. See `inputs`."""
         return inputs.pretraining_training_data(
             self.files, self._features, self._training.train_batch_size, self._training.random_seed, skip_steps,
-            share=share, limits=self._limits, transform=self._transform,
-            num_records=self._num_records if skip_steps else None)
+            share=share, limits=self._limits, transform=self._transform)
 
     def evaluation_batches(self, share, drop_remainder):
         """Creates a dataset of a host's rows of batches that contain every record once. See `inputs`."""
@@ -67,11 +65,6 @@ class PretrainingData:
     def name_bad_file(self):
         """Returns a context that converts an error caused by a bad record to an InputError with its file."""
         return record_checks.name_bad_file(self._all_files, self._features, self._limits)
-
-    @functools.cached_property
-    def _num_records(self):
-        """Number of training records, counted once for all hosts whose input this process creates."""
-        return sum(record_checks.count_records(self.files))
 
     @property
     def _all_files(self):

@@ -89,13 +89,6 @@ class RecordSettings(Settings):
     def check(self):
         masking.check_fractions(self.mask_fraction, self.random_fraction)
 
-    def notes(self):
-        """Yields a note if a full record has fewer dynamic masks than `masked_lm_prob` specifies."""
-        wanted = round(self.max_seq_length * self.masked_lm_prob)
-        if self.masking == "dynamic" and not self.pack_sequences and wanted > self.max_predictions_per_seq:
-            yield (f"note: --max_predictions_per_seq={self.max_predictions_per_seq} limits the masks of a full record; "
-                   f"--masked_lm_prob={self.masked_lm_prob} requires {wanted}")
-
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingSettings(Settings):
@@ -181,12 +174,10 @@ class PretrainingSettings(Settings):
             paths.check_not_read("output_dir", self.training.output_dir, patterns, is_folder=True)
 
     def notes(self):
-        """Yields notes about the learning rate and the masks."""
+        """Yields notes about the learning rate and the records to evaluate on."""
         if self.do_train and self.num_warmup_steps >= self.num_train_steps:
             yield (f"note: --num_warmup_steps={self.num_warmup_steps}: the learning rate never reaches its peak "
                    f"within --num_train_steps={self.num_train_steps}")
-        for _, part in phases.get_phases(self):
-            yield from part.records.notes()
         if self.do_eval and not self.records.eval_input_file:
             yield "note: evaluations use the records of --input_file; for held-out records, set --eval_input_file"
 

@@ -25,7 +25,7 @@ def find_tokenizer(settings):
     vocab_file, casing = settings.records.vocab_file or near.vocab_file, known or near
     if known:
         if not settings.records.vocab_file:
-            vocab_file = _find_unchanged(known, near.vocab_file)
+            vocab_file = _find_unchanged(known)
         if near.do_lower_case not in (None, known.do_lower_case):
             warn(f"note: the records have do_lower_case {known.do_lower_case} ({known.run_file}), which overrides "
                  f"{near.casing_from} ({near.do_lower_case})")
@@ -58,11 +58,10 @@ def _read_record_vocabulary(settings):
     return first
 
 
-def _find_unchanged(known, near):
+def _find_unchanged(known):
     """Returns the path of the vocabulary of a RecordVocabulary; None, after a note, if it is not found unchanged."""
-    for path in filter(None, (known.path, near)):
-        if files.at(path).exists() and compute_digest(to_vocab_txt(path)) == known.digest:
-            return path
+    if files.at(known.path).exists() and compute_digest(to_vocab_txt(known.path)) == known.digest:
+        return known.path
     warn(f"note: the vocabulary of the records, {known.path}, is missing or was changed, so it is not saved with the "
          "model; set `vocab_file`")
     return None
@@ -71,12 +70,9 @@ def _find_unchanged(known, near):
 def _find_near_checkpoint(model_files):
     """Returns the setting of the first checkpoint of ModelFiles with a vocabulary, and its TokenizerFiles.
 
-    The vocabulary is a vocab.txt. Without a checkpoint, or if its tokenizer is unsupported, all values are None.
+    The vocabulary is a vocab.txt. Without a checkpoint, all values are None.
     """
-    try:
-        for place, tokenizer in (model_files.tokenizers if model_files else {}).items():
-            if tokenizer.vocab_file:
-                return place, dataclasses.replace(tokenizer, vocab_file=to_vocab_txt(tokenizer.vocab_file))
-    except InputError as error:
-        warn(f"note: {error}; the tokenizer is not saved with the model")
+    for place, tokenizer in (model_files.tokenizers if model_files else {}).items():
+        if tokenizer.vocab_file:
+            return place, dataclasses.replace(tokenizer, vocab_file=to_vocab_txt(tokenizer.vocab_file))
     return None, TokenizerFiles()

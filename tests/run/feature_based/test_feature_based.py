@@ -133,11 +133,11 @@ def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
     scripts.run_here("run.run_feature_based", output_dir=killed, **flags)
     with (killed / "table.tsv").open() as file:
         header, *rows = csv.reader(file, delimiter="\t")
-    assert header[:3] == ["features", "eval_f1", "eval_f1_std"]
+    assert header[:2] == ["features", "eval_f1"]
+    assert "eval_f1_std" in header
     assert [row[0] for row in rows] == ["embeddings", "last"]
     output = capsys.readouterr().out
     assert "reusing the embeddings of the train data" in output
-    assert output.splitlines()[-1].startswith("last ")
     assert len(list(killed.glob("*/run_*/eval_results.txt"))) == 4
     assert not list(killed.glob("*/run_*/ckpt-*"))
     finished = (killed / "last" / "run_2" / "eval_results.txt").read_bytes()
