@@ -3,7 +3,6 @@
 import collections
 import csv
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -27,7 +26,8 @@ MAX_SEQ_LENGTH, MAX_PREDICTIONS = 64, 10
 VOCAB_SIZE = 2000
 BERT_CONFIG = {"vocab_size": VOCAB_SIZE, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
                "intermediate_size": 512, "max_position_embeddings": 128, "type_vocab_size": 2}
-MASKED_SENTENCES = 4
+MASKED_TEXTS = ("The value of the [MASK] is an integer.", "This method is called when the [MASK] is created.",
+                "If the name is not found, an exception is [MASK].")
 SERVED_SENTENCES = 5
 
 
@@ -82,21 +82,9 @@ def pretrain(folder, num_train_steps):
 
 
 def fill_masks(folder):
-    """Predicts words of held-out sentences with the pre-trained model."""
-    announce("Masked words of held-out sentences")
-    texts, hidden_words = zip(*masked_sentences(os.path.join(folder, "held_out.txt")), strict=True)
-    run_script("run.fill_mask", folder, init_checkpoint="pretrained", max_seq_length=MAX_SEQ_LENGTH, text=texts)
-    print(f"masked words: {', '.join(hidden_words)}")
-
-
-def masked_sentences(path):
-    """Yields short sentences from across a corpus file, each with one longer word masked, and that word."""
-    with open(path, encoding="utf-8") as file:
-        sentences = [line.strip() for line in file]
-    sentences = [sentence for sentence in sentences if 8 <= len(sentence.split()) <= 16 and '"' not in sentence]
-    for sentence in sentences[:: max(1, len(sentences) // MASKED_SENTENCES)][:MASKED_SENTENCES]:
-        word = max(re.findall(r"(?<=\s)[a-z]{4,8}(?=\s)", sentence) or sentence.split()[1:2], key=len)
-        yield re.sub(rf"(?<=\s){re.escape(word)}(?=\s)", "[MASK]", sentence, count=1), word
+    """Predicts masked words with the pre-trained model."""
+    announce("Masked words")
+    run_script("run.fill_mask", folder, init_checkpoint="pretrained", max_seq_length=MAX_SEQ_LENGTH, text=MASKED_TEXTS)
 
 
 def fine_tune(folder, num_train_epochs):

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import threading
 
 import tensorflow as tf
 
@@ -55,11 +54,8 @@ def read_cluster():
 
 def is_address(text):
     """Returns whether a value is a str HOST:PORT."""
-    found = isinstance(text, str) and re.fullmatch(r"([^\s/]+):(\d{1,5})", text)
-    try:
-        return bool(found and found[1].encode("idna")) and 0 < int(found[2]) < 1 << 16
-    except UnicodeError:  # A part of the name between dots is empty or too long.
-        return False
+    found = isinstance(text, str) and re.fullmatch(r"[^\s/]+:(\d{1,5})", text)
+    return bool(found) and 0 < int(found[1]) < 1 << 16
 
 
 @contextlib.contextmanager
@@ -68,9 +64,6 @@ def end_on_signals():
 
     Once it listens, TensorFlow itself catches SIGTERM.
     """
-    if threading.current_thread() is not threading.main_thread():  # Other threads cannot set handlers.
-        yield
-        return
     before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

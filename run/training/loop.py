@@ -185,8 +185,9 @@ class Run:
             try:
                 while True:
                     if evaluate and self._must_evaluate(run_logs, eval_steps):
-                        with preemption.raise_immediately():
-                            results = {name: float(value) for name, value in evaluate().items()}
+                        preemption.raises_immediately = True  # An evaluation does not need to be completed.
+                        results = {name: float(value) for name, value in evaluate().items()}
+                        preemption.raises_immediately = False
                         self._keep_evaluation(results, best_metric, run_logs, bar)
                     if end_reason():
                         break
