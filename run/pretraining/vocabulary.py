@@ -22,14 +22,14 @@ def find_tokenizer(settings):
     """
     known = _read_record_vocabulary(settings)
     place, near = _find_near_checkpoint(settings.model.model_files)
-    vocab_file, casing = settings.records.vocab_file or near.vocab_file, known or near
+    vocab_file, casing = settings.vocab_file or near.vocab_file, known or near
     if known:
-        if not settings.records.vocab_file:
+        if not settings.vocab_file:
             vocab_file = _find_unchanged(known)
         if near.do_lower_case not in (None, known.do_lower_case):
             warn(f"note: the records have do_lower_case {known.do_lower_case} ({known.run_file}), which overrides "
                  f"{near.casing_from} ({near.do_lower_case})")
-    if settings.records.vocab_file:
+    if settings.vocab_file:
         paths.check_file("vocab_file", vocab_file)
         if known and compute_digest(to_vocab_txt(vocab_file)) != known.digest:
             raise InputError(f"differs from the vocabulary of the records, {known.path} (in {known.run_file}); omit "
@@ -48,13 +48,13 @@ def _read_record_vocabulary(settings):
     files = set()
     for _, part in phases.get_phases(settings):
         for name in ("input_file", "eval_input_file"):
-            if pattern := getattr(part.records, name):
+            if pattern := getattr(part, name):
                 files.update(paths.expand_globs(name, pattern, folders=True))
     first, *others = read_vocabularies(sorted(files)) or (None,)
     for other in others:
         if other.digest != first.digest:
             raise InputError(f"the records of {first.run_file} and {other.run_file} were created with different "
-                             "vocabularies", "input_file", settings.records.input_file)
+                             "vocabularies", "input_file", settings.input_file)
     return first
 
 

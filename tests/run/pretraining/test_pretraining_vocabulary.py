@@ -132,9 +132,9 @@ def test_dynamic_masking_requires_a_vocabulary(folder, capsys):
     message = "`vocab_file` is required with `masking`=dynamic, since neither a run.json of the records nor"
     with pytest.raises(InputError, match=message):
         resolve(capsys, masking="dynamic")
-    assert resolve(capsys, masking="dynamic", init_checkpoint="bert")[0].records.vocab_file == "bert/vocab.txt"
+    assert resolve(capsys, masking="dynamic", init_checkpoint="bert")[0].vocab_file == "bert/vocab.txt"
     write_records("a.tfrecord")
-    assert resolve(capsys, masking="dynamic")[0].records.vocab_file == str(folder / "vocab.txt")
+    assert resolve(capsys, masking="dynamic")[0].vocab_file == str(folder / "vocab.txt")
 
 
 def test_an_unsupported_tokenizer_next_to_the_checkpoint(folder, capsys):

@@ -13,7 +13,7 @@ from data_prep import records
 from data_prep.pretraining.instances import InstanceSettings
 from run.pretraining import inputs, record_checks
 from run.pretraining.data import PretrainingData
-from run.pretraining.settings import PretrainingSettings, RecordSettings
+from run.pretraining.settings import PretrainingSettings
 from run.training.host_batches import HostShare
 from tests.run.pretraining.toy_records import FEATURES, P, S, write_records
 
@@ -47,8 +47,7 @@ def test_empty_files_are_skipped(files, tmp_path, capsys):
     config = BertConfig(20)
 
     def read(**patterns):
-        return PretrainingData(PretrainingSettings(records=RecordSettings(
-            **patterns, max_seq_length=S, max_predictions_per_seq=P)), config)
+        return PretrainingData(PretrainingSettings(**patterns, max_seq_length=S, max_predictions_per_seq=P), config)
 
     data = read(input_file=str(tmp_path))
     assert data.files == [str(tmp_path / "a.tfrecord"), str(tmp_path / "b.tfrecord")]
