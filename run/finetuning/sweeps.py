@@ -16,7 +16,6 @@ from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
-from bert_tf.model_folder import TokenizerFiles
 from run.evaluation import plots, results
 from run.finetuning import job
 from run.finetuning.settings import SEARCH_FOLDER, format_number
@@ -163,13 +162,8 @@ def search(settings, strategy, task, techniques):
 
 def _check(settings, task):
     """Raises InputError unless all runs can begin, or resume, or be evaluated; writes nothing."""
-    output_dir, config = settings.training.output_dir, settings.model.config
-    tokenizer = TokenizerFiles(settings.tokenizer.vocab_file)
-    if settings.do_train and not any(
-            model_files.has_started(run_settings.training.output_dir) for run_settings in settings.runs):
-        model_files.check_directory(output_dir, config, tokenizer)
-    job.check_metadata(output_dir, task.metadata)
-    model_files.check_run_files(output_dir, config, tokenizer)
+    if not any(model_files.has_started(run_settings.training.output_dir) for run_settings in settings.runs):
+        job.check_run(settings, task)
     for run_settings in settings.runs:
         with rename_argument(**({"output_dir": "ensemble"} if settings.ensemble else {})):
             job.check_run(run_settings, task)
@@ -202,18 +196,8 @@ def _get_state(trial):
 
 
 def _load_scores(trial):
-    """Returns the scores in a trial's directory: a dict, empty if it diverged; None if the trial is unfinished.
-
-    Raises InputError if the file is damaged.
-    """
-    state = _get_state(trial)
-    if not state.is_resumed:
-        return None
-    scores = state.result("results")
-    if not isinstance(scores, dict) or not all(isinstance(value, int | float) for value in scores.values()):
-        path = os.path.join(trial.training.output_dir, TRIAL_FILE)
-        raise InputError(f"{path}: has no valid results; delete it to rerun the trial")
-    return scores
+    """Returns the scores in a trial's directory: a dict, empty if it diverged; None if the trial is unfinished."""
+    return _get_state(trial).result("results")
 
 
 def _finish(trial, strategy, task, techniques):

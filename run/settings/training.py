@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from bert_tf.cli import roles
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
-from bert_tf.errors import InputError
 
 CPU_STRATEGY = "mirrored_cpu"
 MOST_LOG_STEPS = 100  # Default of --log_steps in a training of at least 20 times as many steps.
@@ -88,14 +87,10 @@ class OptimizerSettings(Settings):
     clip_norm: float = setting(1.0, "Maximum global norm of the gradients; 0 for no clipping.",
                                lower=0, changeable=True)
     beta_2: float = setting(0.999, "Decay rate of the second moment, the mean of squared gradients.",
-                            lower=0, changeable=True)
+                            lower=0, upper=1 - 1e-6, changeable=True)
     decay_power: float = setting(
         1.0, "Power of the learning rate decay, applied to the remaining fraction of steps; 1 is linear, as in the "
              "original BERT.", lower=1e-3, changeable=True)
-
-    def check(self):
-        if self.beta_2 >= 1:
-            raise InputError("must be less than 1", "beta_2", self.beta_2)
 
 
 @dataclasses.dataclass(frozen=True)

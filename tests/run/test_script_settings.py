@@ -34,7 +34,6 @@ TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
     (ExportSettings(), {"lengths": (), "format": "litert"}, "`lengths`: must contain at least one value"),
     (classifier.Settings(), {"task_name": "xnli", "xnli_language": "it"},
      "`xnli_language`=it: must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
-    (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.0, **TRAIN}, "`layerwise_learning_rate_decay`=0.0: mu"),
     (FineTuningSettings(), {"search": True, "search_epochs": (), **TRAIN, **EVALUATE},
      "`search_epochs`: must contain at least one value"),
     *((PretrainingSettings(), {"profile_steps": steps, **TRAIN},
