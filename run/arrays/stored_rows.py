@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
 
 import numpy as np
 
@@ -94,23 +93,17 @@ class StoredRows:
             arrays.append(values)
         return arrays
 
-    def write(self, parts, subject, advice):
+    def write(self, parts):
         """Writes all files to the local directory, which exists. See the function `write`."""
-        required, values = 0, {}
-        for name, entry in self.entries.items():
-            required += int(self._offsets[name][-1]) * np.dtype(entry.dtype).itemsize
-        if required > (free := shutil.disk_usage(self._folder).free):
-            raise InputError(f"{subject}: requires {required / 1e6:,.0f} MB in {self._folder}, but {free / 1e6:,.0f} "
-                             f"MB are free; {advice}")
-        for name, entry in self.entries.items():
-            values[name] = np.memmap(self.get_path(name), entry.dtype, "w+", shape=(int(self._offsets[name][-1]),))
-        for rows, arrays in parts:
-            for name, entry in self.entries.items():
-                for row, array in zip(rows, arrays[name], strict=True):
-                    row_values = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
-                    values[name][self._offsets[name][row] : self._offsets[name][row + 1]] = row_values.ravel()
-        for array in values.values():
-            array.flush()
+        with contextlib.ExitStack() as opened:
+            opened_files = {name: opened.enter_context(open(self.get_path(name), "wb")) for name in self.entries}
+            for rows, arrays in parts:
+                for name, entry in self.entries.items():
+                    dtype, file = np.dtype(entry.dtype), opened_files[name]
+                    for row, array in zip(rows, arrays[name], strict=True):
+                        row_values = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
+                        file.seek(self._offsets[name][row] * dtype.itemsize)
+                        file.write(row_values.astype(dtype).tobytes())
 
 
 class StackedRows:
@@ -143,7 +136,7 @@ def is_complete(path):
     return files.at(os.path.join(path, METADATA_FILE)).exists()
 
 
-def write(path, metadata, entries, lengths, parts, subject, advice):
+def write(path, metadata, entries, lengths, parts):
     """Writes a subdirectory, all of it or nothing.
 
     Args:
@@ -153,17 +146,16 @@ def write(path, metadata, entries, lengths, parts, subject, advice):
       lengths: int [n]. Length of each row.
       parts: Iterable of (row numbers, dict of name to sequence of arrays) that contains every row once. An array may be
         longer than its row.
-      subject, advice: Beginning and end of the error message about space.
 
     Raises:
-      InputError: If the disk does not have enough space, or another process is writing to the subdirectory.
+      InputError: If another process is writing to the subdirectory.
     """
     files.at(os.path.dirname(path)).make_dirs()
     if files.at(path).exists():  # Its upload was interrupted.
         files.at(path).remove_tree()
     with files.new_folder(path) as folder:
         os.makedirs(folder)
-        StoredRows(folder, entries, lengths).write(parts, subject, advice)
+        StoredRows(folder, entries, lengths).write(parts)
         with open(os.path.join(folder, METADATA_FILE), "w", encoding="utf-8") as file:
             json.dump({**metadata, "entries": {name: dataclasses.asdict(entry) for name, entry in entries.items()}},
                       file, indent=2)

@@ -26,12 +26,11 @@ def run(settings):
 
 
 def _fine_tune(settings):
-    strategy = finetuning.make_strategy(settings)
-    task = finetuning.read_task(settings, strategy, settings.teacher_metadata)
+    teacher, strategy = settings.taught_by, finetuning.make_strategy(settings)
+    task = finetuning.read_task(settings, strategy, teacher.metadata)
     distillation = TaskDistillation(
-        settings.losses, settings.student.teacher, settings.teacher_metadata, settings.teacher_config,
-        settings.model.config, task, init_layers=settings.student.student_layers, keep_answers=settings.keep_answers,
-        cache_dir=settings.cache_dir, replacing_rate=settings.replacing_rate)
+        settings.losses, teacher, settings.model.config, task, init_layers=settings.student.student_layers,
+        keep_answers=settings.keep_answers, cache_dir=settings.cache_dir, replacing_rate=settings.replacing_rate)
     sweeps.run_all(task, strategy, [*finetuning.choose_techniques(settings), distillation])
     distillation.delete_outputs()
 

@@ -13,13 +13,12 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.model_folder import TASK_FILE, task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
-from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
 from run.pretraining.settings import PretrainingSettings
 from run.settings.training import DeviceSettings
-from run.techniques.settings import LossSettings, StudentSettings
+from run.techniques.settings import LossSettings, StudentSettings, Teacher
 
 MIXED = "; the student's layers are mixed with the teacher's and cannot be compared"
 
@@ -31,8 +30,7 @@ class DistillationSettings(FineTuningSettings):
     The settings of the features are as in the teacher's run.
 
     Attributes:
-      teacher_metadata, teacher_config: TaskMetadata and BertConfig of the teacher, once resolved. Then `model` has the
-        student's config.
+      taught_by: Teacher, once resolved. Then `model` has the student's config.
     """
 
     checkpoint_setting: ClassVar = "teacher"
@@ -60,8 +58,7 @@ class DistillationSettings(FineTuningSettings):
         None, "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "
               "has a subdirectory. Defaults to OUTPUT_DIR/answers, which the script deletes after the runs.",
         needs="keep_answers=true", role=roles.CACHE_FOLDER)
-    teacher_metadata: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False)
-    teacher_config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
+    taught_by: Teacher | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def splits(self):
@@ -88,21 +85,20 @@ class DistillationSettings(FineTuningSettings):
         if metadata is None or metadata.kind not in DATA:
             reason = f"its {metadata.source} says {metadata.kind}" if metadata else f"its directory has no {TASK_FILE}"
             raise InputError(f"is not a fine-tuned model: {reason}", "teacher", path)
-        teacher = read_config(self.model.bert_config_file)
+        teacher = Teacher(path, metadata, read_config(self.model.bert_config_file))
         task_name, known_name = self.data.task_name, run.get("task_name")
         if known_name and task_name and known_name.replace("-", "") != task_name.lower().replace("-", ""):
             raise InputError(f"conflicts with `teacher`={path} ({known_name})", "task_name", task_name)
         return dataclasses.replace(
-            self, teacher_metadata=metadata, teacher_config=teacher,
-            task=DATA[metadata.kind].Settings.from_model(run, self.values(), "teacher"),
-            model=build_student_settings(self.student, teacher, self.tokenizer.vocab_file),
+            self, taught_by=teacher, task=DATA[metadata.kind].Settings.from_model(run, self.values(), "teacher"),
+            model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
             tokenizer=dataclasses.replace(
                 self.tokenizer, max_seq_length=metadata.max_seq_length or self.tokenizer.max_seq_length))
 
     def check_files(self):
         """See Settings. Also raises InputError if a student and a teacher cannot be compared."""
         super().check_files()
-        check_sizes(self.losses, self.model.config, self.teacher_config, self.tokenizer.max_seq_length,
+        check_sizes(self.losses, self.model.config, self.taught_by.config, self.tokenizer.max_seq_length,
                     self.replacing_rate)
 
 

@@ -24,6 +24,7 @@ from run.finetuning import job
 from run.finetuning.fine_tuned_model import FineTunedModel, write_json
 from run.settings.training import DeviceSettings
 from run.techniques.distillation import TaskDistillation
+from run.techniques.settings import Teacher
 from run.training import strategies
 
 SETTINGS_FILE = "prune.json"  # The settings that a pruning was started with, which a resumed command must match.
@@ -81,7 +82,7 @@ def _make_distillation(settings, original):
     if losses.attention_weight and settings.keep_heads < 1:
         raise InputError(f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
                          "teacher's; set it to 0")
-    return TaskDistillation(losses, path, original.task.metadata, config, config, original.task)
+    return TaskDistillation(losses, Teacher(path, original.task.metadata, config), config, original.task)
 
 
 @dataclasses.dataclass(frozen=True)

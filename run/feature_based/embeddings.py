@@ -70,7 +70,7 @@ def compute(settings, strategy, split, features, positions, layers):
             yield rows, {name: [vectors[positions[row, :len(vectors)]] for row, vectors in zip(
                 rows, values, strict=True)] for name, values in outputs.items()}  # [positions, H] each.
 
-    write(path, metadata, entries, positions.sum(axis=1), parts(), "`cache_dir`", "choose another directory")
+    write(path, metadata, entries, positions.sum(axis=1), parts())
     strategies.free_memory(encoder.variables)
     print(f"{path}: saved the embeddings of {metadata['positions']:,} positions of the {split} data")
     return path

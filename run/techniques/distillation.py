@@ -89,9 +89,8 @@ class TaskDistillation(Distillation):
 
     Args:
       losses: LossSettings.
-      path: Path of the teacher's checkpoint.
-      metadata: TaskMetadata of the teacher.
-      teacher, student: BertConfigs.
+      teacher: run.techniques.settings.Teacher.
+      student: BertConfig.
       task: Task that has read its data.
       init_layers: See Distillation.
       keep_answers, cache_dir, replacing_rate: See DistillationSettings.
@@ -100,16 +99,16 @@ class TaskDistillation(Distillation):
       InputError: If the teacher's task does not match the data.
     """
 
-    def __init__(self, losses, path, metadata, teacher, student, task, *, init_layers=(), keep_answers=True,
-                 cache_dir=None, replacing_rate=None):
-        super().__init__(losses, path, teacher, student, task.logits_loss,
+    def __init__(self, losses, teacher, student, task, *, init_layers=(), keep_answers=True, cache_dir=None,
+                 replacing_rate=None):
+        super().__init__(losses, teacher.path, teacher.config, student, task.logits_loss,
                          functools.partial(self._load_model, task), init_layers, replacing_rate)
-        self._task, self._metadata = task, metadata
+        self._task, self._metadata = task, teacher.metadata
         self._folder = cache_dir or os.path.join(task.folder, OUTPUTS_FOLDER)
         self._saves_outputs = keep_answers and losses.uses_teacher
         self._deletes_outputs = not cache_dir
         self._outputs_path = self._saved_outputs = self._first_id = None
-        self._teacher_files = task.started_with["teacher"] = fingerprint(checkpoint_files(path))
+        self._teacher_files = task.started_with["teacher"] = fingerprint(checkpoint_files(teacher.path))
         self._check_teacher(task)
         if "train" in task.features:
             numbers = np.arange(len(task.features["train"]["input_ids"]), dtype=np.int32)

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 from bert_tf.cli import roles
 from bert_tf.cli.settings import Settings, setting
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LAYER_MAPS = ("uniform", "last")
@@ -118,3 +120,18 @@ class LossSettings(Settings):
         except ValueError:
             raise InputError(f"must be one of {', '.join(LAYER_MAPS)}, or comma-separated layer numbers",
                              "layer_map", self.layer_map) from None
+
+
+@dataclasses.dataclass(frozen=True)
+class Teacher:
+    """A fine-tuned model to learn from.
+
+    Attributes:
+      path: Path of the directory or checkpoint.
+      metadata: TaskMetadata.
+      config: BertConfig.
+    """
+
+    path: str
+    metadata: TaskMetadata
+    config: BertConfig

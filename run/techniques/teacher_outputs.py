@@ -48,8 +48,7 @@ def write(path, metadata, lengths, parts, positions):
     parts = iter(parts)
     first = next(parts)
     entries = {name: _make_entry(value, positions[name]) for name, value in first[1].items()}
-    stored_rows.write(path, metadata, entries, lengths, itertools.chain([first], parts), path,
-                      "set `nokeep_answers` to query the teacher in each step")
+    stored_rows.write(path, metadata, entries, lengths, itertools.chain([first], parts))
 
 
 def add_outputs(stored, dataset, row_name):

@@ -28,8 +28,7 @@ def parts(values):
 
 def write(path, parts):
     """Writes embeddings; returns the path."""
-    stored_rows.write(path, METADATA, embeddings.make_entries(LAYERS, WIDTH), ENCODER_LENGTHS, parts, "`cache_dir`",
-                      "choose another directory")
+    stored_rows.write(path, METADATA, embeddings.make_entries(LAYERS, WIDTH), ENCODER_LENGTHS, parts)
     return path
 
 
@@ -82,10 +81,3 @@ def test_files_that_are_damaged_or_of_other_data(folder):
         file.truncate(10)
     with pytest.raises(InputError, match=r"layer_0\.bin: is missing or corrupted; delete .* to compute the "):
         embeddings.read(folder, LAYERS, OF_TAGGER, WIDTH)
-
-
-def test_a_disk_without_space(tmp_path, values, monkeypatch):
-    monkeypatch.setattr(stored_rows.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
-    with pytest.raises(InputError, match=r"^`cache_dir`: requires 0 MB in .*, but 0 MB are free; choose"):
-        write(str(tmp_path / "x"), parts(values))
-    assert not os.listdir(tmp_path)
