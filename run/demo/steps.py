@@ -2,6 +2,7 @@
 
 import collections
 import csv
+import json
 import os
 import shlex
 import shutil
@@ -97,15 +98,18 @@ def fine_tune(folder, num_train_epochs):
 
 
 def serve(folder):
-    """Exports the classifier to a SavedModel, and queries it in a process that does not import this project."""
-    announce("Export, and a process that imports only TensorFlow and TensorFlow Text")
+    """Exports the classifier to a SavedModel, and classifies held-out sentences with it."""
+    announce("Export to a SavedModel, and its predictions for held-out sentences")
     run_script("run.export_saved_model", folder, init_checkpoint="classifier", export_dir="served")
     with open(os.path.join(folder, "task", "dev.tsv"), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file.readlines()[1:]]
     rows = rows[:: len(rows) // SERVED_SENTENCES][:SERVED_SENTENCES]
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "classify_with_saved_model.py")
-    run_command([sys.executable, script, os.path.join("served", "1"), *(sentence for sentence, _ in rows)], folder)
-    print(f"true chapters: {', '.join(label for _, label in rows)}")
+    with open(os.path.join(folder, "sentences.txt"), "w", encoding="utf-8") as file:
+        file.writelines(f"{sentence}\n" for sentence, _ in rows)
+    run_script("run.predict", folder, model="served", input_file="sentences.txt", output_file="predictions.jsonl")
+    with open(os.path.join(folder, "predictions.jsonl"), encoding="utf-8") as file:
+        for line, (sentence, label) in zip(file, rows, strict=True):
+            print(f"{json.loads(line)['label']:<20} (true: {label})  {sentence}")
 
 
 def report(folder, seconds):
@@ -181,20 +185,15 @@ def announce(title):
 
 
 def run_script(module, folder, **options):
-    """Runs a script of this project in `folder` with flags. A tuple repeats a flag."""
+    """Prints a command and runs it in `folder`. A tuple repeats a flag. A failure ends the demo."""
     arguments = []
     for name, value in options.items():
         if value is True:
             arguments.append(f"--{name}")
         else:
             arguments += [f"--{name}={each}" for each in (value if isinstance(value, tuple) else (value,))]
-    run_command([sys.executable, "-m", module, *arguments], folder)
-
-
-def run_command(command, folder):
-    """Prints a command and runs it in `folder`. A failure ends the demo."""
-    print(f"$ {shlex.join(['python', *command[1:]])}", flush=True)
-    status = subprocess.run(command, cwd=folder, check=False).returncode
+    print(f"$ {shlex.join(['python', '-m', module, *arguments])}", flush=True)
+    status = subprocess.run([sys.executable, "-m", module, *arguments], cwd=folder, check=False).returncode
     if status:
         print(f"the command above failed with status {status}", file=sys.stderr)
         sys.exit(status)

@@ -37,9 +37,6 @@ def find_tokenizer(settings):
     if vocab_file and near.vocab_file and place != RUN and (
             difference := describe_vocabulary_difference(vocab_file, near.vocab_file)):
         warn(f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}{difference}")
-    if vocab_file and casing.do_lower_case is None:
-        warn(f"note: the casing of the vocabulary {vocab_file} is unknown, since the records have no run.json; set "
-             "--do_lower_case in the next step")
     return TokenizerFiles(vocab_file, casing.do_lower_case, casing.strip_accents)
 
 

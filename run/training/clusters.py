@@ -35,18 +35,14 @@ def read_cluster():
         for job, addresses in config["cluster"].items():
             if not isinstance(addresses, list):
                 raise TypeError
-            if job != "evaluator":  # It does not train with the others.
+            if job in JOBS:
                 tasks |= {f"{job} {index}": address for index, address in enumerate(addresses)}
         own = f"{config['task']['type']} {config['task'].get('index')}"
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InputError(f"{VARIABLE} must have the form {FORM}, but is {text:.60}") from error
     for task, address in tasks.items():
-        if task.partition(" ")[0] not in JOBS:
-            raise InputError(f"{VARIABLE} has the task {task:.60}; must be a chief or worker")
         if not is_address(address):
             raise InputError(f"{VARIABLE} has the address {address!r:.60} for {task}; must be HOST:PORT")
-    if len(set(tasks.values())) < len(tasks):
-        raise InputError(f"{VARIABLE} lists an address twice: {', '.join(tasks.values()):.60}")
     if own not in tasks:
         raise InputError(f"{VARIABLE} has the task {own:.60}, but its cluster has only {', '.join(tasks):.60}")
     return own, tasks

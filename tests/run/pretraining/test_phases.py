@@ -5,7 +5,7 @@ import re
 import pytest
 
 from run.pretraining.phases import get_phases
-from run.pretraining.settings import RECIPES, PretrainingSettings, TrainingSettings
+from run.pretraining.settings import PretrainingSettings, TrainingSettings
 
 
 def settings_of(phases, input_file="a_{length}.tfrecord", **records):
@@ -21,18 +21,6 @@ def test_phases():
              part.training.train_batch_size, part.input_file,
              part.eval_input_file) for first_step, part in found] == [
         (0, 128, 20, 32, "a_128.tfrecord", "b_128"), (900, 512, 77, 8, "a_512.tfrecord", "b_512")]
-
-
-def test_the_original_recipe_has_two_lengths():
-    recipe = RECIPES["original"]
-    settings = PretrainingSettings(
-        input_file="a_{length}.tfrecord",
-        phases=recipe["phases"], num_train_steps=recipe["num_train_steps"],
-        training=TrainingSettings(train_batch_size=recipe["train_batch_size"]))
-    assert [(first_step, part.max_seq_length, part.max_predictions_per_seq,
-             part.training.train_batch_size) for first_step, part in get_phases(settings)] == [
-        (0, 128, 20, 256), (900_000, 512, 77, 256)]
-    assert RECIPES["original_128"] == {name: value for name, value in recipe.items() if name != "phases"}
 
 
 @pytest.mark.parametrize(("phases", "message"), [

@@ -80,8 +80,6 @@ def test_records_without_a_description(folder, capsys, values, expected):
     settings, notes = resolve(capsys, **values)
     assert settings.tokenizer == expected
     assert notes == {
-        ("vocab_file",): "note: the casing of the vocabulary vocab.txt is unknown, since the records have no run.json; "
-                         "set --do_lower_case in the next step\n",
         ("init_checkpoint", "vocab_file"):
             f"note: the vocabulary vocab.txt overrides the one of `init_checkpoint`=bert{DIFFERENCE}\n",
     }.get(tuple(values), "")
@@ -135,10 +133,3 @@ def test_dynamic_masking_requires_a_vocabulary(folder, capsys):
     assert resolve(capsys, masking="dynamic", init_checkpoint="bert")[0].vocab_file == "bert/vocab.txt"
     write_records("a.tfrecord")
     assert resolve(capsys, masking="dynamic")[0].vocab_file == str(folder / "vocab.txt")
-
-
-def test_an_unsupported_tokenizer_next_to_the_checkpoint(folder, capsys):
-    (folder / "a.tfrecord").touch()
-    (folder / "bert" / "tokenizer_config.json").write_text('{"tokenizer_class": "RobertaTokenizer"}')
-    with pytest.raises(InputError, match=r"^bert/tokenizer_config\.json: tokenizer_class is 'RobertaTokenizer': only "):
-        resolve(capsys, init_checkpoint="bert")

@@ -123,19 +123,6 @@ def test_signals_wait_until_training_can_stop(number, status, cause):
                 signal.raise_signal(number)
 
 
-def test_best_weights_whose_file_checkpoint_is_lost(tmp_path):
-    model = OneWeight()
-    model.weight.assign(2.0)
-    checkpoints.BestWeights(str(tmp_path), model).save(3)
-    (tmp_path / "best" / "checkpoint").unlink()
-    model.weight.assign(5.0)
-    again = checkpoints.BestWeights(str(tmp_path), model)
-    assert again.restore() == 3
-    assert float(model.weight) == 2.0
-    again.save(8)
-    assert [path.name for path in (tmp_path / "best").glob("*.index")] == ["ckpt-8.index"]
-
-
 @pytest.mark.large
 @pytest.mark.parametrize(("settings", "steps"), [
     ({}, [*range(10, 213, 10), 213]),
