@@ -94,12 +94,6 @@ class FineTuningSettings(Settings):
     search_epochs: tuple[float, ...] = setting((2.0, 3.0, 4.0), "With --search: values of --num_train_epochs to try.",
                                                lower=0, needs="search", rare=True)
 
-    def check(self):
-        """See Settings."""
-        for name in SEARCH_VALUES:
-            if not getattr(self, name):
-                raise InputError(f"`{name}`: must contain at least one value")
-
     @property
     def checkpoint(self):
         """See Settings. The first run of an ensemble supplies unset values; raises InputError unless all runs exist."""
@@ -119,13 +113,9 @@ class FineTuningSettings(Settings):
             raise InputError("contains a run; choose another directory for the results of `ensemble`", "output_dir",
                              output_dir)
         self.trained_weights.check_model(self.model.config)
-        holds_search = files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists()
-        if holds_search and self.do_train and not self.search:
+        if self.do_train and not self.search and files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists():
             raise InputError(f"`output_dir`={output_dir}: contains a search; set `search` to resume it, or choose "
                              "another directory")
-        if self.search and has_run(output_dir) and not holds_search:
-            raise InputError(f"`output_dir`={output_dir}: contains a run, not a search; choose another directory for "
-                             "`search`")
 
     @property
     def splits(self):

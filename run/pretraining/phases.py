@@ -31,12 +31,7 @@ def get_phases(settings):
     if len(parts) > 1 and PLACEHOLDER not in (settings.input_file or ""):
         raise InputError(f"`phases`={text}: `input_file` must contain {PLACEHOLDER}, for example "
                          f"records_{PLACEHOLDER}.tfrecord")
-    steps = settings.num_train_steps
-    firsts = [round(before * steps) for before in itertools.accumulate(fractions[:-1], initial=0.0)]
-    for (_, part), first, stop in zip(parts, firsts, [*firsts[1:], steps], strict=True):
-        if first == stop:
-            raise InputError(f"`phases`={text}: the phase of length {part.max_seq_length} has none of the "
-                             f"{steps} steps; set a larger fraction")
+    firsts = [round(before * settings.num_train_steps) for before in itertools.accumulate(fractions[:-1], initial=0.0)]
     return [(first, part) for (_, part), first in zip(parts, firsts, strict=True)]
 
 

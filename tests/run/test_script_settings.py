@@ -1,6 +1,5 @@
 """Flags that scripts reject before they load a model or read data, configs by name, and obsolete flags."""
 
-import types
 
 import pytest
 
@@ -19,11 +18,7 @@ from run.serving.settings import (
 )
 from run.settings.served_models import LabelSettings
 from run.settings.training import OriginalDeviceSettings
-from run.techniques.settings import TrainedWeightsSettings
-from run.techniques.trained_weights import TrainedWeights
 from tests import remote_folders, scripts
-
-TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
 
 
 @pytest.mark.parametrize(("settings", "values", "message"), [
@@ -34,23 +29,14 @@ TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
     (ExportSettings(), {"lengths": (), "format": "litert"}, "`lengths`: must contain at least one value"),
     (classifier.Settings(), {"task_name": "xnli", "xnli_language": "it"},
      "`xnli_language`=it: must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
-    (FineTuningSettings(), {"search": True, "search_epochs": (), **TRAIN, **EVALUATE},
-     "`search_epochs`: must contain at least one value"),
-    *((PretrainingSettings(), {"profile_steps": steps, **TRAIN},
+    *((PretrainingSettings(), {"profile_steps": steps, "do_train": True},
        f"`profile_steps`={steps}: must be FROM:TO with 1 <= FROM <= TO, such as ")
       for steps in ("5", "0:3", "6:5", "1:x", "")),
-    (PretrainingSettings(), {"profile_steps": "14:90", "num_train_steps": 13, **TRAIN},
-     "`profile_steps`=14:90: training ends at step 13; set earlier steps"),
 ])
 def test_settings_that_do_not_go_together(settings, values, message):
     with pytest.raises(InputError) as caught:
         settings.replace_values(values)
     assert str(caught.value).startswith(message)
-
-
-def test_int8_after_the_last_step():
-    with pytest.raises(InputError, match="`quantize_from_step`=4: training ends at step 3; set an earlier step"):
-        TrainedWeights(TrainedWeightsSettings(quantize_from_step=4), None).build(types.SimpleNamespace(num_steps=3))
 
 
 SERVED = {"init_checkpoint": "pretrained", "max_seq_length": 32}

@@ -51,12 +51,6 @@ def test_the_optimizer_of_the_settings(one_device, tmp_path):
     assert open_run(plain, one_device, tf_keras.Sequential, None).optimizer.loss_scale is None
 
 
-def test_runs_over_seeds():
-    settings = FineTuningSettings(training=TRAINING, do_train=True, tuning=TuningSettings(do_eval=True, num_runs=3))
-    assert [(run.training.output_dir, run.training.random_seed, run.tuning.num_runs) for run in settings.runs] == [
-        ("out/run_1", 5, 1), ("out/run_2", 6, 1), ("out/run_3", 7, 1)]
-
-
 def test_the_trials_of_the_paper_s_search():
     runs = FineTuningSettings(training=TRAINING, search=True, **BOTH).runs
     assert len({run.training.output_dir for run in runs}) == len(runs) == 18
