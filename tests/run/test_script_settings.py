@@ -76,7 +76,8 @@ def test_files_and_directories_may_be_remote():
     remote_folders.put(f"{folder}/data/article.txt", "Mary".encode("utf-16"))
     with pytest.raises(InputError, match=r"article\.txt: is UTF-16; save the file as UTF-8"):
         AnswerSettings(context_file=f"{folder}/data/article.txt").read_context()
-    roles.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), FineTuningSettings(do_train=True))
+    roles.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"),
+                FineTuningSettings(do_train=True))
     for source, message in (("other", "is not empty; choose another"), ("data", "is the directory of `input`")):
         with pytest.raises(InputError, match=message):
             ConversionSettings(f"{folder}/{source}", f"{folder}/data/").check_files()
