@@ -4,6 +4,7 @@ import contextlib
 import functools
 import math
 import os
+import signal
 import sys
 import time
 
@@ -211,8 +212,8 @@ class Run:
             except PreemptionExit as preempted:
                 self._save(run_logs)
                 bar.close()
-                print(f"{self.folder}: stopped by {preempted.cause} and saved at step {self.step}; run the same "
-                      "command to resume", file=sys.stderr)
+                print(f"{self.folder}: stopped by {signal.Signals(preempted.code - 128).name} and saved at step "
+                      f"{self.step}; run the same command to resume", file=sys.stderr)
                 raise
         run_logs.draw_curves()
         if self.step < self.num_steps:

@@ -2,19 +2,9 @@
 
 import signal
 
-CAUSES = {signal.SIGTERM: "SIGTERM", signal.SIGINT: "Ctrl-C"}
-
 
 class PreemptionExit(SystemExit):
-    """Ends the process, after its handler has saved the state, with the status that a shell reports for the signal.
-
-    Attributes:
-      cause: str. Name of the signal for messages.
-    """
-
-    def __init__(self, number):
-        super().__init__(128 + number)
-        self.cause = CAUSES[number]
+    """Ends the process, after its handler has saved the state, with the status that a shell reports for the signal."""
 
 
 class Preemption:
@@ -31,7 +21,7 @@ class Preemption:
     """
 
     def __init__(self, includes_interrupt=True):
-        self._numbers = [number for number in CAUSES if includes_interrupt or number != signal.SIGINT]
+        self._numbers = [signal.SIGTERM, *([signal.SIGINT] if includes_interrupt else [])]
         self._received = None  # Number of the signal.
         self.raises_immediately = False
 
@@ -46,7 +36,7 @@ class Preemption:
     def check(self):
         """Raises PreemptionExit if a signal was received."""
         if self._received:
-            raise PreemptionExit(self._received)
+            raise PreemptionExit(128 + self._received)
 
     def _handle_signal(self, number, frame):
         del frame

@@ -109,15 +109,14 @@ def test_of_equal_scores_the_one_with_the_lowest_loss_is_the_best(tmp_path):
     assert run.restore_best() == 4
 
 
-@pytest.mark.parametrize(("number", "status", "cause"), [
-    (signal.SIGTERM, 143, "SIGTERM"), (signal.SIGINT, 130, "Ctrl-C")])
-def test_signals_wait_until_training_can_stop(number, status, cause):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_signals_wait_until_training_can_stop(number, status):
     with preemption.Preemption() as received:
         received.check()
         signal.raise_signal(number)
         with pytest.raises(preemption.PreemptionExit) as caught:
             received.check()
-        assert (caught.value.code, caught.value.cause) == (status, cause)
+        assert caught.value.code == status
         if number == signal.SIGINT:
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(number)
