@@ -8,8 +8,10 @@ import os
 import numpy as np
 import tensorflow as tf
 
+from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
+from bert_tf.latest_checkpoint import has_run
 from bert_tf.tasks import KINDS
 from data_prep.tasks import word_features
 from run.arrays.prediction import Predictor
@@ -47,11 +49,8 @@ def run(settings):
     with lock_run(output_dir, strategy, trains=True):
         state.begin()
         for choice in settings.choices:
-            rows[choice] = state.result(choice) or train_row(settings, choice, strategy, task, features)
+            rows[choice] = train_row(settings, choice, strategy, task, features)
             if settings.features == ALL:
-                state.finish(choice, rows[choice])
-                for number in range(settings.num_runs):
-                    checkpoints.remove_checkpoints(settings.make_run(choice, number).training.output_dir)
                 results.write_table(table, ["features", *list_columns(rows.values(), task.metric)],
                                     [{"features": name, **scores} for name, scores in rows.items()])
     if settings.features == ALL:
@@ -75,7 +74,7 @@ def read_data(settings):
 
 
 def train_row(settings, choice, strategy, task, features):
-    """Trains the runs of a choice of features, and writes the mean of their scores.
+    """Trains the runs of a choice of features that are not finished, and writes the mean of their scores.
 
     Args:
       settings: FeatureBasedSettings.
@@ -86,27 +85,38 @@ def train_row(settings, choice, strategy, task, features):
       Dict of name to float. The scores: of the only run, or means and deviations.
     """
     is_table, all_scores, best = settings.features == ALL, [], None
+    run_settings = [settings.make_run(choice, number) for number in range(settings.num_runs)]
     folder = os.path.join(settings.training.output_dir, choice if is_table else "")
-    print(f"features: {choice}", flush=True)
-    for split, encoder_features in features.items():
-        task.features[split]["vectors"] = _find_embeddings(settings, choice, strategy, split, task, encoder_features)
-    for number in range(settings.num_runs):
-        new = train_once(settings.make_run(choice, number), strategy, task)
-        all_scores.append(new[-1])
-        if best is None or new[-1][task.metric] > best[-1][task.metric]:
-            best, new = new, best
-        if new is not None:
-            new[0].free()
-    scores = all_scores[0]
-    if len(all_scores) > 1:
-        scores = compute_mean_and_deviation(all_scores)
-        results.write_results(os.path.join(folder, RESULTS_FILE), scores)
-    trained, predictor, outputs, _ = best
-    if not is_table:
-        task.report(outputs, folder)
-    if settings.do_predict:
-        task.predict(predictor, outputs, folder)
-    trained.free()
+    path = os.path.join(folder, RESULTS_FILE)
+    folders = [one.training.output_dir for one in run_settings]
+    if is_table and files.at(path).exists() and not all(map(has_run, folders)):
+        scores = results.read_results(path)  # The row was finished by an earlier command.
+    else:
+        if is_table:
+            print(f"table: {choice}", flush=True)
+        for split, encoder_features in features.items():
+            task.features[split]["vectors"] = _find_embeddings(
+                settings, choice, strategy, split, task, encoder_features)
+        for one in run_settings:
+            new = train_once(one, strategy, task)
+            all_scores.append(new[-1])
+            if best is None or new[-1][task.metric] > best[-1][task.metric]:
+                best, new = new, best
+            if new is not None:
+                new[0].free()
+        scores = all_scores[0]
+        if len(all_scores) > 1:
+            scores = compute_mean_and_deviation(all_scores)
+            results.write_results(path, scores)
+        trained, predictor, outputs, _ = best
+        if not is_table:
+            task.report(outputs, folder)
+        if settings.do_predict:
+            task.predict(predictor, outputs, folder)
+        trained.free()
+    if is_table:
+        for run_folder in folders:  # A row that was interrupted at its end may have left some.
+            checkpoints.remove_checkpoints(run_folder)
     return scores
 
 

@@ -6,6 +6,7 @@ import math
 import os
 import signal
 import sys
+import threading
 import time
 
 import tensorflow as tf
@@ -24,6 +25,7 @@ from run.training.preemption import Preemption, PreemptionExit
 from run.training.step import Trainer
 
 COMPILING = "compiling the first step"  # Shown in the progress bar.
+BAR_SECONDS = 0.5  # Time between two updates of the progress bar.
 
 
 class DivergedError(InputError):
@@ -197,7 +199,7 @@ class Run:
                         trainer.set_dataset(functools.partial(self._make_batches, make_batches, began_at - first_step))
                         is_tpu = strategies.device_type(self.strategy) == "TPU"
                         bar.set_postfix_str(f"{COMPILING}, which takes minutes" if is_tpu else COMPILING)
-                    with self._recording(profiled_steps):
+                    with self._moving(bar), self._recording(profiled_steps):
                         means = trainer.train(self._count_loop_steps(phases, evaluate and eval_steps, profiled_steps))
                     if trainer.first_bad_step:
                         run_logs.write()  # Shows what led to this step.
@@ -281,6 +283,25 @@ class Run:
         run_logs.add_evaluation(self.step, results)  # After this, a killed run does not evaluate this step again.
         bar.write(f"evaluation at step {self.step}: " + ", ".join(
             f"{name} {value:.4g}" for name, value in select_distinct(results).items()))
+
+    @contextlib.contextmanager
+    def _moving(self, bar):
+        """Moves a progress bar of steps while a loop of steps runs; not on a TPU, which cannot be asked meanwhile."""
+        def move():
+            while not stopped.wait(BAR_SECONDS):
+                if bar.postfix == COMPILING and self.step > bar.n:
+                    bar.set_postfix_str("", refresh=False)
+                bar.update(self.step - bar.n)
+
+        stopped, thread = threading.Event(), threading.Thread(target=move, daemon=True)
+        if strategies.device_type(self.strategy) != "TPU":
+            thread.start()
+        try:
+            yield
+        finally:
+            stopped.set()
+            if thread.is_alive():
+                thread.join()
 
     def _recording(self, profiled_steps):
         """Returns a context that records a TensorBoard profile of a loop of steps, if the next step is in the range."""
