@@ -130,13 +130,28 @@ def _choose_words(is_candidate, begins_word, counts, num_predictions, random_num
     sizes = tf.math.bincount(  # Tokens per word.
         words, tf.cast(is_candidate, tf.int32), minlength=length + 1, maxlength=length + 1, axis=-1)
 
-    # Tokens of a word share a random number, so sorting them sorts the words: ties stay in order.
-    negative_keys, order = tf.math.top_k(-keys, length)
-    numbers = tf.gather(words, order, batch_dims=1)
-    begins = tf.pad(numbers[:, 1:] != numbers[:, :-1], [[0, 0], [1, 0]], constant_values=True)
-    is_token = -negative_keys < tf.int64.max
-    is_taken = _take_words(tf.where(is_token, tf.gather(sizes, numbers, batch_dims=1), 0), begins, counts)
-    return _pad_ascending(tf.where(is_taken, order, length), length, num_predictions)
+    def take(num_tokens):
+        """Returns the sampled positions among the first `num_tokens` tokens, S for others; whether this is enough."""
+        # Tokens of a word share a random number, so sorting them sorts the words: ties stay in order.
+        negative_keys, order = tf.math.top_k(-keys, num_tokens)
+        numbers = tf.gather(words, order, batch_dims=1)
+        is_token = -negative_keys < tf.int64.max
+        last = tf.where(is_token[:, -1], numbers[:, -1], 0)[:, tf.newaxis]
+        if num_tokens < length:
+            is_token &= numbers != last  # The word may be incomplete here.
+        begins = tf.pad(numbers[:, 1:] != numbers[:, :-1], [[0, 0], [1, 0]], constant_values=True)
+        is_taken = _take_words(tf.where(is_token, tf.gather(sizes, numbers, batch_dims=1), 0), begins, counts)
+        is_done = (tf.reduce_sum(tf.cast(is_taken, tf.int32), axis=1) == counts) | (last[:, 0] == 0)
+        return tf.where(is_taken, order, length), tf.reduce_all(is_done)
+
+    num_first = min(num_predictions + 16, length)
+    taken, is_done = take(num_first)
+    positions = _pad_ascending(taken, length, num_predictions)
+    if num_first < length:
+        # Rare: the first tokens are not enough for some row, for example because most words are long.
+        positions = tf.cond(
+            is_done, lambda: positions, lambda: _pad_ascending(take(length)[0], length, num_predictions))
+    return positions
 
 
 def _pad_ascending(positions, length, num_predictions):
