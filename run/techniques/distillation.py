@@ -154,6 +154,10 @@ class TaskDistillation(Distillation):
             labels = [", ".join(each.labels) or "a number" for each in (teacher, metadata)]
             raise InputError(f"`teacher`={path}: was trained for another task; its labels are {labels[0]}, but "
                              f"the labels of the data are {labels[1]}")
+        if teacher.pairs not in (None, metadata.pairs):
+            raise InputError(f"`teacher`={path}: was trained for another task; it reads "
+                             f"{'two texts' if teacher.pairs else 'one text'}, but the data have "
+                             f"{'two' if metadata.pairs else 'one'}")
         tensors = open_checkpoint(path).tensors
         missing = [name for name in task.head_shapes(self._teacher) if name not in tensors]
         if missing:
