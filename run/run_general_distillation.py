@@ -8,9 +8,9 @@ from bert_tf.cli import script
 from run.compression.settings import GeneralSettings
 
 SETTINGS = GeneralSettings()
-COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(
-    "student", "losses", "records", "devices", "training", "step", "optimizer") | {
-        "do_eval", "num_train_steps", "num_warmup_steps", "max_eval_steps", "eval_steps"})
+COMMAND = script.Command(
+    SETTINGS, "run.compression.distillation",
+    only=SETTINGS.values().keys() - SETTINGS.names("model") - {"recipe", "do_train", "profile_steps", "phases"})
 
 if __name__ == "__main__":
     COMMAND.run()

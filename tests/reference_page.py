@@ -34,7 +34,7 @@ TABLES = {  # Titles of the tables of shared flags -> classes of settings. Other
     "Training": ("TrainingSettings", "StepSettings"),
     "Fine-tuning": ("FineTuningSettings", "TuningSettings", "TrainedWeightsSettings"),
     "Distillation": ("StudentSettings", "LossSettings"),
-    "Pre-training": ("RecordSettings", "PretrainingSettings", "OptimizerSettings"),
+    "Pre-training": ("PretrainingSettings", "OptimizerSettings"),
 }
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 

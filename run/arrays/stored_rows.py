@@ -1,7 +1,8 @@
 """Arrays of varying length on disk, one per row of some data: a teacher's outputs, an encoder's embeddings.
 
 A directory has one subdirectory per set of data and settings, named with a fingerprint of both. It contains one file
-per name, which is the concatenation of the rows' arrays.
+per name, which is the concatenation of the rows' arrays, and values.json, which describes them. The subdirectory is
+complete if values.json exists.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ from bert_tf.errors import InputError
 from bert_tf.files.local import convert_write_errors
 
 FINGERPRINT_DIGITS = 16
+METADATA_FILE = "values.json"  # After the names of all other files, so it is the last one that is uploaded.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,19 +94,13 @@ class StoredRows:
             arrays.append(values)
         return arrays
 
-    def write(self, paths, parts):
-        """Writes all values.
-
-        Args:
-          paths: Dict of name to path of the local file to create.
-          parts: Iterable of (row numbers, dict of name to sequence of arrays) that contains every row once. An array
-            may be longer than its row.
-        """
-        with convert_write_errors(self._folder), contextlib.ExitStack() as stack:
-            opened = {name: stack.enter_context(open(path, "wb")) for name, path in paths.items()}
+    def write(self, parts):
+        """Writes all files to the local directory, which exists. See the function `write`."""
+        with contextlib.ExitStack() as opened:
+            opened_files = {name: opened.enter_context(open(self.get_path(name), "wb")) for name in self.entries}
             for rows, arrays in parts:
                 for name, entry in self.entries.items():
-                    dtype, file = np.dtype(entry.dtype), opened[name]
+                    dtype, file = np.dtype(entry.dtype), opened_files[name]
                     for row, array in zip(rows, arrays[name], strict=True):
                         row_values = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
                         file.seek(self._offsets[name][row] * dtype.itemsize)
@@ -134,3 +130,32 @@ def find_subfolder(folder, metadata):
     """Returns the path of a subdirectory, which may not exist. `metadata`: JSON value that the rows depend on."""
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode()).hexdigest()
     return os.path.join(folder, digest[:FINGERPRINT_DIGITS])
+
+
+def is_complete(path):
+    """Returns whether a subdirectory exists with all of its files."""
+    return files.at(os.path.join(path, METADATA_FILE)).exists()
+
+
+def write(path, metadata, entries, lengths, parts):
+    """Writes a subdirectory, all of it or nothing.
+
+    Args:
+      path: Path from `find_subfolder`. Its parents are created if necessary.
+      metadata: Dict to save in values.json.
+      entries: Dict of name to Entry.
+      lengths: int [n]. Length of each row.
+      parts: Iterable of (row numbers, dict of name to sequence of arrays) that contains every row once. An array may be
+        longer than its row.
+
+    Raises:
+      InputError: If another process is writing to the subdirectory.
+    """
+    files.at(os.path.dirname(path)).make_dirs()
+    if files.at(path).exists():  # Its upload was interrupted.
+        files.at(path).remove_tree()
+    with files.new_folder(path) as folder, convert_write_errors(path):
+        StoredRows(folder, entries, lengths).write(parts)
+        with open(os.path.join(folder, METADATA_FILE), "w", encoding="utf-8") as file:
+            json.dump({**metadata, "entries": {name: dataclasses.asdict(entry) for name, entry in entries.items()}},
+                      file, indent=2)

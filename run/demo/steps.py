@@ -2,8 +2,8 @@
 
 import collections
 import csv
+import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -27,7 +27,8 @@ MAX_SEQ_LENGTH, MAX_PREDICTIONS = 64, 10
 VOCAB_SIZE = 2000
 BERT_CONFIG = {"vocab_size": VOCAB_SIZE, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
                "intermediate_size": 512, "max_position_embeddings": 128, "type_vocab_size": 2}
-MASKED_SENTENCES = 4
+MASKED_TEXTS = ("The value of the [MASK] is an integer.", "This method is called when the [MASK] is created.",
+                "If the name is not found, an exception is [MASK].")
 SERVED_SENTENCES = 5
 
 
@@ -82,21 +83,9 @@ def pretrain(folder, num_train_steps):
 
 
 def fill_masks(folder):
-    """Predicts words of held-out sentences with the pre-trained model."""
-    announce("Masked words of held-out sentences")
-    texts, hidden_words = zip(*masked_sentences(os.path.join(folder, "held_out.txt")), strict=True)
-    run_script("run.fill_mask", folder, init_checkpoint="pretrained", max_seq_length=MAX_SEQ_LENGTH, text=texts)
-    print(f"masked words: {', '.join(hidden_words)}")
-
-
-def masked_sentences(path):
-    """Yields short sentences from across a corpus file, each with one longer word masked, and that word."""
-    with open(path, encoding="utf-8") as file:
-        sentences = [line.strip() for line in file]
-    sentences = [sentence for sentence in sentences if 8 <= len(sentence.split()) <= 16 and '"' not in sentence]
-    for sentence in sentences[:: max(1, len(sentences) // MASKED_SENTENCES)][:MASKED_SENTENCES]:
-        word = max(re.findall(r"(?<=\s)[a-z]{4,8}(?=\s)", sentence) or sentence.split()[1:2], key=len)
-        yield re.sub(rf"(?<=\s){re.escape(word)}(?=\s)", "[MASK]", sentence, count=1), word
+    """Predicts masked words with the pre-trained model."""
+    announce("Masked words")
+    run_script("run.fill_mask", folder, init_checkpoint="pretrained", max_seq_length=MAX_SEQ_LENGTH, text=MASKED_TEXTS)
 
 
 def fine_tune(folder, num_train_epochs):
@@ -109,15 +98,18 @@ def fine_tune(folder, num_train_epochs):
 
 
 def serve(folder):
-    """Exports the classifier to a SavedModel, and queries it in a process that does not import this project."""
-    announce("Export, and a process that imports only TensorFlow and TensorFlow Text")
+    """Exports the classifier to a SavedModel, and classifies held-out sentences with it."""
+    announce("Export to a SavedModel, and its predictions for held-out sentences")
     run_script("run.export_saved_model", folder, init_checkpoint="classifier", export_dir="served")
     with open(os.path.join(folder, "task", "dev.tsv"), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file.readlines()[1:]]
     rows = rows[:: len(rows) // SERVED_SENTENCES][:SERVED_SENTENCES]
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "classify_with_saved_model.py")
-    run_command([sys.executable, script, os.path.join("served", "1"), *(sentence for sentence, _ in rows)], folder)
-    print(f"true chapters: {', '.join(label for _, label in rows)}")
+    with open(os.path.join(folder, "sentences.txt"), "w", encoding="utf-8") as file:
+        file.writelines(f"{sentence}\n" for sentence, _ in rows)
+    run_script("run.predict", folder, model="served", input_file="sentences.txt", output_file="predictions.jsonl")
+    with open(os.path.join(folder, "predictions.jsonl"), encoding="utf-8") as file:
+        for line, (sentence, label) in zip(file, rows, strict=True):
+            print(f"{json.loads(line)['label']:<20} (true: {label})  {sentence}")
 
 
 def report(folder, seconds):
@@ -193,20 +185,15 @@ def announce(title):
 
 
 def run_script(module, folder, **options):
-    """Runs a script of this project in `folder` with flags. A tuple repeats a flag."""
+    """Prints a command and runs it in `folder`. A tuple repeats a flag. A failure ends the demo."""
     arguments = []
     for name, value in options.items():
         if value is True:
             arguments.append(f"--{name}")
         else:
             arguments += [f"--{name}={each}" for each in (value if isinstance(value, tuple) else (value,))]
-    run_command([sys.executable, "-m", module, *arguments], folder)
-
-
-def run_command(command, folder):
-    """Prints a command and runs it in `folder`. A failure ends the demo."""
-    print(f"$ {shlex.join(['python', *command[1:]])}", flush=True)
-    status = subprocess.run(command, cwd=folder, check=False).returncode
+    print(f"$ {shlex.join(['python', '-m', module, *arguments])}", flush=True)
+    status = subprocess.run([sys.executable, "-m", module, *arguments], cwd=folder, check=False).returncode
     if status:
         print(f"the command above failed with status {status}", file=sys.stderr)
         sys.exit(status)

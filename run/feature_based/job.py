@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files
-from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.tasks import KINDS
@@ -27,8 +26,6 @@ from run.training.loop import lock_run, open_run
 
 RESULTS_FILE, TABLE_FILE, SETTINGS_FILE = "eval_results.txt", "table.tsv", "feature_based.json"
 DROPOUT = 0.3  # Rate for the inputs of each BiLSTM layer and of the last layer.
-DEVIATION = "_std"  # Suffix of the names of standard deviations over runs.
-NOT_SHOWN = ("global_step", "loss")
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
@@ -44,6 +41,7 @@ def run(settings):
     strategy = strategies.make_strategy(settings.devices, settings.mixed_precision)  # Precedes all computation.
     task, features = read_data(settings)
     output_dir, rows = settings.training.output_dir, {}
+    table = os.path.join(output_dir, TABLE_FILE)
     state = RunState(output_dir, snapshot(settings), {
         **{name: fingerprint(paths) for name, paths in task.training_files.items()},
         "init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint))},
@@ -53,9 +51,10 @@ def run(settings):
         for choice in settings.choices:
             rows[choice] = train_row(settings, choice, strategy, task, features)
             if settings.features == ALL:
-                _write_table(os.path.join(output_dir, TABLE_FILE), rows, task.metric)
+                results.write_table(table, ["features", *list_columns(rows.values(), task.metric)],
+                                    [{"features": name, **scores} for name, scores in rows.items()])
     if settings.features == ALL:
-        print(_format_table(rows, task.metric))
+        print(f"{table}: the scores of all features")
 
 
 def read_data(settings):
@@ -180,30 +179,3 @@ def _make_rows(task, split, features):
     labels = np.full(mask.shape, word_features.IGNORED, np.int32)
     labels[mask] = features["label_ids"][features["label_ids"] != word_features.IGNORED]
     return {"input_mask": mask.astype(np.int32), "label_ids": labels}
-
-
-def _list_columns(rows, metric):
-    """Returns the names of the results, the metric of the task first, without the names of deviations."""
-    return [name for name in list_columns(rows.values(), metric)
-            if name not in NOT_SHOWN and not name.endswith(DEVIATION)]
-
-
-def _write_table(path, rows, metric):
-    """Writes the table: a row per choice of features, with the mean of each result and, of several runs, its deviation.
-    """
-    names = [column for name in _list_columns(rows, metric) for column in (name, f"{name}{DEVIATION}")
-             if any(column in row for row in rows.values())]
-    results.write_table(path, ["features", *names], [{"features": choice, **row} for choice, row in rows.items()])
-
-
-def _format_table(rows, metric):
-    """Returns the table as text."""
-    names = _list_columns(rows, metric)
-    return tables.format_table(("features", *names), [
-        (choice, *(_format_cell(row, column) for column in names)) for choice, row in rows.items()])
-
-
-def _format_cell(row, name):
-    """Formats a mean, with its deviation if there is one."""
-    deviation = f" ± {row[f'{name}{DEVIATION}']:.4f}" if f"{name}{DEVIATION}" in row else ""
-    return f"{row[name]:.4f}{deviation}" if name in row else "-"

@@ -12,7 +12,6 @@ from data_prep.tasks import classifier, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings.training import DTYPE_POLICIES, DeviceSettings, TrainingSettings
 
-LAST_FOUR = 4
 # Combination of the embeddings of several layers, for each choice of features (table 7 of the paper).
 SINGLE, SUM, MIX, CONCATENATION = "alone", "sum", "mix", "side by side"
 COMBINATIONS = {"embeddings": SINGLE, "last": SINGLE, "second_to_last": SINGLE, "sum_last_four": SUM,
@@ -136,14 +135,11 @@ def select_layers(features, num_layers):
     Raises:
       InputError: If the model has too few layers.
     """
-    required_layers = {"second_to_last": 2}.get(features, LAST_FOUR if features.endswith("last_four") else 1)
-    if num_layers < required_layers:
-        raise InputError(f"requires at least {required_layers} layers, but the model has {num_layers}", "features",
-                         features)
     if features == "embeddings":
         return (0,)
-    if features.endswith("last_four"):
-        return tuple(range(num_layers - LAST_FOUR + 1, num_layers + 1))
     if features == "weighted_sum_all":
         return tuple(range(1, num_layers + 1))
-    return (num_layers - (features == "second_to_last"),)
+    first, last = {"last": (1, 1), "second_to_last": (2, 2)}.get(features, (4, 1))  # Counted from the last layer.
+    if num_layers < first:
+        raise InputError(f"requires at least {first} layers, but the model has {num_layers}", "features", features)
+    return tuple(range(num_layers - first + 1, num_layers - last + 2))

@@ -8,9 +8,6 @@ from bert_tf.cli.script import to_flag_names
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 
-MOST_LABELS_SHOWN = 8
-NUMBER_OF_LABELS = {False: "one label per text", True: "any number of labels per text"}  # By multi_label.
-
 
 def choose_new_variables(task, checkpoint, keep_head, config):
     """Decides whether to load the task head of a checkpoint, and prints the decision.
@@ -60,21 +57,15 @@ def choose_new_variables(task, checkpoint, keep_head, config):
 def _describe_difference(task, checkpoint):
     """Describes how the head's task in a checkpoint's task.json differs from this task, or returns None."""
     existing, metadata = task_metadata.read(checkpoint), task.metadata
-    if existing is None:
+    if existing is None or ((existing.kind, existing.multi_label) == (metadata.kind, metadata.multi_label) and (
+            existing.has_generic_labels or task.has_labels(existing.labels))):
         return None
-    if existing.kind != metadata.kind:
-        return f"is a {existing.kind} head, but this task requires a {metadata.kind} head"
-    if existing.multi_label != metadata.multi_label:
-        old, new = (NUMBER_OF_LABELS[each.multi_label] for each in (existing, metadata))
-        return f"predicts {old}, but this task requires {new}"
-    if not (existing.has_generic_labels or task.has_labels(existing.labels)):
-        old, new = map(_format_labels, (existing.labels, metadata.labels))
-        return f"predicts {old}, but this task requires {new}"
-    return None
+    return f"is of {_describe_task(existing)}, but this task requires {_describe_task(metadata)}"
 
 
-def _format_labels(labels):
-    if not labels:
-        return "a number"
-    more = len(labels) - MOST_LABELS_SHOWN
-    return f"the labels {', '.join(labels[:MOST_LABELS_SHOWN])}" + (f" and {more} more" if more > 0 else "")
+def _describe_task(metadata):
+    """Describes the kind and the labels of a TaskMetadata."""
+    if not metadata.labels:
+        return f"a {metadata.kind} without labels"
+    number = "any number of the" if metadata.multi_label else "the"
+    return f"a {metadata.kind} with {number} labels {', '.join(metadata.labels)}"

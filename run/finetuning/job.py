@@ -7,12 +7,10 @@ import atexit
 import dataclasses
 import os
 import shutil
-import sys
 import tempfile
 
 import tensorflow as tf
 
-from bert_tf import files
 from bert_tf.checkpoints import holds_adapters, load_pretrained
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.errors import InputError
@@ -23,7 +21,6 @@ from bert_tf.tasks import KINDS
 from run.arrays.prediction import Predictor
 from run.evaluation import results
 from run.finetuning.head import choose_new_variables
-from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks import TASKS
 from run.techniques.trained_weights import TrainedWeights
 from run.training import model_files, strategies
@@ -88,13 +85,13 @@ def read_task(settings, strategy, metadata=None):
       metadata: TaskMetadata that the task follows. If None, uses the metadata of the weights if they are not trained.
 
     Returns:
-      Task. Its settings have a batch size that fits the number of examples.
+      Task.
     """
     checkpoint = settings.model.init_checkpoint
     task = TASKS[settings.task.kind](settings, metadata or _read_model_metadata(settings))
     tokenizer = settings.tokenizer.read_tokenizer(checkpoint, settings.model.config)
     task.read(tokenizer, strategies.may_group_by_length(settings, strategy))
-    task.settings = dataclasses.replace(_reduce_batch_size(settings, task, strategy), task=task.data.resolved_settings)
+    task.settings = dataclasses.replace(settings, task=task.data.resolved_settings)
     task.folder = _results_dir(settings, strategy)
     if settings.do_train:
         task.started_with = {name: fingerprint(paths) for name, paths in task.training_files.items()}
@@ -157,6 +154,9 @@ def train_once(settings, strategy, task, techniques=()):
                    init_checkpoint=settings.model.init_checkpoint, new_variables=task.new_variables)
     predictor = Predictor(strategy, run.model, per_position=task.per_position, static_shapes=not groups_by_length)
     if settings.do_train:
+        if run.best_step and run.step < num_steps and not tuning.eval_steps:
+            raise InputError(f"contains the best weights of evaluations, in {BEST_FOLDER}; set `eval_steps`, or delete "
+                             "them to continue without evaluations", "output_dir", run.folder)
         if run.writes:
             _make_state(settings, task).begin()
             save_run_files(run.folder, settings, task)
@@ -252,19 +252,6 @@ def _read_model_metadata(settings):
     return metadata if metadata and metadata.kind == settings.task.kind else None
 
 
-def _reduce_batch_size(settings, task, strategy):
-    """Returns settings with a smaller batch if there are too few examples; prints a note to standard error."""
-    if not settings.do_train or settings.search:
-        return settings
-    fitting = settings.fit_batch_size(
-        task.num_train_examples, strategy.num_replicas_in_sync * settings.step.accumulate_steps)
-    if fitting is not settings:
-        print(f"note: --train_batch_size={settings.training.train_batch_size}: reduced to "
-              f"{fitting.training.train_batch_size}, since there are {task.num_train_examples} examples",
-              file=sys.stderr)
-    return fitting
-
-
 def _results_dir(settings, strategy):
     """Returns the directory for results: output_dir, or a temporary directory for non-chief workers."""
     if strategies.is_chief(strategy):
@@ -278,12 +265,8 @@ def _check_trained(settings, missing):
     """Raises InputError unless init_checkpoint has all task variables. `missing`: Names of variables it lacks."""
     output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
     if not checkpoint:
-        hint = "train first, or set `init_checkpoint`"
-        if files.at(os.path.join(output_dir, "run_1")).exists():
-            hint = "set `num_runs` as in training"
-        if files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists():
-            hint = "set `search` to resume its unfinished search"
-        raise InputError(f"contains no checkpoint to evaluate; {hint}", "output_dir", output_dir)
+        raise InputError("contains no checkpoint to evaluate; train first, or set `init_checkpoint`", "output_dir",
+                         output_dir)
     if missing:
         raise InputError(f"`init_checkpoint`={checkpoint}: was not trained for this task; it lacks "
                          f"{', '.join(missing)}; set `do_train`, or set `output_dir` to a finished run")

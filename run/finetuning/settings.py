@@ -9,16 +9,16 @@ import os
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, roles
+from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.resolution import has_runs
-from bert_tf.cli.settings import LARGEST_NUMBER, Settings, setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, task_metadata
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import DATA
-from run.settings.training import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
+from run.settings.training import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import TrainedWeightsSettings
 
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
@@ -94,28 +94,13 @@ class FineTuningSettings(Settings):
     search_epochs: tuple[float, ...] = setting((2.0, 3.0, 4.0), "With --search: values of --num_train_epochs to try.",
                                                lower=0, needs="search", rare=True)
 
-    def check(self):
-        """See Settings."""
-        length = self.tokenizer.max_seq_length
-        check_positions("train_batch_size", self.training.train_batch_size, length)
-        check_positions("eval_batch_size", self.training.eval_batch_size, length)
-        check_positions("predict_batch_size", self.tuning.predict_batch_size, length)
-        if "" in self.ensemble:
-            raise InputError("contains an empty name; remove the extra comma", "ensemble", self.ensemble)
-        if len(self.ensemble) == 1:
-            raise InputError("must contain at least two runs", "ensemble", self.ensemble)
-        for name in SEARCH_VALUES:
-            if not getattr(self, name):
-                raise InputError(f"`{name}`: must contain at least one value")
-
     @property
     def checkpoint(self):
         """See Settings. The first run of an ensemble supplies unset values; raises InputError unless all runs exist."""
         if not self.ensemble:
             return super().checkpoint
         for folder in self.ensemble:
-            paths.check_folder("ensemble", folder)
-            if not (has_run(folder) and files.at(os.path.join(folder, TASK_FILE)).exists()):
+            if not has_run(folder):
                 raise InputError("contains no finished run; name directories such as mrpc/run_1", "ensemble", folder)
         return "ensemble", self.ensemble[0]
 
@@ -128,13 +113,9 @@ class FineTuningSettings(Settings):
             raise InputError("contains a run; choose another directory for the results of `ensemble`", "output_dir",
                              output_dir)
         self.trained_weights.check_model(self.model.config)
-        holds_search = files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists()
-        if holds_search and self.do_train and not self.search:
+        if self.do_train and not self.search and files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists():
             raise InputError(f"`output_dir`={output_dir}: contains a search; set `search` to resume it, or choose "
                              "another directory")
-        if self.search and has_run(output_dir) and not holds_search:
-            raise InputError(f"`output_dir`={output_dir}: contains a run, not a search; choose another directory for "
-                             "`search`")
 
     @property
     def splits(self):
@@ -182,26 +163,10 @@ class FineTuningSettings(Settings):
         """Returns the steps in `num_train_epochs`, as in the original BERT; raises InputError if 0."""
         batch_size, num_epochs = self.training.train_batch_size, self.tuning.num_train_epochs
         steps = int(num_examples / batch_size * num_epochs)
-        if steps > LARGEST_NUMBER:
-            raise InputError(f"`num_train_epochs`={num_epochs}: requires {steps:,} steps for {num_examples} examples; "
-                             f"must be at most {LARGEST_NUMBER:,} steps")
         if steps < 1:
             raise InputError(f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples do not "
                              "fill one batch; set a smaller batch size")
         return steps
-
-    def fit_batch_size(self, num_examples, multiple=1):
-        """Returns settings with a batch of all examples if all epochs together would not fill a batch.
-
-        Args:
-          num_examples: int.
-          multiple: int. The batch size must be a multiple of this number.
-        """
-        batch_size, smaller = self.training.train_batch_size, num_examples // multiple * multiple
-        steps = lambda size: int(num_examples / size * self.tuning.num_train_epochs)
-        if not 0 < smaller < batch_size or steps(batch_size) or not steps(smaller):
-            return self
-        return dataclasses.replace(self, training=dataclasses.replace(self.training, train_batch_size=smaller))
 
 
 def choose_job(settings):

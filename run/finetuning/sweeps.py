@@ -15,12 +15,9 @@ from bert_tf import files
 from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.files import read_bytes
 from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
-from bert_tf.model_folder import TokenizerFiles, read_config
-from bert_tf.model_folder.model_files import ModelFiles
 from run.evaluation import plots, results
-from run.finetuning import head, job
+from run.finetuning import job
 from run.finetuning.settings import SEARCH_FOLDER, format_number
 from run.techniques.settings import TrainedWeightsSettings
 from run.training import checkpoints, model_files, strategies
@@ -149,12 +146,7 @@ def search(settings, strategy, task, techniques):
     best_folder = best.training.output_dir
     print(f"best of {len(trials)} trials by {metric}: {best_folder}; its weights are in {output_dir}")
     if find_latest_checkpoint(best_folder) is None:  # An earlier, larger search preferred another one.
-        print(f"{best_folder}: training again, since its weights were deleted")
-        if writes:  # Marks it as unfinished in case this process is killed.
-            files.at(os.path.join(best_folder, TRIAL_FILE)).remove()
-        task.new_variables = head.choose_new_variables(
-            task, settings.model.init_checkpoint, settings.keep_head, settings.model.config)
-        _finish(best, strategy, task, techniques)
+        raise InputError(f"`search`: {best_folder} has no weights any more; delete it, and run the search again")
     trained, predictor, scores, outputs = job.train_once(dataclasses.replace(
         best, do_train=False, keep_head=None, trained_weights=TrainedWeightsSettings()),
         strategy, task, techniques)
@@ -170,30 +162,11 @@ def search(settings, strategy, task, techniques):
 
 def _check(settings, task):
     """Raises InputError unless all runs can begin, or resume, or be evaluated; writes nothing."""
-    output_dir, config = settings.training.output_dir, settings.model.config
-    tokenizer = TokenizerFiles(settings.tokenizer.vocab_file)
-    if settings.do_train and not any(
-            model_files.has_started(run_settings.training.output_dir) for run_settings in settings.runs):
-        model_files.check_directory(output_dir, config, tokenizer)
-    job.check_metadata(output_dir, task.metadata)
-    model_files.check_run_files(output_dir, config, tokenizer)
+    if not any(model_files.has_started(run_settings.training.output_dir) for run_settings in settings.runs):
+        job.check_run(settings, task)
     for run_settings in settings.runs:
-        if settings.ensemble:
-            with rename_argument(output_dir="ensemble"):
-                job.check_metadata(run_settings.training.output_dir, task.metadata)
-            _check_model(run_settings.training.output_dir, config, settings.tokenizer.vocab_file)
-        else:
+        with rename_argument(**({"output_dir": "ensemble"} if settings.ensemble else {})):
             job.check_run(run_settings, task)
-
-
-def _check_model(folder, config, vocab_file):
-    """Raises InputError if a run has another BertConfig or vocabulary than the first run of the ensemble."""
-    found = ModelFiles({"ensemble": folder})
-    for name, read, path, expected in (
-            ("config", read_config, found.config_file, config),
-            ("vocabulary", read_bytes, found.vocab_file, read_bytes(vocab_file))):
-        if path and read(path) != expected:
-            raise InputError(f"its {name} differs from the {name} of the first run", "ensemble", folder)
 
 
 def compute_mean_and_deviation(all_scores):
@@ -223,18 +196,8 @@ def _get_state(trial):
 
 
 def _load_scores(trial):
-    """Returns the scores in a trial's directory: a dict, empty if it diverged; None if the trial is unfinished.
-
-    Raises InputError if the file is damaged.
-    """
-    state = _get_state(trial)
-    if not state.is_resumed:
-        return None
-    scores = state.result("results")
-    if not isinstance(scores, dict) or not all(isinstance(value, int | float) for value in scores.values()):
-        path = os.path.join(trial.training.output_dir, TRIAL_FILE)
-        raise InputError(f"{path}: has no valid results; delete it to rerun the trial")
-    return scores
+    """Returns the scores in a trial's directory: a dict, empty if it diverged; None if the trial is unfinished."""
+    return _get_state(trial).result("results")
 
 
 def _finish(trial, strategy, task, techniques):
@@ -245,7 +208,7 @@ def _finish(trial, strategy, task, techniques):
         trained.free()
         job.write_scores(trained.folder, scores, writes)
     except DivergedError as error:
-        print(f"{_get_name(trial)}: {error.event}")  # Without the advice, since its checkpoints are deleted.
+        print(f"{_get_name(trial)}: {error}")
         scores = {}
     if writes:
         _get_state(trial).finish("results", scores)

@@ -1,6 +1,5 @@
 """The records of a pre-training run, from settings to batches: files, features, and masks."""
 
-import functools
 import sys
 
 from bert_tf.cli import paths
@@ -27,14 +26,13 @@ class PretrainingData:
     """
 
     def __init__(self, settings, config):
-        self._settings = settings.records
-        self._training = settings.training
-        self.files = paths.expand_globs("input_file", settings.records.input_file, folders=True)
+        self._settings = settings
+        self.files = paths.expand_globs("input_file", settings.input_file, folders=True)
         self._eval_files = self.files
-        if settings.records.eval_input_file:
-            self._eval_files = paths.expand_globs("eval_input_file", settings.records.eval_input_file, folders=True)
+        if settings.eval_input_file:
+            self._eval_files = paths.expand_globs("eval_input_file", settings.eval_input_file, folders=True)
         self._features, self._transform = _record_features(settings, config)
-        self._limits = record_checks.pretraining_limits(config, settings.records.instances)
+        self._limits = record_checks.pretraining_limits(config, settings.instances)
         full_files = set(record_checks.check_pretraining_records(self._all_files, self._features, self._limits))
         if empty := [path for path in self._all_files if path not in full_files]:
             print(f"note: skipping {len(empty):,} file{'s' * (len(empty) > 1)} without records, such as {empty[0]}",
@@ -52,25 +50,20 @@ class PretrainingData:
 
     def training_batches(self, skip_steps, share):
         """Creates an endless dataset of a host's rows of batches, starting at step `skip_steps`. See `inputs`."""
+        training = self._settings.training
         return inputs.pretraining_training_data(
-            self.files, self._features, self._training.train_batch_size, self._training.random_seed, skip_steps,
-            share=share, limits=self._limits, transform=self._transform,
-            num_records=self._num_records if skip_steps else None)
+            self.files, self._features, training.train_batch_size, training.random_seed, skip_steps, share=share,
+            limits=self._limits, transform=self._transform)
 
     def evaluation_batches(self, share, drop_remainder):
         """Creates a dataset of a host's rows of batches that contain every record once. See `inputs`."""
         return inputs.pretraining_evaluation_data(
-            self._eval_files, self._features, self._training.eval_batch_size, drop_remainder, share=share,
+            self._eval_files, self._features, self._settings.training.eval_batch_size, drop_remainder, share=share,
             limits=self._limits, transform=self._transform)
 
     def name_bad_file(self):
         """Returns a context that converts an error caused by a bad record to an InputError with its file."""
         return record_checks.name_bad_file(self._all_files, self._features, self._limits)
-
-    @functools.cached_property
-    def _num_records(self):
-        """Number of training records, counted once for all hosts whose input this process creates."""
-        return sum(record_checks.count_records(self.files))
 
     @property
     def _all_files(self):
@@ -79,12 +72,11 @@ class PretrainingData:
 
 def _record_features(settings, config):
     """Returns the records' features, and the function that converts them to the model's, or None."""
-    records_settings, instances = settings.records, settings.records.instances
+    instances = settings.instances
     if instances.objective_spec.predicts_next:
         return instances.features, inputs.add_next_tokens
     if instances.has_masks:
         return instances.features, None
-    vocab_file = to_vocab_txt(records_settings.vocab_file)
-    tokenizer = read_tokenizer(vocab_file, True, None, config)  # Casing is irrelevant here.
+    tokenizer = read_tokenizer(to_vocab_txt(settings.vocab_file), True, None, config)  # Casing is irrelevant here.
     return instances.features, dynamic_masking.make_masker(
         instances, masking.Vocabulary.from_tokenizer(tokenizer), settings.training.random_seed)

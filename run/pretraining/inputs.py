@@ -23,7 +23,7 @@ PARSED_AHEAD = 8  # Batches.
 
 
 def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *, share=WHOLE, limits=None,
-                              transform=None, num_records=None):
+                              transform=None):
     """Creates endless training batches: every record is used once before any is repeated.
 
     Args:
@@ -36,15 +36,13 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
       limits: Result of record_checks.pretraining_limits, to check every record, or None.
       transform: Callable (features, epochs int64 [rows], places int64 [rows]) -> features, where `epochs` and `places`
         are each record's epoch and position in it. None leaves features unchanged.
-      num_records: int. Number of records of all files. None counts them, if steps are skipped.
 
     Returns:
       Dataset of dicts of name to int32 or float32 [rows, length].
     """
     first_epoch = first_place = 0
     if skip_steps:
-        num_records = num_records or sum(record_checks.count_records(files))
-        first_epoch, first_place = divmod(skip_steps * batch_size, num_records)
+        first_epoch, first_place = divmod(skip_steps * batch_size, record_checks.count_records(tuple(files)))
     rows, num_parallel = share.rows(batch_size), min(len(files), READ_FILES)
     # For local files, threads would cost as much as everything else here.
     in_threads = any(map(is_remote, files))

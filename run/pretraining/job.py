@@ -34,7 +34,7 @@ def run(settings, techniques=()):
         or if a record is invalid.
     """
     folder, config = settings.training.output_dir, settings.model.config
-    objective = settings.records.instances.objective_spec
+    objective = settings.instances.objective_spec
     strategy = make_strategy(settings)  # Must precede all TensorFlow computation.
     parts = [(first_step, part, PretrainingData(part, config)) for first_step, part in phases.get_phases(settings)]
     for note in settings.notes():
@@ -93,7 +93,7 @@ def start(settings, strategy, techniques=()):
       InputError: If there is nothing to train, and no trained model to evaluate.
     """
     checkpoint, config = settings.model.init_checkpoint, settings.model.config
-    objective = settings.records.instances.objective_spec
+    objective = settings.instances.objective_spec
 
     def make_model():
         fast = choose_fast(settings, strategy, config, recompute=settings.step.recompute_activations)

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import functools
 import math
 import sys
 
@@ -17,7 +18,6 @@ from data_prep.records import reader
 from run.pretraining import dynamic_masking
 
 SCAN_RECORDS = 1000  # Number of records to parse together.
-CHECKED_RECORDS = 100  # Number of records per file to check before training.
 NUM_THREADS = 16  # Number of files to count in parallel, and of remote files to check.
 # Features of some kinds of records: their content, and the settings that determine whether records have them.
 FEATURES_OF_KINDS = {
@@ -43,7 +43,7 @@ def pretraining_limits(config, instances):
 
 
 def check_pretraining_records(paths, features, limits):
-    """Raises InputError, naming the file, unless the first records of each file match the model.
+    """Raises InputError, naming the file, unless the first record of each file matches the model.
 
     Args:
       paths: Paths of TFRecord files.
@@ -56,29 +56,18 @@ def check_pretraining_records(paths, features, limits):
     """
     def check(path):
         """Returns whether a file contains records."""
-        present = _first_features(path)
-        for name, (content, flags) in FEATURES_OF_KINDS.items():
-            if present and (name in present) != (name in names):
-                raise InputError(f"{path}: its records {'contain' if name in present else 'lack'} {content}; set "
-                                 f"{flags} to the value that they were created with")
-        wrong = find_bad_record([path], features, limits, CHECKED_RECORDS)
+        try:
+            first = next(iter(tf.data.TFRecordDataset(path)), None)
+        except tf.errors.DataLossError as error:
+            raise InputError(f"{path}: {_describe_corruption(path)}") from error
+        wrong = None if first is None else _describe_mismatch(first.numpy(), features, limits)
         if wrong:
-            raise InputError(wrong)
-        return present is not None
+            raise InputError(f"{path}: {wrong}")
+        return first is not None
 
-    names = {feature.name for feature in features}
     # Reading the first record of a remote file takes about as long as reading its first megabytes.
     with concurrent.futures.ThreadPoolExecutor(NUM_THREADS if any(map(is_remote, paths)) else 1) as pool:
         return [path for path, has_records in zip(paths, pool.map(check, paths), strict=True) if has_records]
-
-
-def _first_features(path):
-    """Returns the names of the first record's features; none if it is unreadable; None for a file without records."""
-    try:
-        first = next(iter(tf.data.TFRecordDataset(path)), None)
-        return None if first is None else set(tf.train.Example.FromString(first.numpy()).features.feature)
-    except (tf.errors.DataLossError, message.DecodeError):  # find_bad_record reports the reason.
-        return set()
 
 
 @contextlib.contextmanager
@@ -93,21 +82,20 @@ def name_bad_file(paths, features, limits):
         if dynamic_masking.TOO_MANY_MASKS in str(error):
             raise InputError(dynamic_masking.TOO_MANY_MASKS) from error
         print(f"searching {len(paths)} files for an invalid record", file=sys.stderr)
-        wrong = find_bad_record(paths, features, limits)
-        if wrong:
-            raise InputError(wrong) from error
+        _find_bad_record(paths, features, limits)
         raise
 
 
+@functools.cache  # This process can create the inputs of several hosts.
 def count_records(paths):
-    """Counts the records of TFRecord files: list of int. Raises tf.errors.DataLossError if a file is damaged."""
+    """Counts the records of a tuple of TFRecord files. Raises tf.errors.DataLossError if a file is damaged."""
     def count(path):
         batches = tf.data.TFRecordDataset(path).batch(SCAN_RECORDS)
         add = tf.autograph.experimental.do_not_convert(lambda total, batch: total + tf.size(batch, tf.int64))
         return int(batches.reduce(np.int64(0), add))
 
     with concurrent.futures.ThreadPoolExecutor(NUM_THREADS) as pool:
-        return list(pool.map(count, paths))
+        return sum(pool.map(count, paths))
 
 
 def assert_within(features, limits):
@@ -134,33 +122,25 @@ def assert_within(features, limits):
         return {name: tf.identity(values) for name, values in features.items()}
 
 
-def find_bad_record(paths, features, limits, most_records=None):
-    """Finds the first file with a record that is unreadable, has other features, or exceeds the limits.
-
-    Args:
-      paths: Paths of TFRecord files.
-      features: Sequence of data_prep.records.Feature.
-      limits: See `assert_within`.
-      most_records: int. Maximum number of records per file to check. None for all.
-
-    Returns:
-      "FILE: ..." with the reason for the first such file, or None.
-    """
+def _find_bad_record(paths, features, limits):
+    """Raises InputError for the first file with a record that is unreadable or does not match."""
     for path in paths:
-        data = tf.data.TFRecordDataset(path)
-        data = data if most_records is None else data.take(most_records)
         batch = ()
         try:
-            for batch in data.batch(SCAN_RECORDS):
+            for batch in tf.data.TFRecordDataset(path).batch(SCAN_RECORDS):
                 assert_within(records.parse(batch, features), limits)
-        except tf.errors.DataLossError:
-            with files.at(path).open() as file:
-                is_compressed = file.read(len(reader.GZIP)) == reader.GZIP
-            return f"{path}: {reader.COMPRESSED if is_compressed else CORRUPTED}"
-        except tf.errors.InvalidArgumentError:
+        except tf.errors.DataLossError as error:
+            raise InputError(f"{path}: {_describe_corruption(path)}") from error
+        except tf.errors.InvalidArgumentError as error:
             reasons = (_describe_mismatch(record, features, limits) for record in batch.numpy())
-            return f"{path}: a record {next(filter(None, reasons))}"
-    return None
+            raise InputError(f"{path}: {next(filter(None, reasons))}") from error
+
+
+def _describe_corruption(path):
+    """Describes why a file cannot be read."""
+    with files.at(path).open() as file:
+        is_compressed = file.read(len(reader.GZIP)) == reader.GZIP
+    return reader.COMPRESSED if is_compressed else CORRUPTED
 
 
 def _describe_mismatch(record, features, limits):
@@ -168,18 +148,23 @@ def _describe_mismatch(record, features, limits):
     try:
         stored = tf.train.Example.FromString(record).features.feature
     except message.DecodeError:
-        return "is not a tf.train.Example"
+        return "a record is not a tf.train.Example"
+    names = {feature.name for feature in features}
+    for name, (content, flags) in FEATURES_OF_KINDS.items():
+        if (name in stored) != (name in names):
+            return (f"its records {'contain' if name in stored else 'lack'} {content}; set {flags} to the value that "
+                    "they were created with")
     for feature in features:
         if feature.name not in stored:
-            return f"has no {feature.name}"
+            return f"a record has no {feature.name}"
         numbers = stored[feature.name].float_list if feature.is_float else stored[feature.name].int64_list
         if len(numbers.value) != feature.length:
-            return (f"has {len(numbers.value)} numbers in {feature.name}, but {feature.length} are expected; set "
-                    "`max_seq_length` and `max_predictions_per_seq` as for the records")
+            return (f"a record has {len(numbers.value)} numbers in {feature.name}, but {feature.length} are expected; "
+                    "set `max_seq_length` and `max_predictions_per_seq` as for the records")
         limit = limits.get(feature.name, math.inf)
         for number in numbers.value:
             if feature.is_float and not math.isfinite(number):
-                return f"contains {number} in {feature.name}, which must be finite"
+                return f"a record contains {number} in {feature.name}, which must be finite"
             if not (feature.is_float or 0 <= number < limit):
-                return f"contains {number} in {feature.name}, but the model supports only 0 to {limit - 1}"
+                return f"a record contains {number} in {feature.name}, but the model supports only 0 to {limit - 1}"
     return None

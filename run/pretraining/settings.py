@@ -8,7 +8,6 @@ from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote
 from bert_tf.model_folder import TokenizerFiles
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES, masking
@@ -21,7 +20,6 @@ from run.settings.training import (
     OriginalDeviceSettings,
     StepSettings,
     TrainingSettings,
-    check_positions,
 )
 
 MAX_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretraining_data.
@@ -39,9 +37,24 @@ RECIPES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class RecordSettings(Settings):
-    """The records to train and evaluate on, and the masking if they contain no masks."""
+class PretrainingSettings(Settings):
+    """A pre-training run: its records, with the masking if they contain no masks, and its schedule.
 
+    Attributes:
+      tokenizer: TokenizerFiles to save with the model, once resolved.
+    """
+
+    replaced: ClassVar = dict.fromkeys(("max_seq_length", "max_predictions_per_seq"), "phases")
+
+    recipe: str | None = setting(
+        None, "Published pre-training recipe: a set of flags, which the script prints. Explicit flags take "
+              "precedence. original: BERT, 90% of the steps with 128 tokens, the rest with 512. original_128: BERT, "
+              "only with 128 tokens. roberta: RoBERTa with 125,000 steps.", recipes=RECIPES, changeable=True)
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    devices: DeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
+    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
+    step: StepSettings = dataclasses.field(default_factory=StepSettings)
+    optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     input_file: str | None = setting(None, "Record files: comma-separated glob patterns or directories. Required.",
                                      required=True, changeable=True)
     eval_input_file: str | None = setting(None, "Record files to evaluate on. Defaults to --input_file.",
@@ -81,44 +94,6 @@ class RecordSettings(Settings):
         InstanceSettings.random_fraction, "With --masking=dynamic: fraction of the masked tokens that become a random "
                                           "token. The rest stays unchanged.", lower=0, upper=1,
         needs="masking=dynamic")
-
-    @property
-    def instances(self):
-        """The InstanceSettings that such records were created with."""
-        return InstanceSettings(**{field.name: getattr(self, field.name) for field in dataclasses.fields(
-            InstanceSettings) if hasattr(self, field.name)})
-
-    def check(self):
-        masking.check_fractions(self.mask_fraction, self.random_fraction)
-
-    def notes(self):
-        """Yields a note if a full record has fewer dynamic masks than `masked_lm_prob` specifies."""
-        wanted = round(self.max_seq_length * self.masked_lm_prob)
-        if self.masking == "dynamic" and not self.pack_sequences and wanted > self.max_predictions_per_seq:
-            yield (f"note: --max_predictions_per_seq={self.max_predictions_per_seq} limits the masks of a full record; "
-                   f"--masked_lm_prob={self.masked_lm_prob} requires {wanted}")
-
-
-@dataclasses.dataclass(frozen=True)
-class PretrainingSettings(Settings):
-    """A pre-training run.
-
-    Attributes:
-      tokenizer: TokenizerFiles to save with the model, once resolved.
-    """
-
-    replaced: ClassVar = dict.fromkeys(("max_seq_length", "max_predictions_per_seq"), "phases")
-
-    recipe: str | None = setting(
-        None, "Published pre-training recipe: a set of flags, which the script prints. Explicit flags take "
-              "precedence. original: BERT, 90% of the steps with 128 tokens, the rest with 512. original_128: BERT, "
-              "only with 128 tokens. roberta: RoBERTa with 125,000 steps.", recipes=RECIPES, changeable=True)
-    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
-    records: RecordSettings = dataclasses.field(default_factory=RecordSettings)
-    devices: DeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
-    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
-    step: StepSettings = dataclasses.field(default_factory=StepSettings)
-    optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     do_train: bool = setting(False, "Train the model.", changeable=None)
     do_eval: bool = setting(False, "Evaluate the model, after training if --do_train is set.", changeable=None)
     num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, changeable=True)
@@ -141,14 +116,16 @@ class PretrainingSettings(Settings):
     tokenizer: TokenizerFiles = dataclasses.field(default=TokenizerFiles(), compare=False, repr=False)
 
     def check(self):
-        if self.profiled_steps and self.profiled_steps[0] > self.num_train_steps:
-            raise InputError(f"training ends at step {self.num_train_steps}; set earlier steps",
-                             "profile_steps", self.profile_steps)
+        masking.check_fractions(self.mask_fraction, self.random_fraction)
+        _ = self.profiled_steps
         if self.phases:
             _ = phases.get_phases(self)
-            return
-        for name in ("train_batch_size", "eval_batch_size"):
-            check_positions(name, getattr(self.training, name), self.records.max_seq_length)
+
+    @property
+    def instances(self):
+        """The InstanceSettings that such records were created with."""
+        return InstanceSettings(**{field.name: getattr(self, field.name) for field in dataclasses.fields(
+            InstanceSettings) if hasattr(self, field.name)})
 
     @property
     def profiled_steps(self):
@@ -165,7 +142,7 @@ class PretrainingSettings(Settings):
     @property
     def longest_sequence(self):
         """See Settings."""
-        return max(part.records.max_seq_length for _, part in phases.get_phases(self))
+        return max(part.max_seq_length for _, part in phases.get_phases(self))
 
     def add_file_values(self):
         """See Settings. Raises InputError if records belong to another vocabulary; see `vocabulary.find_tokenizer`."""
@@ -177,25 +154,20 @@ class PretrainingSettings(Settings):
         """
         if not (self.do_train or self.do_eval):
             raise InputError("nothing to do; set `do_train`, `do_eval`, or both")
-        if self.records.masking == "dynamic" and not self.records.vocab_file:
+        if self.masking == "dynamic" and not self.vocab_file:
             raise InputError("is required with `masking`=dynamic, since neither a run.json of the records nor a "
                              "directory of a checkpoint names it", "vocab_file")
-        check_config(self.model.config, self.records.objective)
+        check_config(self.model.config, self.objective)
         for _, part in phases.get_phases(self):
-            patterns = {name: getattr(part.records, name) for name in ("input_file", "eval_input_file")}
+            patterns = {name: getattr(part, name) for name in ("input_file", "eval_input_file")}
             paths.check_not_read("output_dir", self.training.output_dir, patterns, is_folder=True)
-            for name, pattern in patterns.items():
-                if not is_remote(pattern or "") and (pattern or name == "input_file"):
-                    paths.expand_globs(name, pattern, folders=True)
 
     def notes(self):
-        """Yields notes about the learning rate and the masks."""
+        """Yields notes about the learning rate and the records to evaluate on."""
         if self.do_train and self.num_warmup_steps >= self.num_train_steps:
             yield (f"note: --num_warmup_steps={self.num_warmup_steps}: the learning rate never reaches its peak "
                    f"within --num_train_steps={self.num_train_steps}")
-        for _, part in phases.get_phases(self):
-            yield from part.records.notes()
-        if self.do_eval and not self.records.eval_input_file:
+        if self.do_eval and not self.eval_input_file:
             yield "note: evaluations use the records of --input_file; for held-out records, set --eval_input_file"
 
 

@@ -22,14 +22,14 @@ def find_tokenizer(settings):
     """
     known = _read_record_vocabulary(settings)
     place, near = _find_near_checkpoint(settings.model.model_files)
-    vocab_file, casing = settings.records.vocab_file or near.vocab_file, known or near
+    vocab_file, casing = settings.vocab_file or near.vocab_file, known or near
     if known:
-        if not settings.records.vocab_file:
-            vocab_file = _find_unchanged(known, near.vocab_file)
+        if not settings.vocab_file:
+            vocab_file = _find_unchanged(known)
         if near.do_lower_case not in (None, known.do_lower_case):
             warn(f"note: the records have do_lower_case {known.do_lower_case} ({known.run_file}), which overrides "
                  f"{near.casing_from} ({near.do_lower_case})")
-    if settings.records.vocab_file:
+    if settings.vocab_file:
         paths.check_file("vocab_file", vocab_file)
         if known and compute_digest(to_vocab_txt(vocab_file)) != known.digest:
             raise InputError(f"differs from the vocabulary of the records, {known.path} (in {known.run_file}); omit "
@@ -37,9 +37,6 @@ def find_tokenizer(settings):
     if vocab_file and near.vocab_file and place != RUN and (
             difference := describe_vocabulary_difference(vocab_file, near.vocab_file)):
         warn(f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}{difference}")
-    if vocab_file and casing.do_lower_case is None:
-        warn(f"note: the casing of the vocabulary {vocab_file} is unknown, since the records have no run.json; set "
-             "--do_lower_case in the next step")
     return TokenizerFiles(vocab_file, casing.do_lower_case, casing.strip_accents)
 
 
@@ -48,21 +45,20 @@ def _read_record_vocabulary(settings):
     files = set()
     for _, part in phases.get_phases(settings):
         for name in ("input_file", "eval_input_file"):
-            if pattern := getattr(part.records, name):
+            if pattern := getattr(part, name):
                 files.update(paths.expand_globs(name, pattern, folders=True))
     first, *others = read_vocabularies(sorted(files)) or (None,)
     for other in others:
         if other.digest != first.digest:
             raise InputError(f"the records of {first.run_file} and {other.run_file} were created with different "
-                             "vocabularies", "input_file", settings.records.input_file)
+                             "vocabularies", "input_file", settings.input_file)
     return first
 
 
-def _find_unchanged(known, near):
+def _find_unchanged(known):
     """Returns the path of the vocabulary of a RecordVocabulary; None, after a note, if it is not found unchanged."""
-    for path in filter(None, (known.path, near)):
-        if files.at(path).exists() and compute_digest(to_vocab_txt(path)) == known.digest:
-            return path
+    if files.at(known.path).exists() and compute_digest(to_vocab_txt(known.path)) == known.digest:
+        return known.path
     warn(f"note: the vocabulary of the records, {known.path}, is missing or was changed, so it is not saved with the "
          "model; set `vocab_file`")
     return None
@@ -71,12 +67,9 @@ def _find_unchanged(known, near):
 def _find_near_checkpoint(model_files):
     """Returns the setting of the first checkpoint of ModelFiles with a vocabulary, and its TokenizerFiles.
 
-    The vocabulary is a vocab.txt. Without a checkpoint, or if its tokenizer is unsupported, all values are None.
+    The vocabulary is a vocab.txt. Without a checkpoint, all values are None.
     """
-    try:
-        for place, tokenizer in (model_files.tokenizers if model_files else {}).items():
-            if tokenizer.vocab_file:
-                return place, dataclasses.replace(tokenizer, vocab_file=to_vocab_txt(tokenizer.vocab_file))
-    except InputError as error:
-        warn(f"note: {error}; the tokenizer is not saved with the model")
+    for place, tokenizer in (model_files.tokenizers if model_files else {}).items():
+        if tokenizer.vocab_file:
+            return place, dataclasses.replace(tokenizer, vocab_file=to_vocab_txt(tokenizer.vocab_file))
     return None, TokenizerFiles()

@@ -4,21 +4,13 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.cli import roles
-from bert_tf.cli.settings import LARGEST_NUMBER, LARGEST_SEED, Settings, setting
-from bert_tf.errors import InputError
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 
 CPU_STRATEGY = "mirrored_cpu"
 MOST_LOG_STEPS = 100  # Default of --log_steps in a training of at least 20 times as many steps.
 OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # Obsolete flags of the original BERT.
 TF32 = "tf32"
 DTYPE_POLICIES = {"float32": "float32", TF32: "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
-
-
-def check_positions(argument, batch_size, max_seq_length):
-    """Raises InputError naming `argument` if a batch has more positions than an index can address."""
-    if batch_size * max_seq_length > LARGEST_NUMBER:
-        raise InputError(f"`{argument}`={batch_size}: too large for `max_seq_length`={max_seq_length}; must be at most "
-                         f"{LARGEST_NUMBER // max_seq_length:,}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,14 +87,10 @@ class OptimizerSettings(Settings):
     clip_norm: float = setting(1.0, "Maximum global norm of the gradients; 0 for no clipping.",
                                lower=0, changeable=True)
     beta_2: float = setting(0.999, "Decay rate of the second moment, the mean of squared gradients.",
-                            lower=0, changeable=True)
+                            lower=0, upper=1 - 1e-6, changeable=True)
     decay_power: float = setting(
         1.0, "Power of the learning rate decay, applied to the remaining fraction of steps; 1 is linear, as in the "
              "original BERT.", lower=1e-3, changeable=True)
-
-    def check(self):
-        if self.beta_2 >= 1:
-            raise InputError("must be less than 1", "beta_2", self.beta_2)
 
 
 @dataclasses.dataclass(frozen=True)

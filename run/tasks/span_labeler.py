@@ -32,14 +32,10 @@ class SpanLabelerTask(Task):
 
     def __init__(self, settings, model_metadata):
         super().__init__(settings, model_metadata)
-        splits = settings.splits
-        if "train" in splits and (num_examples := self.num_train_examples):
-            # Creating windows takes long: first check that there are steps to train.
-            settings.fit_batch_size(num_examples).num_train_steps(num_examples)
-        self._examples = self.data.examples("dev") if {"dev", "test"} & {*splits} else []
+        self._examples = self.data.examples("dev") if {"dev", "test"} & {*settings.splits} else []
         self._num_records = []  # Of the file of training examples, once it is written; shared by all runs.
         self._has_answers = bool(self._examples) and self._can_score(
-            is_needed="dev" in splits or settings.task.use_best_threshold)
+            is_needed="dev" in settings.splits or settings.task.use_best_threshold)
 
     def read(self, tokenizer, ignore_padding):
         """See Task."""

@@ -21,7 +21,7 @@ from bert_tf.techniques.theseus import TheseusModel, draw_layers
 from data_prep.tasks.base import ID_FEATURES
 from run.arrays.batches import count_tokens
 from run.arrays.prediction import Predictor
-from run.arrays.stored_rows import find_subfolder
+from run.arrays.stored_rows import find_subfolder, is_complete
 from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
@@ -127,7 +127,7 @@ class TaskDistillation(Distillation):
         lengths = count_tokens(features["input_mask"])
         request = self._describe(features, task.settings)
         self._outputs_path = path = find_subfolder(self._folder, [self._teacher_files, request])
-        if files.at(path).exists():
+        if is_complete(path):
             print(f"{path}: reusing the teacher outputs")
         else:
             self._write_outputs(path, {"teacher": self._teacher_files, "asked": request}, features, lengths, task)
@@ -144,12 +144,8 @@ class TaskDistillation(Distillation):
     def delete_outputs(self):
         """Removes the teacher's outputs from output_dir, unless they must be kept. Call it after the last run."""
         if self._deletes_outputs and self._outputs_path:
-            files.at(self._outputs_path).remove_tree()
-            folder = os.path.dirname(self._outputs_path)
-            place = files.at(folder)
-            if place.is_dir() and files.is_empty(folder):
-                place.remove_tree()
-            print(to_flag_names(f"{folder}: deleted the teacher outputs; set `cache_dir` to keep them"))
+            files.at(self._folder).remove_tree()
+            print(to_flag_names(f"{self._folder}: deleted the teacher outputs; set `cache_dir` to keep them"))
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""

@@ -29,8 +29,8 @@ class TrainedWeightsSettings(Settings):
               "time and memory. By default, trains all layers. Requires --do_train.", lower=0, needs="do_train")
     layerwise_learning_rate_decay: float = setting(
         1.0, "Factor of the learning rate from each layer to the layer below it, and from the lowest layer to the "
-             "embeddings; more than 0. The top layer, the pooler, and the head use --learning_rate. 1 for no decay.",
-        lower=0, upper=1, needs="do_train")
+             "embeddings. The top layer, the pooler, and the head use --learning_rate. 1 for no decay.",
+        lower=1e-3, upper=1, needs="do_train")
     lora_rank: int | None = setting(
         None, "LoRA: freeze the encoder, and train adapters of this rank for the kernels of attention and "
               "feed-forward network, together with the pooler and the head. 8 is common, with a --learning_rate of "
@@ -41,20 +41,11 @@ class TrainedWeightsSettings(Settings):
               "rounded as in a LiteRT file with int8 weights, which then gives the same predictions. Evaluations use "
               "the rounded model. By default, nothing is rounded.", lower=0, changeable=True)
 
-    def check(self):
-        if not self.layerwise_learning_rate_decay:
-            raise InputError("must be greater than 0", "layerwise_learning_rate_decay", 0.0)
-
     def check_model(self, config):
         """Raises InputError if the model, a BertConfig, does not allow these settings."""
         if self.freeze_layers is not None and self.freeze_layers > config.num_hidden_layers:
             raise InputError(f"`freeze_layers`={self.freeze_layers}: must be at most {config.num_hidden_layers}, the "
                              "number of layers of the model")
-        if self.lora_rank and self.lora_rank > config.hidden_size:
-            raise InputError(f"`lora_rank`={self.lora_rank}: must be at most {config.hidden_size}, the hidden size of "
-                             "the model")
-        if self.lora_rank and self.freeze_layers == config.num_hidden_layers:
-            raise InputError(f"`freeze_layers`={self.freeze_layers}: leaves no layers for `lora_rank`={self.lora_rank}")
         if self.layerwise_learning_rate_decay != 1 and config.num_hidden_groups is not None:
             raise InputError(f"`layerwise_learning_rate_decay`={self.layerwise_learning_rate_decay}: must be 1, "
                              "since the layers of the model share their weights")

@@ -1,27 +1,21 @@
-"""A teacher's outputs for training data, saved to disk for all epochs and runs that need the same outputs.
+"""A teacher's outputs for training data, saved to disk for all epochs and runs that need the same outputs."""
 
-The subdirectories of `run.arrays.stored_rows` contain one file per output, and `answers.json`, which identifies the
-data and the teacher. A subdirectory is complete or does not exist.
-"""
-
-import dataclasses
 import itertools
-import json
 import os
 
 import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from run.arrays import stored_rows
 from run.arrays.stored_rows import Entry, StoredRows
 
-METADATA_FILE = "answers.json"
 PREFIX = "teacher_"  # Prefix of the names of outputs among features.
 CONSEQUENCE = "query the teacher again"
 
 
 def read(folder, lengths):
-    """Opens a subdirectory.
+    """Opens a subdirectory of `run.arrays.stored_rows`.
 
     Args:
       folder: Path of the subdirectory.
@@ -33,7 +27,7 @@ def read(folder, lengths):
     Raises:
       InputError: If a file is missing or damaged.
     """
-    metadata = files.read_json_object(os.path.join(folder, METADATA_FILE))
+    metadata = files.read_json_object(os.path.join(folder, stored_rows.METADATA_FILE))
     try:
         entries = {name: Entry(**entry) for name, entry in metadata["entries"].items()}
         if any(os.path.basename(name) != name for name in entries):
@@ -44,25 +38,17 @@ def read(folder, lengths):
 
 
 def write(path, metadata, lengths, parts, positions):
-    """Writes a subdirectory.
+    """Writes a subdirectory. See `stored_rows.write`.
 
     Args:
-      path: Path of the subdirectory. Its parents are created if necessary.
-      metadata: Dict to save in answers.json.
-      lengths: int [n]. Length of each row.
+      path, metadata, lengths: See `stored_rows.write`.
       parts: Iterable of (row numbers, dict of name to array [rows, ...]) that contains every row once.
       positions: Dict of name to tuple of int. Negative axes that are positions of the row's text.
     """
-    files.at(os.path.dirname(path)).make_dirs()
-    with files.new_folder(path) as folder:
-        parts = iter(parts)
-        first = next(parts)
-        entries = {name: _make_entry(value, positions[name]) for name, value in first[1].items()}
-        stored = StoredRows(folder, entries, lengths)
-        stored.write({name: stored.get_path(name) for name in entries}, itertools.chain([first], parts))
-        with open(os.path.join(folder, METADATA_FILE), "w", encoding="utf-8") as file:
-            json.dump({**metadata, "entries": {name: dataclasses.asdict(entry) for name, entry in entries.items()}},
-                      file, indent=2)
+    parts = iter(parts)
+    first = next(parts)
+    entries = {name: _make_entry(value, positions[name]) for name, value in first[1].items()}
+    stored_rows.write(path, metadata, entries, lengths, itertools.chain([first], parts))
 
 
 def add_outputs(stored, dataset, row_name):

@@ -3,7 +3,6 @@
 import os
 
 from bert_tf.checkpoints import adapters, model_tensors
-from bert_tf.errors import InputError
 from bert_tf.optimization import layerwise_factors
 from bert_tf.techniques import lora
 from bert_tf.techniques.freezing import freeze
@@ -31,9 +30,6 @@ class TrainedWeights(Technique):
         A model that is not trained always computes in int8.
         """
         if (first_step := self._settings.quantize_from_step) is not None:
-            if run.num_steps is not None and first_step > run.num_steps:
-                raise InputError(f"training ends at step {run.num_steps}; set an earlier step", "quantize_from_step",
-                                 first_step)
             is_on = None if run.num_steps is None else lambda: run.optimizer.iterations >= first_step
             quantize(run.model, FakeQuantization(is_on))
         settings, encoder = self._settings, run.model.encoder

@@ -8,11 +8,9 @@ import tensorflow as tf
 
 from bert_tf import files, optimization
 from bert_tf.errors import InputError
-from bert_tf.files import new_file
 from bert_tf.latest_checkpoint import RUN_NAME, STATE_FILE, create_state_error, find_latest_checkpoint, list_checkpoints
 from bert_tf.model_folder import BEST_FOLDER
 
-SUPERSEDED_FILE = "superseded"  # In best/.
 ADAPTER_FILE = "adapter.safetensors"  # In the directory of a run with adapters: the weights that it trained.
 TEMPORARY_NAMES = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")  # Temporary names that TensorFlow uses.
 
@@ -117,9 +115,6 @@ def _remove_temporary_files(directory):
 class BestWeights:
     """The weights with the highest value of a metric: a checkpoint of only the weights in the directory best/ of a run.
 
-    A file next to it, superseded, records that the run was then trained further without evaluations, so its latest
-    weights count.
-
     Args:
       output_dir: Path of the run's directory.
       model: Model to save.
@@ -127,7 +122,6 @@ class BestWeights:
 
     Attributes:
       step: Step of the saved weights, or None if there are none.
-      is_superseded: bool. Whether the run was trained further without evaluations.
     """
 
     def __init__(self, output_dir, model, writes=True):
@@ -138,8 +132,6 @@ class BestWeights:
         check_state(self._folder)
         found = re.fullmatch(rf"{RUN_NAME}-(\d+)", os.path.basename(find_latest_checkpoint(self._folder) or ""))
         self.step = int(found[1]) if found else None
-        self._mark = files.at(os.path.join(self._folder, SUPERSEDED_FILE))
-        self.is_superseded = self._mark.exists()
 
     def save(self, step):
         """Saves the model's weights, which replace the previous ones."""
@@ -151,25 +143,11 @@ class BestWeights:
             self._manager = CheckpointManager(tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1)
         self._manager.save(step)
 
-    def supersede(self, is_superseded):
-        """Records whether the run is trained further without evaluations, which makes the saved weights obsolete."""
-        if self.step is None or is_superseded == self.is_superseded:
-            return
-        self.is_superseded = is_superseded
-        if self._writes and is_superseded:
-            with new_file(os.path.join(self._folder, SUPERSEDED_FILE)):
-                pass
-        elif self._writes:
-            self._mark.remove()
-
     def restore(self):
-        """Restores the saved weights; returns their step, or None if there are none or they are obsolete."""
-        if self.step is None or self.is_superseded:
-            return None
-        checkpoint = tf.train.Checkpoint(model=self._model)
-        latest = find_latest_checkpoint(self._folder)
-        checkpoint.restore(latest).assert_existing_objects_matched()
-        check_finite(latest, self._model.trainable_variables)
+        """Restores the saved weights; returns their step, or None if there are none."""
+        if self.step is not None:
+            checkpoint = tf.train.Checkpoint(model=self._model)
+            checkpoint.restore(find_latest_checkpoint(self._folder)).assert_existing_objects_matched()
         return self.step
 
 
@@ -177,13 +155,6 @@ def find_not_finite(variables):
     """Returns the name of the first of some variables with a number that is not finite, or None."""
     return next((variable.name.removesuffix(":0") for variable in variables
                  if not tf.reduce_all(tf.math.is_finite(variable.read_value()))), None)
-
-
-def check_finite(prefix, variables):
-    """Raises InputError if variables that were restored from a checkpoint are not finite."""
-    if name := find_not_finite(variables):
-        raise InputError(f"{prefix}: {name} contains numbers that are not finite (NaN or infinity); choose another "
-                         "checkpoint")
 
 
 def remove_checkpoints(folder):

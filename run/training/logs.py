@@ -156,10 +156,7 @@ def _read(path):
     lines = io.StringIO(files.read_text(path), newline="")
     complete = [line for line in lines if line.endswith("\n")]  # Drops an incomplete last line of a killed run.
     try:
-        rows = [{name: int(value) if name == "step" else float(value) for name, value in row.items() if value != ""}
+        return [{"step": int(row.pop("step")), **{name: float(value) for name, value in row.items() if value != ""}}
                 for row in csv.DictReader(complete) if None not in row.values()]
-    except (ValueError, TypeError, csv.Error) as error:  # TypeError: more values than names.
+    except (ValueError, TypeError, KeyError, csv.Error) as error:  # TypeError: more values than names.
         raise InputError(f"{path}: is not a log of a run: {error}; move the file to continue without it") from error
-    if any("step" not in row for row in rows):
-        raise InputError(f"{path}: is not a log of a run: it has no column step; move the file to continue without it")
-    return rows

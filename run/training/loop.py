@@ -4,6 +4,7 @@ import contextlib
 import functools
 import math
 import os
+import signal
 import sys
 import threading
 import time
@@ -19,27 +20,16 @@ from bert_tf.optimization import create_optimizer
 from run.evaluation.results import select_distinct
 from run.settings.training import MOST_LOG_STEPS
 from run.training import clusters, logs, strategies
-from run.training.checkpoints import BestWeights, CheckpointManager, check_finite, find_not_finite
+from run.training.checkpoints import BestWeights, CheckpointManager, find_not_finite
 from run.training.preemption import Preemption, PreemptionExit
 from run.training.step import Trainer
 
-# Shown in the progress bar.
-SAVING = "saving a checkpoint"
-COMPILING = "compiling the first step"
+COMPILING = "compiling the first step"  # Shown in the progress bar.
 BAR_SECONDS = 0.5  # Time between two updates of the progress bar.
 
 
 class DivergedError(InputError):
-    """The loss or a gradient is not finite.
-
-    Args:
-      event: str. The step, and the value that is not finite.
-      advice: str. The last checkpoint, and what to do.
-    """
-
-    def __init__(self, event, advice):
-        super().__init__(f"{event}; {advice}")
-        self.event = event
+    """The loss or a gradient is not finite."""
 
 
 def open_run(settings, strategy, make_model, loss, techniques=(), *, num_steps=None, num_warmup_steps=0,
@@ -137,9 +127,7 @@ class Run:
             tf.train.Checkpoint(model=self.model, optimizer=self.optimizer, **self.aside), self.folder,
             writes=self.writes, in_part=not self.num_steps, max_to_keep=self._training.keep_checkpoint_max,
             step_counter=self.optimizer.iterations, checkpoint_interval=self._training.save_checkpoints_steps)
-        if restored := self._manager.restore_or_initialize():
-            check_finite(restored, self.model.trainable_variables)
-        elif init_checkpoint:
+        if not self._manager.restore_or_initialize() and init_checkpoint:
             report = load_pretrained(self.model, init_checkpoint, leave=new_variables, layers=self.init_layers)
             print(report, file=sys.stderr)
             self.missing = report.missing
@@ -182,7 +170,10 @@ class Run:
             print(f"{self.folder}: {end_reason()}")
             run_logs.draw_curves()  # A run that was killed at its end may not have drawn them.
             return None
-        self._announce(evaluate)
+        if self.writes:
+            files.at(self.folder).make_dirs()
+        print(f"{self.folder}: resuming at step {self.step} of {self.num_steps}" if self.step else
+              f"{self.folder}: starting a new run of {self.num_steps} steps")
         strategies.hide_first_compilation()
         trainer = Trainer(
             self.strategy, self.network, self.optimizer, self.loss,
@@ -191,50 +182,50 @@ class Run:
         interval = 0.2 if sys.stderr.isatty() else 10  # An occasional line is enough for a log file.
         is_cluster = isinstance(self.strategy, tf.distribute.MultiWorkerMirroredStrategy)
         with tqdm(total=self.num_steps, initial=self.step, desc="training", unit="step", mininterval=interval,
-                  dynamic_ncols=True) as bar, Preemption(not is_cluster) as preemption, Profile(
-                      profiled_steps, self.folder, self.writes) as profile:
+                  dynamic_ncols=True) as bar, Preemption(not is_cluster) as preemption:
             try:
                 while True:
                     if evaluate and self._must_evaluate(run_logs, eval_steps):
-                        with preemption.raise_immediately():
-                            results = {name: float(value) for name, value in evaluate().items()}
+                        preemption.raises_immediately = True  # An evaluation does not need to be completed.
+                        results = {name: float(value) for name, value in evaluate().items()}
+                        preemption.raises_immediately = False
                         self._keep_evaluation(results, best_metric, run_logs, bar)
                     if end_reason():
                         break
                     began_at, began = self.step, time.monotonic()
                     current_phase = [each for each in phases if each[0] <= began_at][-1]
-                    is_first_loop = phase is not current_phase  # It compiles.
-                    if is_first_loop:
+                    if phase is not current_phase:
                         phase = first_step, batch_size, make_batches = current_phase
                         trainer.set_dataset(functools.partial(self._make_batches, make_batches, began_at - first_step))
                         is_tpu = strategies.device_type(self.strategy) == "TPU"
                         bar.set_postfix_str(f"{COMPILING}, which takes minutes" if is_tpu else COMPILING)
-                    profile.begin(began_at)
-                    with self._moving(bar):
+                    with self._moving(bar), self._recording(profiled_steps):
                         means = trainer.train(self._count_loop_steps(phases, evaluate and eval_steps, profiled_steps))
-                    profile.end(self.step)
                     if trainer.first_bad_step:
                         run_logs.write()  # Shows what led to this step.
                         raise self._create_diverged_error(trainer.first_bad_step,
                                                           "the loss or a gradient is not a finite number")
-                    if evaluate is None:
-                        self._best.supersede(True)
                     speed = (self.step - began_at) / (time.monotonic() - began)
-                    self._log_loop(means, speed, None if is_first_loop else batch_size, run_logs, bar)
+                    self._log_loop(means, speed, batch_size, run_logs, bar)
                     preemption.check()
                     if self.step % self._training.save_checkpoints_steps == 0:
-                        self._save(run_logs, bar)
-                self._save(run_logs, bar)
+                        self._save(run_logs)
+                self._save(run_logs)
             except PreemptionExit as preempted:
-                self._save(run_logs, bar)
+                self._save(run_logs)
                 bar.close()
-                print(f"{self.folder}: stopped by {preempted.cause} and saved at step {self.step}; run the same "
-                      "command to resume", file=sys.stderr)
+                print(f"{self.folder}: stopped by {signal.Signals(preempted.code - 128).name} and saved at step "
+                      f"{self.step}; run the same command to resume", file=sys.stderr)
                 raise
         run_logs.draw_curves()
         if self.step < self.num_steps:
             print(f"{self.folder}: {end_reason()}")
         return results
+
+    @property
+    def best_step(self):
+        """Step of the weights in best/, int, or None if there are none."""
+        return self._best.step
 
     def finish(self):
         """Restores a plain model after training or restoring."""
@@ -249,18 +240,6 @@ class Run:
     def free(self):
         """Frees the memory of weights and optimizer state. The model cannot be used afterwards."""
         strategies.free_memory([*self.model.variables, *self.optimizer.variables])
-
-    def _announce(self, evaluate):
-        """Prints where training starts, and marks best/ if it continues with or without evaluations."""
-        if self.writes:
-            files.at(self.folder).make_dirs()
-        print(f"{self.folder}: resuming at step {self.step} of {self.num_steps}" if self.step else
-              f"{self.folder}: starting a new run of {self.num_steps} steps")
-        if evaluate:
-            self._best.supersede(False)
-        elif self._best.step is not None and not self._best.is_superseded:
-            print(f"{self.folder}: ignoring the weights in best/ (step {self._best.step}), since training continues "
-                  "without evaluations")
 
     def _make_batches(self, make_batches, skip_steps, share):
         """Creates the dataset of a phase with the additional features of techniques."""
@@ -277,7 +256,7 @@ class Run:
         scores = [row.get(best_metric, -math.inf) for row in run_logs.evaluations.rows]
         if early_stopping_evals and scores and len(scores) - 1 - scores.index(max(scores)) >= early_stopping_evals:
             return (f"training stopped at step {self.step}: {best_metric} has not improved in "
-                    f"{early_stopping_evals} evaluations; the best is from step {self._best.step}")
+                    f"{early_stopping_evals} evaluations; the best is from step {self.best_step}")
         return None
 
     def _must_evaluate(self, run_logs, eval_steps):
@@ -286,24 +265,18 @@ class Run:
         return is_due and all(row["step"] != self.step for row in run_logs.evaluations.rows)
 
     def _log_loop(self, means, steps_per_second, batch_size, run_logs, bar):
-        """Logs the means of a loop of steps, with their speed, and moves the bar.
-
-        Without `batch_size`, the loop compiled, so its speed is not that of training.
-        """
-        tokens, rates = means.pop("tokens"), {"steps_per_second": steps_per_second}
-        progress = [f"loss {means['loss']:.3f}"]
-        if batch_size:
-            examples, tokens = batch_size * steps_per_second, tokens * steps_per_second
-            rates |= {"examples_per_second": examples, "tokens_per_second": tokens}
-            progress += [f"{examples:.0f} examples/s", f"{tokens:,.0f} tokens/s"]
-        run_logs.add_training(self.step, means, rates)
-        bar.set_postfix_str(", ".join(progress), refresh=False)
+        """Logs the means of a loop of steps, with their speed, and moves the bar."""
+        examples, tokens = batch_size * steps_per_second, means.pop("tokens") * steps_per_second
+        run_logs.add_training(self.step, means, {
+            "steps_per_second": steps_per_second, "examples_per_second": examples, "tokens_per_second": tokens})
+        bar.set_postfix_str(f"loss {means['loss']:.3f}, {examples:.0f} examples/s, {tokens:,.0f} tokens/s",
+                            refresh=False)
         bar.update(self.step - bar.n)
 
     def _keep_evaluation(self, results, best_metric, run_logs, bar):
         """Saves the weights if they are the best, and logs and prints results."""
         if best_metric:
-            of_best = [row for row in run_logs.evaluations.rows if row["step"] == self._best.step]
+            of_best = [row for row in run_logs.evaluations.rows if row["step"] == self.best_step]
             rank = lambda row: (row.get(best_metric, -math.inf), -row.get("loss", 0.0))
             if not of_best or rank(results) > rank(of_best[0]):
                 self._best.save(self.step)
@@ -330,6 +303,14 @@ class Run:
             if thread.is_alive():
                 thread.join()
 
+    def _recording(self, profiled_steps):
+        """Returns a context that records a TensorBoard profile of a loop of steps, if the next step is in the range."""
+        first, last = profiled_steps or (1, 0)
+        if not (self.writes and first <= self.step + 1 <= last):
+            return contextlib.nullcontext()
+        print(f"{self.folder}: writing a profile; to view it, run tensorboard --logdir={self.folder}")
+        return tf.profiler.experimental.Profile(self.folder)
+
     def _count_loop_steps(self, phases, eval_steps, profiled_steps):
         """Returns the steps of the next loop, which runs in one call of a tf.function.
 
@@ -345,55 +326,18 @@ class Run:
                 ends.append((step // interval + 1) * interval)
         return min(end for end in ends if end > step) - step
 
-    def _save(self, run_logs, bar):
+    def _save(self, run_logs):
         """Saves a checkpoint of this step, after the log, which a run that resumes from it requires up to its step."""
         run_logs.write()
         if not self._manager.must_save(self.step):
             return
         if name := find_not_finite(self.model.trainable_variables):  # The last update's loss was not checked yet.
             raise self._create_diverged_error(self.step, f"{name} is no longer finite")
-        postfix = bar.postfix
-        bar.set_postfix_str(f"{postfix}, {SAVING}" if postfix else SAVING)
         self._manager.save(self.step)
-        bar.set_postfix_str(postfix or "", refresh=False)
 
     def _create_diverged_error(self, step, what):
         """Creates the DivergedError for a step."""
         last = find_latest_checkpoint(self.folder)
         state = f"contains the checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
-        return DivergedError(f"step {step}: {what}",
-                             f"{self.folder} {state}; a lower `learning_rate` or a longer warm-up may help")
-
-
-class Profile:
-    """Context manager that records a TensorBoard profile of a range of steps, on all devices of this process.
-
-    Args:
-      steps: Tuple of int, the first and last step, 1-based; None records nothing. A loop of steps must end before the
-        first one, and after the last one.
-      folder: Path of the directory to write to.
-      writes: bool. Whether this process records.
-    """
-
-    def __init__(self, steps, folder, writes):
-        self._first, self._last = steps or (0, 0)
-        self._folder, self._writes, self._is_recording = folder, writes, False
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.end(self._last)
-
-    def begin(self, step):
-        """Starts to record if the step after `step` is the first one."""
-        if self._writes and step + 1 == self._first:
-            tf.profiler.experimental.start(self._folder)
-            self._is_recording = True
-
-    def end(self, step):
-        """Writes the profile if `step` is the last one."""
-        if self._is_recording and step == self._last:
-            self._is_recording = False
-            tf.profiler.experimental.stop()
-            print(f"{self._folder}: wrote a profile; to view it, run tensorboard --logdir={self._folder}")
+        return DivergedError(f"step {step}: {what}; {self.folder} {state}; a lower `learning_rate` or a longer warm-up "
+                             "may help")

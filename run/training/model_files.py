@@ -78,8 +78,8 @@ def _check_config(output_dir, config):
     for name in current | existing:
         old, new = (values.get(name, LATER_DEFAULTS.get(name)) for values in (existing, current))
         if old != new:
-            raise InputError(f"`output_dir`={output_dir}: contains a run of another model, with {name} {old}, but "
-                             f"`bert_config_file` has {new}; choose another directory")
+            raise InputError(f"contains a run of another model, with {name} {old}, but `bert_config_file` has {new}; "
+                             "choose another directory", "output_dir", output_dir)
 
 
 def _check_vocabulary(output_dir, vocab_file):

@@ -1,22 +1,10 @@
 """SIGTERM and Ctrl-C during training. Cluster managers send SIGTERM a few seconds before they take a machine away."""
 
-import contextlib
 import signal
-import threading
-
-CAUSES = {signal.SIGTERM: "SIGTERM", signal.SIGINT: "Ctrl-C"}
 
 
 class PreemptionExit(SystemExit):
-    """Ends the process, after its handler has saved the state, with the status that a shell reports for the signal.
-
-    Attributes:
-      cause: str. Name of the signal for messages.
-    """
-
-    def __init__(self, number):
-        super().__init__(128 + number)
-        self.cause = CAUSES[number]
+    """Ends the process, after its handler has saved the state, with the status that a shell reports for the signal."""
 
 
 class Preemption:
@@ -27,17 +15,18 @@ class Preemption:
     Args:
       includes_interrupt: bool. Whether to defer Ctrl-C too. In a cluster, it reaches only one of the workers, which
         must save together.
+
+    Attributes:
+      raises_immediately: bool. Whether a signal raises PreemptionExit instead of waiting for `check`.
     """
 
     def __init__(self, includes_interrupt=True):
-        self._numbers = [number for number in CAUSES if includes_interrupt or number != signal.SIGINT]
+        self._numbers = [signal.SIGTERM, *([signal.SIGINT] if includes_interrupt else [])]
         self._received = None  # Number of the signal.
-        self._raises_immediately = False
-        self._previous = {}
+        self.raises_immediately = False
 
     def __enter__(self):
-        if threading.current_thread() is threading.main_thread():  # Other threads cannot set handlers.
-            self._previous = {number: signal.signal(number, self._handle_signal) for number in self._numbers}
+        self._previous = {number: signal.signal(number, self._handle_signal) for number in self._numbers}
         return self
 
     def __exit__(self, *exception):
@@ -47,22 +36,12 @@ class Preemption:
     def check(self):
         """Raises PreemptionExit if a signal was received."""
         if self._received:
-            raise PreemptionExit(self._received)
-
-    @contextlib.contextmanager
-    def raise_immediately(self):
-        """Makes signals raise PreemptionExit immediately within the context, where no work needs to be completed."""
-        self.check()
-        self._raises_immediately = True
-        try:
-            yield
-        finally:
-            self._raises_immediately = False
+            raise PreemptionExit(128 + self._received)
 
     def _handle_signal(self, number, frame):
         del frame
         self._received = number
         if number == signal.SIGINT:
             signal.signal(number, self._previous[number])
-        if self._raises_immediately:
+        if self.raises_immediately:
             self.check()

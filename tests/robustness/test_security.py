@@ -77,7 +77,7 @@ def test_the_description_of_a_shard_cannot_locate_files(tmp_path):
 
 
 def test_teacher_outputs_cannot_leave_their_directory(tmp_path):
-    (tmp_path / "answers.json").write_text(json.dumps({"entries": {"../x": {"shape": [], "dtype": "float32"}}}))
+    (tmp_path / "values.json").write_text(json.dumps({"entries": {"../x": {"shape": [], "dtype": "float32"}}}))
     with pytest.raises(InputError, match="lists files of other directories"):
         teacher_outputs.read(str(tmp_path), [1, 1, 1])
 

@@ -1,6 +1,5 @@
 """Flags that scripts reject before they load a model or read data, configs by name, and obsolete flags."""
 
-import types
 
 import pytest
 
@@ -17,37 +16,22 @@ from run.serving.settings import (
 )
 from run.settings.served_models import LabelSettings
 from run.settings.training import OriginalDeviceSettings
-from run.techniques.settings import TrainedWeightsSettings
-from run.techniques.trained_weights import TrainedWeights
 from tests import remote_folders, scripts
-
-TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
 
 
 @pytest.mark.parametrize(("settings", "values", "message"), [
     (ExportSettings(), {"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8 with "),
     (ExportSettings(), {"lengths": (), "format": "litert"}, "`lengths`: must contain at least one value"),
-    (FineTuningSettings(), {"ensemble": ("a",)}, "`ensemble`=a: must contain at least two runs"),
     (classifier.Settings(), {"task_name": "xnli", "xnli_language": "it"},
      "`xnli_language`=it: must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
-    (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.0, **TRAIN}, "`layerwise_learning_rate_decay`=0.0: mu"),
-    (FineTuningSettings(), {"search": True, "search_epochs": (), **TRAIN, **EVALUATE},
-     "`search_epochs`: must contain at least one value"),
-    *((PretrainingSettings(), {"profile_steps": steps, **TRAIN},
+    *((PretrainingSettings(), {"profile_steps": steps, "do_train": True},
        f"`profile_steps`={steps}: must be FROM:TO with 1 <= FROM <= TO, such as ")
       for steps in ("5", "0:3", "6:5", "1:x", "")),
-    (PretrainingSettings(), {"profile_steps": "14:90", "num_train_steps": 13, **TRAIN},
-     "`profile_steps`=14:90: training ends at step 13; set earlier steps"),
 ])
 def test_settings_that_do_not_go_together(settings, values, message):
     with pytest.raises(InputError) as caught:
         settings.replace_values(values)
     assert str(caught.value).startswith(message)
-
-
-def test_int8_after_the_last_step():
-    with pytest.raises(InputError, match="`quantize_from_step`=4: training ends at step 3; set an earlier step"):
-        TrainedWeights(TrainedWeightsSettings(quantize_from_step=4), None).build(types.SimpleNamespace(num_steps=3))
 
 
 SERVED = {"init_checkpoint": "pretrained", "max_seq_length": 32}
@@ -87,7 +71,8 @@ def test_files_and_directories_may_be_remote():
     remote_folders.put(f"{folder}/data/article.txt", "Mary".encode("utf-16"))
     with pytest.raises(InputError, match=r"article\.txt: is UTF-16; save the file as UTF-8"):
         AnswerSettings(context_file=f"{folder}/data/article.txt").read_context()
-    roles.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), FineTuningSettings(**TRAIN))
+    roles.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"),
+                FineTuningSettings(do_train=True))
     with pytest.raises(InputError, match="is not empty; choose another"):
         ConversionSettings(f"{folder}/other", f"{folder}/data/").check_files()
 

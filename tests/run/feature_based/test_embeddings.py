@@ -8,7 +8,7 @@ import pytest
 from bert_tf.errors import InputError
 from run.arrays import stored_rows
 from run.arrays.batches import take_rows
-from run.feature_based import embeddings as vectors
+from run.feature_based import embeddings
 from tests import remote_folders
 
 LAYERS, WIDTH, ENCODER_LENGTHS, OF_TAGGER = (0, 2), 3, [2, 4, 1], [3, 3, 1]  # Words per row, divided in two ways.
@@ -22,20 +22,24 @@ def values():
 
 def parts(values):
     """Yields the rows of the encoder in the order of their lengths, as a predictor does."""
-    yield [2, 0], [values[6:], values[:2]]
-    yield [1], [values[2:6]]
+    for rows, vectors in (([2, 0], [values[6:], values[:2]]), ([1], [values[2:6]])):
+        yield rows, {f"layer_{layer}": [each[:, number] for each in vectors] for number, layer in enumerate(LAYERS)}
+
+
+def write(path, parts):
+    """Writes embeddings; returns the path."""
+    stored_rows.write(path, METADATA, embeddings.make_entries(LAYERS, WIDTH), ENCODER_LENGTHS, parts)
+    return path
 
 
 @pytest.fixture
 def folder(tmp_path, values):
-    path = stored_rows.find_subfolder(str(tmp_path / "vectors"), METADATA)
-    vectors.write(path, METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
-    return path
+    return write(stored_rows.find_subfolder(str(tmp_path / "vectors"), METADATA), parts(values))
 
 
 def test_rows_are_read_on_demand(folder, values):
-    assert sorted(os.listdir(folder)) == ["layer_0.bin", "layer_2.bin", "vectors.json"]
-    kept = vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
+    assert sorted(os.listdir(folder)) == ["layer_0.bin", "layer_2.bin", "values.json"]
+    kept = embeddings.read(folder, LAYERS, OF_TAGGER, WIDTH)
     assert kept.shape == (3, 3, 2, WIDTH)
     found = kept.read(np.array([2, 1]), 4)
     assert found.dtype == np.float16
@@ -44,42 +48,36 @@ def test_rows_are_read_on_demand(folder, values):
     assert not found[0, 1:].any()
     assert not found[1, 3:].any()
     mask = (np.arange(5) < np.array(OF_TAGGER)[:, np.newaxis]).astype(np.int32)
-    taken = take_rows({"input_mask": mask, "vectors": vectors.read(folder, (2,), OF_TAGGER, WIDTH)}, [0, 2])
+    taken = take_rows({"input_mask": mask, "vectors": embeddings.read(folder, (2,), OF_TAGGER, WIDTH)}, [0, 2])
     np.testing.assert_array_equal(taken["vectors"][0, :, 0], values[:3, 1])
     assert taken["vectors"].shape == (2, 3, 1, WIDTH)
 
 
-def test_a_remote_folder(values):
+def test_a_remote_folder_whose_upload_was_interrupted(values):
     path = stored_rows.find_subfolder(remote_folders.new_folder(), METADATA)
-    vectors.write(path, METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
-    assert vectors.find_missing(path, (0, 1, 2)) == (1,)
-    found = vectors.read(path, (2,), OF_TAGGER, WIDTH).read(np.array([1]), 3)
+    remote_folders.put(f"{path}/layer_0.bin", b"half")
+    assert not stored_rows.is_complete(path)
+    write(path, parts(values))
+    assert stored_rows.is_complete(path)
+    found = embeddings.read(path, (2,), OF_TAGGER, WIDTH).read(np.array([1]), 3)
     np.testing.assert_array_equal(found[0, :, 0], values[3:6, 1])
 
 
 def test_an_interrupted_writer_leaves_no_vectors(tmp_path, values):
-    path = stored_rows.find_subfolder(str(tmp_path), METADATA)
-
     def stopped():
         yield next(parts(values))
         raise KeyboardInterrupt
 
+    path = str(tmp_path / "vectors")
     with pytest.raises(KeyboardInterrupt):
-        vectors.write(path, METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, stopped())
-    assert os.listdir(path) == ["vectors.json"]
-    assert vectors.find_missing(path, LAYERS) == LAYERS
-    with open(os.path.join(path, "layer_0.bin.partial"), "wb") as file:  # Left by a process that was killed.
-        file.write(b"half")
-    vectors.write(path, METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
-    assert vectors.find_missing(path, (2, 3, 0)) == (3,)
-    assert not any(name.endswith(".partial") for name in os.listdir(path))
+        write(path, stopped())
+    assert not os.listdir(tmp_path)
 
 
 def test_files_that_are_damaged_or_of_other_data(folder):
     with pytest.raises(InputError, match=r"layer_2\.bin: is missing or corrupted; "):
-        vectors.read(folder, (2,), [3, 3], WIDTH)
+        embeddings.read(folder, (2,), [3, 3], WIDTH)
     with open(os.path.join(folder, "layer_0.bin"), "r+b") as file:
         file.truncate(10)
     with pytest.raises(InputError, match=r"layer_0\.bin: is missing or corrupted; delete .* to compute the "):
-        vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
-
+        embeddings.read(folder, LAYERS, OF_TAGGER, WIDTH)

@@ -70,7 +70,7 @@ def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
     outputs = encoder({name: features[name] for name in ("input_ids", "input_mask", "segment_ids")})["encoder_outputs"]
     expected = outputs[3].numpy()[features["label_ids"] != word_features.IGNORED]
     folders = {json.loads(path.read_text())["positions"]: path.parent
-               for path in folder.glob("embeddings/*/vectors.json")}
+               for path in folder.glob("embeddings/*/values.json")}
     found = np.fromfile(folders[len(expected)] / "layer_4.bin", np.float16).reshape(expected.shape)
     np.testing.assert_allclose(found, expected, atol=5e-3)
 
@@ -133,11 +133,11 @@ def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
     scripts.run_here("run.run_feature_based", output_dir=killed, **flags)
     with (killed / "table.tsv").open() as file:
         header, *rows = csv.reader(file, delimiter="\t")
-    assert header[:3] == ["features", "eval_f1", "eval_f1_std"]
+    assert header[:2] == ["features", "eval_f1"]
+    assert "eval_f1_std" in header
     assert [row[0] for row in rows] == ["embeddings", "last"]
     output = capsys.readouterr().out
     assert "reusing the embeddings of the train data" in output
-    assert output.splitlines()[-1].startswith("last ")
     assert len(list(killed.glob("*/run_*/eval_results.txt"))) == 4
     assert not list(killed.glob("*/run_*/ckpt-*"))
     finished = (killed / "last" / "run_2" / "eval_results.txt").read_bytes()

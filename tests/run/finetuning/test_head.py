@@ -53,18 +53,16 @@ def test_a_head_for_the_same_labels_is_loaded(checkpoint, capsys, labels, metada
 
 
 @pytest.mark.parametrize(("metadata", "labels", "difference"), [
-    (describe(("b", "a")), ("a", "b"), "predicts the labels b, a, but this task requires the labels a, b"),
-    (describe(("a", "b"), "token_classifier"), ("a", "b"),
-     "is a token_classifier head, but this task requires a classifier head"),
-    (describe(("a", "b"), multi_label=True), ("a", "b"),
-     "predicts any number of labels per text, but this task requires one label per text"),
+    (describe(("b", "a")), ("a", "b"), "is of a classifier with the labels b, a"),
+    (describe(("a", "b"), "token_classifier"), ("a", "b"), "is of a token_classifier with the labels a, b"),
+    (describe(("a", "b"), multi_label=True), ("a", "b"), "is of a classifier with any number of the labels a, b"),
 ])
 def test_a_head_for_other_labels_is_new_by_default(checkpoint, capsys, metadata, labels, difference):
     path = checkpoint(models.BertClassifier(CONFIG, len(labels)), metadata)
     assert head.choose_new_variables(make_task(labels), path, None, CONFIG) == HEAD
     assert capsys.readouterr().out == (
-        f"`init_checkpoint`={path}: loads the encoder and initializes a new head; the checkpoint's head {difference}; "
-        "set `keep_head` to load it anyway\n")
+        f"`init_checkpoint`={path}: loads the encoder and initializes a new head; the checkpoint's head {difference}, "
+        "but this task requires a classifier with the labels a, b; set `keep_head` to load it anyway\n")
     assert head.choose_new_variables(make_task(labels), path, True, CONFIG) == ()
     assert head.choose_new_variables(make_task(labels), path, False, CONFIG) == HEAD
 

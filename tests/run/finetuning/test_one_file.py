@@ -63,6 +63,9 @@ def test_the_next_commands_name_the_evaluated_weights(folder, capsys):
         assert learning_rate or not is_last  # The first of equal scores is the best.
         model = output_dir if is_last else f"{output_dir}/best"
         assert out.splitlines()[-2].startswith(f"to predict: python -m run.predict --model={model} --input_file")
+    with pytest.raises(InputError, match=r"^`output_dir`=stays: contains the best weights of evaluations, in best; "):
+        scripts.run_here(SCRIPT, data_file="mail.csv", output_dir="stays", do_train=True, do_eval=True,
+                         num_train_epochs=3, **FLAGS)
 
 
 def test_class_weights_make_rare_labels_count_as_much(folder):

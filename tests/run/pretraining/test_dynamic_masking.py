@@ -7,7 +7,6 @@ import tensorflow as tf
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import masking, sampling
 from run.pretraining import dynamic_masking
-from run.pretraining.settings import RecordSettings
 
 pytestmark = pytest.mark.large
 
@@ -168,11 +167,3 @@ def test_frequencies_of_replacements(mask_fraction, random_fraction, whole_words
         found.append(((inputs == MASK).reshape(-1, 2).all(axis=1), shares[MASK]**2))
     for is_found, share in found:
         assert abs(is_found.mean() - share) <= 5 * np.sqrt(max(share * (1 - share), 0) / is_found.size) + 1e-12
-
-
-def test_a_note_says_if_a_record_has_room_for_fewer_masks():
-    assert list(RecordSettings(masking="dynamic", masked_lm_prob=0.3).notes()) == [
-        "note: --max_predictions_per_seq=20 limits the masks of a full record; --masked_lm_prob=0.3 requires 38"]
-    assert list(RecordSettings(masking="dynamic", masked_lm_prob=0.3, max_predictions_per_seq=39).notes()) == []
-    assert list(RecordSettings(masking="dynamic").notes()) == []
-    assert list(RecordSettings().notes()) == []

@@ -13,7 +13,7 @@ from bert_tf.config import BertConfig
 from data_prep.pretraining import InstanceSettings, JobSettings
 from data_prep.pretraining import job as pretraining_data
 from run.pretraining import job
-from run.pretraining.settings import PretrainingSettings, RecordSettings
+from run.pretraining.settings import PretrainingSettings
 from run.settings.training import TrainingSettings
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 from tests.end_to_end.toy_files import assert_same_tensors
@@ -55,9 +55,8 @@ def make_settings(folder, objective, phases=None, **schedule):
     """Returns the PretrainingSettings of a run on the records of an objective."""
     return PretrainingSettings(
         model=ModelSettings(bert_config_file="not read"),
-        records=RecordSettings(input_file=str(folder / f"{objective}.tfrecord"), max_seq_length=S,
-                               objective=objective, vocab_file=VOCAB_FILE, **get_predictions(objective),
-                               **KINDS[objective]),
+        input_file=str(folder / f"{objective}.tfrecord"), max_seq_length=S, objective=objective, vocab_file=VOCAB_FILE,
+        **get_predictions(objective), **KINDS[objective],
         do_train=True, phases=phases, do_eval=True, num_train_steps=STEPS, num_warmup_steps=1, max_eval_steps=2,
         **schedule,
         training=TrainingSettings(output_dir=str(folder / objective), train_batch_size=4, save_checkpoints_steps=2))
@@ -83,7 +82,7 @@ def phases(tmp_path_factory, config):
         write_records(folder / f"of_{length}.tfrecord", objective="doc_sentences", max_seq_length=length,
                       max_predictions_per_seq=predictions)
     settings = PretrainingSettings(
-        records=RecordSettings(input_file=str(folder / "of_{length}.tfrecord"), objective="doc_sentences"),
+        input_file=str(folder / "of_{length}.tfrecord"), objective="doc_sentences",
         do_train=True, phases=PHASES, do_eval=True, num_train_steps=STEPS, num_warmup_steps=1, max_eval_steps=1,
         training=TrainingSettings(output_dir=str(folder / "run"), save_checkpoints_steps=1))
     job.run(settings.replace_values({"config": config}))
@@ -143,7 +142,7 @@ def test_packs_with_more_masks_than_fit(trained, config):
 
 
 def test_an_evaluation_reads_the_records_of_the_last_phase(phases, config, tmp_path):
-    records, found = pathlib.Path(phases.records.input_file), {}
+    records, found = pathlib.Path(phases.input_file), {}
     for length, predictions in ((None, None), (64, 9), (32, 5)):
         shutil.copytree(phases.training.output_dir, tmp_path / str(length))
         only = {} if length is None else {

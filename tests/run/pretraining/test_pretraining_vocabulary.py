@@ -80,8 +80,6 @@ def test_records_without_a_description(folder, capsys, values, expected):
     settings, notes = resolve(capsys, **values)
     assert settings.tokenizer == expected
     assert notes == {
-        ("vocab_file",): "note: the casing of the vocabulary vocab.txt is unknown, since the records have no run.json; "
-                         "set --do_lower_case in the next step\n",
         ("init_checkpoint", "vocab_file"):
             f"note: the vocabulary vocab.txt overrides the one of `init_checkpoint`=bert{DIFFERENCE}\n",
     }.get(tuple(values), "")
@@ -100,9 +98,6 @@ def test_a_vocabulary_that_is_not_found_unchanged(folder, capsys, change):
                      "not saved with the model; set `vocab_file`\n")
     settings, notes = resolve(capsys, vocab_file="copy.txt")
     assert settings.tokenizer == TokenizerFiles("copy.txt", False)
-    shutil.copy("copy.txt", "bert/vocab.txt")
-    settings, notes = resolve(capsys, init_checkpoint="bert")
-    assert (settings.tokenizer, notes) == (TokenizerFiles("bert/vocab.txt", False), "")
 
 
 def test_records_take_precedence_over_a_checkpoint(folder, capsys):
@@ -135,15 +130,6 @@ def test_dynamic_masking_requires_a_vocabulary(folder, capsys):
     message = "`vocab_file` is required with `masking`=dynamic, since neither a run.json of the records nor"
     with pytest.raises(InputError, match=message):
         resolve(capsys, masking="dynamic")
-    assert resolve(capsys, masking="dynamic", init_checkpoint="bert")[0].records.vocab_file == "bert/vocab.txt"
+    assert resolve(capsys, masking="dynamic", init_checkpoint="bert")[0].vocab_file == "bert/vocab.txt"
     write_records("a.tfrecord")
-    assert resolve(capsys, masking="dynamic")[0].records.vocab_file == str(folder / "vocab.txt")
-
-
-def test_an_unsupported_tokenizer_next_to_the_checkpoint(folder, capsys):
-    (folder / "a.tfrecord").touch()
-    (folder / "bert" / "tokenizer_config.json").write_text('{"tokenizer_class": "RobertaTokenizer"}')
-    settings, notes = resolve(capsys, init_checkpoint="bert")
-    assert settings.tokenizer == TokenizerFiles()
-    assert notes.startswith("note: bert/tokenizer_config.json: tokenizer_class is 'RobertaTokenizer': only ")
-    assert notes.endswith(" are supported; the tokenizer is not saved with the model\n")
+    assert resolve(capsys, masking="dynamic")[0].vocab_file == str(folder / "vocab.txt")

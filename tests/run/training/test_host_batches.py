@@ -51,12 +51,6 @@ def test_batches_for_training(two_replicas):
     assert shapes == [[2, 3], [2, 3]]
 
 
-def test_batches_for_evaluation_whose_last_is_smaller(two_replicas):
-    distributed = host_batches.distribute(two_replicas, lambda share: numbers(9, 4, False), is_endless=False)
-    assert by_replica(two_replicas, distributed, 3) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8], []]]
-    assert sum(1 for _ in distributed) == 3
-
-
 @pytest.mark.parametrize(("is_endless", "drop_remainder", "last"), [
     (True, True, None),
     (False, True, None),

@@ -109,50 +109,17 @@ def test_of_equal_scores_the_one_with_the_lowest_loss_is_the_best(tmp_path):
     assert run.restore_best() == 4
 
 
-@pytest.mark.parametrize(("number", "status", "cause"), [
-    (signal.SIGTERM, 143, "SIGTERM"), (signal.SIGINT, 130, "Ctrl-C")])
-def test_signals_wait_until_training_can_stop(number, status, cause):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_signals_wait_until_training_can_stop(number, status):
     with preemption.Preemption() as received:
         received.check()
         signal.raise_signal(number)
         with pytest.raises(preemption.PreemptionExit) as caught:
             received.check()
-        assert (caught.value.code, caught.value.cause) == (status, cause)
+        assert caught.value.code == status
         if number == signal.SIGINT:
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(number)
-
-
-def test_best_weights_whose_file_checkpoint_is_lost(tmp_path):
-    model = OneWeight()
-    model.weight.assign(2.0)
-    checkpoints.BestWeights(str(tmp_path), model).save(3)
-    (tmp_path / "best" / "checkpoint").unlink()
-    model.weight.assign(5.0)
-    again = checkpoints.BestWeights(str(tmp_path), model)
-    assert again.restore() == 3
-    assert float(model.weight) == 2.0
-    again.save(8)
-    assert [path.name for path in (tmp_path / "best").glob("*.index")] == ["ckpt-8.index"]
-
-
-@pytest.mark.large
-def test_training_without_evaluations_makes_the_best_weights_obsolete(tmp_path, capsys):
-    settings, seen = {"best_metric": "accuracy", "save_checkpoints_steps": 5}, {}
-    run, model = start(tmp_path, steps=6, eval_steps=2, **settings)
-    train(run, batches, evaluate_by_step(run, model, seen))
-    assert run.restore_best() == 4
-
-    run, model = start(tmp_path, steps=9)
-    train(run, batches)
-    assert "ignoring the weights in best/ (step 4)" in capsys.readouterr().out
-    assert run.restore_best() is None
-    run, _ = start(tmp_path, steps=9)  # Like a command that only predicts.
-    assert run.restore_best() is None
-
-    run, model = start(tmp_path, steps=10, eval_steps=2, **settings)
-    train(run, batches, evaluate_by_step(run, model, seen))
-    assert run.restore_best() == 4
 
 
 @pytest.mark.large
@@ -166,15 +133,6 @@ def test_steps_of_the_log_do_not_depend_on_the_clock(tmp_path, monkeypatch, sett
     run, _ = start(tmp_path, steps=213, **settings)
     train(run, batches, (lambda: {"accuracy": 0.5}) if "eval_steps" in settings else None)
     assert [row["step"] for row in read_rows(tmp_path / "training_log.csv")] == steps
-
-
-def test_the_throughput_of_the_loop_that_compiles_is_not_logged(tmp_path):
-    run, _ = start(tmp_path, steps=30, log_steps=10)
-    train(run, batches)
-    events = tf.compat.v1.train.summary_iterator(str(next(tmp_path.glob("events.out.tfevents.*"))))
-    logged = {(event.step, value.tag) for event in events for value in event.summary.value}
-    assert {step for step, tag in logged if tag == "loss"} == {10, 20, 30}
-    assert {step for step, tag in logged if tag == "tokens_per_second"} == {20, 30}
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_and_saves_nothing(tmp_path):
@@ -196,19 +154,6 @@ def test_weights_that_are_not_finite_after_the_last_update_are_not_saved(tmp_pat
         train(run, batches)
     assert not tf.math.is_finite(model.weight)
     assert tf.train.latest_checkpoint(tmp_path) is None
-
-
-def test_checkpoints_with_weights_that_are_not_finite(tmp_path):
-    """An earlier version or another program may have saved them."""
-    run, model = start(tmp_path, steps=3)
-    train(run, batches)
-    best = checkpoints.BestWeights(str(tmp_path), model)
-    model.weight.assign(float("nan"))
-    best.save(3)
-    tf.train.Checkpoint(model=model).write(str(tmp_path / "ckpt-3"))
-    for load, name in ((best.restore, "best/ckpt-3"), (lambda: start(tmp_path), "ckpt-3")):
-        with pytest.raises(InputError, match=rf"^{tmp_path}/{name}: weight contains numbers that are not finite"):
-            load()
 
 
 def test_a_damaged_checkpoint_is_named_and_an_earlier_one_can_be_chosen(tmp_path):
@@ -289,21 +234,16 @@ def test_deleted_checkpoints_leave_a_finished_run_or_none(tmp_path, monkeypatch)
     assert not list(tmp_path.glob("*ckpt*"))
 
 
-@pytest.mark.parametrize("writes", [True, False])
-@pytest.mark.parametrize(("steps", "rows"), [((4, 6), [3, 5, 6, 10, 13]), ((13, 90), [5, 10, 12, 13])])
-def test_a_profile_of_some_steps(tmp_path, capsys, monkeypatch, steps, rows, writes):
-    """The profile ends with the run at the latest. Workers that do not write run the same loops."""
+@pytest.mark.parametrize(("steps", "rows"), [((4, 5), [3, 5, 10, 13]), ((13, 90), [5, 10, 12, 13])])
+def test_a_profile_of_some_steps(tmp_path, capsys, steps, rows):
+    """The profile ends with the run at the latest."""
     run, model = start(tmp_path, profiled_steps=steps, log_steps=5)
-    profile = loop.Profile
-    monkeypatch.setattr(loop, "Profile", lambda steps, folder, _: profile(steps, folder, writes))
     train(run, batches)
-    profiles = list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))
-    assert len(profiles) == writes
-    assert (f"{tmp_path}: wrote a profile; to view it" in capsys.readouterr().out) == bool(profiles)
+    [profile] = tmp_path.glob("plugins/profile/*/*.xplane.pb")
+    assert f"{tmp_path}: writing a profile; to view it" in capsys.readouterr().out
     assert float(model.weight) < -0.13
     assert [row["step"] for row in read_rows(tmp_path / "training_log.csv")] == rows
-    for profile in profiles:
-        assert b"ResourceApply" in profile.read_bytes() or b"AssignVariableOp" in profile.read_bytes()
+    assert b"ResourceApply" in profile.read_bytes() or b"AssignVariableOp" in profile.read_bytes()
 
 
 def test_the_progress_bar_names_the_compilation(tmp_path, capsys):

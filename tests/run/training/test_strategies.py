@@ -183,7 +183,6 @@ def configure(monkeypatch, cluster, task_type="worker", index=0):
 
 @pytest.mark.parametrize(("cluster", "task", "own", "tasks"), [
     ({"worker": [A, B]}, ("worker", 1), "worker 1", {"worker 0": A, "worker 1": B}),
-    ({"worker": [A, B]}, ("worker", "1"), "worker 1", {"worker 0": A, "worker 1": B}),
     ({"chief": [A], "worker": [B], "evaluator": ["c:1"]}, ("chief", 0), "chief 0", {"chief 0": A, "worker 0": B}),
     ({"worker": ["[::1]:80"]}, ("worker", 0), "worker 0", {"worker 0": "[::1]:80"}),
 ])
@@ -214,10 +213,9 @@ def test_a_cluster_that_cannot_be_read(monkeypatch, text):
 
 @pytest.mark.parametrize(("cluster", "task", "message"), [
     ({"worker": [A]}, ("evaluator", 0), "has the task evaluator 0, but its cluster has only worker 0"),
-    ({"worker": [A], "ps": [B]}, ("worker", 0), "has the task ps 0; must be a chief or worker"),
+    ({"worker": [A], "ps": [B]}, ("ps", 0), "has the task ps 0, but its cluster has only worker 0"),
     *(({"worker": [A, address]}, ("worker", 0), f"has the address {address!r} for worker 1; must be HOST:PORT")
-      for address in ("127.0.0.1", "a:", ":80", "a:port", "a:0", "a:99999", "http://a:80", "a..b:80", None)),
-    ({"worker": [A, A]}, ("worker", 0), f"lists an address twice: {A}, {A}"),
+      for address in ("127.0.0.1", "a:", ":80", "a:port", "a:0", "a:99999", "http://a:80", None)),
     *(({"worker": [A, B]}, ("worker", index), f"has the task worker {index}, but its cluster has only worker 0, worker "
        "1") for index in (2, -1, 0.5, "x", None)),
     ({"worker": []}, ("worker", 0), "has the task worker 0, but its cluster has only "),

@@ -10,7 +10,7 @@ from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import InstanceSettings, create_instances, create_state, masking, sampling
-from run.pretraining.settings import RecordSettings
+from run.pretraining.settings import PretrainingSettings
 from tests.data_prep.pretraining.instances.toy_corpora import MASK, VOCABULARY, make_random_corpus
 
 
@@ -46,7 +46,8 @@ def test_the_default_rule_is_exactly_the_original():
     assert masking.keep_probability(masking.MASK_FRACTION, masking.RANDOM_FRACTION) == 0.5
 
 
-@pytest.mark.parametrize("settings_class", [InstanceSettings, functools.partial(RecordSettings, masking="dynamic")])
+@pytest.mark.parametrize("settings_class", [
+    InstanceSettings, functools.partial(PretrainingSettings, masking="dynamic")])
 def test_fractions_of_more_than_one(settings_class):
     with pytest.raises(InputError, match=r"^`mask_fraction`=0.7: must be at most 1 together with `random_fraction`=0"):
         settings_class(mask_fraction=0.7, random_fraction=0.31)
