@@ -251,7 +251,7 @@ def get_model_settings(tensors, task):
     if "output_weights" not in tensors:
         return {"architectures": ["BertModel"]}
     outputs = tensors["output_bias"].shape[0]
-    if task is None or task.kind not in KINDS or not KINDS[task.kind].hugging_face:
+    if task is None or not KINDS[task.kind].hugging_face:
         settings = get_task_settings(Classifier.name, generic_labels(outputs))
         del settings["problem_type"]  # unknown
         return settings

@@ -81,22 +81,17 @@ def create_options(runner, beam_options="", num_workers=None):
     if errors:
         raise InputError(f"`beam_options`={beam_options}: {' '.join(errors)}")
     if runner == "dask":
-        _check_dask_cluster(beam_options, options.get_all_options())
-    return options
+        from distributed.comm import get_address_host_port
 
-
-def _check_dask_cluster(beam_options, options):
-    """Raises InputError if the options, a dict, name a cluster that cannot exist: Dask would wait for it forever."""
-    from distributed.comm import get_address_host_port
-
-    path = options["scheduler_file"]
-    if path and not os.path.exists(path):
-        raise InputError(f"`beam_options`={beam_options}: {path}: does not exist")
-    if options["address"]:
+        values = options.get_all_options()
+        path, address = values["scheduler_file"], values["address"]
+        if path and not os.path.exists(path):  # Dask would wait for it forever.
+            raise InputError(f"`beam_options`={beam_options}: {path}: does not exist")
         try:
-            get_address_host_port(options["address"])
+            get_address_host_port(address or "tcp://localhost:1")
         except ValueError as error:
             raise InputError(f"`beam_options`={beam_options}: must be tcp://HOST:PORT: {error}") from error
+    return options
 
 
 @contextlib.contextmanager

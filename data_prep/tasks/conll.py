@@ -4,8 +4,8 @@ A file has one word per row. An empty line ends a sentence.
 
 Columns are separated by tabs or, in rows without tabs, by spaces. Rows that begin with -DOCSTART-, which begin a
 document, are skipped. Entity labels can be IOB1, IOB2, or IOBES (BIOES). All are converted to IOB2 (B- begins an
-entity, I- continues it, O is outside). Predictions are written in the scheme of the file. Labels without such prefixes,
-such as parts of speech, are unchanged.
+entity, I- continues it, O is outside), also in predictions. Labels without such prefixes, such as parts of speech, are
+unchanged.
 
 Treebanks are CoNLL-U files as published by Universal Dependencies. They have ten tab-separated columns: ID, FORM,
 LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC. Lines that begin with # are comments. Lines of multiword tokens
@@ -23,7 +23,6 @@ from data_prep.tasks import tables
 DOCUMENT_START = "-DOCSTART-"
 OUTSIDE = "O"
 
-IOB1, IOB2, IOBES = "IOB1", "IOB2", "IOBES"
 ENTITY_LABEL = re.compile(r"([BIES])-(.+)")
 
 TREEBANK_SUFFIX = ".conllu"  # End of the names of treebanks.
@@ -188,39 +187,6 @@ def to_iob2(labels):
         converted.append(f"{'I' if continues else 'B'}-{type_}")
         type_before = type_
     return converted
-
-
-def from_iob2(labels, scheme):
-    """Converts the IOB2 labels of a sentence, list of str, to a scheme."""
-    if scheme == IOB2:
-        return labels
-    converted = []
-    for before, label, after in zip([OUTSIDE, *labels], labels, [*labels[1:], OUTSIDE], strict=False):
-        prefix, type_ = label[0], label[1:]
-        if scheme == IOB1 and prefix == "B" and before[1:] != type_:
-            prefix = "I"
-        if scheme == IOBES and label != OUTSIDE and after != f"I{type_}":
-            prefix = {"B": "S", "I": "E"}[prefix]
-        converted.append(prefix + type_)
-    return converted
-
-
-def find_scheme(sentences, label_column):
-    """Returns the scheme of the entity labels in a column of a file; IOB2 if there are none."""
-    labels = [[_split_fields(sentences.rows[line - 1]) for line in lines] for lines in sentences.lines]
-    width = len(labels[0][0])
-    if not -width <= label_column < width:
-        return IOB2
-    labels = [[fields[label_column].strip() for fields in sentence] for sentence in labels]
-    distinct = set(itertools.chain(*labels)) - {OUTSIDE}
-    if not all(map(ENTITY_LABEL.fullmatch, distinct)):
-        return IOB2
-    if any(label[0] in "ES" for label in distinct):
-        return IOBES
-    # In IOB1 an entity begins with I-, or with B- if it follows one of its type.
-    begins = {(label[0], before[1:] == label[1:]) for sentence in labels
-              for before, label in itertools.pairwise([OUTSIDE, *sentence]) if label != OUTSIDE}
-    return IOB1 if ("I", False) in begins and ("B", False) not in begins else IOB2
 
 
 def are_entity_labels(names):

@@ -175,10 +175,8 @@ def _parse_swag_label(text, num_choices, place):
 
 def _find_race_files(path):
     place = files.at(path)
-    if place.is_file():
-        return [path]
     if not place.is_dir():
-        raise InputError(f"{path}: does not exist")
+        return [path]
     json_files = [file for file in place.files_below() if file.endswith((".json", ".txt"))]
     if not json_files:
         raise InputError(f"{path}: contains no .json or .txt files")

@@ -61,14 +61,10 @@ class SpanLabelerData(TaskData):
     Settings = Settings
 
     def check(self):
-        """See TaskData. Windows must have space for a question, and should overlap."""
-        settings = self.settings
-        if settings.verbose_logging:
+        """See TaskData. Windows must have space for a question."""
+        if self.settings.verbose_logging:
             logging.getLogger(squad.__name__).setLevel(logging.INFO)
-        squad.check_lengths(self.max_seq_length, settings.doc_stride, settings.max_query_length)
-        if settings.doc_stride > self.max_seq_length - settings.max_query_length - 3:
-            warn(f"note: `doc_stride`={settings.doc_stride}: windows after long questions are shorter and do not "
-                 "overlap, so answers across their boundaries cannot be found")
+        squad.check_lengths(self.max_seq_length, self.settings.doc_stride, self.settings.max_query_length)
 
     def _read_examples(self, split):
         """Reads the examples of a split, and prints notes about them to standard error."""

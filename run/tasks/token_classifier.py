@@ -64,8 +64,8 @@ class TokenClassifierTask(Task):
     def predict(self, predictor, eval_outputs, folder):
         """Writes the test file with the predicted labels.
 
-        test_predictions.txt has an additional column, in the scheme of the file. For a treebank,
-        test_predictions.conllu has the predictions in the column of the labels.
+        test_predictions.txt has an additional column. For a treebank, test_predictions.conllu has the predictions in
+        the column of the labels.
         """
         outputs = predictor(self.features["test"], self.settings.tuning.predict_batch_size)
         path, sentences = os.path.join(folder, "test_predictions.txt"), self.data.examples("test")
@@ -73,9 +73,6 @@ class TokenClassifierTask(Task):
         if conll.is_treebank(sentences.path):
             path = os.path.join(folder, "test_predictions.conllu")
             column = f"the column {self.data.settings.treebank_column.upper()}"
-        elif self._has_entities:
-            scheme = conll.find_scheme(sentences, self.data.settings.label_column)
-            labels = [conll.from_iob2(each, scheme) for each in labels]
         conll.write_predictions(path, sentences, labels, self.data.settings.treebank_column)
         print(f"{path}: {sentences.num_words:,} words, with the predicted labels in {column}")
 

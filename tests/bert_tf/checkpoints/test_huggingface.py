@@ -98,8 +98,6 @@ def test_activations_have_other_names(tmp_path):
      ("classifier.bias", 2)),
     ("BertClassifier", (3,), describe("classifier", ABC, True), "ForSequenceClassification", None, ()),
     ("BertClassifier", (1,), describe("classifier"), "ForSequenceClassification", None, ()),
-    ("BertClassifier", (2,), describe("juggler", ("a", "b")), "ForSequenceClassification",
-     describe("classifier", ("LABEL_0", "LABEL_1")), ()),
     ("BertTokenClassifier", (3,), describe("token_classifier", ABC), "ForTokenClassification", None,
      ("classifier.weight", 3, 6)),
     ("BertSpanLabeler", (), describe("span_labeler"), "ForQuestionAnswering", None, ("qa_outputs.weight", 2, 6)),

@@ -39,7 +39,6 @@ def test_tabs_and_invalid_bytes(write):
 def test_spaces_around_a_label_are_not_part_of_it(write):
     sentences = conll.read_sentences(write("words.txt", "a \tB-X \nb\tI-X\nc\tO \n"), 0, 1)
     assert (sentences.words, sentences.labels) == ([["a ", "b", "c"]], [["B-X", "I-X", "O"]])
-    assert conll.find_scheme(sentences, 1) == conll.IOB2
 
 
 @pytest.mark.parametrize(("labels", "expected"), [
@@ -69,20 +68,6 @@ def test_predictions_are_an_additional_column(write, tmp_path):
     conll.write_predictions(str(tmp_path / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
     assert (tmp_path / "out").read_text() == (
         "-DOCSTART- -X- O O\n\nAnna  NNP I-PER B-PER\n\n\nin\tIN\tO\tO\nRome\tNNP\tI-LOC\tB-LOC\n")
-
-
-@pytest.mark.parametrize(("scheme", "labels"), [(conll.IOB1, IOB1), (conll.IOB2, IOB2), (conll.IOBES, IOBES)])
-def test_predictions_have_the_scheme_of_the_file(write, scheme, labels):
-    path = write("words.txt", "".join(f"word {label}\n" for label in labels) + "\nword O\n")
-    assert conll.find_scheme(conll.read_sentences(path), -1) == scheme
-    assert conll.from_iob2(IOB2, scheme) == labels
-
-
-@pytest.mark.parametrize(("text", "label_column"), [
-    ("word\n", -1), ("word\n", 3), ("word NN\nword I-PER\n", -1), ("word O\n", -1),
-    ("word O\nword I-PER\nword O\nword B-PER\n", -1)])
-def test_predictions_are_iob2_if_the_file_has_no_consistent_labels(write, text, label_column):
-    assert conll.find_scheme(conll.read_sentences(write("words.txt", text)), label_column) == conll.IOB2
 
 
 def word(number, tag):

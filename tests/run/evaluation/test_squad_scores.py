@@ -6,14 +6,11 @@ import types
 import numpy as np
 import pytest
 
-from bert_tf.cli.model_settings import TokenizerSettings
 from bert_tf.errors import InputError
 from data_prep import records
-from data_prep.tasks import span_labeler as span_labeler_data
 from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
 from run.evaluation import squad_scores
-from run.finetuning.settings import FineTuningSettings
 from run.tasks import span_labeler
 from run.tasks.span_labeler import SpanLabelerTask
 from run.training.host_batches import WHOLE, HostShare
@@ -129,15 +126,6 @@ def test_resumed_runs_and_hosts_have_the_same_batches(record_file, group_by_leng
     for *parts, whole in zip(*hosts, expected[5:14], strict=True):
         for name, values in whole.items():
             np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), values)
-
-
-def test_a_stride_without_overlap_is_noted(capsys):
-    for doc_stride, is_noted in ((17, False), (18, True)):
-        SpanLabelerTask(FineTuningSettings(
-            tokenizer=TokenizerSettings(max_seq_length=40), task=span_labeler_data.Settings(
-                doc_stride=doc_stride, max_query_length=20)), None)
-        note = "note: `doc_stride`=18: windows after long questions are shorter and do not overlap"
-        assert (note in capsys.readouterr().err) == is_noted
 
 
 @pytest.mark.parametrize("ignores_padding", [False, True])
