@@ -81,9 +81,7 @@ def list_names(names):
 
 def read_header(path):
     """Returns the fields of a table's first row; empty for an empty file."""
-    for _, fields in read_rows(path):
-        return fields
-    return []
+    return next(read_rows(path), (1, []))[1]
 
 
 def find_position(column, header, path):

@@ -16,7 +16,7 @@ from bert_tf.analysis import probes
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
-from bert_tf.files import describe_dropped_bytes, new_file, to_json
+from bert_tf.files import describe_dropped_bytes, new_file
 from data_prep.tasks import conll
 from run.analysis import reading
 from run.evaluation import plots
@@ -70,12 +70,7 @@ def _write(settings, train, dev, result, control):
         f"\n{len(train.labels):,} training examples of {len(set(train.labels))} labels, {len(dev.labels):,} evaluation "
         f"examples; most common label, {most_common}: {majority:.4f}\ncenter of gravity of the mix: layer "
         f"{result.center:.2f}; for the control task: layer {control.center:.2f}\n")
-    texts = {"probes.txt": text, "probes.tsv": "".join("\t".join(map(str, row)) + "\n" for row in [header, *rows]),
-             "probes.json": to_json("probes.json", {
-                 "label": settings.label, "train_examples": len(train.labels), "dev_examples": len(dev.labels),
-                 "majority": majority, **{name: {"accuracy": each.accuracy.tolist(), "mix": each.mix_accuracy,
-                                                 "weights": each.weights.tolist(), "centre": each.center}
-                                          for name, each in (("labels", result), ("control", control))}}, indent=2)}
+    texts = {"probes.txt": text, "probes.tsv": "".join("\t".join(map(str, row)) + "\n" for row in [header, *rows])}
     for name, content in texts.items():
         with new_file(os.path.join(settings.output_dir, name)) as file:
             file.write(content)

@@ -76,7 +76,7 @@ class ProbeLayersSettings(Settings):
     """A model, labeled words, and the labels to probe for."""
 
     always_required: ClassVar = ("init_checkpoint",)
-    written: ClassVar = r"probes\.(txt|tsv|json|png)"
+    written: ClassVar = r"probes\.(txt|tsv|png)"
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)

@@ -65,39 +65,6 @@ def loss_curves(folder, training, evaluation):
     save_figure(figure, os.path.join(folder, LOSS_FILE))
 
 
-def search_results(path, trials, metric):
-    """Plots the scores of a search to a PNG file: one panel per batch size, one cell per trial.
-
-    Args:
-      path: Path of the file.
-      trials: List of (batch size, learning rate, epochs, score), for all combinations of some values. A missing score
-        is None.
-      metric: Name of the metric.
-    """
-    sizes, rates, epochs = (list(dict.fromkeys(values)) for values in list(zip(*trials, strict=True))[:3])
-    scores = np.full([len(sizes), len(epochs), len(rates)], np.nan)
-    for size, rate, number, score in trials:
-        if score is not None:
-            scores[sizes.index(size), epochs.index(number), rates.index(rate)] = score
-    lowest, highest = np.nanmin(scores), np.nanmax(scores)
-    figure = create_figure(figsize=(1.5 + len(sizes) * (1 + 0.9 * len(rates)), 2 + 0.6 * len(epochs)),
-                            layout="constrained")
-    panels = figure.subplots(1, len(sizes), squeeze=False, sharey=True)[0]
-    for panel, size, cells in zip(panels, sizes, scores, strict=True):
-        image = panel.imshow(cells, cmap="Blues", vmin=lowest, vmax=highest, aspect="auto")
-        for row, column in np.ndindex(cells.shape):
-            score = cells[row, column]
-            panel.text(column, row, "-" if np.isnan(score) else f"{score:.3f}", ha="center", va="center",
-                       weight="bold" if score == highest else "normal",
-                       color="white" if score > (lowest + highest) / 2 else "black")
-        panel.set_xticks(range(len(rates)), [str(rate) for rate in rates])
-        panel.set_yticks(range(len(epochs)), [f"{number:g}" for number in epochs])
-        panel.set(xlabel="learning rate", title=f"batch size {size}")
-    panels[0].set(ylabel="epochs")
-    figure.colorbar(image, ax=panels, label=metric.replace("_", " "))
-    save_figure(figure, path)
-
-
 def create_figure(**options):
     """Creates a matplotlib Figure."""
     from matplotlib.figure import Figure  # pyplot would require a display

@@ -81,7 +81,7 @@ class FineTuningSettings(Settings):
     search: bool = setting(
         False, "Train with every combination of --search_batch_sizes, --search_learning_rates, and --search_epochs, "
                "in OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ... Copies the weights with the best score on the "
-               "development data to OUTPUT_DIR, and writes a table and a plot of all combinations to "
+               "development data to OUTPUT_DIR, and writes a table of all combinations to "
                "OUTPUT_DIR/search. Requires --do_train and --do_eval.", needs=("do_train", "do_eval"),
         not_with=(
             "num_runs; run the search first, then set `num_runs` with the best settings",

@@ -16,14 +16,14 @@ from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
-from run.evaluation import plots, results
+from run.evaluation import results
 from run.finetuning import job
 from run.finetuning.settings import SEARCH_FOLDER, format_number
 from run.techniques.settings import TrainedWeightsSettings
 from run.training import checkpoints, model_files, strategies
 from run.training.loop import DivergedError, lock_run
 
-TABLE_FILE, PLOT_FILE = "search.tsv", "search.png"  # In SEARCH_FOLDER.
+TABLE_FILE = "search.tsv"  # In SEARCH_FOLDER.
 SEARCHED = ("train_batch_size", "learning_rate", "num_train_epochs")
 COMPARED = ("keep_head", "eval_steps")  # Runs with different values would not be comparable.
 
@@ -153,9 +153,6 @@ def search(settings, strategy, task, techniques):
     if writes:
         job.save_run_files(output_dir, settings, task)
         checkpoints.save_only_checkpoint(output_dir, trained.model, scores["global_step"])
-        plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PLOT_FILE),
-                             [(*_get_values(trial).values(), trial_scores.get(metric))
-                              for trial, trial_scores in zip(trials, all_scores, strict=True)], metric)
     job.write_scores(output_dir, scores, writes)
     return predictor, outputs
 

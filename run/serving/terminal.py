@@ -3,7 +3,6 @@
 import itertools
 import sys
 
-from bert_tf.serving.exports import is_export
 from bert_tf.tasks import MaskedLM
 from bert_tf.tasks.masked_lm import MASK
 from run.serving.formats import request_files
@@ -54,7 +53,7 @@ def fill_masks(model, texts, top_k):
         if "is_next" in outputs and text_b:
             print(f"  IsNext {outputs['is_next'][0]:.3f}")
         if outputs["was_cut"][0]:
-            print(f"  the text exceeds {_limit(model)} and was truncated, possibly including a {MASK}")
+            print(f"  the text exceeds {model.limit} tokens and was truncated, possibly including a {MASK}")
 
 
 def answer_questions(model, questions, context, top_k):
@@ -69,9 +68,4 @@ def answer_questions(model, questions, context, top_k):
         for candidate, score in candidates[:top_k]:
             print(f"  {score:8.3f}  {candidate.decode()}")
         if outputs["was_cut"][0]:
-            print(f"  the question or the context exceeds {_limit(model)} and was truncated")
-
-
-def _limit(model):
-    """Returns what limits the length of a text: the flag for a checkpoint, or the export."""
-    return f"the length of {model.path}" if is_export(model.path) else f"--max_seq_length={model.limit}"
+            print(f"  the question or the context exceeds {model.limit} tokens and was truncated")

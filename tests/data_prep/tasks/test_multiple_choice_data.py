@@ -97,7 +97,7 @@ def test_invalid_race(write, tmp_path, content, message):
 
 
 def test_race_without_questions(write, tmp_path):
-    with pytest.raises(InputError, match="contains no .json or .txt"):
+    with pytest.raises(InputError, match=r"contains no \.json or \.txt"):
         multiple_choice.read_race(str(tmp_path))
     with pytest.raises(InputError, match="contains no questions"):
         multiple_choice.read_race(write("1.txt", article(questions=[], options=[], answers=[])))

@@ -1,6 +1,6 @@
 """run.probe_layers: probes of tags, relations, and spans, and rejected inputs."""
 
-import json
+import csv
 import shutil
 
 import pytest
@@ -40,30 +40,33 @@ def folder(tmp_path_factory, reference):
 
 
 def probe(name, output_dir, **flags):
-    """Trains and evaluates probes on a file; returns the content of probes.json."""
+    """Trains and evaluates probes on a file; returns probes.txt, and the rows of probes.tsv, of numbers."""
     scripts.run_here("run.probe_layers", **{
         "init_checkpoint": "model", "train_file": name, "dev_file": name, "output_dir": output_dir,
         "max_seq_length": 12, **flags})
-    return json.loads((output_dir / "probes.json").read_text())
+    with open(output_dir / "probes.tsv", newline="", encoding="utf-8") as file:
+        *layers, mix = csv.DictReader(file, delimiter="\t")
+    assert mix.pop("layer") == "mix"
+    return (output_dir / "probes.txt").read_text(), [
+        {name: float(value) for name, value in row.items()} for row in (*layers, mix)]
 
 
 @pytest.mark.usefixtures("folder")
 def test_tags_of_a_treebank_and_of_columns(tmp_path):
-    tags = probe("words.conllu", tmp_path / "treebank")
-    assert (tags["train_examples"], tags["majority"]) == (42, pytest.approx(12 / 42))
-    assert len(tags["labels"]["accuracy"]) == 3  # The embeddings and two layers.
-    assert tags["labels"]["mix"] > 0.9  # Each form has one tag.
-    assert sum(tags["labels"]["weights"]) == pytest.approx(1)
-    assert probe("words.txt", tmp_path / "columns") == tags
+    text, (*layers, mix) = probe("words.conllu", tmp_path / "treebank")
+    assert "\n42 training examples of 4 labels" in text
+    assert "; most common label, DET: 0.2857\n" in text  # 12 of 42.
+    assert len(layers) == 3  # The embeddings and two layers.
+    assert mix["accuracy"] > 0.9  # Each form has one tag.
+    assert sum(layer["weight"] for layer in layers) == pytest.approx(1)
+    assert probe("words.txt", tmp_path / "columns") == (text, [*layers, mix])
 
 
 @pytest.mark.usefixtures("folder")
 def test_relations(tmp_path, capsys):
-    relations = probe("words.conllu", tmp_path, label="relations")
-    assert relations["train_examples"] == 30  # All words except for the roots.
-    assert "30 training examples of 3 labels" in capsys.readouterr().out
-    table = (tmp_path / "probes.tsv").read_text().splitlines()
-    assert float(table[1].split("\t")[1]) == relations["labels"]["accuracy"][0]
+    text, _ = probe("words.conllu", tmp_path, label="relations")
+    assert "\n30 training examples of 3 labels" in text  # All words except for the roots.
+    assert capsys.readouterr().out.endswith(text)
     assert (tmp_path / "probes.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -71,12 +74,13 @@ def test_relations(tmp_path, capsys):
 def test_spans_of_several_words(tmp_path, monkeypatch):
     read, found = probes.compute_examples, []
     monkeypatch.setattr(probes, "compute_examples", lambda *arguments: found.append(read(*arguments)) or found[-1])
-    report = probe("entities.txt", tmp_path, label="spans")
+    text, (*_, mix) = probe("entities.txt", tmp_path, label="spans")
     (examples, forms), _ = found
     assert set(zip(examples.labels, forms, strict=True)) == {("X", "the"), ("Y", "a")}
     assert {last - first for first, last in examples.items} == {0, 1, 2}
-    assert (report["train_examples"], report["majority"]) == (18, pytest.approx(12 / 18))
-    assert report["labels"]["mix"] == 1
+    assert "\n18 training examples of 2 labels" in text
+    assert "; most common label, X: 0.6667\n" in text  # 12 of 18.
+    assert mix["accuracy"] == 1
 
 
 def test_labels_of_the_control_task_depend_only_on_forms():

@@ -46,23 +46,6 @@ def test_many_labels_have_no_numbers(figures, tmp_path):
     assert not figures[0].axes[0].texts
 
 
-def test_search_results(figures, tmp_path):
-    """A panel per batch size, with a column per learning rate and a row per number of epochs."""
-    trials = [(size, rate, epochs, None if (size, rate) == (32, 2e-5) else 0.5 + 0.1 * (size == 16) * (rate == 5e-5))
-              for size in (16, 32) for rate in (5e-5, 2e-5) for epochs in (2.0, 3.5)]
-    plots.search_results(str(tmp_path / "search.png"), trials, "eval_f1")
-    first, second, colors = figures[0].axes
-    values, texts = get_cells(first)
-    np.testing.assert_allclose(values, [[0.6, 0.5]] * 2)
-    assert texts.tolist() == [["0.600", "0.500"]] * 2
-    assert [text.get_weight() for text in first.texts] == ["bold", "normal"] * 2
-    assert get_cells(second)[1].tolist() == [["0.500", "-"]] * 2
-    assert (first.get_title(), second.get_title(), colors.get_ylabel()) == ("batch size 16", "batch size 32", "eval f1")
-    assert [label.get_text() for label in first.get_yticklabels()] == ["2", "3.5"]
-    plots.search_results(str(tmp_path / "search.png"), [(8, 1e-3, 1.0, 0.25)], "eval_f1")
-    assert [path.name for path in tmp_path.iterdir()] == ["search.png"]
-
-
 def test_loss_curves(figures, tmp_path):
     """Metrics that are not losses have a second panel."""
     training, evaluation = (logs.Log(str(tmp_path), name, 0, writes=False) for name in ("a.csv", "b.csv"))
