@@ -32,7 +32,6 @@ from bert_tf.model_folder.tokenizers import (
 )
 from bert_tf.model_folder.weights import check_loadable
 from bert_tf.tasks.metadata import TASK_FILE
-from bert_tf.tokenization.vocabulary import read_vocabulary
 
 # Names of the files that can contain a setting, for error messages.
 CONFIG_NAMES = f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}"
@@ -139,8 +138,7 @@ def to_saved_files(tokenizer, **settings):
 def to_vocab_txt(path):
     """Returns the path of a vocabulary with one token per line: itself, or a temporary copy for a tokenizer.json.
 
-    Vocabularies are read, compared, and copied as lines. Since later messages name the temporary file, this function
-    raises InputError for a tokenizer.json that no model can use.
+    Vocabularies are read, compared, and copied as lines; messages about one of them name the copy.
     """
     if os.path.basename(path) != TOKENIZER_NAME or not files.at(path).exists():
         return path
@@ -150,5 +148,4 @@ def to_vocab_txt(path):
     written = os.path.join(folder, VOCABULARY_NAME)
     with open(written, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{piece}\n" for piece in pieces)
-    read_vocabulary(written, f"{path}, as lines")
     return written

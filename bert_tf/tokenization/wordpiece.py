@@ -96,13 +96,12 @@ class WordPieceTokenizer(tf.Module):
           Tuple `(normalized, needs_care)`: string [B] of the same lengths; bool [B], True for texts that a rule about
           marks or long words can affect.
         """
-        is_rare = tf.strings.regex_full_match(normalized, _rare_text_pattern(self._strip_accents))
         if not self._strip_accents:
-            return normalized, is_rare
+            return normalized, tf.strings.regex_full_match(normalized, _LONG_RUN)
+        is_rare = tf.strings.regex_full_match(normalized, _rare_text_pattern("Σ"))
         return tf.cond(
             tf.reduce_any(is_rare),
-            lambda: (self._lower_sigma(normalized), tf.strings.regex_full_match(normalized, _LONG_RUN)
-                     | tf.strings.regex_full_match(normalized, _disordered_marks_pattern())),
+            lambda: (self._lower_sigma(normalized), tf.strings.regex_full_match(normalized, _rare_text_pattern(""))),
             lambda: (normalized, is_rare))
 
     def _tokenize_with_care(self, texts, needs_care):
@@ -190,18 +189,10 @@ def _normalize_piece(piece, id_):
 
 
 @functools.cache
-def _rare_text_pattern(strip_accents):
-    """Returns a pattern that matches normalized texts that any of the three rules can affect, and few others."""
-    if not strip_accents:
-        return _LONG_RUN
+def _rare_text_pattern(others):
+    """Returns a pattern for normalized texts with a word that may be too long, marks that NFD sorts, or `others`."""
     marks = [mark for marks in unicode_rules.group_sorted_marks().values() for mark in marks]
-    return f"{_LONG_RUN}|(?s).*{unicode_rules.regex_class(['Σ', *marks])}.*"
-
-
-@functools.cache
-def _disordered_marks_pattern():
-    """Returns a pattern that matches normalized texts with marks in an order that NFD might change."""
-    return f"(?s).*(?:{'|'.join(f'{higher}.*{lower}' for higher, lower in _list_disordered_classes())}).*"
+    return f"{_LONG_RUN}|(?s).*{unicode_rules.regex_class([*others, *marks])}.*"
 
 
 @functools.cache
