@@ -30,7 +30,6 @@ from bert_tf.model_folder.tokenizers import (
     find_vocabulary,
     read_tokenizer_json_vocabulary,
 )
-from bert_tf.model_folder.weights import check_loadable
 from bert_tf.tasks.metadata import TASK_FILE
 
 # Names of the files that can contain a setting, for error messages.
@@ -47,11 +46,6 @@ class ModelFiles:
     """
 
     checkpoints: dict
-
-    def check_loadable(self):
-        """Raises InputError if a checkpoint of Hugging Face contains an unsupported model, or is a pickle."""
-        for path in self.checkpoints.values():
-            check_loadable(path)
 
     @functools.cached_property
     def configs(self):
@@ -72,11 +66,6 @@ class ModelFiles:
     def task_metadata(self):
         """Dict of argument -> TaskMetadata with which it is served."""
         return self._find_each(task_metadata.read_to_serve)
-
-    @property
-    def config_file(self):
-        """Path of the first config, or None."""
-        return next(iter(self.configs.values()), None)
 
     @property
     def vocab_file(self):
