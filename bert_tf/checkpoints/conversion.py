@@ -9,7 +9,6 @@ from bert_tf.checkpoints import adapters, huggingface, model_garden, tf1
 from bert_tf.checkpoints.loading import open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
-from bert_tf.huggingface_config import OWN_SETTINGS
 from bert_tf.model_folder import TokenizerFiles, find_config, read_config
 from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
 from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
@@ -81,9 +80,6 @@ def _notes(output_format, config, left_out):
     if config.hidden_act == "gelu_exact" and output_format != "huggingface":
         yield ("hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original BERT "
                "compute the tanh form")
-    others = [name for name in OWN_SETTINGS if name in config.to_dict()]
-    if others or not config.type_vocab_size:
-        yield f"the config has {', '.join(others or ['type_vocab_size 0'])}: other programs do not read this model"
 
 
 def extend_positions(checkpoint, config, length):
