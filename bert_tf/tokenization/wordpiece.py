@@ -52,11 +52,11 @@ class WordPieceTokenizer(tf.Module):
         # Otherwise, as in Hugging Face, Σ is an ordinary letter.
         self._lower_sigma = _lower_sigma if lower_case and strip_accents else lambda texts: texts
         with tf.init_scope():
-            self._normalizer = _normalizer(_character_model(lower_case, strip_accents))
+            self._normalizer = _normalizer(unicode_rules.normalization, lower_case, strip_accents)
             self._pieces = _wordpiece([_normalize_piece(piece if known[piece] == id_ else "", id_)
                                        for id_, piece in enumerate(vocabulary)])
             self._words = _wordpiece([UNKNOWN])
-            self._mark_separator = _normalizer(_mark_model()) if strip_accents else None
+            self._mark_separator = _normalizer(unicode_rules.mark_separation) if strip_accents else None
         self._unknown_id = known[UNKNOWN]
         # Graphs call functions that are traced once: tracing takes half a second, and an export has several texts. They
         # are inside lambdas, since a SavedModel would export functions that are attributes of a tf.Module.
@@ -145,8 +145,14 @@ def _replace_rows(results, replaced, make_rows):
     return tf.cond(tf.reduce_any(replaced), replace, lambda: results)
 
 
-def _normalizer(model):
+def _normalizer(rules, *casing):
+    model = _normalizer_model(rules, *casing)
     return tf_text.FastBertNormalizer(model_buffer=tf.constant(np.frombuffer(model, np.uint8)))
+
+
+@functools.cache
+def _normalizer_model(rules, *casing):
+    return normalizer_model.build(rules(*casing))
 
 
 def _wordpiece(vocabulary):
@@ -163,16 +169,6 @@ def _wordpiece_model(vocabulary):
     return tf_text.build_fast_wordpiece_model(
         [*vocabulary, "\x01"], _MAX_BYTES_PER_WORD, SUFFIX_INDICATOR, UNKNOWN, no_pretokenization,
         support_detokenization)
-
-
-@functools.cache
-def _character_model(lower_case, strip_accents):
-    return normalizer_model.build(unicode_rules.normalization(lower_case, strip_accents))
-
-
-@functools.cache
-def _mark_model():
-    return normalizer_model.build(unicode_rules.mark_separation())
 
 
 def _normalize_piece(piece, id_):

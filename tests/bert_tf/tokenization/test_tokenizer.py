@@ -11,7 +11,7 @@ import tokenizers.normalizers
 import tokenizers.pre_tokenizers
 
 from bert_tf.tokenization import BertTokenizer, pack_windows
-from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
+from bert_tf.tokenization.words import PlainTokenizer
 
 TEXT = pathlib.Path(__file__).parents[2] / "reference" / "text"
 LINES = (TEXT / "lines.txt").read_bytes().split(b"\n")[:-1]

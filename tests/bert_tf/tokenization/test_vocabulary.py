@@ -4,8 +4,8 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 from bert_tf.tokenization.vocabulary import check_casing, describe_lines, read_vocabulary
+from bert_tf.tokenization.words import PlainTokenizer
 
 UNUSUAL = ("is blank or occurs again; such lines count as IDs, and the last of equal lines is used, as in the original "
            "BERT")
