@@ -244,8 +244,9 @@ class BertConfig:
           InputError: If the file is not a BERT config, or if this project does not support the model, with the path.
         """
         values = read_json_object(path)
+        is_theirs = any(key in values for key in huggingface_config.MARKS)
         with name_file(path):
-            return (cls.from_hugging_face if huggingface_config.is_hugging_face(values) else cls.from_dict)(values)
+            return (cls.from_hugging_face if is_theirs else cls.from_dict)(values)
 
     def to_dict(self):
         """Returns the fields as a dict of JSON values, without later fields that have their defaults."""

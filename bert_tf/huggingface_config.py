@@ -45,11 +45,6 @@ PRUNED = "pruned_heads"
 MARKS = ("model_type", "architectures", "transformers_version")  # Keys that only its configs have, not the original's.
 
 
-def is_hugging_face(values):
-    """Returns whether a dict of JSON values is from Hugging Face's config.json, not from a bert_config.json."""
-    return any(key in values for key in MARKS)
-
-
 def check_model_type(values):
     """Returns the key of RELATIVES for the dict of a config.json; raises InputError for any other model."""
     name = BERT if values.get("model_type") is None else values["model_type"]

@@ -68,18 +68,14 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     tokenizer = dataclasses.replace(tokenizer or TokenizerFiles(), vocab_file=vocab_file)
     save_tokenizer(output, tokenizer, **tokenizer_settings)
     shapes = [tensor.shape for name, tensor in checkpoint.tensors.items() if name not in left_out]
-    return [f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} tensors, "
-            f"{sum(map(math.prod, shapes)):,} parameters",
-            *(f"  {note}" for note in _notes(output_format, config, left_out))]
-
-
-def _notes(output_format, config, left_out):
-    """Yields one sentence for each property of the files that a user should know."""
+    lines = [f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} tensors, "
+             f"{sum(map(math.prod, shapes)):,} parameters"]
     if left_out:
-        yield f"not written, since the format does not support them: {', '.join(left_out)}"
+        lines.append(f"  not written, since the format does not support them: {', '.join(left_out)}")
     if config.hidden_act == "gelu_exact" and output_format != "huggingface":
-        yield ("hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original BERT "
-               "compute the tanh form")
+        lines.append("  hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original "
+                     "BERT compute the tanh form")
+    return lines
 
 
 def extend_positions(checkpoint, config, length):
