@@ -19,11 +19,11 @@ import safetensors.numpy
 
 from bert_tf import files
 from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_weights
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_files, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME, from_bert
 from bert_tf.model_folder import check_loadable
-from bert_tf.model_folder.configs import read_hugging_face_config
 from bert_tf.model_folder.task_metadata import generic_labels, get_task_settings
 from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
 from bert_tf.tasks import KINDS, Classifier
@@ -110,7 +110,7 @@ def read_config(folder):
     Raises:
       InputError: If this project does not support a setting.
     """
-    return read_hugging_face_config(os.path.join(folder, CONFIG_NAME))
+    return BertConfig.from_json_file(os.path.join(folder, CONFIG_NAME), is_hugging_face=True)
 
 
 def write(folder, tensors, config, task=None):

@@ -34,15 +34,13 @@ def read_vocabulary(path):
       List of str. Token of each ID, "" for a blank line.
 
     Raises:
-      InputError: If a line is not UTF-8 or is over MAX_PIECE_BYTES, with file and line; if the file is empty or lacks
-        one of SPECIAL_PIECES, with the file.
+      InputError: If a line is not UTF-8 or is over MAX_PIECE_BYTES, with file and line; if the file lacks one of
+        SPECIAL_PIECES, with the file.
       OSError: If the file cannot be read.
     """
     content = read_bytes(path).removeprefix(codecs.BOM_UTF8)
     vocabulary = [_read_piece(line, f"{path}, line {number}")
                   for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), 1)]
-    if not any(vocabulary):
-        raise InputError(f"{path}: is empty; a vocabulary has one token per line")
     known = set(vocabulary)
     missing = [piece for piece in SPECIAL_PIECES if piece not in known]
     if missing:

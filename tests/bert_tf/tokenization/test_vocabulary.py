@@ -25,7 +25,7 @@ def test_lines_without_surrounding_white_space_or_byte_order_mark(tmp_path):
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    (b"", r"vocab\.txt: is empty"),
+    (b"", r"vocab\.txt: has no line \[PAD\], \[UNK\], \[CLS\], \[SEP\], \[MASK\] among its 1"),
     (["[PAD]", "[UNK]", "[CLS]", "a"], r"vocab\.txt: has no line \[SEP\], \[MASK\] among its 4"),
     ("\n".join([*SPECIALS, "é"]).encode("latin-1"), r"vocab\.txt, line 6: byte 1 is 0xe9, which is not UTF-8"),
     ([*SPECIALS, "a" * 257], r"vocab\.txt, line 6: the token has 257 bytes; the maximum is 256"),
