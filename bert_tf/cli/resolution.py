@@ -20,7 +20,7 @@ from bert_tf.model_folder.model_files import (
     CONFIG_NAMES,
     VOCABULARY_NAMES,
     check_run_vocabulary,
-    have_same_tokens,
+    describe_vocabulary_difference,
     to_vocab_txt,
 )
 from bert_tf.model_folder.weights import describe_download
@@ -250,8 +250,9 @@ def resolve_values(sources, explicit, model_files, announce):
                 existing = getattr(model_files, attribute).get(checkpoint)
                 if existing and source == CONFIG and read_config(path) != read_config(existing):
                     announce(f"note: `{name}`={path} overrides {existing}")
-                if existing and source == VOCABULARY and not have_same_tokens(path, existing):
-                    announce(f"note: `{name}`={path} overrides {existing}")
+                if existing and source == VOCABULARY and (
+                        difference := describe_vocabulary_difference(path, existing)):
+                    announce(f"note: `{name}`={path} overrides {existing}{difference}")
         elif existing := next(iter(getattr(model_files, attribute).values()), None):
             values[name] = to_vocab_txt(existing)
         elif explicit.get(name) is None and model_files.checkpoints:

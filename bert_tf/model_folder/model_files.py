@@ -8,6 +8,7 @@ Each is searched on first use, so that damage in an unused file is not an error.
 import atexit
 import dataclasses
 import functools
+import itertools
 import json
 import os
 import shutil
@@ -87,14 +88,17 @@ def check_run_vocabulary(argument, path, vocab_file, existing):
 
     The path of the checkpoint is the value of `argument`. `existing`: Path of the vocabulary next to it, or None.
     """
-    if existing and find_file(path, TASK_FILE, RUN_FILE) and not have_same_tokens(existing, vocab_file):
+    if existing and find_file(path, TASK_FILE, RUN_FILE) and (
+            read_bytes(to_vocab_txt(existing)) != read_bytes(to_vocab_txt(vocab_file))):
         raise InputError(f"differs from the vocabulary that `{argument}`={path} was trained with, {existing}",
                          "vocab_file", vocab_file)
 
 
-def have_same_tokens(vocab_file, other):
-    """Returns whether two vocabularies, each a vocab.txt or a tokenizer.json, have the same lines."""
-    return read_bytes(to_vocab_txt(vocab_file)).splitlines() == read_bytes(to_vocab_txt(other)).splitlines()
+def describe_vocabulary_difference(vocab_file, existing):
+    """Returns how many IDs have another entry than in the vocabulary of a model, for a note; "" if none has."""
+    ours, theirs = (read_bytes(to_vocab_txt(path)).splitlines() for path in (vocab_file, existing))
+    number = sum(our != their for our, their in itertools.zip_longest(ours, theirs))
+    return f": {number:,} of {max(len(ours), len(theirs)):,} IDs have another token" if number else ""
 
 
 def save_tokenizer(folder, tokenizer, **settings):

@@ -8,7 +8,7 @@ from bert_tf.cli.resolution import RUN
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TokenizerFiles
-from bert_tf.model_folder.model_files import have_same_tokens, to_vocab_txt
+from bert_tf.model_folder.model_files import describe_vocabulary_difference, to_vocab_txt
 from data_prep.pretraining.vocabularies import read_vocabularies
 from data_prep.reading import compute_digest
 from run.pretraining import phases
@@ -34,8 +34,9 @@ def find_tokenizer(settings):
         if known and compute_digest(to_vocab_txt(vocab_file)) != known.digest:
             raise InputError(f"differs from the vocabulary of the records, {known.path} (in {known.run_file}); omit "
                              "`vocab_file`, or create the records again", "vocab_file", vocab_file)
-    if vocab_file and near.vocab_file and place != RUN and not have_same_tokens(vocab_file, near.vocab_file):
-        warn(f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}")
+    if vocab_file and near.vocab_file and place != RUN and (
+            difference := describe_vocabulary_difference(vocab_file, near.vocab_file)):
+        warn(f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}{difference}")
     return TokenizerFiles(vocab_file, casing.do_lower_case, casing.strip_accents)
 
 

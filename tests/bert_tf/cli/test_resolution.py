@@ -74,7 +74,7 @@ def test_explicit_files_take_precedence(bert, capsys):
     assert (model.bert_config_file, tokenizer.vocab_file, tokenizer.do_lower_case) == tuple(given.values())
     assert capsys.readouterr().err.splitlines() == [
         "note: --bert_config_file=mine.json overrides bert/config.json",
-        "note: --vocab_file=mine.txt overrides bert/vocab.txt",
+        f"note: --vocab_file=mine.txt overrides bert/vocab.txt: 1 of {len(PIECES)} IDs have another token",
         "note: --do_lower_case=True overrides bert/tokenizer_config.json (False)"]
     resolve_fine_tuning({"bert_config_file": "bert/config.json", "vocab_file": "bert/vocab.txt",
                          "do_lower_case": False})
