@@ -225,27 +225,26 @@ class BertConfig:
         return cls(**{key: value for key, value in values.items() if key in known})
 
     @classmethod
-    def from_hugging_face(cls, values):
-        """Creates a config from the dict of Hugging Face's config.json.
+    def from_json_file(cls, path, is_hugging_face=None):
+        """Reads a `bert_config.json` or Hugging Face's `config.json`.
 
-        Keys that do not affect the computation are ignored.
+        Keys of Hugging Face that do not affect the computation are ignored.
 
-        Raises:
-          InputError: If this project does not support the model, with the key.
-        """
-        known = {field.name for field in dataclasses.fields(cls)}
-        return cls.from_dict({key: value for key, value in huggingface_config.to_bert(values).items() if key in known})
-
-    @classmethod
-    def from_json_file(cls, path):
-        """Reads a `bert_config.json` or Hugging Face's `config.json`, distinguished by their keys.
+        Args:
+          path: Path of the file.
+          is_hugging_face: bool. Whether it is in the format of Hugging Face; None if its keys show the format.
 
         Raises:
           InputError: If the file is not a BERT config, or if this project does not support the model, with the path.
         """
         values = read_json_object(path)
+        if is_hugging_face is None:
+            is_hugging_face = any(key in values for key in huggingface_config.MARKS)
         with name_file(path):
-            return (cls.from_hugging_face if huggingface_config.is_hugging_face(values) else cls.from_dict)(values)
+            if is_hugging_face:
+                known = {field.name for field in dataclasses.fields(cls)}
+                values = {key: value for key, value in huggingface_config.to_bert(values).items() if key in known}
+            return cls.from_dict(values)
 
     def to_dict(self):
         """Returns the fields as a dict of JSON values, without later fields that have their defaults."""
@@ -268,8 +267,8 @@ ORIGINAL_POOLER_KEYS = frozenset({
 
 def _check_size(name, value, least=1):
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST_SIZE:
-        raise InputError(f"{name} is {value!r}: must be a {'positive' if least else 'non-negative'} integer" + (
-            f", at most {LARGEST_SIZE}" if isinstance(value, int) and value > LARGEST_SIZE else ""))
+        raise InputError(f"{name} is {value!r}: must be a {'positive' if least else 'non-negative'} integer, at most "
+                         f"{LARGEST_SIZE}")
 
 
 def _is_number(value):

@@ -31,13 +31,6 @@ RELATIVES = {
     ELECTRA: ({"embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024},
               {"pooler_act": "gelu_exact", "project_embedding_sum": True}),
 }
-# Values of model_type with another tokenizer, for error messages.
-OTHER_TOKENIZERS = {
-    **dict.fromkeys(("albert", "big_bird", "camembert", "deberta-v2", "fnet", "rembert", "xlm-roberta",
-                     "xlm-roberta-xl", "xlnet"), "a SentencePiece model"),
-    **dict.fromkeys(("deberta", "longformer", "modernbert", "roberta"), "a byte-level BPE"),
-}
-
 # Settings that affect the computation, and the only value that this project supports.
 FIXED_SETTINGS = {"layer_norm_eps": 1e-12, "position_embedding_type": "absolute",
                   "is_decoder": False, "is_encoder_decoder": False, "add_cross_attention": False,
@@ -52,21 +45,13 @@ PRUNED = "pruned_heads"
 MARKS = ("model_type", "architectures", "transformers_version")  # Keys that only its configs have, not the original's.
 
 
-def is_hugging_face(values):
-    """Returns whether a dict of JSON values is from Hugging Face's config.json, not from a bert_config.json."""
-    return any(key in values for key in MARKS)
-
-
 def check_model_type(values):
     """Returns the key of RELATIVES for the dict of a config.json; raises InputError for any other model."""
     name = BERT if values.get("model_type") is None else values["model_type"]
     if name in tuple(RELATIVES):  # JSON can contain a list, which is not hashable
         return name
-    lacks = ""
-    if isinstance(name, str) and name in OTHER_TOKENIZERS:
-        lacks = f"it has no WordPiece vocabulary, but {OTHER_TOKENIZERS[name]}; "
     *others, last = map(repr, RELATIVES)
-    raise InputError(f"model_type is {name!r}: {lacks}only {', '.join(others)}, and {last} are supported")
+    raise InputError(f"model_type is {name!r}: only {', '.join(others)}, and {last} are supported")
 
 
 def check_fixed(values, fixed, scope=""):

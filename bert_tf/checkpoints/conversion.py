@@ -9,7 +9,6 @@ from bert_tf.checkpoints import adapters, huggingface, model_garden, tf1
 from bert_tf.checkpoints.loading import open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
-from bert_tf.huggingface_config import OWN_SETTINGS
 from bert_tf.model_folder import TokenizerFiles, find_config, read_config
 from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
 from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
@@ -69,21 +68,14 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     tokenizer = dataclasses.replace(tokenizer or TokenizerFiles(), vocab_file=vocab_file)
     save_tokenizer(output, tokenizer, **tokenizer_settings)
     shapes = [tensor.shape for name, tensor in checkpoint.tensors.items() if name not in left_out]
-    return [f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} tensors, "
-            f"{sum(map(math.prod, shapes)):,} parameters",
-            *(f"  {note}" for note in _notes(output_format, config, left_out))]
-
-
-def _notes(output_format, config, left_out):
-    """Yields one sentence for each property of the files that a user should know."""
+    lines = [f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} tensors, "
+             f"{sum(map(math.prod, shapes)):,} parameters"]
     if left_out:
-        yield f"not written, since the format does not support them: {', '.join(left_out)}"
+        lines.append(f"  not written, since the format does not support them: {', '.join(left_out)}")
     if config.hidden_act == "gelu_exact" and output_format != "huggingface":
-        yield ("hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original BERT "
-               "compute the tanh form")
-    others = [name for name in OWN_SETTINGS if name in config.to_dict()]
-    if others or not config.type_vocab_size:
-        yield f"the config has {', '.join(others or ['type_vocab_size 0'])}: other programs do not read this model"
+        lines.append("  hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original "
+                     "BERT compute the tanh form")
+    return lines
 
 
 def extend_positions(checkpoint, config, length):

@@ -19,11 +19,11 @@ import safetensors.numpy
 
 from bert_tf import files
 from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_weights
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_files, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME, from_bert
 from bert_tf.model_folder import check_loadable
-from bert_tf.model_folder.configs import read_hugging_face_config
 from bert_tf.model_folder.task_metadata import generic_labels, get_task_settings
 from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
 from bert_tf.tasks import KINDS, Classifier
@@ -86,7 +86,9 @@ def read(path):
     if files.at(config_path).exists():
         config = read_config(os.path.dirname(path))
         settings = {name: getattr(config, name) for name in ("hidden_act", "num_attention_heads", "pooler_act")}
-    for file, keys in _open_all(path):
+    for part in _list_parts(path):
+        file = _open(part)
+        keys = file.keys()
         for key in keys:
             name = canonical_name(key)
             if name is not None:
@@ -108,7 +110,7 @@ def read_config(folder):
     Raises:
       InputError: If this project does not support a setting.
     """
-    return read_hugging_face_config(os.path.join(folder, CONFIG_NAME))
+    return BertConfig.from_json_file(os.path.join(folder, CONFIG_NAME), is_hugging_face=True)
 
 
 def write(folder, tensors, config, task=None):
@@ -194,33 +196,20 @@ def to_huggingface_key(name):
     return re.sub(r"/layer_(\d+)/", r"/layer/\1/", f"{scope}/{leaf}").replace("/", ".")
 
 
-def _open_all(path):
-    """Yields the open safetensors files of a path, one or those in an index, and the keys to read from each."""
-    parts = _read_index(path) if path.endswith(SHARDED_NAME) else {path: None}
-    for part, keys in sorted(parts.items()):
-        file = _open(part)
-        missing = set(keys or ()) - set(file.keys())
-        if missing:
-            raise InputError(f"{path}: lists {min(missing)} in {os.path.basename(part)}, which does not contain this "
-                             "tensor")
-        yield file, keys or file.keys()
-
-
 def list_files(path):
     """Returns the files that `read` reads weights from, a list of str, including an index."""
-    return [path, *(sorted(_read_index(path)) if path.endswith(SHARDED_NAME) else ())]
+    return [path, *_list_parts(path)] if path.endswith(SHARDED_NAME) else [path]
 
 
-def _read_index(path):
-    """Reads the weight_map of an index of several files: dict of path, in the same directory -> list of tensors."""
+def _list_parts(path):
+    """Returns the safetensors files of a path, a list of str: itself, or those of an index, in the same directory."""
+    if not path.endswith(SHARDED_NAME):
+        return [path]
     weight_map = read_json_object(path).get("weight_map")
     if not isinstance(weight_map, dict) or not all(
             isinstance(name, str) and name and os.path.basename(name) == name for name in weight_map.values()):
         raise InputError(f"{path}: is corrupted; it has no weight_map of tensors to files in the same directory")
-    files = {}
-    for key, name in weight_map.items():
-        files.setdefault(os.path.join(os.path.dirname(path), name), []).append(key)
-    return files
+    return sorted({os.path.join(os.path.dirname(path), name) for name in weight_map.values()})
 
 
 def _open(path):

@@ -116,11 +116,9 @@ class LoadReport:
     missing: tuple[str, ...]  # Variables of the model that the checkpoint lacks; they keep their initial values.
     # Canonical names of tensors that the model lacks, without optimizer state and layers that were not requested.
     unused: tuple[str, ...]
-    left: tuple[str, ...] = ()  # Variables of the model that kept their initial values on request.
 
     def __str__(self):
-        notes = {"initial values kept": self.left,
-                 "not in the checkpoint, initial values kept": self.missing,
+        notes = {"not in the checkpoint, initial values kept": self.missing,
                  "in the checkpoint, not used": self.unused}
         return f"{self.path}: {len(self.loaded)} variables loaded" + "".join(
             f"; {note}: {', '.join(names)}" for note, names in notes.items() if names)
@@ -144,13 +142,10 @@ def load_pretrained(model, path, *, leave=(), layers=()):
     """
     checkpoint = open_checkpoint(path)
     check_settings(checkpoint, getattr(model, "encoder", model).config, "the model; use the checkpoint's config")
-    sources, missing, left, used = [], [], [], set()
+    sources, missing, used = [], [], set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
-        if adapters.is_adapter(name):  # never in a checkpoint as it is read
-            continue
-        if name in leave:
-            left.append(name)
+        if name in leave or adapters.is_adapter(name):  # the latter are never in a checkpoint as it is read
             continue
         parts = variables.original_names(name)
         if layers:
@@ -183,7 +178,6 @@ def load_pretrained(model, path, *, leave=(), layers=()):
         missing=tuple(missing),
         unused=tuple(sorted(name for name in set(checkpoint.tensors) - used
                             if not (layers and _LAYER.match(name)))),
-        left=tuple(left),
     )
 
 

@@ -78,7 +78,7 @@ def read(file):
     """Reads a TensorFlowFile, without optimizer state.
 
     Raises:
-      InputError: If it contains two encoders, or if a tensor does not have the axes of the format.
+      InputError: If it contains two encoders.
     """
     tensors, settings = {}, {}
     for key, name in sorted(file.variable_names.items()):
@@ -88,11 +88,7 @@ def read(file):
         if canonical in tensors:
             raise InputError(f"{file.prefix}: the checkpoint contains {canonical} more than once, in two encoders")
         axis = _find_head_axis(canonical)
-        if axis is not None:
-            rank = 3 if canonical.endswith("kernel") else 2
-            if len(stored.shape) != rank:
-                raise InputError(f"{file.prefix}: {canonical} has shape {stored.shape}, but must have {rank} axes in a "
-                                 "Model Garden checkpoint")
+        if axis is not None and len(stored.shape) == (3 if canonical.endswith("kernel") else 2):
             settings["num_attention_heads"] = stored.shape[axis]
             shape = [*stored.shape[:axis], stored.shape[axis] * stored.shape[axis + 1], *stored.shape[axis + 2:]]
             stored = stored.map(shape, functools.partial(np.reshape, shape=shape))

@@ -14,7 +14,7 @@ from bert_tf.cli import conditions, paths, roles
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import TASK_FILE, check_exists, task_metadata
+from bert_tf.model_folder import TASK_FILE, check_exists, check_loadable, task_metadata
 from bert_tf.model_folder import read_config as read_config_file
 from bert_tf.model_folder.model_files import (
     CONFIG_NAMES,
@@ -76,7 +76,7 @@ def resolve(settings, explicit, model_files, announce):
     for name, path in model_files.checkpoints.items():
         if name != RUN:
             check_exists(path, name)
-            model_files.check_loadable()
+            check_loadable(path)
     _check_weights(settings, sources, explicit, model_files)
     metadata = None
     if settings.serves and model_files.checkpoints:

@@ -5,8 +5,8 @@ import numpy as np
 from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.metadata import read
 from bert_tf.tasks import KINDS
-from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
-from bert_tf.tokenization.rows import to_rows
+from bert_tf.tokenization.rows import Row
+from bert_tf.tokenization.words import PlainTokenizer
 
 
 class LiteRTModel:
@@ -50,7 +50,9 @@ class LiteRTModel:
         Returns:
           Dict of output name to float32 array [N, ...]; for outputs per token [N, S, ...], with 0 at padding.
         """
-        rows, width = to_rows(features), features["input_ids"].shape[1]
+        counts, width = features["input_mask"].sum(axis=1), features["input_ids"].shape[1]
+        rows = [Row(ids[:count].tolist(), segments[:count].tolist(), False) for ids, segments, count in zip(
+            features["input_ids"], features["segment_ids"], counts, strict=True)]
         per_position = KINDS[self.kind].per_position
         results = {}
         for index, (row, output) in enumerate(zip(rows, self._buckets.run(rows), strict=True)):

@@ -9,7 +9,7 @@ import yaml
 
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, name_file
-from bert_tf.files import read_json_object, read_text
+from bert_tf.files import read_text
 from bert_tf.huggingface_config import CONFIG_NAME as HUGGING_FACE_NAME
 from bert_tf.model_folder import saved_models
 from bert_tf.model_folder.directories import find_file, list_files
@@ -62,16 +62,8 @@ def read_config(path):
     if os.path.basename(path) == saved_models.SAVED_MODEL_NAME:
         return BertConfig.from_dict(saved_models.read_sizes(path))
     folder, name = os.path.split(path)
-    if name != HUGGING_FACE_NAME or weights_in(folder or os.curdir) is None:  # then, the keys determine the format
-        return BertConfig.from_json_file(path)
-    return read_hugging_face_config(path)
-
-
-def read_hugging_face_config(path):
-    """Reads the BertConfig of Hugging Face's config.json; raises InputError if this project does not support it."""
-    values = read_json_object(path)
-    with name_file(path):
-        return BertConfig.from_hugging_face(values)
+    has_weights = name == HUGGING_FACE_NAME and weights_in(folder or os.curdir) is not None
+    return BertConfig.from_json_file(path, is_hugging_face=True if has_weights else None)
 
 
 def read_garden_casing(path):

@@ -30,9 +30,7 @@ from bert_tf.model_folder.tokenizers import (
     find_vocabulary,
     read_tokenizer_json_vocabulary,
 )
-from bert_tf.model_folder.weights import check_loadable
 from bert_tf.tasks.metadata import TASK_FILE
-from bert_tf.tokenization.vocabulary import read_vocabulary
 
 # Names of the files that can contain a setting, for error messages.
 CONFIG_NAMES = f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}"
@@ -48,11 +46,6 @@ class ModelFiles:
     """
 
     checkpoints: dict
-
-    def check_loadable(self):
-        """Raises InputError if a checkpoint of Hugging Face contains an unsupported model, or is a pickle."""
-        for path in self.checkpoints.values():
-            check_loadable(path)
 
     @functools.cached_property
     def configs(self):
@@ -73,11 +66,6 @@ class ModelFiles:
     def task_metadata(self):
         """Dict of argument -> TaskMetadata with which it is served."""
         return self._find_each(task_metadata.read_to_serve)
-
-    @property
-    def config_file(self):
-        """Path of the first config, or None."""
-        return next(iter(self.configs.values()), None)
 
     @property
     def vocab_file(self):
@@ -139,8 +127,7 @@ def to_saved_files(tokenizer, **settings):
 def to_vocab_txt(path):
     """Returns the path of a vocabulary with one token per line: itself, or a temporary copy for a tokenizer.json.
 
-    Vocabularies are read, compared, and copied as lines. Since later messages name the temporary file, this function
-    raises InputError for a tokenizer.json that no model can use.
+    Vocabularies are read, compared, and copied as lines; messages about one of them name the copy.
     """
     if os.path.basename(path) != TOKENIZER_NAME or not files.at(path).exists():
         return path
@@ -150,5 +137,4 @@ def to_vocab_txt(path):
     written = os.path.join(folder, VOCABULARY_NAME)
     with open(written, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{piece}\n" for piece in pieces)
-    read_vocabulary(written, f"{path}, as lines")
     return written

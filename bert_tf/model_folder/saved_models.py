@@ -32,12 +32,10 @@ def find_version(folder):
 
 
 def read_variables(path):
-    """Reads the variables in a saved_model.pb: dict of name -> shape; {} if it does not exist or is damaged."""
+    """Reads the variables in a saved_model.pb: dict of name -> shape; {} if it is damaged."""
     from google.protobuf.message import DecodeError
     from tensorflow.core.protobuf import saved_model_pb2
 
-    if not files.at(path).is_file():
-        return {}
     try:
         saved_model = saved_model_pb2.SavedModel.FromString(files.read_bytes(path))
     except DecodeError:

@@ -6,7 +6,6 @@ from bert_tf import files
 from bert_tf.errors import InputError, name_file
 from bert_tf.files import read_json, read_json_object
 from bert_tf.model_folder.directories import find_file
-from bert_tf.model_folder.tokenizers import find_tokenizer
 from bert_tf.tasks.metadata import SENTENCE_POOLINGS, TaskMetadata
 
 MODULES_NAME = "modules.json"
@@ -37,8 +36,6 @@ def read_sentence_transformer(checkpoint):
     _check_prompt(os.path.join(folder, PROMPTS_NAME))
     settings = find_file(checkpoint, *TRANSFORMER_NAMES)
     values = read_json_object(settings) if settings else {}
-    if values.get("do_lower_case") and find_tokenizer(checkpoint).do_lower_case is False:
-        raise InputError(f"{settings}: do_lower_case is true: not supported with a cased tokenizer")
     pooling = _read_pooling(os.path.join(folder, modules[1]["path"], "config.json"))
     with name_file(settings):
         return TaskMetadata("encoder", values.get("max_seq_length"), None, source=MODULES_NAME,

@@ -6,17 +6,13 @@ TensorFlow, which the tokenizer requires.
 
 import importlib
 
-_MODULES = {"BertTokenizer": "tokenizer", "pack": "model_inputs", "read_tokenizer": "tokenizer",
-            "read_vocabulary": "vocabulary"}
+_MODULES = {"BertTokenizer": "tokenizer", "pack": "model_inputs", "pack_windows": "model_inputs",
+            "read_tokenizer": "tokenizer", "read_vocabulary": "vocabulary"}
 
-__all__ = ["BertTokenizer", "pack", "read_tokenizer", "read_vocabulary"]
+__all__ = ["BertTokenizer", "pack", "pack_windows", "read_tokenizer", "read_vocabulary"]
 
 
 def __getattr__(name):
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__():
-    return sorted({*globals(), *__all__})

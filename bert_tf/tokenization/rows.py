@@ -69,13 +69,6 @@ def were_cut(rows):
     return np.array([row.was_cut for row in rows], bool)
 
 
-def to_rows(features):
-    """Converts features, a dict of input_ids, input_mask, and segment_ids, int [N, S], to a list of N Rows."""
-    counts = features["input_mask"].sum(axis=1)
-    return [Row(ids[:count].tolist(), segments[:count].tolist(), False) for ids, segments, count in zip(
-        features["input_ids"], features["segment_ids"], counts, strict=True)]
-
-
 def check_request(kind, ranks, texts, is_ragged=False):
     """Converts the inputs of a request, a dict of name -> texts, to a model with `ranks` per name; see `to_texts`.
 

@@ -150,23 +150,6 @@ class BertTokenizer(tf.Module):
                                         static_length=True)
         return features
 
-    def encode_windows(self, text_a, text_b=None, *, max_seq_length, stride, max_windows):
-        """Packs texts of any length as `encode` does, with overlapping windows for texts that are too long.
-
-        Args:
-          text_a, text_b: string [B]; the second may be None. For pairs, the second text is split into windows.
-          max_seq_length: int, S; at least 3, or 5 for pairs.
-          stride: int. Tokens between the starts of two windows of a text.
-          max_windows: int. Maximum number of windows of a text.
-
-        Returns:
-          Tuple `(features, rows, was_cut)`: dict of int32 [W, S] for W windows, see `encode`; int64 [W], the text of
-          each window, ascending; bool [B], whether tokens of a text are in none of its windows.
-        """
-        second = None if text_b is None else self.tokenize(text_b)
-        return model_inputs.pack_windows(self, self.tokenize(text_a), second, max_seq_length=max_seq_length,
-                                         stride=stride, max_windows=max_windows, static_length=True)
-
     def convert_ids_to_tokens(self, ids):
         """Converts int IDs [...], a tensor or RaggedTensor, each in [0, vocab_size), to tokens, string [...]."""
         return tf.ragged.map_flat_values(lambda flat: tf.gather(self._piece_table, flat), ids)

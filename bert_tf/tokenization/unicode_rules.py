@@ -145,19 +145,11 @@ def sigma_context():
       Tuple `(cased, ignored)` of lists of characters. A cased character that is also ignored is only in `ignored`;
       dropped characters are in neither.
     """
-    characters = [character for character in changeable_characters()
-                  if character not in "\r\n" and not is_dropped(character)]
-    after_itself = _ends_in_final_sigma("{}Σ\n", characters)
-    after_a_letter = _ends_in_final_sigma("A{}Σ\n", characters)
-    cased = [character for character, final in zip(characters, after_itself, strict=True) if final]
-    ignored = [character for character, alone, final in zip(characters, after_itself, after_a_letter, strict=True)
-               if final and not alone]
+    cased, ignored = [], []
+    for character in changeable_characters():
+        if not is_dropped(character) and f"A{character}Σ".lower().endswith("ς"):
+            (cased if f"{character}Σ".lower().endswith("ς") else ignored).append(character)
     return cased, ignored
-
-
-def _ends_in_final_sigma(pattern, characters):
-    text = "".join([pattern.replace("{}", character) for character in characters]).lower()
-    return [line.endswith("ς") for line in text.split("\n")[:-1]]
 
 
 def group_sorted_marks():

@@ -3,6 +3,7 @@
 This module does not import TensorFlow.
 """
 
+import codecs
 import re
 
 from bert_tf.errors import InputError
@@ -15,36 +16,31 @@ SUFFIX_INDICATOR = "##"
 # The limit of TensorFlow Text's FastWordpieceTokenizer; the longest token of Google's vocabularies has 54 bytes.
 MAX_PIECE_BYTES = 256
 
-_BYTE_ORDER_MARK = "\ufeff"
-
 # Directory names of Google's published checkpoints; the first group is the casing of their text.
 _PUBLISHED_MODEL = re.compile(r"(?:wwm_)?(uncased|cased|multi_cased|multilingual|chinese)_L-\d+_H-\d+_A-\d+")
 _CASED_MODELS = ("cased", "multi_cased")
 
 
-def read_vocabulary(path, name=None):
+def read_vocabulary(path):
     """Reads and checks a vocabulary file.
 
-    White space around a token is removed, as in the original's `load_vocab`. Blank and duplicate lines count; see
-    `index_tokens`.
+    White space around a token is removed, as in the original's `load_vocab`, and so is a byte-order mark. Blank and
+    duplicate lines count; see `index_tokens`.
 
     Args:
       path: Path of a UTF-8 text file, local or remote.
-      name: str. Name of the file in error messages; defaults to `path`.
 
     Returns:
       List of str. Token of each ID, "" for a blank line.
 
     Raises:
-      InputError: If a line is not UTF-8 or is over MAX_PIECE_BYTES, with file and line; if the file is empty or lacks
-        one of SPECIAL_PIECES, with the file.
+      InputError: If a line is not UTF-8 or is over MAX_PIECE_BYTES, with file and line; if the file lacks one of
+        SPECIAL_PIECES, with the file.
       OSError: If the file cannot be read.
     """
-    content, path = read_bytes(path), name or path
+    content = read_bytes(path).removeprefix(codecs.BOM_UTF8)
     vocabulary = [_read_piece(line, f"{path}, line {number}")
                   for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), 1)]
-    if not any(vocabulary):
-        raise InputError(f"{path}: is empty; a vocabulary has one token per line")
     known = set(vocabulary)
     missing = [piece for piece in SPECIAL_PIECES if piece not in known]
     if missing:
@@ -85,8 +81,6 @@ def _read_piece(line, location):
     except UnicodeDecodeError as error:
         raise InputError(f"{location}: byte {error.start + 1} is 0x{line[error.start]:02x}, which is not UTF-8; "
                          "save the vocabulary as UTF-8") from error
-    if text.startswith(_BYTE_ORDER_MARK) and text != _BYTE_ORDER_MARK:
-        raise InputError(f"{location}: begins with a byte-order mark; save the file as UTF-8 without one")
     piece = text.strip()
     if len(piece.removeprefix(SUFFIX_INDICATOR).encode()) > MAX_PIECE_BYTES:
         raise InputError(f"{location}: the token has {len(piece.encode())} bytes; the maximum is {MAX_PIECE_BYTES}")

@@ -52,11 +52,11 @@ class WordPieceTokenizer(tf.Module):
         # Otherwise, as in Hugging Face, Σ is an ordinary letter.
         self._lower_sigma = _lower_sigma if lower_case and strip_accents else lambda texts: texts
         with tf.init_scope():
-            self._normalizer = _normalizer(_character_model(lower_case, strip_accents))
+            self._normalizer = _normalizer(unicode_rules.normalization, lower_case, strip_accents)
             self._pieces = _wordpiece([_normalize_piece(piece if known[piece] == id_ else "", id_)
                                        for id_, piece in enumerate(vocabulary)])
             self._words = _wordpiece([UNKNOWN])
-            self._mark_separator = _normalizer(_mark_model()) if strip_accents else None
+            self._mark_separator = _normalizer(unicode_rules.mark_separation) if strip_accents else None
         self._unknown_id = known[UNKNOWN]
         # Graphs call functions that are traced once: tracing takes half a second, and an export has several texts. They
         # are inside lambdas, since a SavedModel would export functions that are attributes of a tf.Module.
@@ -96,13 +96,12 @@ class WordPieceTokenizer(tf.Module):
           Tuple `(normalized, needs_care)`: string [B] of the same lengths; bool [B], True for texts that a rule about
           marks or long words can affect.
         """
-        is_rare = tf.strings.regex_full_match(normalized, _rare_text_pattern(self._strip_accents))
         if not self._strip_accents:
-            return normalized, is_rare
+            return normalized, tf.strings.regex_full_match(normalized, _LONG_RUN)
+        is_rare = tf.strings.regex_full_match(normalized, _rare_text_pattern("Σ"))
         return tf.cond(
             tf.reduce_any(is_rare),
-            lambda: (self._lower_sigma(normalized), tf.strings.regex_full_match(normalized, _LONG_RUN)
-                     | tf.strings.regex_full_match(normalized, _disordered_marks_pattern())),
+            lambda: (self._lower_sigma(normalized), tf.strings.regex_full_match(normalized, _rare_text_pattern(""))),
             lambda: (normalized, is_rare))
 
     def _tokenize_with_care(self, texts, needs_care):
@@ -146,8 +145,14 @@ def _replace_rows(results, replaced, make_rows):
     return tf.cond(tf.reduce_any(replaced), replace, lambda: results)
 
 
-def _normalizer(model):
+def _normalizer(rules, *casing):
+    model = _normalizer_model(rules, *casing)
     return tf_text.FastBertNormalizer(model_buffer=tf.constant(np.frombuffer(model, np.uint8)))
+
+
+@functools.cache
+def _normalizer_model(rules, *casing):
+    return normalizer_model.build(rules(*casing))
 
 
 def _wordpiece(vocabulary):
@@ -166,16 +171,6 @@ def _wordpiece_model(vocabulary):
         support_detokenization)
 
 
-@functools.cache
-def _character_model(lower_case, strip_accents):
-    return normalizer_model.build(unicode_rules.normalization(lower_case, strip_accents))
-
-
-@functools.cache
-def _mark_model():
-    return normalizer_model.build(unicode_rules.mark_separation())
-
-
 def _normalize_piece(piece, id_):
     """Converts a token to the form in which FastWordpieceTokenizer finds it in normalized text; "" is never found."""
     # Later characters are not printable in Unicode 14.0.
@@ -190,18 +185,10 @@ def _normalize_piece(piece, id_):
 
 
 @functools.cache
-def _rare_text_pattern(strip_accents):
-    """Returns a pattern that matches normalized texts that any of the three rules can affect, and few others."""
-    if not strip_accents:
-        return _LONG_RUN
+def _rare_text_pattern(others):
+    """Returns a pattern for normalized texts with a word that may be too long, marks that NFD sorts, or `others`."""
     marks = [mark for marks in unicode_rules.group_sorted_marks().values() for mark in marks]
-    return f"{_LONG_RUN}|(?s).*{unicode_rules.regex_class(['Σ', *marks])}.*"
-
-
-@functools.cache
-def _disordered_marks_pattern():
-    """Returns a pattern that matches normalized texts with marks in an order that NFD might change."""
-    return f"(?s).*(?:{'|'.join(f'{higher}.*{lower}' for higher, lower in _list_disordered_classes())}).*"
+    return f"{_LONG_RUN}|(?s).*{unicode_rules.regex_class([*others, *marks])}.*"
 
 
 @functools.cache

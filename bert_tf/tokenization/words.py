@@ -1,12 +1,24 @@
-"""The words of a text in plain Python, as in the tokenizer's graph, for processes that do not use TensorFlow.
+"""The tokenizer in plain Python, with the words, IDs, and spans of BertTokenizer, for processes without TensorFlow.
 
-It applies the rules of `BasicTokenizer` in the original's tokenization.py, once per distinct string between
-spaces, and texts have few of these; tests compare the results with the graph.
+The kernels of BertTokenizer process many texts at a time; this one processes one text and is ready immediately. It
+applies the rules of `BasicTokenizer` in the original's tokenization.py, once per distinct string between spaces, and
+texts have few of these; tests compare the results with the graph.
 """
 
+import bisect
 import functools
+import itertools
 
-from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation, lower, remove_accents
+from bert_tf.tokenization.unicode_rules import (
+    is_cjk,
+    is_dropped,
+    is_punctuation,
+    is_whitespace,
+    lower,
+    normalize_character,
+    remove_accents,
+)
+from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR, index_tokens
 
 # max_input_chars_per_word of the original's WordpieceTokenizer: longer words are [UNK] in any vocabulary.
 MAX_WORD_CHARACTERS = 200
@@ -15,7 +27,10 @@ MAX_WORD_CHARACTERS = 200
 # space. Therefore, they are deleted first.
 CONTROLS_THAT_SPLIT = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
 
-CACHED_CHUNKS = 1 << 17  # About 40 MB per process.
+CACHED_CHUNKS = 1 << 17  # Words of strings between spaces, about 40 MB per process.
+CACHED_IDS = 1 << 15  # The IDs of these strings, about 10 MB per tokenizer.
+
+_normalize_character = functools.cache(normalize_character)
 
 
 def split_text(text, lower_case, strip_accents=None):
@@ -55,3 +70,77 @@ def _clean_character(character):
     if is_dropped(character):
         return ""
     return f" {character} " if is_cjk(character) else character
+
+
+class PlainTokenizer:
+    """Converts text to WordPiece IDs. "[MASK]" in a text is three ordinary words, as in the original.
+
+    Attributes:
+      vocabulary: List of str. Token of each ID.
+      pad_id, unk_id, cls_id, sep_id, mask_id: int. IDs of the special tokens.
+    """
+
+    def __init__(self, vocabulary, lower_case=True, strip_accents=None):
+        """Args: vocabulary: list of str, from `read_vocabulary`; for the others, see BertTokenizer."""
+        self.vocabulary = vocabulary
+        self._ids = index_tokens(vocabulary)
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
+            self._ids.__getitem__, SPECIAL_PIECES)
+        self._lower_case = bool(lower_case)
+        self._strip_accents = self._lower_case if strip_accents is None else bool(strip_accents)
+        self._longest = max(map(len, vocabulary))
+        self._ids_of_chunk = functools.lru_cache(CACHED_IDS)(self._tokenize_chunk)
+
+    def ids(self, text):
+        """Tokenizes a str; returns a list of int, without [CLS] and [SEP]."""
+        return [id_ for chunk in chunks(text) for id_ in self._ids_of_chunk(chunk)]
+
+    def ids_and_spans(self, text):
+        """Tokenizes a text and finds the source of each token.
+
+        Args:
+          text: str.
+
+        Returns:
+          Tuple `(ids, starts, ends)` of lists of int: a token comes from the characters [start, end) of the text. Spans
+          contain whole characters, including the following ones that normalization drops.
+        """
+        casing = self._lower_case, self._strip_accents
+        # The source of each byte of the words. NFD can sort the marks of several sources; the graph sorts their bytes
+        # as well, but not their sources, so a mark of four bytes can have two.
+        sources = [position for position, character in enumerate(text)
+                   for _ in _normalize_character(character, *casing).encode()]
+        spaces = [position for position, character in enumerate(text) if is_whitespace(character)]
+        remaining = [*sorted({*sources, *spaces}), len(text)]
+        ids, starts, ends, first_byte = [], [], [], 0
+        for word in split_text(text, *casing):
+            offsets = list(itertools.accumulate((len(part.encode()) for part in word), initial=first_byte))
+            for id_, begin, end in self._pieces(word):
+                ids.append(id_)
+                starts.append(sources[offsets[begin]])
+                # A token can end in the middle of a character's output: the span ends at the next character.
+                ends.append(remaining[bisect.bisect_right(remaining, sources[offsets[end] - 1])])
+            first_byte = offsets[-1]
+        return ids, starts, ends
+
+    def _tokenize_chunk(self, chunk):
+        words = split_chunk(chunk, self._lower_case, self._strip_accents)
+        return tuple(id_ for word in words for id_, _, _ in self._pieces(word))
+
+    def _pieces(self, word):
+        """Splits a word into tokens, longest match first: list of (id, first character, character after the last)."""
+        unknown = [(self.unk_id, 0, len(word))]
+        if len(word) > MAX_WORD_CHARACTERS:
+            return unknown
+        pieces, start = [], 0
+        while start < len(word):
+            prefix = SUFFIX_INDICATOR if start else ""
+            for end in range(min(len(word), start + self._longest), start, -1):
+                id_ = self._ids.get(prefix + word[start:end])
+                if id_ is not None:
+                    break
+            else:
+                return unknown
+            pieces.append((id_, start, end))
+            start = end
+        return pieces

@@ -64,9 +64,10 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
     check_length(text_b is not None, max_seq_length)
     parts, rows, was_cut = [], [np.zeros([0], np.int64)], []
     for batch in _iterate_batches(len(text_a)):
-        encoded, row, cut = tokenizer.encode_windows(
-            text_a[batch], None if text_b is None else text_b[batch], max_seq_length=max_seq_length, stride=stride,
-            max_windows=max_windows)
+        second = None if text_b is None else tokenizer.tokenize(text_b[batch])
+        encoded, row, cut = tokenization.pack_windows(
+            tokenizer, tokenizer.tokenize(text_a[batch]), second, max_seq_length=max_seq_length, stride=stride,
+            max_windows=max_windows, static_length=True)
         parts.append({name: value.numpy() for name, value in encoded.items()})
         rows.append(batch.start + row.numpy())
         was_cut.append(cut.numpy())

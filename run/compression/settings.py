@@ -12,7 +12,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import TASK_FILE, check_exists, task_metadata
+from bert_tf.model_folder import TASK_FILE, check_exists, check_loadable, task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
@@ -249,10 +249,9 @@ def build_student_settings(student, teacher, vocab_file=None):
             return ModelSettings(student.student_config_file, config=read_config(student.student_config_file))
     path = student.student_checkpoint
     check_exists(path, "student_checkpoint")
-    student_files = ModelFiles({"student_checkpoint": path})
-    student_files.check_loadable()
+    check_loadable(path)
     names = {"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}
-    existing = resolve_values(names, {}, student_files, warn)
+    existing = resolve_values(names, {}, ModelFiles({"student_checkpoint": path}), warn)
     if vocab_file and files.read_bytes(existing["vocab_file"]) != files.read_bytes(vocab_file):
         raise InputError(f"its vocabulary differs from the vocabulary of `teacher`={student.teacher}",
                          "student_checkpoint", path)

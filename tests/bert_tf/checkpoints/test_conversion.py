@@ -90,8 +90,7 @@ def test_models_that_other_projects_do_not_support(reference_config, tmp_path, o
 
 def test_causal_attention_stays_in_the_format_of_the_original(tf1_checkpoint, reference_config, tmp_path):
     config = dataclasses.replace(reference_config, attention="causal", bilstm_head=True)
-    lines = convert(tf1_checkpoint, str(tmp_path / "out"), "tf1", config)
-    assert lines[1:] == ["  the config has attention, bilstm_head: other programs do not read this model"]
+    convert(tf1_checkpoint, str(tmp_path / "out"), "tf1", config)
     assert read_config(find_config(str(tmp_path / "out"))) == config
 
 

@@ -98,6 +98,7 @@ def test_activations_have_other_names(tmp_path):
      ("classifier.bias", 2)),
     ("BertClassifier", (3,), describe("classifier", ABC, True), "ForSequenceClassification", None, ()),
     ("BertClassifier", (1,), describe("classifier"), "ForSequenceClassification", None, ()),
+    ("BertClassifier", (2,), None, "ForSequenceClassification", describe("classifier", ("LABEL_0", "LABEL_1")), ()),
     ("BertTokenClassifier", (3,), describe("token_classifier", ABC), "ForTokenClassification", None,
      ("classifier.weight", 3, 6)),
     ("BertSpanLabeler", (), describe("span_labeler"), "ForQuestionAnswering", None, ("qa_outputs.weight", 2, 6)),
@@ -200,8 +201,6 @@ def test_weights_in_several_files(write_parts, hf_tiny):
 
 def test_incomplete_parts(write_parts, tmp_path):
     path = write_parts('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}')
-    with pytest.raises(InputError, match=r"lists a in model-00001-of-00002.safetensors, which does not contain this"):
-        open_checkpoint(path)
     (tmp_path / "model-00001-of-00002.safetensors").unlink()
     with pytest.raises(InputError, match=r"/model-00001-of-00002.safetensors: is not a safetensors file, or is corru"):
         open_checkpoint(path)
@@ -253,15 +252,11 @@ def test_a_checkpoint_with_segments_for_a_config_without(tmp_path):
 
 
 @pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
-@pytest.mark.parametrize(("model_type", "lacks"), [
-    ("albert", "it has no WordPiece vocabulary, but a SentencePiece model; "),
-    ("roberta", "it has no WordPiece vocabulary, but a byte-level BPE; "),
-    (["bert"], ""),
-])
-def test_other_models_are_rejected_before_their_files_are_read(tmp_path, model_type, lacks, weights):
+@pytest.mark.parametrize("model_type", ["albert", ["bert"]])
+def test_other_models_are_rejected_before_their_files_are_read(tmp_path, model_type, weights):
     (tmp_path / weights).write_text("")
     (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
     with pytest.raises(InputError) as caught:
         check_loadable(str(tmp_path))
-    assert str(caught.value) == (f"{tmp_path}/config.json: model_type is {model_type!r}: {lacks}only 'bert', "
+    assert str(caught.value) == (f"{tmp_path}/config.json: model_type is {model_type!r}: only 'bert', "
                                  "'distilbert', and 'electra' are supported")

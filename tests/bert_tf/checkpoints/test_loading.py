@@ -42,10 +42,9 @@ def test_variables_that_are_excluded_keep_their_values(reference, reference_conf
     assert_load_fails(model, path, r"output_weights has shape \[\d+, 32\] in the checkpoint and \[7, 32\]")
     before = [variable.numpy() for variable in model.head.variables]
     report = load_pretrained(model, path, leave=("output_weights", "output_bias", "none_of_the_model"))
-    assert report.left == ("output_weights", "output_bias")
     assert report.missing == ()
     assert report.unused == ("output_bias", "output_weights")
-    assert "; initial values kept: output_weights, output_bias; in the checkpoint, not used: " in str(report)
+    assert "; in the checkpoint, not used: output_bias, output_weights" in str(report)
     for variable, value in zip(model.head.variables, before, strict=True):
         np.testing.assert_array_equal(variable, value)
 

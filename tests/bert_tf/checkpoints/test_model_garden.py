@@ -125,15 +125,6 @@ def test_another_number_of_attention_heads_is_rejected(tmp_path):
         load_pretrained(models.BertEncoder(config), str(tmp_path))
 
 
-def test_a_kernel_without_an_axis_for_heads_is_rejected(tmp_path):
-    variables = {"words": tf.Variable(tf.zeros([19, 6]), name="word_embeddings/embeddings"),
-                 "part": tf.Variable(tf.zeros([6, 6]), name="transformer/layer_0/self_attention/query/kernel")}
-    path = tf.train.Checkpoint(**variables).save(str(tmp_path / "flat"))
-    with pytest.raises(InputError, match=rf"^{path}: bert/encoder/layer_0/attention/.* has shape \[6, 6\], but must "
-                                         "have 3 axes in a Model Garden checkpoint"):
-        open_checkpoint(path)
-
-
 def test_two_encoders_are_rejected(tmp_path):
     path = tf.train.Checkpoint(left=get_encoder(networks.BertEncoder), right=get_encoder(networks.BertEncoderV2)).save(
         str(tmp_path / "dual"))

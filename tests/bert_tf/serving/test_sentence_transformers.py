@@ -113,15 +113,6 @@ def test_an_incomplete_download(written):
         bert_tf.load(folder)
 
 
-def test_lowercasing_before_a_tokenizer(written):
-    folder = written(settings={"do_lower_case": True})
-    assert read_sentence_transformer(folder).kind == "encoder"  # The tokenizer lowercases, too.
-    with open(f"{folder}/tokenizer_config.json", "w") as file:
-        json.dump({"do_lower_case": False}, file)
-    with pytest.raises(InputError, match=r"sentence_bert_config.json: do_lower_case is true: not supported with a cas"):
-        read_sentence_transformer(folder)
-
-
 def test_other_tasks_do_not_depend_on_the_pooling(written):
     folder = written({}, ["models.Transformer", "models.Pooling", "models.Dense"])
     assert bert_tf.BertClassifier.from_pretrained(folder, num_labels=2).num_labels == 2

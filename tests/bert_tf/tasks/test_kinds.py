@@ -13,7 +13,7 @@ from bert_tf.tasks import KINDS, span_decoding, span_labeler
 from bert_tf.tasks.span_labeler import normalize
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import split_into_windows
-from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
+from bert_tf.tokenization.words import PlainTokenizer
 
 LENGTH, STRIDE, MOST_WINDOWS, LONGEST_ANSWER = 29, 5, 6, 7
 CONTEXTS = 700  # of each case; 4.3 windows each

@@ -10,8 +10,8 @@ import tokenizers.models
 import tokenizers.normalizers
 import tokenizers.pre_tokenizers
 
-from bert_tf.tokenization import BertTokenizer
-from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
+from bert_tf.tokenization import BertTokenizer, pack_windows
+from bert_tf.tokenization.words import PlainTokenizer
 
 TEXT = pathlib.Path(__file__).parents[2] / "reference" / "text"
 LINES = (TEXT / "lines.txt").read_bytes().split(b"\n")[:-1]
@@ -52,13 +52,6 @@ def test_separate_casing_and_accents_are_those_of_hugging_face(lower_case, strip
                for first in range(0xC0, 0x600, 64)]
     for line in (text, *letters):
         assert ours.tokenize([line]).to_list()[0] == theirs.encode(line, add_special_tokens=False).ids, line
-
-
-def test_attributes(tokenizer):
-    assert (tokenizer.pad_id, tokenizer.unk_id, tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id) == (
-        PAD, UNK, CLS, SEP, MASK)
-    assert tokenizer.vocabulary == PIECES
-    assert tokenizer.vocab_size == len(PIECES)
 
 
 def test_offsets_point_into_the_text(tokenizer):
@@ -134,29 +127,28 @@ def test_graphs_check_the_rank_of_texts(tokenizer, method, shape):
             graph(tf.constant(texts))
 
 
-def read_windows(toy_tokenizer, encoded):
-    """Returns (text number, tokens as one str) of each window, and was_cut."""
-    features, rows, was_cut = encoded
+def read_windows(tokenizer, first, second, **options):
+    """Returns (text number, tokens as one str) of each window, was_cut, and the segment IDs."""
+    features, rows, was_cut = pack_windows(tokenizer, tokenizer.tokenize(first), tokenizer.tokenize(second), **options)
     lengths = tf.reduce_sum(features["input_mask"], axis=1)
-    tokens = toy_tokenizer.convert_ids_to_tokens(tf.RaggedTensor.from_tensor(features["input_ids"], lengths))
+    tokens = tokenizer.convert_ids_to_tokens(tf.RaggedTensor.from_tensor(features["input_ids"], lengths))
     texts = [text.decode() for text in tf.strings.reduce_join(tokens, axis=1, separator=" ").numpy()]
-    return list(zip(rows.numpy().tolist(), texts, strict=True)), was_cut.numpy().tolist()
+    windows = list(zip(rows.numpy().tolist(), texts, strict=True))
+    return windows, was_cut.numpy().tolist(), features["segment_ids"].numpy()
 
 
 def test_windows_of_pairs(toy_tokenizer):
     """Each window contains the first text, which has half of the room if both are long."""
     first = ["a dog", "the lazy brown quick fox", "the dog in it", "the dog jump in italy of it"]
     second = ["book of london on paris", "book of london on", "", "go"]
-    encoded = toy_tokenizer.encode_windows(first, second, max_seq_length=8, stride=2, max_windows=9)
-    windows, was_cut = read_windows(toy_tokenizer, encoded)
+    windows, was_cut, segments = read_windows(toy_tokenizer, first, second, max_seq_length=8, stride=2, max_windows=9)
     assert windows == [
         (0, "[CLS] a dog [SEP] book of london [SEP]"), (0, "[CLS] a dog [SEP] london on paris [SEP]"),
         (1, "[CLS] the lazy brown [SEP] book of [SEP]"), (1, "[CLS] the lazy brown [SEP] london on [SEP]"),
         (2, "[CLS] the dog in it [SEP]"), (3, "[CLS] the dog jump in [SEP] go [SEP]")]
     assert was_cut == [False, True, False, True]
-    segments = encoded[0]["segment_ids"].numpy()
     assert segments[:, :8].tolist()[0] == [0, 0, 0, 0, 1, 1, 1, 1]
-    windows, was_cut = read_windows(toy_tokenizer, toy_tokenizer.encode_windows(
-        ["a dog"], ["book of london"], max_seq_length=5, stride=1, max_windows=9))
+    windows, was_cut, _ = read_windows(toy_tokenizer, ["a dog"], ["book of london"], max_seq_length=5, stride=1,
+                                       max_windows=9)
     assert windows == [(0, f"[CLS] a [SEP] {word} [SEP]") for word in ("book", "of", "london")]
     assert was_cut == [True]
