@@ -141,6 +141,8 @@ class LoadedModel:
 
 
 def _batches(examples, batch_size):
+    if batch_size < 1:
+        raise InputError("must be at least 1", "batch_size", batch_size)
     return (examples[start : start + batch_size] for start in range(0, len(examples), batch_size))
 
 

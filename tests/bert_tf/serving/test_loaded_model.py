@@ -43,6 +43,9 @@ def test_invalid_requests():
             call(text=["a"], text_a=["a"])
         with pytest.raises(InputError, match=r"^`text` must be a list of texts, not str$"):
             call(text="a")
+    for call in (make_toy_model().predict, lambda batch_size, text: make_toy_model().encode(text, batch_size)):
+        with pytest.raises(InputError, match=r"^`batch_size`=-1: must be at least 1$"):
+            call(-1, text=["a"])
     pairs = LoadedModel(TaskMetadata("classifier", 3, True, pairs=True), "toy", None)
     with pytest.raises(InputError, match=r"^toy: an exported classifier of text_a and text_b cannot compute text em"):
         pairs.encode(["a"])
