@@ -1,7 +1,5 @@
 """The served model of multiple choice, which returns the choice that best fits a text."""
 
-from typing import ClassVar
-
 import tensorflow as tf
 
 from bert_tf import models
@@ -21,10 +19,6 @@ class ServedMultipleChoice(Servable):
 
     kind = "multiple_choice"
     model_class = models.BertMultipleChoice
-    example_texts: ClassVar = {
-        "text_a": ["The dog sees the fox."],
-        "choices": [["It sleeps on.", "It reads a book.", "It boils an egg.", "It sings an aria."]],
-    }
 
     def encode(self, text_a, text_b=None):
         """Converts string [B] and choices string [B, C] to features [B, C, S] and was_cut [B]."""

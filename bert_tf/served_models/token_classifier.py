@@ -1,7 +1,5 @@
 """The served model of a token classifier, which returns a label per word."""
 
-from typing import ClassVar
-
 import tensorflow as tf
 
 from bert_tf import models
@@ -27,7 +25,6 @@ class ServedTokenClassifier(Servable):
     """
 
     kind = "token_classifier"
-    example_texts: ClassVar = {"text": ["Mary Shelley wrote to Leigh Hunt in Genoa , and went to London ."]}
 
     @classmethod
     def create_model(cls, encoder, metadata):

@@ -64,7 +64,7 @@ class LoadedModel:
         """Computes predictions for any number of texts, in batches of similar length.
 
         Args:
-          batch_size: int.
+          batch_size: int, at least 1.
           **texts: See `__call__`; examples can have different numbers of choices.
 
         Returns:
@@ -94,7 +94,7 @@ class LoadedModel:
 
         Args:
           texts: List of N str.
-          batch_size: int.
+          batch_size: int, at least 1.
 
         Returns:
           float32 array [N, hidden_size].

@@ -237,7 +237,7 @@ def test_versions(servables, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("name", "options", "message"), [
     ("encoder", {"max_seq_length": 32}, "from 4 to max_position_embeddings, 31"),
-    ("squad", {"max_seq_length": 9}, "`max_seq_length`=9: must be greater than `max_query_length` [+] 3, 9"),
+    ("squad", {"max_seq_length": 9}, r"`max_seq_length`=9: must be from 10 \(`max_query_length` \+ 4\) to max_pos"),
     ("classifier", {"labels": ("x", "y")}, "there are 2 labels, but the model has 3 outputs"),
 ])
 def test_invalid_metadata(toy_tokenizer, name, options, message):
