@@ -9,7 +9,7 @@ import tf_keras
 
 from bert_tf.config import BertConfig
 from bert_tf.features import check_values, find_last
-from bert_tf.keras_model import KerasEncoder
+from bert_tf.keras_model import KerasModel
 from bert_tf.layers import (
     NO_SEEDS,
     Embeddings,
@@ -24,7 +24,7 @@ from bert_tf.saved_objects import register
 
 
 @register
-class BertEncoder(KerasEncoder, tf_keras.Model):
+class BertEncoder(KerasModel, tf_keras.Model):
     """Embeddings, L Transformer layers, and the pooler (the original's `BertModel`).
 
     `bert_tf.fast.FastEncoder` computes the same faster.
@@ -42,6 +42,7 @@ class BertEncoder(KerasEncoder, tf_keras.Model):
         gradients reach all. See bert_tf.techniques.freezing.
     """
 
+    kind = "encoder"
     embeddings_class, layer_class, dropout_class = Embeddings, EncoderLayer, SeededDropout
     has_static_shapes = True
     num_frozen_layers = None

@@ -26,8 +26,6 @@ class KerasModel:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
     """
 
-    kind = None
-
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.built = type(self).__module__.startswith(OURS)  # A user's subclass can have more to build.
@@ -110,54 +108,31 @@ class KerasModel:
             doc_stride=doc_stride, max_query_length=max_query_length, window_stride=window_stride,
             max_windows=max_windows)
 
-
-class KerasEncoder(KerasModel):
-    """A base class of encoders."""
-
-    kind = "encoder"
-
-    @classmethod
-    def from_pretrained(cls, path, *, config=None, fast=True, dtype=None, seed=0):
-        """Creates an encoder with the weights of a checkpoint.
-
-        Args:
-          path: str or os.PathLike. Directory, prefix, or file of a checkpoint, local or remote (gs://): of the original
-            BERT, this project's scripts, Hugging Face, or the Model Garden; see `bert_tf.checkpoints.open_checkpoint`.
-          config: BertConfig; None for the config next to the checkpoint.
-          fast: bool. Whether to create a `bert_tf.fast.FastEncoder` instead of a BertEncoder. It computes the same in
-            less time, and zeros at padding; its shapes depend on the values of a batch, which TPUs do not support.
-          dtype, seed: See BertEncoder.
-
-        Raises:
-          bert_tf.errors.InputError: If there is no checkpoint or config, or if they are corrupted or do not match.
-        """
-        from bert_tf import pretrained
-
-        return pretrained.load_encoder(cls, path, config=config, fast=fast, dtype=dtype, seed=seed)
-
-
-class KerasTaskModel(KerasModel):
-    """A base class of the models of bert_tf.models."""
-
     @classmethod
     def from_pretrained(cls, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments):
-        """Creates a model with the weights of a checkpoint, including its head if that belongs to the same task.
+        """Creates an encoder or a model with the weights of a checkpoint, including its head if the task is the same.
 
         Otherwise, the head has initial weights.
 
         Args:
-          path, config, fast, dtype, seed: See `BertEncoder.from_pretrained`.
+          path: str or os.PathLike. Directory, prefix, or file of a checkpoint, local or remote (gs://): of the original
+            BERT, this project's scripts, Hugging Face, or the Model Garden; see `bert_tf.checkpoints.open_checkpoint`.
           num_labels: int. For classifiers; None for the number of outputs of a fine-tuned checkpoint.
+          config: BertConfig; None for the config next to the checkpoint.
+          fast: bool. Whether to create a `bert_tf.fast.FastEncoder` instead of a BertEncoder. It computes the same in
+            less time, and zeros at padding; its shapes depend on the values of a batch, which TPUs do not support.
+          dtype, seed: See BertEncoder.
           **arguments: Further arguments of the constructor, such as `dropout_rate` of a classifier.
 
         Raises:
-          bert_tf.errors.InputError: See `BertEncoder.from_pretrained`; also if `num_labels` is required.
+          bert_tf.errors.InputError: If there is no checkpoint or config, if they are corrupted or do not match, or if
+            `num_labels` is required.
           TypeError: If the constructor does not have an argument.
         """
         from bert_tf import pretrained
 
-        return pretrained.load_task_model(cls, path, num_labels=num_labels, config=config, fast=fast, dtype=dtype,
-                                          seed=seed, **arguments)
+        return pretrained.load_model(cls, path, num_labels=num_labels, config=config, fast=fast, dtype=dtype, seed=seed,
+                                     **arguments)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
         """Computes the loss of a batch; called by Keras.
@@ -174,7 +149,7 @@ class KerasTaskModel(KerasModel):
         Returns:
           float32 scalar.
         """
-        if self.jit_compile and not self.encoder.has_static_shapes:
+        if self.jit_compile and not getattr(self, "encoder", self).has_static_shapes:
             raise InputError("`jit_compile` cannot be used with this encoder, whose shapes depend on the values of a "
                              "batch; create the model with `fast=False`")
         if not isinstance(self.loss, TotalLoss):

@@ -10,7 +10,7 @@ import tf_keras
 from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
 from bert_tf.features import FEATURES
-from bert_tf.keras_model import KerasTaskModel
+from bert_tf.keras_model import KerasModel
 from bert_tf.layers import LSTM_SEEDS, BiLSTMHead, LinearHead
 from bert_tf.saved_objects import register
 
@@ -20,7 +20,7 @@ __all__ = ["BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMulti
 POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segment_max}
 
 
-class _TaskModel(KerasTaskModel, tf_keras.Model):
+class _TaskModel(KerasModel, tf_keras.Model):
     """Base class of an encoder with a task head.
 
     Calls have the arguments `training`, whether to apply dropout, and `return_attention_scores`, whether the outputs
