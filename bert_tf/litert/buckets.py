@@ -25,11 +25,7 @@ CALL = 8
 
 
 class Buckets:
-    """The graphs of a file, behind a lock: threads take turns, and weights and memory exist once.
-
-    Attributes:
-      lengths: Ascending list of int. Maximum row lengths of the buckets.
-    """
+    """The graphs of a file, behind a lock: threads take turns, and weights and memory exist once."""
 
     def __init__(self, path, num_threads=None):
         """Args: path: local .tflite file; num_threads: int, threads per matrix multiplication, None for all cores."""
@@ -45,10 +41,9 @@ class Buckets:
                 batch_size, length = map(int, name.removeprefix(ROWS).split("x"))
                 self._batch_sizes.setdefault(length, []).append(batch_size)
         self._head_sizes = [int(name.removeprefix(HEAD)) for name in names if name.startswith(HEAD)]
-        self.lengths = sorted(self._batch_sizes)
 
     def run(self, rows):
-        """Runs the model on a list of `rows.Row`, none longer than the last of `lengths`.
+        """Runs the model on a list of `rows.Row`, none longer than the longest bucket.
 
         Returns:
           List of dicts, one per row: output name -> float32 array of that row, of the length of its bucket.

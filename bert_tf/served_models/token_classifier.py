@@ -3,7 +3,6 @@
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.errors import InputError
 from bert_tf.served_models.base import Servable
 from bert_tf.tasks.base import MAX_WINDOWS
 from bert_tf.tokenization import ragged
@@ -28,9 +27,6 @@ class ServedTokenClassifier(Servable):
 
     @classmethod
     def create_model(cls, encoder, metadata):
-        """See Servable. Raises InputError without labels."""
-        if not metadata.labels:
-            raise InputError("`labels_file` is required: the labels of the model are unknown")
         return models.BertTokenClassifier(encoder, len(metadata.labels))
 
     def answer_texts(self, text):

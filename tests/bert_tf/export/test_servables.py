@@ -155,15 +155,6 @@ def test_texts_of_different_batch_sizes(servables, name, request_):
         respond(servables[name], request_)
 
 
-def test_an_empty_list_of_choices(servables):
-    message = "each example must contain at least one choice"
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-        servables["choice"].answer_texts(text_a=tf.constant(["a"]), choices=tf.zeros([1, 0], tf.string))
-    signature = servables["choice"].signatures("ids")["ids"]
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-        signature(**{name: tf.zeros([1, 0, 4], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")})
-
-
 @pytest.fixture(scope="module")
 def signatures(servables):
     return servables["classifier"].signatures("ids", "tf_example")
