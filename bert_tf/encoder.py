@@ -8,8 +8,8 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.config import BertConfig
-from bert_tf.features import FeatureCheck, check_values, find_last
-from bert_tf.keras_model import KerasEncoder
+from bert_tf.features import check_values, find_last
+from bert_tf.keras_model import KerasModel
 from bert_tf.layers import (
     NO_SEEDS,
     Embeddings,
@@ -24,7 +24,7 @@ from bert_tf.saved_objects import register
 
 
 @register
-class BertEncoder(FeatureCheck, KerasEncoder, tf_keras.Model):
+class BertEncoder(KerasModel, tf_keras.Model):
     """Embeddings, L Transformer layers, and the pooler (the original's `BertModel`).
 
     `bert_tf.fast.FastEncoder` computes the same faster.
@@ -42,6 +42,7 @@ class BertEncoder(FeatureCheck, KerasEncoder, tf_keras.Model):
         gradients reach all. See bert_tf.techniques.freezing.
     """
 
+    kind = "encoder"
     embeddings_class, layer_class, dropout_class = Embeddings, EncoderLayer, SeededDropout
     has_static_shapes = True
     num_frozen_layers = None
@@ -62,13 +63,13 @@ class BertEncoder(FeatureCheck, KerasEncoder, tf_keras.Model):
                                          activation=config.pooler_act or "tanh", name="dense", dtype=dtype)
 
     def get_config(self):
-        """See SavedModel."""
+        """See KerasModel."""
         return {**super().get_config(), "config": self.config.to_dict(), "seed": self.initializer.seed,
                 "dtype": self.dtype_policy.name}
 
     @classmethod
     def from_config(cls, config):
-        """See SavedModel."""
+        """See KerasModel."""
         return super().from_config({**config, "config": BertConfig.from_dict(config["config"])})
 
     def call(self, features, training=False, return_attention_scores=False):

@@ -24,33 +24,11 @@ With causal attention, a token attends only to itself and earlier tokens. Only t
 Shape legend: B batch, S sequence, K sequences of a packed row.
 """
 
-from collections.abc import Mapping
-
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.saved_objects import OURS
 
 FEATURES = ("input_ids", "input_mask", "segment_ids")
-
-
-class FeatureCheck:
-    """A base class of models that are called with a dict of features, which it checks and casts to int32."""
-
-    def __call__(self, features, *args, **kwargs):
-        if type(self).__module__.startswith(OURS):  # A user's subclass can have other inputs.
-            if not isinstance(features, Mapping):
-                found = f"is of type {type(features).__name__}"
-            elif any(name not in features for name in FEATURES):
-                found = f"has {', '.join(map(str, features))}"
-            else:
-                found = None
-            if found:
-                raise InputError(f"must be a dict of {', '.join(FEATURES)}, but {found}; BertTokenizer.encode makes it "
-                                 "from texts", "features")
-            features = {name: tf.cast(value, tf.int32) if getattr(value, "dtype", None) == tf.int64 else value
-                        for name, value in features.items()}
-        return super().__call__(features, *args, **kwargs)
 
 
 def check_values(features, config):

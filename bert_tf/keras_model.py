@@ -1,4 +1,7 @@
-"""The methods of encoders and task models for Keras: creating them from a checkpoint, training, and saving them."""
+"""The methods of encoders and task models for Keras: creating them from a checkpoint, training, and saving them.
+
+Keras saves models in `.keras` files and SavedModels, as the arguments of their constructors.
+"""
 
 from collections.abc import Mapping
 
@@ -6,18 +9,73 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.losses import TOTAL, TotalLoss
-from bert_tf.saved_objects import SavedModel
+from bert_tf.saved_objects import SavedLayer
+
+OURS = "bert_tf."  # Prefix of the module names of this package.
 
 
-class KerasModel(SavedModel):
-    """A base class of encoders and task models.
+class KerasModel:
+    """A base class of encoders and task models, which are called with a dict of features.
+
+    Their config is the arguments of their constructor, and the frozen layers. Hooks and replaced weights belong to
+    training or to one request: a model with such changes cannot be saved.
 
     Attributes:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
     """
 
-    kind = None
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.built = type(self).__module__.startswith(OURS)  # A user's subclass can have more to build.
+
+    def get_config(self):
+        """Returns the name and the frozen layers, a dict; a subclass adds its other arguments as plain values.
+
+        Raises:
+          InputError: If hooks are attached to a layer, or if weights were replaced or added.
+        """
+        _check_is_plain(self)
+        frozen = [number for number, layer in enumerate(_list_layers(self)) if not layer.trainable]
+        return {"name": self.name, "frozen_layers": frozen}
+
+    @classmethod
+    def from_config(cls, config):
+        """Creates a model with newly initialized weights from the result of `get_config`."""
+        config = dict(config)
+        frozen = config.pop("frozen_layers", ())
+        model = cls(**config)
+        for number, layer in enumerate(_list_layers(model)):
+            layer.trainable = number not in frozen  # Also sets the layers inside it, which follow.
+        return model
+
+    def build_from_config(self, config):
+        """Makes a user's subclass create its weights by a call with int32 features. Keras would pass floats."""
+        self.call({name: tf.zeros([size or 1 for size in shape], tf.int32)
+                   for name, shape in config["input_shape"].items()})
+        self.built = True
+
+    @property
+    def _must_restore_from_config(self):
+        """See SavedLayer; an encoder within a task model is not always called."""
+        return self.save_spec() is None
+
+    def _trackable_children(self, save_type="checkpoint", **kwargs):
+        """Called by TensorFlow when it saves."""
+        if save_type == "savedmodel":
+            _check_is_plain(self)
+        return super()._trackable_children(save_type, **kwargs)
+
+    def __call__(self, features, *args, **kwargs):
+        """Checks the features, and casts those of int64 to int32."""
+        if type(self).__module__.startswith(OURS):  # A user's subclass can have other inputs.
+            if not isinstance(features, Mapping) or any(name not in features for name in FEATURES):
+                raise InputError(f"must be a dict of {', '.join(FEATURES)}; BertTokenizer.encode makes it from texts",
+                                 "features")
+            features = {name: tf.cast(value, tf.int32) if getattr(value, "dtype", None) == tf.int64 else value
+                        for name, value in features.items()}
+        return super().__call__(features, *args, **kwargs)
 
     def save_pretrained(self, path, tokenizer, *, labels=None, multi_label=None, pairs=None, max_seq_length=None,
                         doc_stride=None, max_query_length=None, window_stride=None, max_windows=None):
@@ -50,54 +108,31 @@ class KerasModel(SavedModel):
             doc_stride=doc_stride, max_query_length=max_query_length, window_stride=window_stride,
             max_windows=max_windows)
 
-
-class KerasEncoder(KerasModel):
-    """A base class of encoders."""
-
-    kind = "encoder"
-
-    @classmethod
-    def from_pretrained(cls, path, *, config=None, fast=True, dtype=None, seed=0):
-        """Creates an encoder with the weights of a checkpoint.
-
-        Args:
-          path: str or os.PathLike. Directory, prefix, or file of a checkpoint, local or remote (gs://): of the original
-            BERT, this project's scripts, Hugging Face, or the Model Garden; see `bert_tf.checkpoints.open_checkpoint`.
-          config: BertConfig; None for the config next to the checkpoint.
-          fast: bool. Whether to create a `bert_tf.fast.FastEncoder` instead of a BertEncoder. It computes the same in
-            less time, and zeros at padding; its shapes depend on the values of a batch, which TPUs do not support.
-          dtype, seed: See BertEncoder.
-
-        Raises:
-          bert_tf.errors.InputError: If there is no checkpoint or config, or if they are corrupted or do not match.
-        """
-        from bert_tf import pretrained
-
-        return pretrained.load_encoder(cls, path, config=config, fast=fast, dtype=dtype, seed=seed)
-
-
-class KerasTaskModel(KerasModel):
-    """A base class of the models of bert_tf.models."""
-
     @classmethod
     def from_pretrained(cls, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments):
-        """Creates a model with the weights of a checkpoint, including its head if that belongs to the same task.
+        """Creates an encoder or a model with the weights of a checkpoint, including its head if the task is the same.
 
         Otherwise, the head has initial weights.
 
         Args:
-          path, config, fast, dtype, seed: See `BertEncoder.from_pretrained`.
+          path: str or os.PathLike. Directory, prefix, or file of a checkpoint, local or remote (gs://): of the original
+            BERT, this project's scripts, Hugging Face, or the Model Garden; see `bert_tf.checkpoints.open_checkpoint`.
           num_labels: int. For classifiers; None for the number of outputs of a fine-tuned checkpoint.
+          config: BertConfig; None for the config next to the checkpoint.
+          fast: bool. Whether to create a `bert_tf.fast.FastEncoder` instead of a BertEncoder. It computes the same in
+            less time, and zeros at padding; its shapes depend on the values of a batch, which TPUs do not support.
+          dtype, seed: See BertEncoder.
           **arguments: Further arguments of the constructor, such as `dropout_rate` of a classifier.
 
         Raises:
-          bert_tf.errors.InputError: See `BertEncoder.from_pretrained`; also if `num_labels` is required.
+          bert_tf.errors.InputError: If there is no checkpoint or config, if they are corrupted or do not match, or if
+            `num_labels` is required.
           TypeError: If the constructor does not have an argument.
         """
         from bert_tf import pretrained
 
-        return pretrained.load_task_model(cls, path, num_labels=num_labels, config=config, fast=fast, dtype=dtype,
-                                          seed=seed, **arguments)
+        return pretrained.load_model(cls, path, num_labels=num_labels, config=config, fast=fast, dtype=dtype, seed=seed,
+                                     **arguments)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
         """Computes the loss of a batch; called by Keras.
@@ -114,7 +149,7 @@ class KerasTaskModel(KerasModel):
         Returns:
           float32 scalar.
         """
-        if self.jit_compile and not self.encoder.has_static_shapes:
+        if self.jit_compile and not getattr(self, "encoder", self).has_static_shapes:
             raise InputError("`jit_compile` cannot be used with this encoder, whose shapes depend on the values of a "
                              "batch; create the model with `fast=False`")
         if not isinstance(self.loss, TotalLoss):
@@ -145,3 +180,19 @@ class KerasTaskModel(KerasModel):
     def metrics(self):
         """See tf_keras.Model."""
         return [*vars(self).get("_loss_means", {}).values(), *super().metrics]
+
+
+def _list_layers(model):
+    """Returns a model and the layers of this package inside it, outer ones first."""
+    return [model, *(layer for layer in model.submodules if isinstance(layer, SavedLayer | KerasModel))]
+
+
+def _check_is_plain(model):
+    """Raises InputError if hooks are attached to a layer, or if weights were replaced or added."""
+    for layer in reversed(_list_layers(model)):
+        has_hooks = bool(getattr(layer, "hooks", ()))
+        has_replaced = any(isinstance(child, tf.Variable) and vars(layer).get(name, child) is not child
+                           for name, child in layer._trackable_children().items())
+        if has_hooks or has_replaced or hasattr(layer, "adapters"):
+            raise InputError(f"layer {layer.name!r} has a hook, or other weights than its constructor creates, such as "
+                             "adapters, which cannot be saved; remove them first")

@@ -33,20 +33,16 @@ class Term:
       items: Function (outputs, features) -> float32, the loss of each item.
       counts: Function features -> float32, the count of each item. It has the shape of the items, or axes of size 1,
         over which the loss is a sum. A float32 scalar is the number of items that count, all equally; the others are 0.
-        An int n, also as the function's value, means that all items count equally, with n items per example.
+        An int n means that all items count equally, with n items per example.
       factor: float. Weight of the reported loss in the total; 0 to report it only.
       guard: float. Added to the normalizer, so that a batch without items has loss 0.
     """
 
     name: str
     items: Callable
-    counts: Callable | int
+    counts: Callable
     factor: float = 1.0
     guard: float = 0.0
-
-    def counts_in(self, features):
-        """Returns the counts in a part of a batch: float32, or int n for n equal counts per example."""
-        return self.counts(features) if callable(self.counts) else self.counts
 
 
 @register
@@ -66,7 +62,6 @@ class TotalLoss:
     def __init__(self, *terms, source=()):
         self.terms, self._source = terms, list(source)
         self._factors = {term.name: term.factor for term in terms}
-        self._representatives = {term.counts: term for term in terms}  # Terms that count alike share a normalizer.
         self.names = (TOTAL, *(name for name in self._factors if name != TOTAL))
 
     def get_config(self):
@@ -89,8 +84,8 @@ class TotalLoss:
         return self.partial_losses(outputs, features, self.normalizers(features))
 
     def normalizers(self, features):
-        """Returns the divisors from one part of a batch: list of float32 scalars, which add up over the parts."""
-        counts = (term.counts_in(features) for term in self._representatives.values())
+        """Returns the terms' divisors from one part of a batch: float32 scalars, which add up over the parts."""
+        counts = (term.counts(features) for term in self.terms)
         return [_equal_counts(each, features) if isinstance(each, int) else tf.reduce_sum(each) for each in counts]
 
     def partial_losses(self, outputs, features, normalizers):
@@ -104,10 +99,9 @@ class TotalLoss:
         Returns:
           Dict of name -> float32 scalar. Summed over the parts, these are the losses of the batch.
         """
-        normalizers = dict(zip(self._representatives, normalizers, strict=True))
         losses_by_name = {name: [] for name in self._factors}
-        for term in self.terms:
-            items, counts, divisor = term.items(outputs, features), term.counts_in(features), normalizers[term.counts]
+        for term, divisor in zip(self.terms, normalizers, strict=True):
+            items, counts = term.items(outputs, features), term.counts(features)
             counts_equally = isinstance(counts, int) or len(counts.shape) == 0
             total = tf.reduce_sum(items if counts_equally else items * counts)
             losses_by_name[term.name].append(total / (divisor + term.guard if term.guard else divisor))
@@ -186,7 +180,7 @@ def create_span_loss(ignore_padding=False):
       ignore_padding: bool. Whether to exclude padding positions from the softmax.
     """
     # An example has two items, one in each term.
-    return TotalLoss(*(Term(TOTAL, functools.partial(_position_items, name, ignore_padding), counts=2)
+    return TotalLoss(*(Term(TOTAL, functools.partial(_position_items, name, ignore_padding), lambda features: 2)
                        for name in ("start", "end")), source=("span", ignore_padding))
 
 

@@ -9,8 +9,8 @@ import tf_keras
 
 from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
-from bert_tf.features import FEATURES, FeatureCheck
-from bert_tf.keras_model import KerasTaskModel
+from bert_tf.features import FEATURES
+from bert_tf.keras_model import KerasModel
 from bert_tf.layers import LSTM_SEEDS, BiLSTMHead, LinearHead
 from bert_tf.saved_objects import register
 
@@ -20,7 +20,7 @@ __all__ = ["BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMulti
 POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segment_max}
 
 
-class _TaskModel(FeatureCheck, KerasTaskModel, tf_keras.Model):
+class _TaskModel(KerasModel, tf_keras.Model):
     """Base class of an encoder with a task head.
 
     Calls have the arguments `training`, whether to apply dropout, and `return_attention_scores`, whether the outputs
@@ -37,12 +37,12 @@ class _TaskModel(FeatureCheck, KerasTaskModel, tf_keras.Model):
         self.encoder = encoder
 
     def get_config(self):
-        """See SavedModel."""
+        """See KerasModel."""
         return {**super().get_config(), "encoder": tf_keras.saving.serialize_keras_object(self.encoder)}
 
     @classmethod
     def from_config(cls, config):
-        """See SavedModel."""
+        """See KerasModel."""
         encoder = config["encoder"]
         if tf_keras.saving.get_registered_object(encoder.get("registered_name")):
             encoder = {**encoder, "class_name": encoder["registered_name"]}  # Keras looks for it in a SavedModel.
@@ -100,7 +100,7 @@ class BertPretrainer(_TaskModel):
                 self.encoder.pooler.trainable = False
 
     def get_config(self):
-        """See SavedModel."""
+        """See KerasModel."""
         return {**super().get_config(), "sentence_label": self._sentence_label}
 
     def call(self, features, training=False, return_attention_scores=False):
@@ -144,7 +144,7 @@ class _LinearModel(_TaskModel):
             self.head = self._linear_head(num_labels, "output")
 
     def get_config(self):
-        """See SavedModel."""
+        """See KerasModel."""
         return {**super().get_config(), "num_labels": self.num_labels, "dropout_rate": self._dropout_rate}
 
 
@@ -232,7 +232,7 @@ class BertMultipleChoice(BertClassifier):
         super().__init__(encoder, num_labels=1, dropout_rate=dropout_rate, name=name)
 
     def get_config(self):
-        """See SavedModel."""
+        """See KerasModel."""
         return {name: value for name, value in super().get_config().items() if name != "num_labels"}
 
     def call(self, features, training=False, return_attention_scores=False):
@@ -266,7 +266,7 @@ class BertLongTextClassifier(BertClassifier):
         self.pooling = pooling
 
     def get_config(self):
-        """See SavedModel."""
+        """See KerasModel."""
         return {**super().get_config(), "pooling": self.pooling}
 
     def call(self, features, training=False, return_attention_scores=False):

@@ -52,19 +52,16 @@ def load_tokenizer(path, lower_case=None, strip_accents=None):
     return BertTokenizer(to_vocab_txt(found.vocab_file), lower_case, strip_accents)
 
 
-def load_encoder(encoder_class, path, *, config=None, fast=True, dtype=None, seed=0):
-    """See `BertEncoder.from_pretrained`."""
-    encoder = _create_encoder(encoder_class, os.fspath(path), config, fast, dtype, seed)
-    _warn_about_missing(load_pretrained(encoder, path), ())
-    return encoder
-
-
-def load_task_model(model_class, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments):
-    """See `from_pretrained` of the models in bert_tf.models."""
+def load_model(model_class, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments):
+    """See `KerasModel.from_pretrained`."""
     path, kind = os.fspath(path), KINDS[model_class.kind]
     accepted = inspect.signature(model_class.__init__).parameters
     if num_labels is not None:
         arguments["num_labels"] = num_labels
+    if issubclass(model_class, BertEncoder):
+        encoder = _create_encoder(model_class, path, config, fast, dtype, seed, **arguments)
+        _warn_about_missing(load_pretrained(encoder, path), ())
+        return encoder
     encoder = _create_encoder(BertEncoder, path, config, fast, dtype, seed)
     metadata, tensors = task_files.read(path), open_checkpoint(path).tensors
     has_other_task = metadata is not None and metadata.kind != kind.name
@@ -93,8 +90,8 @@ def load_task_model(model_class, path, *, num_labels=None, config=None, fast=Tru
     return model
 
 
-def _create_encoder(encoder_class, path, config, fast, dtype, seed):
-    """Creates the encoder of a checkpoint with initial weights; see `BertEncoder.from_pretrained`."""
+def _create_encoder(encoder_class, path, config, fast, dtype, seed, **arguments):
+    """Creates the encoder of a checkpoint with initial weights; see `KerasModel.from_pretrained`."""
     check_exists(path)
     check_loadable(path)
     find_checkpoint(path)
@@ -105,8 +102,8 @@ def _create_encoder(encoder_class, path, config, fast, dtype, seed):
                              "config")
         config = read_config(config_file)
     if fast and encoder_class is BertEncoder:
-        return FastEncoder(config, Fast("unpadded", last_where_read=True), seed=seed, dtype=dtype)
-    return encoder_class(config, seed=seed, dtype=dtype)
+        return FastEncoder(config, Fast("unpadded", last_where_read=True), seed=seed, dtype=dtype, **arguments)
+    return encoder_class(config, seed=seed, dtype=dtype, **arguments)
 
 
 def _warn_about_missing(report, expected):
@@ -118,7 +115,7 @@ def _warn_about_missing(report, expected):
 
 
 def save_model(model, path, tokenizer, **options):
-    """See `save_pretrained` of the models in bert_tf.models; `options` are fields of TaskMetadata, None if not set."""
+    """See `KerasModel.save_pretrained`; `options` are fields of TaskMetadata, None if not set."""
     kind, config = KINDS[model.kind], getattr(model, "encoder", model).config
     if tokenizer.vocab_size > config.vocab_size:
         raise InputError(f"has {tokenizer.vocab_size} vocabulary entries, but the model has {config.vocab_size}",

@@ -18,8 +18,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel, metadata
-from bert_tf.litert.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS
-from bert_tf.litert.compiled_graphs import quiet
+from bert_tf.litert.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS, quiet
 from bert_tf.served_models.base import trace
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES

@@ -7,7 +7,6 @@ when it loads the model, so that the first client does not have to wait. Their m
 tensorflow-serving-api, which is imported on use.
 """
 
-import importlib.util
 import os
 import tempfile
 
@@ -64,21 +63,19 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
         if litert:
             with open(os.path.join(partial, LITERT_FILE), "wb") as file:
                 file.write(litert)
-        has_warmup = can_write_warmup()
-        if has_warmup:
-            _write_warmup(servable, partial, os.path.basename(os.path.normpath(directory)))
+        has_warmup = _write_warmup(servable, partial, os.path.basename(os.path.normpath(directory)))
     return path, has_warmup
 
 
-def can_write_warmup():
-    """Returns whether tensorflow-serving-api, which defines the message types, is installed."""
-    return importlib.util.find_spec("tensorflow_serving") is not None
-
-
 def _write_warmup(servable, path, model_name):
-    """Writes a request per signature to the SavedModel at `path`, as a TFRecord file of PredictionLog."""
-    from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+    """Writes a request per signature to the SavedModel at `path`, as a TFRecord file of PredictionLog.
 
+    Returns whether it did: tensorflow-serving-api must be installed, which defines the message types.
+    """
+    try:
+        from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+    except ImportError:
+        return False
     with tf.io.TFRecordWriter(os.path.join(path, WARMUP_FILE)) as writer:
         for signature, inputs in example_requests(servable).items():
             request = predict_pb2.PredictRequest()
@@ -87,6 +84,7 @@ def _write_warmup(servable, path, model_name):
                 request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
             log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
             writer.write(log.SerializeToString())
+    return True
 
 
 def example_requests(servable):

@@ -37,7 +37,8 @@ def use_stored_weights(model, kind, module):
                 tf.Variable(tf.cast(variable.read_value(), dtype), trainable=False))
     module.stored = list(stored.values())
     # Resources do not track their own variables.
-    module.stored_values = [weight.variables for weight in module.stored if isinstance(weight, _StoredWeight)]
+    module.stored_values = [(weight.values, weight.scale) for weight in module.stored
+                            if isinstance(weight, _StoredWeight)]
     module.weights = [variable for variable in model.variables if variable.ref() not in stored]
     with replace_weights(model, stored):
         yield
@@ -54,33 +55,26 @@ class _StoredWeight(tf.saved_model.experimental.TrackableResource):
         super().__init__()
         self._shape, self._dtype = variable.shape, dtype
         self._unique_name = f"{variable.name}_{uuid.uuid4().hex}"
-        value = tf.cast(variable.read_value(), tf.float32)
-        if kind != "int8":
-            self.values, self.scale = tf.Variable(tf.cast(value, kind), trainable=False), None
-        else:
+        value, scale = tf.cast(variable.read_value(), tf.float32), tf.constant(1.0)
+        if kind == "int8":
             # One scale per output: kernels are [inputs, outputs], embeddings and heads are [rows or classes, H].
             axis = 0 if variable.name.split("/")[-1].startswith("kernel") else 1
             scale = tf.maximum(tf.reduce_max(tf.abs(value), axis=axis, keepdims=True) / 127, 1e-30)
-            self.values = tf.Variable(tf.cast(tf.round(value / scale), tf.int8), trainable=False)
-            self.scale = tf.Variable(scale, trainable=False)
+            value = tf.round(value / scale)
+        self.values = tf.Variable(tf.cast(value, kind), trainable=False)
+        self.scale = tf.Variable(scale, trainable=False)
 
     def _create_resource(self):
         return tf.raw_ops.VarHandleOp(dtype=self._dtype, shape=self._shape, shared_name=self._unique_name)
 
     def _initialize(self):
-        value = tf.cast(self.values, tf.float32)
-        value = tf.cast(value if self.scale is None else value * self.scale, self._dtype)
+        value = tf.cast(tf.cast(self.values, tf.float32) * self.scale, self._dtype)
         tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=value)
 
     def read(self):
         """Returns a tensor of the dtype for reading, with the shape of the variable."""
         value = tf.raw_ops.ReadVariableOp(resource=self.resource_handle, dtype=self._dtype)
         return tf.ensure_shape(value, self._shape)
-
-    @property
-    def variables(self):
-        """Variables in the file."""
-        return [variable for variable in (self.values, self.scale) if variable is not None]
 
     def __getitem__(self, index):
         return self.read()[index]

@@ -69,12 +69,12 @@ class FastEncoder(BertEncoder):
         self.embeddings.one_hot = fast.one_hot or fast.layers == "litert"
 
     def get_config(self):
-        """See SavedModel."""
+        """See KerasModel."""
         return {**super().get_config(), "fast": dataclasses.asdict(self.fast)}
 
     @classmethod
     def from_config(cls, config):
-        """See SavedModel."""
+        """See KerasModel."""
         return super().from_config({**config, "fast": Fast(**config["fast"])})
 
     def call(self, features, training=False, return_attention_scores=False):

@@ -2,15 +2,24 @@
 
 Rows are sorted by length and split into batches with the minimum cost. A batch costs its positions, including padding,
 and a constant for the call.
+
+LiteRT's older Interpreter would repack the weights for each graph of a file on its first use, which takes seconds and
+hundreds of megabytes. CompiledModel has a cache of packed weights that all graphs share.
 """
 
+import atexit
+import contextlib
+import functools
+import os
 import threading
 
 import numpy as np
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.environment import Environment
+from ai_edge_litert.options import CpuOptions, Options
 
 from bert_tf import processor
 from bert_tf.errors import InputError
-from bert_tf.litert import compiled_graphs
 
 # Names of the signatures of a file.
 ROWS = "rows_"  # ROWS, batch size, "x", length: the model on rows of IDs.
@@ -23,18 +32,17 @@ BATCH_SIZES = (1, 8)  # Default batch sizes.
 # about 9 with AVX-512, estimated from the times of one sentence and of 8 x 128.
 CALL = 8
 
+CACHE_IN_MEMORY = ":memory"  # XNNPACK's name for a cache of packed weights that is not a file.
+CREATION = threading.Lock()  # standard error and the environment belong to the process
+
 
 class Buckets:
-    """The graphs of a file, behind a lock: threads take turns, and weights and memory exist once.
-
-    Attributes:
-      lengths: Ascending list of int. Maximum row lengths of the buckets.
-    """
+    """The graphs of a file, behind a lock: threads take turns, and weights and memory exist once."""
 
     def __init__(self, path, num_threads=None):
         """Args: path: local .tflite file; num_threads: int, threads per matrix multiplication, None for all cores."""
         try:
-            self._graphs = compiled_graphs.open_graphs(path, num_threads or processor.count_cores())
+            self._graphs = open_graphs(path, num_threads or processor.count_cores())
         except (ValueError, RuntimeError) as error:
             raise InputError(f"{path}: is not a LiteRT model: {str(error).splitlines()[0]}") from error
         self._signatures = names = self._graphs.get_signature_list()
@@ -45,10 +53,9 @@ class Buckets:
                 batch_size, length = map(int, name.removeprefix(ROWS).split("x"))
                 self._batch_sizes.setdefault(length, []).append(batch_size)
         self._head_sizes = [int(name.removeprefix(HEAD)) for name in names if name.startswith(HEAD)]
-        self.lengths = sorted(self._batch_sizes)
 
     def run(self, rows):
-        """Runs the model on a list of `rows.Row`, none longer than the last of `lengths`.
+        """Runs the model on a list of `rows.Row`, none longer than the longest bucket.
 
         Returns:
           List of dicts, one per row: output name -> float32 array of that row, of the length of its bucket.
@@ -83,7 +90,7 @@ class Buckets:
         with self._lock:
             if name not in self._buffers:
                 signature = self._signatures[name]
-                with compiled_graphs.quiet():  # LiteRT prints a message about the first write of a process
+                with quiet():  # LiteRT prints a message about the first write of a process
                     sources = {key: self._graphs.create_input_buffer_by_name(name, key) for key in signature["inputs"]}
                     results = {key: self._graphs.create_output_buffer_by_name(name, key)
                                for key in signature["outputs"]}
@@ -128,3 +135,57 @@ def plan(lengths, batch_sizes):
         batches.append(best[end][1])
         end = batches[-1][2]
     return batches[::-1]
+
+
+def open_graphs(path, num_threads):
+    """Opens a local .tflite file as a CompiledModel, whose operations use `num_threads` threads.
+
+    Raises:
+      RuntimeError: If LiteRT cannot read the file.
+    """
+    options = Options(cpu_options=CpuOptions(num_threads=num_threads, xnnpack_weight_cache_path=CACHE_IN_MEMORY))
+    with CREATION, quiet(), _off_first_core():
+        return CompiledModel.from_file(path, environment=_environment(), options=options)
+
+
+@functools.cache
+def _environment():
+    """Returns the environment that all models of the process share."""
+    atexit.register(_silence)  # LiteRT prints a message when it is freed at exit
+    return Environment.create()
+
+
+@contextlib.contextmanager
+def _off_first_core():
+    """Keeps threads that are created within a context off the first core, which remains for the thread that calls them.
+
+    A thread that is woken after a pause often starts on its caller's core, where both take turns: a request then takes
+    as long as with one thread.
+    """
+    if not hasattr(os, "sched_setaffinity"):  # macOS
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    if len(cores) > 1:
+        os.sched_setaffinity(0, cores - {min(cores)})  # Only this thread and threads that it creates.
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+@contextlib.contextmanager
+def quiet():
+    """Suppresses standard error within a context: LiteRT and its converter print a dozen lines, without an option."""
+    kept = os.dup(2)
+    try:
+        _silence()
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _silence():
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)

@@ -9,6 +9,8 @@ from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization.model_inputs import FEATURES, pack, to_dense
 
+EXAMPLE = "The quick brown fox jumps over [MASK] lazy dog."  # Each text of a warm-up request.
+
 
 class Servable:
     """A model and its tokenizer as functions from a request to a response; each kind of task has a subclass.
@@ -26,15 +28,11 @@ class Servable:
       model_class: Class of bert_tf.models.
       metadata: TaskMetadata with the fields of the kind and the casing of the tokenizer, as exports contain it.
       text_inputs: Dict of name of each input of serving_default to its shape.
-      example_texts: Dict of the same names to lists of str: a warm-up request.
-      example_pair: The `example_texts` of a model whose examples are two texts.
+      example_texts: Dict of the same names to nested lists of str: a warm-up request of one example.
     """
 
     kind: ClassVar[str]
     model_class: ClassVar[type]
-    example_texts: ClassVar = {"text": ["The quick brown fox jumps over the lazy dog."]}
-    example_pair: ClassVar = {"text_a": ["The quick brown fox jumps over the lazy dog."],
-                              "text_b": ["A lazy dog is jumped over by a fox, which is quick and brown."]}
 
     def __init__(self, model, tokenizer, metadata, *, static_length=False):
         """Args:
@@ -45,8 +43,8 @@ class Servable:
             texts are padded to the longest of a request.
 
         Raises:
-          InputError: If max_seq_length is under 4 or over the model's max_position_embeddings, or if the metadata do
-            not match the model.
+          InputError: If max_seq_length is over the model's max_position_embeddings, or leaves no room for a token after
+            the longest question of a span labeler and 3 special tokens, or if the metadata do not match the model.
         """
         self.model = model
         self.tokenizer = tokenizer
@@ -55,14 +53,16 @@ class Servable:
         self.metadata = TaskMetadata(self.kind, metadata.max_seq_length, tokenizer.lower_case,
                                      strip_accents=tokenizer.strip_accents, **kind.fields | known)
         self.text_inputs = {name: [None] * rank for name, rank in kind.inputs(self.metadata.pairs).items()}
-        if self.metadata.pairs:
-            self.example_texts = self.example_pair
+        self.example_texts = {name: [EXAMPLE] if len(shape) == 1 else [[EXAMPLE] * 4]
+                              for name, shape in self.text_inputs.items()}
         self.static_length = static_length
         self.config = getattr(model, "encoder", model).config
         self.max_seq_length = metadata.max_seq_length
-        if not 4 <= (self.max_seq_length or 0) <= self.config.max_position_embeddings:
-            raise InputError(f"`max_seq_length`={self.max_seq_length}: must be from 4 to max_position_embeddings, "
-                             f"{self.config.max_position_embeddings}")
+        least = 4 + (self.metadata.max_query_length or 0)
+        if not least <= (self.max_seq_length or 0) <= self.config.max_position_embeddings:
+            raise InputError(f"`max_seq_length`={self.max_seq_length}: must be from {least}"
+                             + " (`max_query_length` + 4)" * (least > 4)
+                             + f" to max_position_embeddings, {self.config.max_position_embeddings}")
         labels = self.metadata.labels
         if kind.has_labels and (len(labels) or 1) != model.num_labels:
             raise InputError(f"there are {len(labels)} labels, but the model has {model.num_labels} outputs")

@@ -1,7 +1,5 @@
 """The served model of a masked language model, which returns candidates for each [MASK]."""
 
-from typing import ClassVar
-
 import tensorflow as tf
 
 from bert_tf import models
@@ -26,9 +24,6 @@ class ServedMaskedLM(Servable):
 
     kind = "masked_lm"
     model_class = models.BertPretrainer
-    example_texts: ClassVar = {"text": ["The capital of [MASK] is Paris, and that of Italy is [MASK]."]}
-    example_pair: ClassVar = {"text_a": ["The man went to [MASK] store."],
-                              "text_b": ["He bought a gallon [MASK] milk."]}
 
     @property
     def _gives_is_next(self):

@@ -1,7 +1,5 @@
 """The served model of multiple choice, which returns the choice that best fits a text."""
 
-from typing import ClassVar
-
 import tensorflow as tf
 
 from bert_tf import models
@@ -21,10 +19,6 @@ class ServedMultipleChoice(Servable):
 
     kind = "multiple_choice"
     model_class = models.BertMultipleChoice
-    example_texts: ClassVar = {
-        "text_a": ["The dog sees the fox."],
-        "choices": [["It sleeps on.", "It reads a book.", "It boils an egg.", "It sings an aria."]],
-    }
 
     def encode(self, text_a, text_b=None):
         """Converts string [B] and choices string [B, C] to features [B, C, S] and was_cut [B]."""
@@ -39,8 +33,6 @@ class ServedMultipleChoice(Servable):
         return features, tf.reduce_any(tf.reshape(was_cut, shape), axis=1)
 
     def answer(self, features):
-        num_choices = tf.shape(features["input_ids"])[1]
-        features = after([check(num_choices > 0, "each example must contain at least one choice")], features)
         probabilities = tf.nn.softmax(self.model(features)["logits"])
         return {"choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32), "probabilities": probabilities}
 

@@ -3,12 +3,11 @@
 Legend: B questions, P tokens of all their contexts, W windows of all contexts, K candidates, S sequence.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.errors import InputError
 from bert_tf.served_models.base import Servable, check_same_size
 from bert_tf.tasks.base import MAX_WINDOWS
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
@@ -36,23 +35,6 @@ class ServedSpanLabeler(Servable):
 
     kind = "span_labeler"
     model_class = models.BertSpanLabeler
-    example_texts: ClassVar = {
-        "question": ["Where did Mary Shelley go?"],
-        "context": ["Mary Shelley wrote to Leigh Hunt in Genoa, and went to London with her son in 1823."],
-    }
-
-    def __init__(self, model, tokenizer, metadata, **options):
-        """See Servable.
-
-        Raises:
-          InputError: If the context does not fit.
-        """
-        super().__init__(model, tokenizer, metadata, **options)
-        metadata = self.metadata
-        if self.max_seq_length <= metadata.max_query_length + 3:
-            raise InputError(f"`max_seq_length`={self.max_seq_length}: must be greater than `max_query_length` + 3, "
-                             f"{metadata.max_query_length + 3}; the longest question would leave no tokens for the "
-                             "context")
 
     def encode(self, question, context):
         """Converts string [B] each to features of all windows [W, S] and was_cut [B]."""

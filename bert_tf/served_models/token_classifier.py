@@ -1,11 +1,8 @@
 """The served model of a token classifier, which returns a label per word."""
 
-from typing import ClassVar
-
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.errors import InputError
 from bert_tf.served_models.base import Servable
 from bert_tf.tasks.base import MAX_WINDOWS
 from bert_tf.tokenization import ragged
@@ -27,13 +24,9 @@ class ServedTokenClassifier(Servable):
     """
 
     kind = "token_classifier"
-    example_texts: ClassVar = {"text": ["Mary Shelley wrote to Leigh Hunt in Genoa , and went to London ."]}
 
     @classmethod
     def create_model(cls, encoder, metadata):
-        """See Servable. Raises InputError without labels."""
-        if not metadata.labels:
-            raise InputError("`labels_file` is required: the labels of the model are unknown")
         return models.BertTokenClassifier(encoder, len(metadata.labels))
 
     def answer_texts(self, text):

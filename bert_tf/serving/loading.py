@@ -1,7 +1,6 @@
 """Loads a model in any format. Imports TensorFlow only if it is required."""
 
 import os
-import warnings
 
 from bert_tf import files
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
@@ -19,7 +18,6 @@ from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, che
 from bert_tf.serving import exports
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
-from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
 
 def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_case=None, strip_accents=None,
@@ -112,8 +110,6 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
         del casing["strip_accents"]
     defaults = {name: value for name, value in casing.items() if value is not None}
     metadata = task_metadata.resolve(stored, kind, requested, {"max_seq_length": limit, **defaults}, f"`path`={path}")
-    for message in describe_lines(read_vocabulary(vocab_file), config.vocab_size):
-        warnings.warn(f"note: `vocab_file`={vocab_file}: {message}", stacklevel=3)  # the line that calls bert_tf.load
     return load_model(path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path")
 
 

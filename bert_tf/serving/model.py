@@ -55,16 +55,15 @@ class LoadedModel:
           Dict of arrays [B, ...]: the outputs of the signature serving_default; strings are bytes.
 
         Raises:
-          InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first; or
-            if the model computes a number that is not finite.
+          InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first.
         """
-        return self._compute(check_request(self.kind, self._ranks, self._rename_inputs(texts)))
+        return self._answer(check_request(self.kind, self._ranks, self._rename_inputs(texts)))
 
     def predict(self, batch_size=32, **texts):
         """Computes predictions for any number of texts, in batches of similar length.
 
         Args:
-          batch_size: int.
+          batch_size: int, at least 1.
           **texts: See `__call__`; examples can have different numbers of choices.
 
         Returns:
@@ -79,8 +78,8 @@ class LoadedModel:
         order = sorted(range(len(rows)), key=sizes.__getitem__)
         for _, group in itertools.groupby(order, key=lambda example: sizes[example][0]):
             for batch in _batches(list(group), batch_size):
-                outputs = self._compute({name: [values[example] for example in batch]
-                                         for name, values in texts.items()})
+                outputs = self._answer({name: [values[example] for example in batch]
+                                        for name, values in texts.items()})
                 for example, row in zip(batch, KINDS[self.kind].rows(outputs), strict=True):
                     rows[example] = row
         return rows
@@ -94,7 +93,7 @@ class LoadedModel:
 
         Args:
           texts: List of N str.
-          batch_size: int.
+          batch_size: int, at least 1.
 
         Returns:
           float32 array [N, hidden_size].
@@ -115,19 +114,11 @@ class LoadedModel:
                           f"{self.limit} tokens (`max_seq_length`)", stacklevel=2)
         return np.array(embeddings, np.float32) if embeddings else self._pool(*self._embed([])[:2])
 
-    def _compute(self, texts):
-        outputs = self._answer(texts)
-        for name, values in outputs.items():
-            if values.dtype.kind == "f" and not np.isfinite(values).all():
-                raise InputError(f"{self.path}: computes {name} with numbers that are not finite (NaN or infinity); "
-                                 "choose another model, or export it again")
-        return outputs
-
     def _embed_with_export(self, texts):
         if self.kind != Encoder.name or self._ranks != TEXT:
             raise InputError(f"{self.path}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
                              "text embeddings; load its checkpoint")
-        outputs = self._compute({"text": texts})
+        outputs = self._answer({"text": texts})
         return outputs["sequence_output"], outputs["input_mask"], outputs["was_cut"]
 
     def _pool(self, sequence_output, input_mask):
@@ -141,6 +132,8 @@ class LoadedModel:
 
 
 def _batches(examples, batch_size):
+    if batch_size < 1:
+        raise InputError("must be at least 1", "batch_size", batch_size)
     return (examples[start : start + batch_size] for start in range(0, len(examples), batch_size))
 
 

@@ -54,15 +54,6 @@ class Kind:
         """
         return PAIR if pairs and "pairs" in self.fields else TEXT
 
-    def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
-        """Maps the texts of an example, with `choices` for a kind that takes them, to the names of the model's inputs.
-
-        Raises:
-          InputError: If the kind requires a second text, or does not accept one. `argument` is its name in the message.
-        """
-        del choices, argument
-        return {"text": text_a} if text_b is None else {"text_a": text_a, "text_b": text_b}
-
     def answer(self, metadata, tokenizer, buckets, *texts):
         """Computes the response to a request in NumPy: the same as the kind's Servable in TensorFlow.
 

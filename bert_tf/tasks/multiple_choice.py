@@ -15,9 +15,6 @@ class MultipleChoice(Kind):
     def inputs(self, pairs=False):
         return {"text_a": 1, "choices": 2}
 
-    def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
-        return {"text_a": text_a, "choices": choices}
-
     def answer(self, metadata, tokenizer, buckets, *texts):
         texts, choices = texts
         num_choices = len(choices[0]) if choices else 1

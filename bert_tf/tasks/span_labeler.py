@@ -6,7 +6,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bert_tf.errors import InputError
 from bert_tf.tasks import span_decoding
 from bert_tf.tasks.base import MAX_WINDOWS, Kind, round_for_json
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
@@ -52,11 +51,6 @@ class SpanLabeler(Kind):
 
     def inputs(self, pairs=False):
         return {"question": 1, "context": 1}
-
-    def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
-        if text_b is None:
-            raise InputError(f"{argument} is required: a span labeler reads a question and its context")
-        return {"question": text_a, "context": text_b}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`."""

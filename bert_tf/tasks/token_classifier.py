@@ -4,7 +4,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.errors import InputError
 from bert_tf.tasks.base import MAX_WINDOWS, Kind, round_for_json, softmax
 from bert_tf.tokenization.rows import encode_strings, pack, split_words
 from bert_tf.variables import POOLER
@@ -18,11 +17,6 @@ class TokenClassifier(Kind):
     fields: ClassVar = {"labels": ()}
     unused_variables = (POOLER,)
     per_position: ClassVar = {"logits": -2}
-
-    def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
-        if text_b is not None:
-            raise InputError(f"{argument} cannot be used: a token classifier reads a single text")
-        return super().question(text_a)
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`."""

@@ -183,7 +183,8 @@ INNER_LOSSES = {
     "attention": (_attention, lambda features: tf.reduce_sum(tf.square(tf.reduce_sum(_count_tokens(features), -1)))),
     "cls": (_cls, lambda features: tf.cast(tf.shape(_count_tokens(features))[0], tf.float32)),
 }
-LOGITS_LOSSES = {"softmax": (_softmax, 1), "sigmoid": (_sigmoid, 1), "number": (_number, 1),
-                 "tokens": (_softmax, _count_tokens), "spans": (_spans, 2),
+LOGITS_LOSSES = {"softmax": (_softmax, lambda features: 1), "sigmoid": (_sigmoid, lambda features: 1),
+                 "number": (_number, lambda features: 1), "tokens": (_softmax, _count_tokens),
+                 "spans": (_spans, lambda features: 2),
                  "masked_lm": (functools.partial(_softmax, name="masked_lm_logits"), count_predictions, 1.0,
                                EMPTY_BATCH_GUARD)}

@@ -113,8 +113,7 @@ class Observer:
     def __call__(self, question):
         """Yields the Observations of a Question: one, or one per window of a long context, or one per choice."""
         kind = KINDS[self.kind]
-        inputs = kind.question(question.text_a, question.text_b, question.choices).values()
-        features, was_cut = self.servable.encode(*(tf.constant([text]) for text in inputs))
+        features, was_cut = self.servable.encode(*(tf.constant([text]) for text in question.texts))
         was_cut = bool(tf.reduce_any(was_cut))
         answer = self.predict(question) if kind.is_fine_tuned else None
         rows = {name: tf.reshape(value, [-1, value.shape[-1]]) for name, value in features.items()}
@@ -140,12 +139,11 @@ class Observer:
     def predict(self, question):
         """Returns the prediction for a Question, a dict from Kind.rows."""
         kind = KINDS[self.kind]
-        inputs = kind.question(question.text_a, question.text_b, question.choices)
-        texts = {name: tf.constant([text]) for name, text in inputs.items()}
-        if texts.keys() == self.servable.text_inputs.keys():
-            outputs = self.servable.answer_texts(**texts)
+        texts = [tf.constant([text]) for text in question.texts]
+        if len(texts) == len(self.servable.text_inputs):
+            outputs = self.servable.answer_texts(**dict(zip(self.servable.text_inputs, texts, strict=True)))
         else:  # A pair for a model of single texts, or vice versa.
-            features, was_cut = self.servable.encode(*texts.values())
+            features, was_cut = self.servable.encode(*texts)
             outputs = {**self.servable.answer(features), "was_cut": was_cut}
         return kind.rows({name: value.numpy() for name, value in outputs.items()})[0]
 

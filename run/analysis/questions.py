@@ -8,7 +8,7 @@ from bert_tf import files
 from bert_tf.cli import roles
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
-from bert_tf.tasks import KINDS, MultipleChoice
+from bert_tf.tasks import KINDS, MultipleChoice, SpanLabeler, TokenClassifier
 from data_prep.tasks import DATA
 from run.finetuning.settings import TuningSettings
 from run.serving.formats.request_files import SEPARATOR, drop_invalid_bytes, split_pair
@@ -33,6 +33,12 @@ class Question:
     expected: str | None = None
     source: str = ""
     right: object = None
+
+    @property
+    def texts(self):
+        """The texts in the order of a model's inputs: one, two, or one and its choices."""
+        second = self.choices or self.text_b
+        return [self.text_a] if second is None else [self.text_a, second]
 
 
 def read_questions(settings, kind):
@@ -59,7 +65,10 @@ def _parse_line(text, kind, place, source=""):
                              "` ||| `")
         return Question(first, choices=tuple(others), source=source)
     first, second = split_pair(text)
-    KINDS[kind].question(first, second, (), f"{place}: a second text, after ` ||| `,")
+    if kind == SpanLabeler.name and second is None:
+        raise InputError(f"{place}: a span labeler reads a question and its context, separated by ` ||| `")
+    if kind == TokenClassifier.name and second is not None:
+        raise InputError(f"{place}: a token classifier reads a single text, without ` ||| `")
     return Question(first, second, source=source)
 
 

@@ -16,24 +16,24 @@ def normal(*shape):
 
 def test_terms_by_hand():
     """Items 1, 2, 4, 8 with counts 1, 0, 3, 2, or with two counts per example; two terms can share a name."""
-    items = lambda outputs, features: outputs
+    items, one = lambda outputs, features: outputs, lambda features: 1
     counted = Term("loss", items, lambda features: features["counts"])
     outputs, features = tf.constant([1.0, 2.0, 4.0, 8.0]), {"counts": tf.constant([1.0, 0.0, 3.0, 2.0])}
     cases = [
         ([counted], {"loss": (1 + 12 + 16) / 6}),
         ([dataclasses.replace(counted, guard=2.0)], {"loss": 29 / 8}),
-        ([Term("loss", items, 2)], {"loss": 15 / 8}),
+        ([Term("loss", items, lambda features: 2)], {"loss": 15 / 8}),
         ([Term("loss", items, lambda features: tf.reduce_sum(features["counts"]))], {"loss": 15 / 6}),
-        ([Term("a", items, 1, 2.0), Term("b", items, 2, 4.0)],
+        ([Term("a", items, one, 2.0), Term("b", items, lambda features: 2, 4.0)],
          {"loss": 2 * 15 / 4 + 4 * 15 / 8, "a": 15 / 4, "b": 15 / 8}),
-        ([Term("a", items, 1, 0.5), dataclasses.replace(counted, name="a", factor=0.5)],
+        ([Term("a", items, one, 0.5), dataclasses.replace(counted, name="a", factor=0.5)],
          {"loss": (15 / 4 + 29 / 6) / 2, "a": 15 / 4 + 29 / 6})]
     for terms, expected in cases:
         loss = TotalLoss(*terms)
         assert loss.names == tuple(expected)
         found = {name: float(value) for name, value in loss(outputs, features).items()}
         assert found == pytest.approx(expected, rel=1e-6)
-    assert TotalLoss(counted, Term("a", items, 1), Term("b", items, 1)).normalizers(features) == [6, 4]
+    assert TotalLoss(counted, Term("a", items, one)).normalizers(features) == [6, 4]
 
 
 def test_a_batch_without_predictions():

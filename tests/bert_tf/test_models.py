@@ -39,15 +39,10 @@ def test_eager_calls_check_ids(options, name, value, message):
 @pytest.mark.parametrize("make", [
     models.BertEncoder, models.BertPretrainer, lambda config: models.BertClassifier(config, LABELS),
     models.BertMultipleChoice, lambda config: models.BertLongTextClassifier(config, LABELS)])
-@pytest.mark.parametrize(("invalid", "found"), [
-    ({name: tf.ones([1, 2], tf.int32) for name in ("input_ids", "input_mask")}, "has input_ids, input_mask"),
-    ({name: tf.ones([1, 2], tf.int32) for name in ("input_ids", "attention_mask")}, "has input_ids, attention_mask"),
-    (tf.ones([1, 2], tf.int32), "is of type EagerTensor"),
-])
-def test_other_features(make, invalid, found):
-    message = (f"^`features` must be a dict of input_ids, input_mask, segment_ids, but {found}; BertTokenizer.encode "
-               "makes it from texts$")
-    with pytest.raises(InputError, match=message):
+@pytest.mark.parametrize("invalid", [
+    {name: tf.ones([1, 2], tf.int32) for name in ("input_ids", "input_mask")}, tf.ones([1, 2], tf.int32)])
+def test_other_features(make, invalid):
+    with pytest.raises(InputError, match=r"^`features` must be a dict of input_ids, input_mask, segment_ids; BertTok"):
         make(CONFIG)(invalid)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.litert import LiteRTModel, compiled_graphs
+from bert_tf.litert import LiteRTModel, buckets
 from bert_tf.litert import metadata as metadata_file
 from bert_tf.litert.buckets import CALL, plan
 from bert_tf.tasks.metadata import TaskMetadata
@@ -43,7 +43,7 @@ def test_corrupted_graphs_are_not_opened(path, offset, monkeypatch):
     content = bytearray(metadata_file.append(GRAPHS, ENCODER, PIECES.split()))
     content[offset] ^= 1
     path.write_bytes(content)
-    monkeypatch.setattr(compiled_graphs, "open_graphs", lambda *arguments: pytest.fail("it must not be opened"))
+    monkeypatch.setattr(buckets, "open_graphs", lambda *arguments: pytest.fail("it must not be opened"))
     with pytest.raises(InputError, match=r"m\.tflite: is corrupted: its graphs do not match their checksum; copy or"):
         LiteRTModel(str(path))
 

@@ -14,7 +14,6 @@ from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.serving import exports
 from bert_tf.tasks import KINDS
-from bert_tf.tokenization.vocabulary import describe_lines
 from run.serving.settings import PredictionSettings
 from tests import scripts, toy_servables
 from tests.encoders import make_encoder
@@ -79,18 +78,6 @@ def test_general_names_and_invalid_utf8(load):
     assert_equal(model(text_a=["where ?"], text_b=["to london"]), model(question=["where ?"], context=["to london"]))
     texts = [b"the dog\xff", "the \ud83d dog"]
     assert_equal(load("tagger")(text_a=texts), load("tagger", "LiteRT")(text=texts))
-
-
-def test_notes_about_the_vocabulary_are_warnings(get_path, toy_tokenizer, tmp_path):
-    path = tmp_path / "run"
-    shutil.copytree(get_path("masked_lm"), path)
-    pieces = [*toy_tokenizer.vocabulary, "dog"]
-    (path / "vocab.txt").write_text("\n".join(pieces) + "\n")
-    with pytest.warns(UserWarning, match="is blank or occurs again") as notes:
-        bert_tf.load(path, **LOAD_OPTIONS["masked_lm"])
-    assert {note.filename for note in notes} == {__file__}
-    assert [str(note.message) for note in notes if "vocab.txt" in str(note.message)] == [
-        f"note: `vocab_file`={path}/vocab.txt: {message}" for message in describe_lines(pieces, CONFIG.vocab_size)]
 
 
 @pytest.mark.parametrize("label", [None, "sentence_order", "next_sentence"])

@@ -1,13 +1,10 @@
-"""Rejected texts and correct predictions; spans of random scores, the same from the graph and from plain Python."""
-
-import re
+"""Correct predictions; spans of random scores, the same from the graph and from plain Python."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from official.nlp.tools import squad_evaluate_v2_0
 
-from bert_tf.errors import InputError
 from bert_tf.served_models.span_labeler import extract_span_texts, rank_spans, split_contexts
 from bert_tf.tasks import KINDS, span_decoding, span_labeler
 from bert_tf.tasks.span_labeler import normalize
@@ -90,15 +87,6 @@ def test_the_source_of_a_span(tokenizers, context, first, last, expected):
     found = (texts[0].numpy().decode(), int(starts[0]), int(ends[0]))
     assert found == plain.span_text(first, last)
     assert (found[0], " ".join(context[found[1] : found[2]].split())) == (expected, expected)
-
-
-@pytest.mark.parametrize(("kind", "texts", "message"), [
-    ("token_classifier", ["a", "b"], "`text_b` cannot be used: a token classifier reads a single text"),
-    ("span_labeler", ["a"], "`text_b` is required: a span labeler reads a question and its context"),
-])
-def test_texts_for_another_kind(kind, texts, message):
-    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        KINDS[kind].question(*texts)
 
 
 @pytest.mark.parametrize(("kind", "row", "expected", "is_right"), [

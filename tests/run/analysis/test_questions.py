@@ -1,10 +1,13 @@
-"""Questions of development data, with their correct answers."""
+"""Questions of development data, with their correct answers, and texts that do not match the kind of a model."""
+
+import types
 
 import pytest
 
+from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import DATA
-from run.analysis.questions import READERS, Question
+from run.analysis.questions import READERS, Question, read_questions
 
 
 def read(kind, labels=(), **settings):
@@ -34,3 +37,11 @@ def test_choices(tmp_path):
     (tmp_path / "dev.csv").write_text("sent1,sent2,ending0,ending1,label\na,b,c,d,1\n")
     assert read("multiple_choice", dev_file=str(tmp_path / "dev.csv")) == [
         Question("a", choices=("b c", "b d"), expected="choice 1", source="0", right=1)]
+
+
+@pytest.mark.parametrize(("kind", "text", "message"), [
+    ("token_classifier", "a ||| b", "a token classifier reads a single text, without"),
+    ("span_labeler", "a", "a span labeler reads a question and its context, separated by")])
+def test_texts_for_another_kind(kind, text, message):
+    with pytest.raises(InputError, match=f"^`text`: {message} "):
+        read_questions(types.SimpleNamespace(input_file=None, text=[text]), kind)

@@ -38,9 +38,9 @@ class Line(tf_keras.Model):
         return features["x"] * self.kernel
 
 
-mean_output = TotalLoss(Term("loss", lambda outputs, features: outputs, counts=1))
+mean_output = TotalLoss(Term("loss", lambda outputs, features: outputs, counts=lambda features: 1))
 mean_root = TotalLoss(Term(  # Finite at 0, where its gradient is not.
-    "loss", lambda outputs, features: tf.sqrt(outputs), counts=1))
+    "loss", lambda outputs, features: tf.sqrt(outputs), counts=lambda features: 1))
 
 
 def make_line(strategy, loss, batches, make_optimizer=BertAdamW, **options):
@@ -134,7 +134,8 @@ def make_classifier(strategy, dropout, **options):
         return lambda outputs, features: tf.repeat(
             classification_loss(outputs, features)["loss"]**exponent, tf.shape(features["input_ids"])[0])
 
-    loss = TotalLoss(Term("loss", mean_of_power(1), counts=1), Term("square", mean_of_power(2), counts=1, factor=0.0))
+    loss = TotalLoss(Term("loss", mean_of_power(1), counts=lambda features: 1),
+                     Term("square", mean_of_power(2), counts=lambda features: 1, factor=0.0))
     return Trainer(strategy, model, optimizer, loss, **options), tf.train.Checkpoint(
         model=model, optimizer=optimizer), model
 
