@@ -23,7 +23,6 @@ from bert_tf.files.remote import PATTERN, at, check_no_pattern, folders_among, i
 from bert_tf.files.temporary import use_temporary_directory
 from bert_tf.files.writing import (
     PARTIAL_SUFFIX,
-    folder_for,
     is_empty,
     new_file,
     new_files,
