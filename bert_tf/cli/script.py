@@ -37,8 +37,6 @@ CLOSED_PIPE = 141  # Status in a shell of a process that wrote to a closed pipe.
 IN_GRAPH = re.compile(r"\{\{.*?\}\}\s*|\s*\[Op:\w+\].*")
 ALLOCATION = re.compile(r"OOM when allocating tensor with shape(\[[\d,]*\]) and type (\w+)")
 
-LONGEST_LINE = 300  # Maximum number of characters of an error message, including the script's name.
-
 # Block size of TensorFlow's gs:// client for reads at any position: its default of 64 MB is a lot for the first records
 # of many files.
 REMOTE_BLOCK_MB = 16
@@ -85,8 +83,9 @@ class Command:
           CLOSED_PIPE, without a message: if the reader of the output, such as `head`, has closed the pipe.
           0: otherwise, also for --help.
         """
-        if not endings.open_closed():
-            _fail("standard output is closed; redirect it to a file or to /dev/null")
+        for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
+            if stream is None:  # A file of the script would get its number.
+                _fail(f"standard {name} is closed; redirect it to a file or to /dev/null")
         self.define_flags()
         flags.DEFINE_bool("traceback", False, "Also print the Python traceback of an error.")
         prepare_tensorflow()
@@ -94,6 +93,7 @@ class Command:
 
     def _parse_flags(self, argv):
         try:
+            "".join(argv).encode()
             if asked := {"-help", "--help", "-helpshort", "--helpshort", "-helpfull", "--helpfull"} & set(argv[1:]):
                 print(usage.write_help(sys.modules["__main__"].__doc__, self.settings, self.only,
                                        is_full="helpfull" in asked.pop()))
@@ -102,6 +102,8 @@ class Command:
             return flags.FLAGS(argv)
         except flags.Error as error:
             _fail(f"{_one_line(error)} (see --help)")
+        except UnicodeEncodeError:  # TensorFlow cannot open such a file
+            _fail("the command line is not valid UTF-8; rename the file")
         except OSError as error:  # in writing the help
             _end_after_output(endings.find_output_error(error) or error)
 
@@ -241,8 +243,5 @@ def _script_name():
 
 def _fail(message, status=INPUT_ERROR):
     line = f"{_script_name()}: {message}".replace("\n", "\\n").replace("\r", "\\r")  # names of files can contain these
-    if len(line) > LONGEST_LINE:  # for example, for a list of labels; advice is at the end
-        half = (LONGEST_LINE - len(" ... ")) // 2
-        line = f"{line[:half]} ... {line[-half:]}"
     print(line, file=sys.stderr)
     sys.exit(status)

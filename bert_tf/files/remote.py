@@ -20,7 +20,7 @@ from bert_tf.files.temporary import PARTIAL_SUFFIX
 # is a copy and a removal there, so files are uploaded under their final names.
 OBJECT_STORES = ("gs", "s3", "az", "oss")
 
-PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow searches for checkpoints with patterns, and cannot escape these.
+_PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow searches for checkpoints with patterns, and cannot escape these.
 _BUCKET = re.compile(r"gs://([^/]+)")
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # For a name with a space, the client would retry for minutes.
 _RESPONSE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
@@ -38,11 +38,12 @@ def at(path):
     return (Remote if is_remote(path) else Local)(os.fsdecode(path))
 
 
-def check_no_pattern(path):
-    """Raises InputError for a path of a checkpoint that TensorFlow interprets as a pattern."""
-    if found := PATTERN.search(os.fsdecode(path)):
-        raise InputError(f"{path}: contains {found[0]}, which TensorFlow interprets as a pattern when it searches for "
-                         "checkpoints; choose another name")
+def check_no_pattern(path, argument=None):
+    """Raises InputError for a path of a checkpoint, the value of an argument, that TensorFlow takes for a pattern."""
+    if found := _PATTERN.search(os.fsdecode(path)):
+        subject = f"`{argument}`={path}" if argument else path
+        raise InputError(f"{subject}: contains {found[0]}, which TensorFlow interprets as a pattern when it searches "
+                         "for checkpoints; choose another name")
 
 
 def folders_among(paths):

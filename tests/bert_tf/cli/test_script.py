@@ -112,16 +112,6 @@ def test_traceback_of_invalid_input(run):
     assert REPORT not in errors
 
 
-def test_a_long_line_is_shortened_in_its_middle(run):
-    labels = ", ".join(map(str, range(1000)))
-    status, errors = run(fails_with(InputError(f"label 'x' is unknown: the labels are {labels}; give another")))
-    assert status == 1
-    assert errors.startswith("toy.py: label 'x' is unknown: the labels are 0, 1, 2, ")
-    assert errors.endswith("998, 999; give another\n")
-    assert " ... " in errors
-    assert 290 < len(errors) <= script.LONGEST_LINE + 1 == 301
-
-
 def test_temporary_files_are_removed(run, tmp_path, monkeypatch):
     """Also those that a killed process left, but not those of a running process or of another program."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -174,6 +164,7 @@ def test_signals(run, number, expected, is_replaced):
                               "(see --help)"),
     ("--max_seq_length=3", "flag --max_seq_length=3: 3 is not integer >= 4 (see --help)"),
     ("more", "unexpected argument 'more'; write flags as --name=value"),
+    ("--max_seq_length=caf\udce9", "the command line is not valid UTF-8; rename the file"),
 ])
 def test_invalid_flags(run, argument, line):
     assert run(lambda argv: pytest.fail("main must not run"), argument) == (1, f"toy.py: {line}\n")
