@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import losses, models
-from bert_tf.checkpoints import FORMATS, model_tensors, open_checkpoint
+from bert_tf.checkpoints import FORMATS, model_tensors
 from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.compression.importance import importance, normalize
 from bert_tf.compression.pruning import most_important, prune
@@ -119,7 +119,7 @@ def test_hugging_face_files_of_pruned_heads(model, features, tmp_path):
     FORMATS["huggingface"].write(str(tmp_path / "hf"), tensors, config)
     FORMATS["tf1"].write(str(tmp_path / "tf1"), tensors, config)
     assert config.intermediate_size_per_layer is None
-    assert open_checkpoint(str(tmp_path / "hf")).config == config
+    assert read_config(find_config(str(tmp_path / "hf"))) == config
     np.testing.assert_array_equal(load(str(tmp_path / "hf"), config)(features)["logits"],
                                   load(str(tmp_path / "tf1"), config)(features)["logits"])
 
