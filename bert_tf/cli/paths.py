@@ -147,19 +147,19 @@ def _is_part(path, model):
     return is_model and _is_below(path, os.path.dirname(model) or os.curdir)
 
 
-def expand_globs(argument, patterns, folders=False):
+def expand_globs(argument, patterns):
     """Returns the files that match comma-separated glob patterns, each once, sorted within a pattern.
 
-    The name of an existing file can contain any characters except commas. Files that are being written (.partial),
-    descriptions of records, and _SUCCESS are not data: they match only by their complete names.
+    A directory stands for all files below it, except hidden ones. The name of an existing file can contain any
+    characters except commas. Files that are being written (.partial), descriptions of records, and _SUCCESS are not
+    data: they match only by their complete names.
 
     Args:
       argument: Name of the argument, for error messages.
       patterns: Value of the argument; None or empty if it is not set.
-      folders: Whether a directory stands for all files below it, except hidden ones; otherwise, it is rejected.
 
     Raises:
-      InputError: If there is no pattern, a pattern matches nothing, or a directory is empty or not allowed.
+      InputError: If there is no pattern, a pattern matches nothing, or a directory is empty.
     """
     paths = []
     for pattern in filter(None, (patterns or "").split(",")):
@@ -171,14 +171,10 @@ def expand_globs(argument, patterns, folders=False):
             if path not in are_folders:
                 _check_regular(argument, path)
                 paths.append(path)
-                continue
-            if not folders:
-                raise InputError(f"must be a file, but is a directory; set {path}/* for all files in it", argument,
-                                 path)
-            inside = files_below(path)
-            if not inside:
+            elif inside := files_below(path):
+                paths += inside
+            else:
                 raise InputError("is a directory without files", argument, path)
-            paths += inside
     if not paths:
         raise InputError("is required", argument)
     return list(dict.fromkeys(paths))

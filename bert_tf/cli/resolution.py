@@ -159,24 +159,18 @@ def resolve_task_metadata(settings, explicit, model_files):
     """
     argument, path = next(iter(model_files.checkpoints.items()))
     stored = model_files.task_metadata.get(argument)
+    kind = settings.task or (stored.kind if stored else settings.default_kind)
+    if not kind:
+        kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
+        raise InputError(f"has no {TASK_FILE} that specifies the task"
+                         + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), argument, path)
     values, labels = settings.values(), settings.labels
     names = [field.name for field in dataclasses.fields(TaskMetadata)]
     requested = {name: explicit[name] for name in names if explicit.get(name) is not None}
     if labels:
         requested["labels"] = labels
     defaults = {name: values[name] for name in names if values.get(name) is not None}
-    return task_metadata.resolve(stored, _choose_kind(settings, stored, argument, path), requested, defaults,
-                                 f"`{argument}`={path}")
-
-
-def _choose_kind(settings, stored, argument, path):
-    """Returns the kind of the model of an argument; stored: TaskMetadata of its task.json, or None."""
-    kind = settings.task or (stored.kind if stored else settings.default_kind)
-    kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
-    if not kind:
-        raise InputError(f"has no {TASK_FILE} that specifies the task"
-                         + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), argument, path)
-    return kind
+    return task_metadata.resolve(stored, kind, requested, defaults, f"`{argument}`={path}")
 
 
 def _announce_vocabulary(settings, ignored, model_files, announce):
