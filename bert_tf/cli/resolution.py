@@ -32,7 +32,6 @@ CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 # Source -> attribute of ModelFiles, and names of the files for error messages.
 _FILES = {CONFIG: ("configs", CONFIG_NAMES), VOCABULARY: ("vocabularies", VOCABULARY_NAMES)}
 
-VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
 RUN = "output_dir"  # Setting of a run to resume or use; the others contain checkpoints.
 
 
@@ -177,14 +176,13 @@ def _announce_vocabulary(settings, ignored, model_files, announce):
     """Announces unusual lines of the vocabulary that a job reads, and IDs of its model without a token."""
     config = next((group.config for group in settings.groups() if getattr(group, "config", None)), None)
     for field, path in settings.fields():
-        if (field.name not in VOCABULARIES or field.name in ignored
-                or field.metadata["role"] != roles.INPUT_FILE):
+        if field.name != "vocab_file" or field.name in ignored or field.metadata["role"] != roles.INPUT_FILE:
             continue
         with contextlib.suppress(InputError, OSError):  # its reader reports a damaged file
-            path = path or (field.name == "vocab_file" and model_files.vocab_file)
+            path = path or model_files.vocab_file
             vocabulary = read_vocabulary(to_vocab_txt(path)) if path else []
             for message in describe_lines(vocabulary, path and config and config.vocab_size):
-                announce(f"note: `{field.name}`={path}: {message}")
+                announce(f"note: `vocab_file`={path}: {message}")
 
 
 def get_value_sources(settings):
