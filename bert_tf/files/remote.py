@@ -74,13 +74,13 @@ class Remote(AnyPath):
     def stat(self, required=False):
         """See `Local.stat`. Raises OSError if the bucket or the file system does not exist or is not accessible."""
         path = self.path if self.path.endswith("://") else self.path.rstrip("/")
-        with convert_errors(path, "read") as gfile:
-            try:
+        try:
+            with convert_errors(path, "read") as gfile:
                 found = gfile.stat(path)
-                return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
-            except _tensorflow().errors.NotFoundError as error:
-                if _RESPONSE.search(error.message or ""):
-                    raise  # the client's error for a missing object has no code: the bucket is missing
+            return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
+        except FileNotFoundError as error:
+            if _RESPONSE.search(error.__cause__.message or ""):
+                raise  # the client's error for a missing object has no code: the bucket is missing
         if required:
             raise FileNotFoundError(f"{self.path}: does not exist")
         return None
@@ -236,7 +236,8 @@ def convert_errors(path, done):
     bucket = _BUCKET.match(path)
     if bucket and not _BUCKET_NAME.fullmatch(bucket[1]):
         raise OSError(f"{path}: {bucket[1]!r} is not a bucket name; use only lowercase letters, digits, - _ .")
-    tensorflow = _tensorflow()
+    import tensorflow
+
     errors = tensorflow.errors
     try:
         yield tensorflow.io.gfile
@@ -255,9 +256,3 @@ def _reason(error):
         if response[1] == "401":
             reason += "; run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"
     return reason[:_LONGEST_REASON]
-
-
-def _tensorflow():
-    import tensorflow
-
-    return tensorflow
