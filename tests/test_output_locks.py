@@ -35,7 +35,9 @@ def test_output_of_another_process(script, tmp_path, monkeypatch):
         monkeypatch.setattr(command, "resolve", lambda argv, values=values: command.settings.replace_values(values))
         with pytest.raises(ModuleNotFoundError):
             command.main([script])
-        assert path.is_dir() == (role != roles.OUTPUT_FILE)
+        assert not path.exists()
+        if role != roles.OUTPUT_FILE:
+            path.mkdir()
         message = f"^`{name}`={path}: .*process {os.getpid()}"
         with lock_output(name, str(path)), pytest.raises(InputError, match=message):
             command.main([script])

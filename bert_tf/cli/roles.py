@@ -5,7 +5,7 @@ import contextlib
 from bert_tf import files
 from bert_tf.cli import conditions, paths
 from bert_tf.errors import InputError
-from bert_tf.files import lock_output
+from bert_tf.files import folder_for, lock_output
 
 INPUT_FILE = "a file that is read; some jobs accept - for standard input"
 INPUT_PATH = "a file or a directory that is read"
@@ -79,7 +79,7 @@ def lock_outputs(settings):
     with contextlib.ExitStack() as locks:
         for name, (role, path) in _find_roles(settings).items():
             if role in (OUTPUT_FOLDER, SHARED_FOLDER):
-                files.at(path).make_dirs()
+                locks.enter_context(folder_for(path))
             if role in (OUTPUT_FILE, OUTPUT_FOLDER, SHARED_FOLDER):
                 locks.enter_context(lock_output(name, path))
         yield

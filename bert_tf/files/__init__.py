@@ -23,6 +23,7 @@ from bert_tf.files.remote import at, check_no_pattern, folders_among, is_remote
 from bert_tf.files.temporary import use_temporary_directory
 from bert_tf.files.writing import (
     PARTIAL_SUFFIX,
+    folder_for,
     is_empty,
     new_file,
     new_files,

@@ -111,8 +111,17 @@ class Local(AnyPath):
         return sorted(glob.glob(self.path, recursive=True))
 
     def make_dirs(self):
-        """Creates the directory and its parents unless they exist; object stores do not require it."""
+        """Creates the directory and its parents unless they exist; object stores do not require it.
+
+        Returns:
+          Paths of the local directories that it created, innermost first.
+        """
+        created, above = [], os.path.abspath(self.path)
+        while not os.path.lexists(above):
+            created.append(above)
+            above = os.path.dirname(above)
         os.makedirs(self.path, exist_ok=True)
+        return created
 
     def remove(self):
         """Removes the file."""

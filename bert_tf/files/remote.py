@@ -120,6 +120,7 @@ class Remote(AnyPath):
         if not self.is_store:  # the gs:// client would retry for minutes in a bucket that does not exist
             with convert_errors(self.path, "written") as gfile:
                 gfile.makedirs(self.path)
+        return []
 
     def remove(self):
         with convert_errors(self.path, "removed") as gfile:

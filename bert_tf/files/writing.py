@@ -101,6 +101,19 @@ def is_empty(folder):
     return all(name.endswith(PARTIAL_SUFFIX) for name in at(folder).names_if_dir())
 
 
+@contextlib.contextmanager
+def folder_for(path):
+    """Creates a directory for a context; after an error, removes the empty directories that it created."""
+    created = at(path).make_dirs()
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for folder in created:
+                os.rmdir(folder)
+        raise
+
+
 class _UnfinishedFile(io.FileIO):
     """A local file to write, unbuffered, with a subject in its errors."""
 

@@ -67,8 +67,7 @@ def run(settings):
     state = RunState(output_dir, snapshot(settings, task.data.resolved_settings), {
         **task.started_with, "init_checkpoint": files.at(settings.model.init_checkpoint).absolute()},
         name=SETTINGS_FILE, must_be_empty=True)
-    files.at(output_dir).make_dirs()
-    with files.lock_output("output_dir", output_dir):
+    with files.folder_for(output_dir), files.lock_output("output_dir", output_dir):
         state.begin()
         task.write_training_data()
         _Pruning(settings, original, strategy, techniques).run(vocabulary)

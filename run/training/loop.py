@@ -73,7 +73,7 @@ def lock_run(output_dir, strategy, trains):
     """Keeps other processes from training in a directory, and explains the end of another worker, within a context.
 
     Args:
-      output_dir: Path of the directory, which is created.
+      output_dir: Path of the directory, which is created, and removed again if it is still empty after an error.
       strategy: tf.distribute.Strategy.
       trains: bool. Whether the context trains.
 
@@ -82,8 +82,7 @@ def lock_run(output_dir, strategy, trains):
       LostWorkerError: If another worker of the cluster ends.
     """
     is_locked = trains and strategies.is_chief(strategy)
-    files.at(output_dir).make_dirs()
-    with clusters.explain_lost_workers(strategy, output_dir), (
+    with files.folder_for(output_dir), clusters.explain_lost_workers(strategy, output_dir), (
             files.lock_output("output_dir", output_dir) if is_locked else contextlib.nullcontext()):
         yield
 

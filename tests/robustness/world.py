@@ -99,11 +99,13 @@ def _data(folder):
 
 
 def snapshot(folder):
-    """Returns a dict of each file below a directory to its state."""
+    """Returns a dict of each file and each empty directory below a directory to its state."""
     found = {}
-    for parent, _, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         for name in names:
             path = os.path.join(parent, name)
             status = os.lstat(path)
             found[os.path.relpath(path, folder)] = status.st_size, status.st_mtime_ns, status.st_ino
+        if not folders and not names:
+            found[os.path.relpath(parent, folder)] = "empty"
     return found
