@@ -14,7 +14,7 @@ STATE_FILE = "checkpoint"
 RUN_FILE = "run.json"  # Settings of a run and its finished parts.
 TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
 RUN_NAME = "ckpt"  # Name of the checkpoints of these scripts before the step.
-_LATEST = re.compile(rb"""(?:^|\s)model_checkpoint_path\s*:\s*(["'])(.+?)\1""")
+_LATEST = re.compile(rb'^\s*model_checkpoint_path\s*:\s*"(.+?)"', re.MULTILINE)
 _NUMBERED_INDEX = re.compile(r"((.+)-(\d+))\.index")
 _INDEX_END = (0xdb4775248b80fb57).to_bytes(8, "little")  # An incomplete index lacks these last bytes.
 
@@ -73,7 +73,7 @@ def _read_state(path):
     match = _LATEST.search(files.read_bytes(path))
     if match is None:
         raise create_state_error(path)
-    return match[2].decode(errors="replace")
+    return match[1].decode(errors="replace")
 
 
 def _is_complete(index):

@@ -49,10 +49,3 @@ def is_true(field, value):
 def to_text(terms):
     """Formats a condition for messages, with backquotes around the names."""
     return " or ".join(f"`{name}`" + ("" if value is None else f"={value}") for name, value in terms)
-
-
-def get_terms(field):
-    """Returns all terms in the rules of a setting, a list; field: dataclasses.Field."""
-    rules = field.metadata
-    conditions = [*rules["needs"], *(terms for terms, _ in rules["not_with"]), *rules["required"]]
-    return [term for terms in conditions for term in terms]

@@ -1,4 +1,4 @@
-"""The ends of a script: Ctrl-C and SIGTERM, and standard streams that are closed or full, or that nobody reads."""
+"""The ends of a script: Ctrl-C and SIGTERM, and standard output that is full, or that nobody reads."""
 
 import contextlib
 import io
@@ -53,19 +53,6 @@ def raise_on_signals():
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def open_closed():
-    """Opens the null device for each closed standard stream, so that no file of the script gets its number.
-
-    Returns:
-      bool. Whether standard output was open.
-    """
-    was_open = sys.stdout is not None
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):  # Each gets the lowest free number.
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (until the process ends)
-    return was_open
 
 
 def find_output_error(error=None):

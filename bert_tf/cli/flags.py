@@ -16,11 +16,9 @@ from bert_tf.cli.settings import Settings
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the calling script
 
-NUMBER_PARSERS = {int: flags.IntegerParser, float: flags.FloatParser}
-
 
 def define(settings, only=None):
-    """Defines a flag for each field of settings and of the groups in them.
+    """Defines a flag for each field of settings and of the groups in them. `read` checks the bounds of numbers.
 
     Backquoted field names in a help text become flag names.
 
@@ -75,22 +73,21 @@ def use_recipe(name, values):
 
 def _define(field, kind, default):
     name, help_text = field.name, re.sub(r"`(\w+)`", r"--\1", field.metadata["help"])
-    bounds = {"lower_bound": field.metadata["lower"], "upper_bound": field.metadata["upper"]}
     if kind is bool:
         flags.DEFINE_bool(name, default, help_text)
     elif kind is int:
-        flags.DEFINE_integer(name, default, help_text, **bounds)
+        flags.DEFINE_integer(name, default, help_text)
     elif kind is float:
-        flags.DEFINE_float(name, default, help_text, **bounds)
+        flags.DEFINE_float(name, default, help_text)
     elif field.metadata["choices"]:
         flags.DEFINE_enum(name, default, field.metadata["choices"], help_text)
     elif kind is str:
         flags.DEFINE_string(name, default, help_text)
     elif field.metadata["repeated"]:
         flags.DEFINE_multi_string(name, list(default), help_text)
-    elif typing.get_origin(kind) is tuple and typing.get_args(kind)[0] in NUMBER_PARSERS:
-        parser = _NumberListParser(NUMBER_PARSERS[typing.get_args(kind)[0]](**bounds))
-        flags.DEFINE(parser, name, list(default), help_text, serializer=flags.CsvListSerializer(","))
+    elif typing.get_origin(kind) is tuple and typing.get_args(kind)[0] in (int, float):
+        flags.DEFINE(_NumberListParser(typing.get_args(kind)[0]), name, list(default), help_text,
+                     serializer=flags.CsvListSerializer(","))
     elif typing.get_origin(kind) is tuple:
         flags.DEFINE_list(name, list(default), help_text)
     else:
@@ -98,14 +95,14 @@ def _define(field, kind, default):
 
 
 class _NumberListParser(flags.ListParser):
-    """Parses comma-separated numbers, each with `number`, a parser of absl."""
+    """Parses comma-separated numbers of a type, int or float."""
 
     def __init__(self, number):
         super().__init__()
         self._number = number
 
     def parse(self, argument):
-        return [self._number.parse(item) for item in super().parse(argument)]
+        return [self._number(item) for item in super().parse(argument)]
 
 
 def _remove_none(kind):

@@ -23,7 +23,6 @@ def check_file(argument, path, or_folder=False):
     """Raises InputError about `argument` unless `path` is a file or, if allowed, a directory."""
     if not path:
         raise InputError("is required", argument)
-    _check_name(argument, path)
     place = files.at(path)
     is_folder = place.is_dir()
     if is_folder and not or_folder:
@@ -36,7 +35,6 @@ def check_file(argument, path, or_folder=False):
 
 def check_folder(argument, path):
     """Raises InputError about `argument` unless `path` is a directory."""
-    _check_name(argument, path)
     place = files.at(path)
     if not place.is_dir():
         raise InputError("must be a directory, but is a file" if place.exists() else "does not exist", argument, path)
@@ -44,7 +42,6 @@ def check_folder(argument, path):
 
 def check_output_dir(argument, path):
     """Raises InputError about `argument` unless `path` is a directory, or can be created as one."""
-    _check_name(argument, path)
     place = files.at(path)
     if place.exists() and not place.is_dir():
         raise InputError("must be a directory, but is a file", argument, path)
@@ -53,9 +50,7 @@ def check_output_dir(argument, path):
 def check_run_folder(argument, path):
     """Raises InputError naming `argument` unless `path` is a directory, or may become one, for checkpoints of a run."""
     check_output_dir(argument, path)
-    if found := files.PATTERN.search(path):
-        raise InputError(f"contains {found[0]}, which TensorFlow interprets as a pattern when it searches for "
-                         "checkpoints; choose another name", argument, path)
+    files.check_no_pattern(path, argument)
 
 
 def check_replaceable(argument, path):
@@ -70,7 +65,6 @@ def check_replaceable(argument, path):
 
 def check_output_file(argument, path):
     """Raises InputError about `argument` unless `path` is a file, or can be created in an existing directory."""
-    _check_name(argument, path)
     folder, place = os.path.dirname(path), files.at(path)
     if place.is_dir():
         raise InputError("must be a file, but is a directory", argument, path)
@@ -153,39 +147,34 @@ def _is_part(path, model):
     return is_model and _is_below(path, os.path.dirname(model) or os.curdir)
 
 
-def expand_globs(argument, patterns, folders=False):
+def expand_globs(argument, patterns):
     """Returns the files that match comma-separated glob patterns, each once, sorted within a pattern.
 
-    The name of an existing file can contain any characters except commas. Files that are being written (.partial),
-    descriptions of records, and _SUCCESS are not data: they match only by their complete names.
+    A directory stands for all files below it, except hidden ones. The name of an existing file can contain any
+    characters except commas. Files that are being written (.partial), descriptions of records, and _SUCCESS are not
+    data: they match only by their complete names.
 
     Args:
       argument: Name of the argument, for error messages.
       patterns: Value of the argument; None or empty if it is not set.
-      folders: Whether a directory stands for all files below it, except hidden ones; otherwise, it is rejected.
 
     Raises:
-      InputError: If there is no pattern, a pattern matches nothing, or a directory is empty or not allowed.
+      InputError: If there is no pattern, a pattern matches nothing, or a directory is empty.
     """
     paths = []
     for pattern in filter(None, (patterns or "").split(",")):
-        matches = [path for path in _matching(argument, pattern) if path == pattern or _is_data(path)]
+        matches = [path for path in _matching(pattern) if path == pattern or _is_data(path)]
         are_folders = files.folders_among(matches)
         if not matches:
             raise InputError("does not exist", argument, pattern)
         for path in matches:
-            _check_name(argument, path)
             if path not in are_folders:
                 _check_regular(argument, path)
                 paths.append(path)
-                continue
-            if not folders:
-                raise InputError(f"must be a file, but is a directory; set {path}/* for all files in it", argument,
-                                 path)
-            inside = files_below(path)
-            if not inside:
+            elif inside := files_below(path):
+                paths += inside
+            else:
                 raise InputError("is a directory without files", argument, path)
-            paths += inside
     if not paths:
         raise InputError("is required", argument)
     return list(dict.fromkeys(paths))
@@ -199,14 +188,6 @@ def files_below(folder):
     return [path for path in files.at(folder).files_below() if _is_data(path)]
 
 
-def _check_name(argument, path):
-    """Raises InputError for a name that is not UTF-8, which TensorFlow cannot open."""
-    try:
-        os.fsencode(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError("is not valid UTF-8; rename it", argument, repr(path)) from error
-
-
 def _check_regular(argument, path):
     """Raises InputError for a device or a pipe, which cannot be read twice."""
     if not files.is_remote(path) and os.path.exists(path) and not os.path.isfile(path):
@@ -218,10 +199,9 @@ def _is_data(path):
     return not path.endswith(suffixes) and os.path.basename(path) != FINISHED_MARK
 
 
-def _matching(argument, pattern):
+def _matching(pattern):
     """Returns the sorted matches of a glob pattern; for the name of an existing file, only the file."""
     if not files.is_remote(pattern):
         return [pattern] if os.path.lexists(pattern) else files.at(pattern).matching()
-    _check_name(argument, pattern)
     place = files.at(pattern)
     return [pattern] if place.exists() else place.matching()

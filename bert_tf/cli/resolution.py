@@ -32,7 +32,6 @@ CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 # Source -> attribute of ModelFiles, and names of the files for error messages.
 _FILES = {CONFIG: ("configs", CONFIG_NAMES), VOCABULARY: ("vocabularies", VOCABULARY_NAMES)}
 
-VOCABULARIES = ("vocab_file", "initial_vocab")  # settings with the path of a vocabulary
 RUN = "output_dir"  # Setting of a run to resume or use; the others contain checkpoints.
 
 
@@ -159,38 +158,31 @@ def resolve_task_metadata(settings, explicit, model_files):
     """
     argument, path = next(iter(model_files.checkpoints.items()))
     stored = model_files.task_metadata.get(argument)
+    kind = settings.task or (stored.kind if stored else settings.default_kind)
+    if not kind:
+        kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
+        raise InputError(f"has no {TASK_FILE} that specifies the task"
+                         + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), argument, path)
     values, labels = settings.values(), settings.labels
     names = [field.name for field in dataclasses.fields(TaskMetadata)]
     requested = {name: explicit[name] for name in names if explicit.get(name) is not None}
     if labels:
         requested["labels"] = labels
     defaults = {name: values[name] for name in names if values.get(name) is not None}
-    return task_metadata.resolve(stored, _choose_kind(settings, stored, argument, path), requested, defaults,
-                                 f"`{argument}`={path}")
-
-
-def _choose_kind(settings, stored, argument, path):
-    """Returns the kind of the model of an argument; stored: TaskMetadata of its task.json, or None."""
-    kind = settings.task or (stored.kind if stored else settings.default_kind)
-    kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
-    if not kind:
-        raise InputError(f"has no {TASK_FILE} that specifies the task"
-                         + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), argument, path)
-    return kind
+    return task_metadata.resolve(stored, kind, requested, defaults, f"`{argument}`={path}")
 
 
 def _announce_vocabulary(settings, ignored, model_files, announce):
     """Announces unusual lines of the vocabulary that a job reads, and IDs of its model without a token."""
     config = next((group.config for group in settings.groups() if getattr(group, "config", None)), None)
     for field, path in settings.fields():
-        if (field.name not in VOCABULARIES or field.name in ignored
-                or field.metadata["role"] != roles.INPUT_FILE):
+        if field.name != "vocab_file" or field.name in ignored or field.metadata["role"] != roles.INPUT_FILE:
             continue
         with contextlib.suppress(InputError, OSError):  # its reader reports a damaged file
-            path = path or (field.name == "vocab_file" and model_files.vocab_file)
+            path = path or model_files.vocab_file
             vocabulary = read_vocabulary(to_vocab_txt(path)) if path else []
             for message in describe_lines(vocabulary, path and config and config.vocab_size):
-                announce(f"note: `{field.name}`={path}: {message}")
+                announce(f"note: `vocab_file`={path}: {message}")
 
 
 def get_value_sources(settings):

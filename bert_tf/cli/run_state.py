@@ -80,29 +80,24 @@ class RunState:
         """True if the directory contains a run to resume."""
         return files.at(self._path).exists() and self._has_results()
 
-    @property
-    def changes(self):
-        """Message with the settings that a resumed run changes; None if there are none."""
-        before = read_json_object(self._path).get(CHANGEABLE, {}) if self.is_resumed else {}
-        if not isinstance(before, dict):
-            raise InputError(f"{self._path}: {CHANGEABLE} is {before!r:.60}: must be a JSON object")
-        changes = [f"`{name}` {_format_value(value)} (was {_format_value(before[name])})"
-                   for name, value in self._may_change.items() if name in before and before[name] != value]
-        return f"resumes with changed settings: {', '.join(changes)}" if changes else None
-
     def begin(self):
         """Writes the settings; for a resumed run, only changed ones, which it prints.
 
         Compares again: another process could have begun a run.
         """
         self._check()
-        if self.changes:
-            announce(f"{self._folder}: {self.changes}")
         if not self.is_resumed:
             self._write(self._started_with | ({CHANGEABLE: self._may_change} if self._may_change else {}))
-        elif self.changes:
-            existing = read_json_object(self._path)
-            self._write(existing | {CHANGEABLE: existing[CHANGEABLE] | self._may_change})
+            return
+        existing = read_json_object(self._path)
+        before = existing.get(CHANGEABLE, {})
+        if not isinstance(before, dict):
+            raise InputError(f"{self._path}: {CHANGEABLE} is {before!r:.60}: must be a JSON object")
+        changes = [f"`{name}` {_format_value(value)} (was {_format_value(before[name])})"
+                   for name, value in self._may_change.items() if name in before and before[name] != value]
+        if changes:
+            announce(f"{self._folder}: resumes with changed settings: {', '.join(changes)}")
+            self._write(existing | {CHANGEABLE: before | self._may_change})
 
     def result(self, part):
         """Returns the value of a finished part; None if it is not finished."""

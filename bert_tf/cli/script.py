@@ -85,8 +85,9 @@ class Command:
           CLOSED_PIPE, without a message: if the reader of the output, such as `head`, has closed the pipe.
           0: otherwise, also for --help.
         """
-        if not endings.open_closed():
-            _fail("standard output is closed; redirect it to a file or to /dev/null")
+        for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
+            if stream is None:  # A file of the script would get its number.
+                _fail(f"standard {name} is closed; redirect it to a file or to /dev/null")
         self.define_flags()
         flags.DEFINE_bool("traceback", False, "Also print the Python traceback of an error.")
         prepare_tensorflow()
@@ -94,6 +95,7 @@ class Command:
 
     def _parse_flags(self, argv):
         try:
+            "".join(argv).encode()
             if asked := {"-help", "--help", "-helpshort", "--helpshort", "-helpfull", "--helpfull"} & set(argv[1:]):
                 print(usage.write_help(sys.modules["__main__"].__doc__, self.settings, self.only,
                                        is_full="helpfull" in asked.pop()))
@@ -102,6 +104,8 @@ class Command:
             return flags.FLAGS(argv)
         except flags.Error as error:
             _fail(f"{_one_line(error)} (see --help)")
+        except UnicodeEncodeError:  # TensorFlow cannot open such a file
+            _fail("the command line is not valid UTF-8; rename the file")
         except OSError as error:  # in writing the help
             _end_after_output(endings.find_output_error(error) or error)
 

@@ -95,8 +95,11 @@ class Settings:
             if field.default_factory is not dataclasses.MISSING and isinstance(
                     group := field.default_factory(), Settings):
                 known |= group.values().keys()
-        rules = [(name, conditions.get_terms(field)) for name, field in fields.items() if field.metadata]
-        rules += [(name, conditions.parse(text)) for name, text in (cls.needs_of_groups | cls.replaced).items()]
+        rules = [(name, conditions.parse(text)) for name, text in (cls.needs_of_groups | cls.replaced).items()]
+        for name, field in fields.items():
+            if field.metadata:
+                advised = [terms for terms, _ in field.metadata["not_with"]]
+                rules += [(name, terms) for terms in (*field.metadata["needs"], *advised, *field.metadata["required"])]
         for name, terms in rules:
             for other, _ in terms:
                 if other not in known:
@@ -104,15 +107,11 @@ class Settings:
                                     "class; correct it, or add it to outer_settings")
 
     def __post_init__(self):
-        own = [(field, getattr(self, field.name)) for field in dataclasses.fields(self) if field.metadata]
-        for field, value in own:
-            _check_bounds(field, value)
+        for field in dataclasses.fields(self):
+            if field.metadata:
+                _check_bounds(field, getattr(self, field.name))
         check_rules(self)
         self.check()
-        for field, value in own:
-            for number in value if isinstance(value, tuple) else (value,):
-                if isinstance(number, float) and not math.isfinite(number):
-                    raise InputError("must be a finite number", field.name, number)
 
     def check(self):
         """Hook for subclasses: raises InputError for inconsistent values."""
@@ -187,6 +186,8 @@ def _check_bounds(field, value):
             raise InputError(f"must be at least {lower}", field.name, number)
         if upper is not None and not number <= upper:
             raise InputError(f"must be at most {upper}", field.name, number)
+        if isinstance(number, float) and not math.isfinite(number):
+            raise InputError("must be a finite number", field.name, number)
     if choices is not None and value not in choices:
         raise InputError(f"must be one of {', '.join(choices)}", field.name, value)
 

@@ -19,7 +19,7 @@ from bert_tf.files.reading import (
     read_text,
     replace_surrogates,
 )
-from bert_tf.files.remote import PATTERN, at, check_no_pattern, folders_among, is_remote
+from bert_tf.files.remote import at, check_no_pattern, folders_among, is_remote
 from bert_tf.files.temporary import use_temporary_directory
 from bert_tf.files.writing import (
     PARTIAL_SUFFIX,

@@ -54,14 +54,10 @@ class LineDecoder:
                 check_text(line, path)
             yield self(line, not number)
 
-    def note(self):
-        """Returns a message about dropped bytes, "" for none."""
-        return describe_dropped_bytes(self.num_garbled)
-
     def tell(self, path):
         """Prints a message to standard error if bytes of a file were dropped, with the number of lines."""
         if self.num_garbled:
-            print(f"{path}: {self.note()}", file=sys.stderr)
+            print(f"{path}: {describe_dropped_bytes(self.num_garbled)}", file=sys.stderr)
 
 
 def check_text(start, path):
@@ -99,25 +95,11 @@ def read_text(path):
                          "UTF-8; save the file as UTF-8") from error
 
 
-def read_json(path, unique_keys=False):
-    """Reads the value of a JSON file; raises InputError with the path if it is not JSON, or is nested too deeply.
-
-    With `unique_keys`, an object with a duplicate key is rejected: JSON does not specify which of the values is used.
-    """
+def read_json(path):
+    """Reads the value of a JSON file; raises InputError with the path if it is not JSON, or is nested too deeply."""
     text = read_text(path)
-
-    def build_object(pairs):
-        values = dict(pairs)
-        if len(values) < len(pairs):
-            keys = [key for key, _ in pairs]
-            raise InputError(f"{os.fsdecode(path)}: contains the key "
-                             f"{next(key for key in keys if keys.count(key) > 1)!r} twice in an object")
-        return values
-
     try:
-        return json.loads(text, object_pairs_hook=build_object if unique_keys else None)
-    except InputError:
-        raise
+        return json.loads(text)
     except ValueError as error:  # JSONDecodeError, or the error for integers with too many digits for Python
         raise InputError(f"{os.fsdecode(path)}: is not JSON: {error}") from error
     except RecursionError as error:
@@ -125,8 +107,8 @@ def read_json(path, unique_keys=False):
 
 
 def read_json_object(path):
-    """Reads the dict of a JSON file; raises InputError with the path if it is not an object, or has a duplicate key."""
-    value = read_json(path, unique_keys=True)
+    """Reads the dict of a JSON file; raises InputError with the path if it is not an object."""
+    value = read_json(path)
     if not isinstance(value, dict):
         raise InputError(f"{os.fsdecode(path)}: expected a JSON object, found {type(value).__name__}")
     return value

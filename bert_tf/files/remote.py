@@ -20,7 +20,7 @@ from bert_tf.files.temporary import PARTIAL_SUFFIX
 # is a copy and a removal there, so files are uploaded under their final names.
 OBJECT_STORES = ("gs", "s3", "az", "oss")
 
-PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow searches for checkpoints with patterns, and cannot escape these.
+_PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow searches for checkpoints with patterns, and cannot escape these.
 _BUCKET = re.compile(r"gs://([^/]+)")
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # For a name with a space, the client would retry for minutes.
 _RESPONSE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
@@ -38,11 +38,12 @@ def at(path):
     return (Remote if is_remote(path) else Local)(os.fsdecode(path))
 
 
-def check_no_pattern(path):
-    """Raises InputError for a path of a checkpoint that TensorFlow interprets as a pattern."""
-    if found := PATTERN.search(os.fsdecode(path)):
-        raise InputError(f"{path}: contains {found[0]}, which TensorFlow interprets as a pattern when it searches for "
-                         "checkpoints; choose another name")
+def check_no_pattern(path, argument=None):
+    """Raises InputError for a path of a checkpoint, the value of an argument, that TensorFlow takes for a pattern."""
+    if found := _PATTERN.search(os.fsdecode(path)):
+        subject = f"`{argument}`={path}" if argument else path
+        raise InputError(f"{subject}: contains {found[0]}, which TensorFlow interprets as a pattern when it searches "
+                         "for checkpoints; choose another name")
 
 
 def folders_among(paths):
@@ -73,13 +74,13 @@ class Remote(AnyPath):
     def stat(self, required=False):
         """See `Local.stat`. Raises OSError if the bucket or the file system does not exist or is not accessible."""
         path = self.path if self.path.endswith("://") else self.path.rstrip("/")
-        with convert_errors(path, "read") as gfile:
-            try:
+        try:
+            with convert_errors(path, "read") as gfile:
                 found = gfile.stat(path)
-                return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
-            except _tensorflow().errors.NotFoundError as error:
-                if _RESPONSE.search(error.message or ""):
-                    raise  # the client's error for a missing object has no code: the bucket is missing
+            return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
+        except FileNotFoundError as error:
+            if _RESPONSE.search(error.__cause__.message or ""):
+                raise  # the client's error for a missing object has no code: the bucket is missing
         if required:
             raise FileNotFoundError(f"{self.path}: does not exist")
         return None
@@ -236,7 +237,8 @@ def convert_errors(path, done):
     bucket = _BUCKET.match(path)
     if bucket and not _BUCKET_NAME.fullmatch(bucket[1]):
         raise OSError(f"{path}: {bucket[1]!r} is not a bucket name; use only lowercase letters, digits, - _ .")
-    tensorflow = _tensorflow()
+    import tensorflow
+
     errors = tensorflow.errors
     try:
         yield tensorflow.io.gfile
@@ -255,9 +257,3 @@ def _reason(error):
         if response[1] == "401":
             reason += "; run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"
     return reason[:_LONGEST_REASON]
-
-
-def _tensorflow():
-    import tensorflow
-
-    return tensorflow

@@ -104,7 +104,7 @@ def read_labels(path):
 
 def read_file(path):
     """Reads the TaskMetadata of a task.json; raises InputError if it is invalid."""
-    return TaskMetadata.from_dict(read_json(path, unique_keys=True), path)
+    return TaskMetadata.from_dict(read_json(path), path)
 
 
 def read_hugging_face_task(checkpoint):

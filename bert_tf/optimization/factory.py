@@ -39,18 +39,12 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
       A tf_keras optimizer whose `apply_gradients` takes raw gradients.
 
     Raises:
-      InputError: If the optimizer is unknown, or a number is out of range.
+      InputError: If the optimizer is unknown, or if there are no training steps.
     """
     if optimizer not in OPTIMIZERS:
         raise InputError(f"`optimizer`={optimizer}: must be one of {', '.join(OPTIMIZERS)}")
     if num_train_steps < 1:
         raise InputError(f"`num_train_steps`={num_train_steps}: must be at least 1")
-    for name, value in (("num_warmup_steps", num_warmup_steps), ("weight_decay", weight_decay),
-                        ("clip_norm", clip_norm)):
-        if value < 0:
-            raise InputError(f"`{name}`={value}: must be at least 0")
-    if decay_power <= 0:
-        raise InputError(f"`decay_power`={decay_power}: must be greater than 0")
     return OPTIMIZERS[optimizer](
         WarmupDecay(learning_rate, num_train_steps, num_warmup_steps, decay_power), weight_decay=weight_decay,
         clip_norm=clip_norm, no_decay=no_decay, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, scale_loss=scale_loss)

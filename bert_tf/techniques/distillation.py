@@ -93,17 +93,18 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
     Returns:
     `bert_tf.losses.TotalLoss` that reports NAME_loss for each of `weights`, unweighted.
     """
-    def terms(name):
-        if name == "label":
-            return label_loss.terms
-        items, *counts = LOGITS_LOSSES[logits_loss] if name == "logits" else INNER_LOSSES[name]
-        return [Term(name, lambda outputs, features: items(
-            outputs[STUDENT], outputs[TEACHER], features, temperature), *counts)]
-
-    loss_terms = []
+    terms = []
     for name, factor in weights.items():
-        loss_terms += [dataclasses.replace(term, name=f"{name}_loss", factor=factor) for term in terms(name)]
-    return TotalLoss(*loss_terms)
+        if name == "label":
+            of_name = label_loss.terms
+        elif name == "logits":
+            guard = EMPTY_BATCH_GUARD if logits_loss == "masked_lm" else 0.0
+            of_name = [Term(name, functools.partial(_compare_logits, logits_loss, temperature),
+                            LOGITS_LOSSES[logits_loss], guard=guard)]
+        else:
+            of_name = [Term(name, functools.partial(_compare_inner, name), INNER_LOSSES[name])]
+        terms += [dataclasses.replace(term, name=f"{name}_loss", factor=factor) for term in of_name]
+    return TotalLoss(*terms)
 
 
 def soft_cross_entropy(student, teacher, temperature):
@@ -113,61 +114,38 @@ def soft_cross_entropy(student, teacher, temperature):
     return temperature**2 * tf.reduce_sum(tf.exp(teacher_logs) * (teacher_logs - student_logs), axis=-1)
 
 
-# Items of losses: (dicts of the student's and the teacher's outputs, features, temperature) -> float32.
+def _compare_inner(name, outputs, features):
+    """Computes squared differences of one of INNER, float32; the last axes of hidden states and heads are averaged.
 
-
-def _hidden(student, teacher, features, temperature):
-    """Computes squared differences of states [R, K, S, H], averaged over H."""
-    del features, temperature
-    return tf.reduce_mean(_squared_difference("hidden", student, teacher), axis=-1)  # [R, K, S]
-
-
-def _attention(student, teacher, features, temperature):
-    """Computes squared differences of scores [R, K, N, S, S], averaged over heads; 0 at padding, even for NaN."""
-    del temperature
-    of_pairs = tf.reduce_mean(_squared_difference("attention", student, teacher), axis=2)  # [R, K, S, S]
+    Returns:
+      For "hidden", [R, K, S]; for "attention", [R, K, S, S], 0 at padding, even for NaN; for "cls", of normalized
+      states, [R, K, H].
+    """
+    states = [tf.cast(outputs[model][name], tf.float32) for model in (STUDENT, TEACHER)]
+    if name == "hidden":
+        return tf.reduce_mean(tf.math.squared_difference(*states), axis=-1)
+    if name == "cls":
+        return tf.math.squared_difference(
+            *(tf.math.l2_normalize(each, axis=-1, epsilon=LEAST_NORM) for each in states))
     mask = _count_tokens(features)
     real = mask[:, tf.newaxis, :, tf.newaxis] * mask[:, tf.newaxis, tf.newaxis]
-    return tf.where(real > 0, of_pairs, 0.0)
+    return tf.where(real > 0, tf.reduce_mean(tf.math.squared_difference(*states), axis=2), 0.0)
 
 
-def _cls(student, teacher, features, temperature):
-    """Computes squared differences of normalized states [R, K, H]."""
-    del features, temperature
-    states = (tf.math.l2_normalize(tf.cast(outputs["cls"], tf.float32), axis=-1, epsilon=LEAST_NORM)
-              for outputs in (student, teacher))
-    return tf.math.squared_difference(*states)
-
-
-def _softmax(student, teacher, features, temperature, name="logits"):
-    """Compares one label or choice per example: logits [B, classes]."""
-    del features
+def _compare_logits(kind, temperature, outputs, features):
+    """Computes the loss of each item of the logits, float32; kind: key of LOGITS_LOSSES."""
+    student, teacher = outputs[STUDENT], outputs[TEACHER]
+    if kind == "number":
+        return tf.math.squared_difference(student["logits"], teacher["logits"])
+    if kind == "sigmoid":  # divergences of each label's two outcomes, averaged over labels
+        logits = [tf.stack([each["logits"], tf.zeros_like(each["logits"])], axis=-1) for each in (student, teacher)]
+        return tf.reduce_mean(soft_cross_entropy(*logits, temperature), axis=-1)
+    if kind == "spans":
+        padding = MASKED_SCORE * temperature * (1.0 - _count_tokens(features))
+        return tf.stack([soft_cross_entropy(student[name] + padding, teacher[name] + padding, temperature)
+                         for name in ("start_logits", "end_logits")])
+    name = "masked_lm_logits" if kind == "masked_lm" else "logits"
     return soft_cross_entropy(student[name], teacher[name], temperature)
-
-
-def _sigmoid(student, teacher, features, temperature):
-    """Compares any number of labels per example: divergences of each label's two outcomes, averaged over labels."""
-    del features
-    logits = [tf.stack([outputs["logits"], tf.zeros_like(outputs["logits"])], axis=-1)
-              for outputs in (student, teacher)]
-    return tf.reduce_mean(soft_cross_entropy(*logits, temperature), axis=-1)
-
-
-def _number(student, teacher, features, temperature):
-    """Compares a number per example: squared differences [B, 1]."""
-    del features, temperature
-    return tf.math.squared_difference(student["logits"], teacher["logits"])
-
-
-def _spans(student, teacher, features, temperature):
-    """Compares a start and an end per example, at non-padding tokens: [2, B]."""
-    padding = MASKED_SCORE * temperature * (1.0 - _count_tokens(features))
-    return tf.stack([soft_cross_entropy(student[name] + padding, teacher[name] + padding, temperature)
-                     for name in ("start_logits", "end_logits")])
-
-
-def _squared_difference(name, student, teacher):
-    return tf.math.squared_difference(*(tf.cast(outputs[name], tf.float32) for outputs in (student, teacher)))
 
 
 def _count_tokens(features):
@@ -176,15 +154,17 @@ def _count_tokens(features):
     return mask if mask.shape.rank == 2 else tf.reshape(mask, [-1, tf.shape(mask)[-1]])
 
 
-# Items of each loss, their counts, factor, and guard; see `Term`. All of INNER_LOSSES are sums over layers: of tokens,
-# pairs of tokens in the same row, and rows.
-INNER_LOSSES = {
-    "hidden": (_hidden, lambda features: _count_tokens(features)[:, tf.newaxis]),  # [R, 1, S]
-    "attention": (_attention, lambda features: tf.reduce_sum(tf.square(tf.reduce_sum(_count_tokens(features), -1)))),
-    "cls": (_cls, lambda features: tf.cast(tf.shape(_count_tokens(features))[0], tf.float32)),
+LOGITS_LOSSES = {  # Kind of logits -> counts of a Term.
+    "softmax": lambda features: 1,  # one label or choice per example, [B, classes]
+    "sigmoid": lambda features: 1,  # any number of labels per example, [B, classes]
+    "number": lambda features: 1,  # a number per example, [B, 1]
+    "tokens": _count_tokens,  # a label per token, [B, S, classes]
+    "spans": lambda features: 2,  # a start and an end per example, [B, S] each
+    "masked_lm": count_predictions,
 }
-LOGITS_LOSSES = {"softmax": (_softmax, lambda features: 1), "sigmoid": (_sigmoid, lambda features: 1),
-                 "number": (_number, lambda features: 1), "tokens": (_softmax, _count_tokens),
-                 "spans": (_spans, lambda features: 2),
-                 "masked_lm": (functools.partial(_softmax, name="masked_lm_logits"), count_predictions, 1.0,
-                               EMPTY_BATCH_GUARD)}
+# One of INNER -> counts of a Term. All are sums over layers: of tokens, pairs of tokens in the same row, and rows.
+INNER_LOSSES = {
+    "hidden": lambda features: _count_tokens(features)[:, tf.newaxis],  # [R, 1, S]
+    "attention": lambda features: tf.reduce_sum(tf.square(tf.reduce_sum(_count_tokens(features), -1))),
+    "cls": lambda features: tf.cast(tf.shape(_count_tokens(features))[0], tf.float32),
+}

@@ -1,10 +1,7 @@
 """Hooks: training techniques change how a layer multiplies by its matrix (Projection, LinearHead, Embeddings).
 
-    attach(layer, hook)                    until `detach(layer, hook)`
-    with attach_hooks([(layer, hook), ...]):   functions that are traced in the context keep the hooks
+    attach(layer, hook)                    until `detach(layer, hook)`; functions that are traced until then keep it
 """
-
-import contextlib
 
 from bert_tf.errors import InputError
 
@@ -38,16 +35,3 @@ def attach(layer, hook):
 def detach(layer, hook):
     """Removes a hook from a layer; does nothing if the layer does not have it."""
     vars(layer)["hooks"] = tuple(each for each in layer.hooks if each is not hook)
-
-
-@contextlib.contextmanager
-def attach_hooks(pairs):
-    """Attaches hooks to layers within a context; `pairs` is an iterable of (layer, hook)."""
-    pairs = list(pairs)
-    for layer, hook in pairs:
-        attach(layer, hook)
-    try:
-        yield
-    finally:
-        for layer, hook in pairs:
-            detach(layer, hook)

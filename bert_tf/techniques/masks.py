@@ -7,9 +7,11 @@ Shape legend: B batch, S sequence, N heads of a layer, I neurons of a layer, L l
 fewer if layers share weights.
 """
 
+import contextlib
+
 import tensorflow as tf
 
-from bert_tf.techniques.hooks import Hook, attach_hooks
+from bert_tf.techniques.hooks import Hook, attach, detach
 
 
 def get_layers(encoder):
@@ -17,8 +19,9 @@ def get_layers(encoder):
     return list(dict.fromkeys(encoder.encoder_layers))
 
 
+@contextlib.contextmanager
 def apply_masks(encoder, heads=None, neurons=None):
-    """Creates a context in which an encoder computes with masks; functions that are traced in it keep them.
+    """Makes an encoder compute with masks in a context; functions that are traced in it keep them.
 
     Args:
       encoder: BertEncoder. With masks per example, it must not remove padding.
@@ -31,7 +34,13 @@ def apply_masks(encoder, heads=None, neurons=None):
             pairs.append((layer.attention_output, Mask(heads[number], encoder.config.head_width)))
         if neurons is not None:
             pairs.append((layer.output_projection, Mask(neurons[number], 1)))
-    return attach_hooks(pairs)
+    try:
+        for layer, mask in pairs:
+            attach(layer, mask)
+        yield
+    finally:
+        for layer, mask in pairs:
+            detach(layer, mask)
 
 
 class Mask(Hook):

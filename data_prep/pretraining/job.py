@@ -50,7 +50,7 @@ def run(settings):
         an existing output was created from other inputs or with other settings.
       OSError: If a file cannot be read or written.
     """
-    input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
+    input_files = paths.expand_globs("input_file", settings.input_file)
     check_outputs(input_files, settings.output_files, settings.input_file)
     for path in settings.output_files:
         paths.check_not_overwritten("output_file", path, {"vocab_file": settings.vocab_file})

@@ -24,7 +24,7 @@ def run(settings):
     Raises:
       InputError, OSError: See `inspect` and `read_vocabulary`.
     """
-    paths_to_read = paths.expand_globs("input_file", settings.input_file, folders=True)
+    paths_to_read = paths.expand_globs("input_file", settings.input_file)
     vocabulary = read_vocabulary(settings.vocab_file) if settings.vocab_file else None
     for path in paths_to_read:
         print(inspect(path, settings, vocabulary))

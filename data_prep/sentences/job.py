@@ -48,7 +48,7 @@ def run(settings):
       OSError: If a file cannot be read or written. No output file exists then, or the old ones are unchanged.
     """
     start = time.perf_counter()
-    input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
+    input_files = paths.expand_globs("input_file", settings.input_file)
     output_files = check_outputs(settings, input_files)
     text_formats = [formats.detect_format(path) if settings.format == "auto" else settings.format
                     for path in input_files]

@@ -25,7 +25,7 @@ def run(settings):
       OSError: If a file cannot be read or written.
     """
     started = time.monotonic()
-    input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
+    input_files = paths.expand_globs("input_file", settings.input_file)
     if files.at(settings.vocab_file).absolute() in (files.at(path).absolute() for path in input_files):
         raise InputError("would overwrite a file of `input_file`; choose another path", "vocab_file",
                          settings.vocab_file)

@@ -27,10 +27,10 @@ class PretrainingData:
 
     def __init__(self, settings, config):
         self._settings = settings
-        self.files = paths.expand_globs("input_file", settings.input_file, folders=True)
+        self.files = paths.expand_globs("input_file", settings.input_file)
         self._eval_files = self.files
         if settings.eval_input_file:
-            self._eval_files = paths.expand_globs("eval_input_file", settings.eval_input_file, folders=True)
+            self._eval_files = paths.expand_globs("eval_input_file", settings.eval_input_file)
         self._features, self._transform = _record_features(settings, config)
         self._limits = record_checks.pretraining_limits(config, settings.instances)
         full_files = set(record_checks.check_pretraining_records(self._all_files, self._features, self._limits))

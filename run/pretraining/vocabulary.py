@@ -46,7 +46,7 @@ def _read_record_vocabulary(settings):
     for _, part in phases.get_phases(settings):
         for name in ("input_file", "eval_input_file"):
             if pattern := getattr(part, name):
-                files.update(paths.expand_globs(name, pattern, folders=True))
+                files.update(paths.expand_globs(name, pattern))
     first, *others = read_vocabularies(sorted(files)) or (None,)
     for other in others:
         if other.digest != first.digest:

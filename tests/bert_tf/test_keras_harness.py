@@ -12,7 +12,7 @@ from bert_tf.errors import InputError
 from bert_tf.fast import CastWeights
 from bert_tf.optimization import create_optimizer
 from bert_tf.techniques import lora
-from bert_tf.techniques.hooks import Hook, attach_hooks
+from bert_tf.techniques.hooks import Hook, attach, detach
 from tests.bert_tf.keras_cases import CONFIG, FEATURES, MODELS, OBJECTS, call
 
 
@@ -115,8 +115,10 @@ def test_hooks_and_replaced_weights_cannot_be_saved(tmp_path):
             with pytest.raises(InputError, match=f"^layer '{layer}' has a hook, or other weights than its constructor"):
                 save()
 
-    with attach_hooks([(model.encoder.pooler, Doubled())]):
-        assert_reported("dense")
+    hook = Doubled()
+    attach(model.encoder.pooler, hook)
+    assert_reported("dense")
+    detach(model.encoder.pooler, hook)
     cast = CastWeights(model)
     cast.refresh()
     with cast.apply():

@@ -69,7 +69,6 @@ REJECTED = (  # command, flags, part of the message; rules that settings declare
     ("analyze_attention", {"output_dir": "model"}, "`output_dir`=model: would overwrite `init_checkpoint`"),
     *((command, {"output_dir": "text.txt"}, "`output_dir`=text.txt: must be a directory, but is a file")
       for command in ("run_classifier", "analyze_attention", "split_sentences")),
-    ("run_classifier", {"data_dir": "own\udcff"}, "`data_dir`="),
 )
 
 

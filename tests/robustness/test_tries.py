@@ -21,7 +21,7 @@ pytestmark = pytest.mark.extra_large
 
 DEEP = "[" * 100_000
 SPECIAL_TOKENS = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
-TASK_FILES = ("{", "[]", DEEP, '{"kind": "x"}', '{"kind": "classifier", "kind": "classifier"}', *(
+TASK_FILES = ("{", "[]", DEEP, '{"kind": "x"}', *(
     json.dumps({"kind": "classifier", "max_seq_length": 16, "do_lower_case": True, "labels": ["0", "1"], **change})
     for change in ({"max_seq_length": "7"}, {"labels": "ab"}, {"strip_accents": 3})))
 TABLES = ("text\tlabel\n", "text\tlabel\na\t\nb\t1\n", "text\tlabel\na\n", "a\tb\nc\td\n", bytes(64))
@@ -35,7 +35,7 @@ SAFETENSORS = ("", bytes(8), struct.pack("<Q", 2**62) + b"{}", struct.pack("<Q",
                + b"x" * 64)
 RESUMED = {"output_dir": "tuned", "init_checkpoint": None}
 FILES = (  # command, flags, file, its contents, part of the message: None for the path of the file
-    ("run_pretraining", {}, "bert_config.json", (b"\xff\xfe", DEEP, '{"vocab_size": 9, "vocab_size": 8}'), None),
+    ("run_pretraining", {}, "bert_config.json", (b"\xff\xfe", DEEP), None),
     ("run_pretraining", {"bert_config_file": "params.yaml"}, "params.yaml", (DEEP, "a: [", "x: 2001-99-99", "3"), None),
     ("run_pretraining", {}, "records.tfrecord", RECORDS, None),
     ("inspect_records", {}, "records.tfrecord", RECORDS, None),

@@ -97,7 +97,6 @@ def test_notes_on_lines_of_a_vocabulary(tmp_path):
     (tmp_path / "text.txt").touch()
     notes = []
     resolved(JobSettings("text.txt", "a.tfrecord", "vocab.txt"), announce=notes.append)
-    resolved(VocabularySettings("text.txt", "new.txt", initial_vocab="bert/vocab.txt"), announce=notes.append)
     resolved(VocabularySettings("text.txt", "vocab.txt"), announce=notes.append)  # It is written.
     assert notes == [f"note: `vocab_file`=vocab.txt: {message}"
                      for message in describe_lines(read_vocabulary("vocab.txt"))]

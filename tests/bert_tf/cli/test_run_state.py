@@ -31,20 +31,18 @@ def test_resumed_runs_must_have_the_initial_settings(tmp_path):
 def test_changed_settings_are_reported(tmp_path, capsys):
     before = {"learning_rate": 0.25, "no_weight_decay": ("a", "b"), "num_train_steps": 9}
     now = {**before, "learning_rate": 0.5, "no_weight_decay": ("a",), "added_later": 1}
-    def resume(settings):
-        return RunState(str(tmp_path), {"train_batch_size": 7, "changeable": settings})
 
-    resume(before).begin()
+    def begin(settings):
+        RunState(str(tmp_path), {"train_batch_size": 7, "changeable": settings}).begin()
+        return capsys.readouterr().out
 
-    assert resume(now).changes is None  # Without a checkpoint: a new run.
+    assert begin(now) == begin(before) == ""  # Without a checkpoint: a new run.
     (tmp_path / "checkpoint").touch()
-    assert resume(before).changes is None
-    assert resume(now).changes == ("resumes with changed settings: `learning_rate` 0.5 (was "
-                                   "0.25), `no_weight_decay` a (was a,b)")
-    resume(now).begin()
-    assert "resumes with changed settings: `learning_rate` 0.5 (was 0.25)" in capsys.readouterr().out
-    assert resume(now).changes is None  # Reported once.
-    assert resume(before).changes.startswith("resumes with changed settings: `learning_rate` 0.25 (was 0.5)")
+    assert begin(before) == ""
+    changes = "resumes with changed settings: `learning_rate` 0.5 (was 0.25), `no_weight_decay` a (was a,b)"
+    assert begin(now) == f"{tmp_path}: {changes}\n"
+    assert begin(now) == ""  # Reported once.
+    assert "resumes with changed settings: `learning_rate` 0.25 (was 0.5)" in begin(before)
 
 
 def test_finished_parts(tmp_path):

@@ -118,7 +118,6 @@ def test_a_long_line_is_shortened_in_its_middle(run):
     assert status == 1
     assert errors.startswith("toy.py: label 'x' is unknown: the labels are 0, 1, 2, ")
     assert errors.endswith("998, 999; give another\n")
-    assert " ... " in errors
     assert 290 < len(errors) <= script.LONGEST_LINE + 1 == 301
 
 
@@ -172,8 +171,8 @@ def test_signals(run, number, expected, is_replaced):
     ("--max_seq_lenth=5", "Unknown command line flag 'max_seq_lenth'. Did you mean: max_seq_length ? (see --help)"),
     ("--max_seq_length=many", "flag --max_seq_length=many: invalid literal for int() with base 10: 'many' "
                               "(see --help)"),
-    ("--max_seq_length=3", "flag --max_seq_length=3: 3 is not integer >= 4 (see --help)"),
     ("more", "unexpected argument 'more'; write flags as --name=value"),
+    ("--max_seq_length=caf\udce9", "the command line is not valid UTF-8; rename the file"),
 ])
 def test_invalid_flags(run, argument, line):
     assert run(lambda argv: pytest.fail("main must not run"), argument) == (1, f"toy.py: {line}\n")

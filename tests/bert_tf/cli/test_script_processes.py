@@ -30,8 +30,8 @@ def run_toy(folder, arguments="", toy=TOY):
 
 @pytest.mark.parametrize(("arguments", "expected", "works"), [
     ("--help", (0, ""), False), ("--help >/dev/full", (1, FULL), False), ("--help >&-", (1, CLOSED), False),
-    (">/dev/full", (1, FULL), True), (">&-", (1, CLOSED), False), ("<&- 2>&-", (0, ""), True),
-    (">&- 2>&-", (1, ""), False)])
+    (">/dev/full", (1, FULL), True), (">&-", (1, CLOSED), False), ("<&-", (0, ""), True),
+    ("2>&-", (1, ""), False), (">&- 2>&-", (1, ""), False)])
 def test_standard_streams_that_are_closed_or_full(tmp_path, arguments, expected, works):
     assert run_toy(tmp_path, arguments) == expected
     assert (tmp_path / "result").exists() == works

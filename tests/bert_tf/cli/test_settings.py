@@ -128,9 +128,8 @@ def test_values_of_flags_have_the_types_of_their_fields(parse):
     assert (explicit["toy_on"], explicit["chest_train"], "toy_seed" in explicit) == (True, False, False)
 
 
-@pytest.mark.parametrize("argument", ["--toy_count=10", "--toy_count=x", "--toy_rate=-1.5", "--toy_kind=odd",
-                                      "--toy_on=maybe", "--toy_sizes=16,x", "--toy_rates=1,-2"])
-def test_flags_have_the_bounds_and_choices_of_their_fields(parse, argument):
+@pytest.mark.parametrize("argument", ["--toy_count=x", "--toy_kind=odd", "--toy_on=maybe", "--toy_sizes=16,x"])
+def test_flags_have_the_types_and_choices_of_their_fields(parse, argument):
     name, value = argument.removeprefix("--").split("=")
     with pytest.raises(absl_flags.IllegalFlagValueError, match=f"^flag --{name}={value}: "):
         parse(Toy(), argument)
