@@ -8,8 +8,8 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.config import BertConfig
-from bert_tf.features import check_values, find_last
-from bert_tf.keras_model import KerasModel
+from bert_tf.features import find_last
+from bert_tf.keras_model import KerasModel, check_values
 from bert_tf.layers import (
     NO_SEEDS,
     Embeddings,

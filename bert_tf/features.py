@@ -26,28 +26,7 @@ Shape legend: B batch, S sequence, K sequences of a packed row.
 
 import tensorflow as tf
 
-from bert_tf.errors import InputError
-
 FEATURES = ("input_ids", "input_mask", "segment_ids")
-
-
-def check_values(features, config):
-    """Raises InputError if a batch is longer than a model's positions or, in eager mode, has IDs out of range.
-
-    Args:
-      features: See the module's docstring.
-      config: BertConfig of the model.
-    """
-    length, longest = features["input_ids"].shape[1], config.max_position_embeddings
-    if length is not None and length > longest:
-        raise InputError(f"the sequence length, {length}, is greater than max_position_embeddings, {longest}")
-    if not tf.executing_eagerly():
-        return
-    for name, limit in (("input_ids", config.vocab_size), ("segment_ids", config.type_vocab_size)):
-        ids = features[name]
-        invalid = tf.boolean_mask(ids, (ids < 0) | (ids >= limit)) if limit else ()
-        if len(invalid):
-            raise InputError(f"{name} must be from 0 to {limit - 1}, but contain {int(invalid[0])}")
 
 
 def find_last(sequences, starts):

@@ -27,8 +27,9 @@ def find_modules():
 for name in (*MODULES, *find_modules()):
     importlib.import_module(name)
 wordpiece = importlib.import_module("bert_tf.tokenization.wordpiece")
-wordpiece._character_model(True, True)  # All uncased tokenizers share these tables, which take half a second.
-wordpiece._mark_model()
+rules = importlib.import_module("bert_tf.tokenization.unicode_rules")
+wordpiece._normalizer_model(rules.normalization, True, True)  # Tables of all uncased tokenizers: half a second.
+wordpiece._normalizer_model(rules.mark_separation)
 importlib.import_module("data_prep.records.writer").compute_checksum(b"")  # Numba's first function takes half a second.
 gc.collect()
 gc.freeze()  # The collector of a script would touch, and so copy, these objects.

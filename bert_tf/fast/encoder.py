@@ -10,7 +10,7 @@ from bert_tf.fast.dropout import PackedDropout
 from bert_tf.fast.einsum import EinsumLayer
 from bert_tf.fast.layers import FastEmbeddings, FastLayer, FastMaskedLMHead, LiteRTLayer
 from bert_tf.fast.layout import Layout, SequenceLayout, UnpaddedLayout
-from bert_tf.features import check_values
+from bert_tf.keras_model import check_values
 from bert_tf.layers import NO_SEEDS, attention_bias
 from bert_tf.saved_objects import register
 

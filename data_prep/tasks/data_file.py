@@ -21,7 +21,7 @@ def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
     Raises:
       InputError: If a column is not found. The message lists the columns.
     """
-    header = tables.read_header(path)
+    header = next(tables.read_rows(path), (1, []))[1]
     if not header:
         raise InputError(f"{path}: is empty")
     simple = [name.strip().lower() for name in header]

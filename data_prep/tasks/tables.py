@@ -79,11 +79,6 @@ def list_names(names):
     return ", ".join(repr(name) if re.search(r"[\s,]", name) or not name else name for name in names)
 
 
-def read_header(path):
-    """Returns the fields of a table's first row; empty for an empty file."""
-    return next(read_rows(path), (1, []))[1]
-
-
 def find_position(column, header, path):
     """Returns the 0-based position of a column by its name in the header; InputError lists the names."""
     if column not in header:

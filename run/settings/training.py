@@ -114,8 +114,10 @@ class DeviceSettings(Settings):
         return self.distribution_strategy
 
     def notes(self):
-        """Yields a note for each obsolete flag that was set."""
-        yield from ()
+        """Yields a note for each obsolete flag of the original BERT that was set."""
+        for field, value in self.fields():
+            if field.name in OBSOLETE and value != field.default:
+                yield f"note: --{field.name}: obsolete and ignored (see --help)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,10 +138,3 @@ class OriginalDeviceSettings(DeviceSettings):
     def strategy_name(self):
         """See DeviceSettings."""
         return "tpu" if self.use_tpu else self.distribution_strategy
-
-    def notes(self):
-        """See DeviceSettings."""
-        defaults = OriginalDeviceSettings()
-        for name in OBSOLETE:
-            if getattr(self, name) != getattr(defaults, name):
-                yield f"note: --{name}: obsolete and ignored (see --help)"

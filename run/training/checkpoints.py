@@ -50,10 +50,9 @@ class CheckpointManager(tf.train.CheckpointManager):
             self._latest_checkpoint = latest
             self._maybe_delete.update(dict.fromkeys(list_checkpoints(self.directory, RUN_NAME), 0.0))
         elif latest != self.latest_checkpoint:
-            way = f"delete the file to resume from {os.path.basename(latest)}" if latest else "restore its files"
             raise InputError(f"{os.path.join(self.directory, STATE_FILE)}: names "
-                             f"{os.path.basename(self.latest_checkpoint)}, which does not exist; {way}, or choose "
-                             "another directory")
+                             f"{os.path.basename(self.latest_checkpoint)}, which does not exist; delete the file to "
+                             "resume from an earlier checkpoint, or choose another directory")
 
     def restore_or_initialize(self):
         """See the base class. Raises InputError if the files of the checkpoint are damaged or missing."""

@@ -33,8 +33,6 @@ def read_cluster():
         if not config.get("cluster"):
             return None
         for job, addresses in config["cluster"].items():
-            if not isinstance(addresses, list):
-                raise TypeError
             if job in JOBS:
                 tasks |= {f"{job} {index}": address for index, address in enumerate(addresses)}
         own = f"{config['task']['type']} {config['task'].get('index')}"

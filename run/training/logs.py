@@ -21,14 +21,6 @@ KEPT_EVENTS = 1 << 20
 KEPT_MILLISECONDS = (1 << 31) // 1000 - 1  # TensorFlow converts it to microseconds in an int32: over half an hour.
 
 
-def check(folder):
-    """Raises InputError if a log in a run's directory is damaged."""
-    for name in (TRAINING_LOG, EVALUATION_LOG):
-        path = os.path.join(folder, name)
-        if files.at(path).exists():
-            _read(path)
-
-
 class Logs:
     """The logs of a run, which a resumed run continues.
 

@@ -117,7 +117,6 @@ class Run:
 
     def restore(self, init_checkpoint=None, new_variables=()):
         """Loads the weights. See `open_run` for the arguments. Call it in the strategy's scope."""
-        logs.check(self.folder)
         self._best = BestWeights(self.folder, self.model, writes=self.writes)
         if self.num_steps:
             own = {id(variable) for variable in self.model.trainable_variables}

@@ -196,15 +196,14 @@ def test_checkpoints_of_other_programs_are_not_resumed(tmp_path):
         start(tmp_path)
 
 
-@pytest.mark.parametrize(("lost", "way"), [
-    ("ckpt-6", "delete the file to resume from ckpt-4, or"), ("ckpt-*", "restore its files, or")])
-def test_a_run_without_its_latest_checkpoint_is_not_resumed(tmp_path, lost, way):
+@pytest.mark.parametrize("lost", ["ckpt-6", "ckpt-*"])
+def test_a_run_without_its_latest_checkpoint_is_not_resumed(tmp_path, lost):
     run, _ = start(tmp_path, steps=6, save_checkpoints_steps=2)
     train(run, batches)
     for path in tmp_path.glob(f"{lost}.*"):
         path.unlink()
     assert has_run(str(tmp_path))
-    with pytest.raises(InputError, match=rf"^{tmp_path}/checkpoint: names ckpt-6, which does not exist; {way} choose"):
+    with pytest.raises(InputError, match=rf"^{tmp_path}/checkpoint: names ckpt-6, which does not exist; delete"):
         start(tmp_path, save_checkpoints_steps=2)
 
 
