@@ -202,7 +202,6 @@ def test_no_cluster(monkeypatch, text):
 @pytest.mark.parametrize("text", [
     "{", '["localhost:1"]', '{"cluster": [1]}', '{"cluster": {"worker": ["a:1"]}, "task": 3}',
     '{"cluster": {"worker": ["a:1"]}}', '{"cluster": {"worker": 3}, "task": {"type": "worker"}}',
-    '{"cluster": {"worker": "a:1"}, "task": {"type": "worker", "index": 0}}',
 ])
 def test_a_cluster_that_cannot_be_read(monkeypatch, text):
     monkeypatch.setenv("TF_CONFIG", text)
@@ -218,6 +217,7 @@ def test_a_cluster_that_cannot_be_read(monkeypatch, text):
       for address in ("127.0.0.1", "a:", ":80", "a:port", "a:0", "a:99999", "http://a:80", None)),
     *(({"worker": [A, B]}, ("worker", index), f"has the task worker {index}, but its cluster has only worker 0, worker "
        "1") for index in (2, -1, 0.5, "x", None)),
+    ({"worker": "a:1"}, ("worker", 0), "has the address 'a' for worker 0; must be HOST:PORT"),
     ({"worker": []}, ("worker", 0), "has the task worker 0, but its cluster has only "),
 ])
 def test_a_cluster_without_the_task(monkeypatch, cluster, task, message):
