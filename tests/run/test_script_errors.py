@@ -21,7 +21,8 @@ DEMO = "run.demo"  # The only script that requires no flags.
 
 @pytest.mark.parametrize("module", MODULES)
 def test_an_error_is_one_line(module, tmp_path):
-    flags, message = ({"num_train_steps": 0}, "--num_train_steps=0: must be") if module == DEMO else ({}, " is required")
+    flags = {"num_train_steps": 0} if module == DEMO else {}
+    message = "--num_train_steps=0: must be" if flags else " is required"
     name, _, error = scripts.fail(module, tmp_path, **flags).partition(": ")
     assert name == ("__main__.py" if module == DEMO else f"{module.rpartition('.')[2]}.py")
     assert message in error
