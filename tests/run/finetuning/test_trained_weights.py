@@ -80,7 +80,7 @@ def test_devices_do_not_change_the_result(here, two_replicas, monkeypatch):
     config = json.loads((here / "sst" / "bert_config.json").read_text())
     for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
         config[name] = 0.0
-    monkeypatch.setattr(BertConfig, "from_json_file", classmethod(lambda cls, *_: cls.from_dict(config)))
+    monkeypatch.setattr(BertConfig, "from_json_file", classmethod(lambda cls, *_, **__: cls.from_dict(config)))
     options = {**FROZEN, **LORA, "max_seq_length": 8, "max_windows": 8, "do_train": True, "do_eval": False,
                "num_train_epochs": 1.0}
     tune("plain", **options)
