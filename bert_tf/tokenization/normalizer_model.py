@@ -59,7 +59,8 @@ def build_trie(values):
 
     The children of all nodes except the root are continuation bytes, 0x80 to 0xBF. Therefore, a block of 256 units has
     room for two of these nodes, with their bases at units 0 and 64 and their children in the upper half. The other
-    units of the lower half have the values of nodes without children; nodes with equal values share one.
+    units of the lower half have the values of nodes without children. A unit does not refer to its parent, so equal
+    subtrees, which UTF-8 has many of, are stored once: a smaller trie stays in the caches of a CPU.
 
     Args:
       values: Dict of key, bytes of one UTF-8 character or of the beginning of one, to int in [0, 2^31).
@@ -73,11 +74,16 @@ def build_trie(values):
         for end in range(len(key)):
             children.setdefault(key[:end], set()).add(key[: end + 1])
     blocks = itertools.count(_ROOT_BASE + _BLOCK, _BLOCK)
-    node_bases = itertools.chain([_ROOT_BASE], (block + unit for block in blocks for unit in (0, 64)))
+    node_bases = (block + unit for block in blocks for unit in (0, 64))
     value_bases = (unit for unit in itertools.count(_ROOT_BASE + _BLOCK) if unit % 64 and unit % _BLOCK < 128)
     base_of_value = dict(zip(set(values.values()), value_bases, strict=False))
     bases = {key: base_of_value[value] for key, value in values.items()}
-    bases |= {key: next(node_bases) for key in children}
+    base_of_subtree = {}
+    for key in sorted(children, key=len, reverse=True):
+        subtree = (values.get(key), *sorted((child[-1], values.get(child), bases[child]) for child in children[key]))
+        if subtree not in base_of_subtree:
+            base_of_subtree[subtree] = next(node_bases) if key else _ROOT_BASE
+        bases[key] = base_of_subtree[subtree]
     units = np.zeros((max(bases.values()) // _BLOCK + 1) * _BLOCK, np.uint32)
     units[0] = _ROOT_BASE << OFFSET_SHIFT
     for parent, keys in children.items():

@@ -14,6 +14,9 @@ import tensorflow as tf
 
 _ROW_SHIFT = 32  # Texts are shorter than 2^32 bytes.
 
+# UTF-8 as defined by Python and the Unicode standard: no surrogates. The dot of RE2 matches those.
+_WELL_FORMED = r"[\x{0}-\x{d7ff}\x{e000}-\x{10ffff}]*"
+
 
 def take(values, begins, lengths):
     """Extracts rows of values [V]: int64 [B] starts and lengths -> RaggedTensor [B, (lengths)]."""
@@ -94,10 +97,18 @@ def characters_before(texts, positions):
     """
     lengths = tf.cast(tf.strings.length(texts), tf.int64)
     text_starts = tf.cumsum(lengths, exclusive=True)
-    _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
-    begins = starts.values + tf.gather(text_starts, row_numbers(starts))
-    begins = tf.scatter_nd(begins[:, tf.newaxis], tf.ones_like(begins, tf.int32), [tf.reduce_sum(lengths)])
-    count = tf.concat([[0], tf.cumsum(begins)], 0)
+
+    def from_bytes():
+        content = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
+        return tf.cast(tf.bitwise.bitwise_and(content, 0xC0) != 0x80, tf.int32)  # Not for continuation bytes.
+
+    def from_decoding():
+        _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
+        begins = starts.values + tf.gather(text_starts, row_numbers(starts))
+        return tf.scatter_nd(begins[:, tf.newaxis], tf.ones_like(begins, tf.int32), [tf.reduce_sum(lengths)])
+
+    well_formed = tf.reduce_all(tf.strings.regex_full_match(texts, _WELL_FORMED))
+    count = tf.concat([[0], tf.cumsum(tf.cond(well_formed, from_bytes, from_decoding))], 0)
     row_counts = tf.gather(count, text_starts)
 
     def count_before(rows):
