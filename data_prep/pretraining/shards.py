@@ -93,9 +93,9 @@ class Counts:
         if settings.pack_sequences:
             written += f" with {self.num_sequences:,} sequences, {self.num_sequences / self.num_records:.2f} per record"
         masked = f", {self.num_masked / self.num_real:.1%} of these masked" if self.num_masked else ", unmasked"
-        label = ""
-        if settings.objective_spec.sentence_label:
-            label = f", {self.num_random_next / self.num_sequences:.1%} {settings.objective_spec.label_names[1]}"
+        label, sentence_label = "", settings.objective_spec.sentence_label
+        if sentence_label:
+            label = f", {self.num_random_next / self.num_sequences:.1%} {records.SENTENCE_LABELS[sentence_label][1]}"
         lines = [
             f"read     {self.num_documents:,} documents, {self.num_sentences:,} sentences, "
             f"{self.num_tokens:,} tokens ({self.num_unknown / self.num_tokens:.2%} [UNK])",

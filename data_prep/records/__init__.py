@@ -6,6 +6,7 @@ import this package.
 
 from data_prep.records.reader import read_records
 from data_prep.records.schema import (
+    SENTENCE_LABELS,
     Feature,
     classification_features,
     parse,
@@ -14,5 +15,5 @@ from data_prep.records.schema import (
 )
 from data_prep.records.writer import RecordWriter, compose_frames
 
-__all__ = ["Feature", "RecordWriter", "classification_features", "compose_frames", "parse", "pretraining_features",
-           "read_records", "unmasked_pretraining_features"]
+__all__ = ["SENTENCE_LABELS", "Feature", "RecordWriter", "classification_features", "compose_frames", "parse",
+           "pretraining_features", "read_records", "unmasked_pretraining_features"]

@@ -12,8 +12,6 @@ from bert_tf.tokenization import read_vocabulary
 from data_prep.records import schema
 from data_prep.records.reader import read_records
 
-SENTENCE_LABELS = {"next_sentence": ("actual next", "random next"), "sentence_order": ("in order", "swapped")}
-
 
 def run(settings):
     """Inspects files in sequence.
@@ -67,7 +65,7 @@ class _Layout:
     def __init__(self, path, features, settings):
         length, predictions = (len(features[name].int64_list.value) if name in features else 0
                                for name in ("input_ids", "masked_lm_positions"))
-        self._label = next((label for label in SENTENCE_LABELS if f"{label}_labels" in features), None)
+        self._label = next((label for label in schema.SENTENCE_LABELS if f"{label}_labels" in features), None)
         self._is_packed, has_masks = "positions" in features, "masked_lm_positions" in features
         most_packed = int(self._is_packed)
         if self._is_packed and self._label:
@@ -137,7 +135,8 @@ class _Layout:
         if self._is_packed:
             statistics.insert(0, f"{sums['sequences'] / sums['records']:.2f} sequences per record")
         if self._label:
-            statistics.append(f"{sums['label 1'] / max(1, sums['sequences']):.1%} {SENTENCE_LABELS[self._label][1]}")
+            statistics.append(f"{sums['label 1'] / max(1, sums['sequences']):.1%} "
+                              f"{schema.SENTENCE_LABELS[self._label][1]}")
         if "label_ids" in self._lengths:
             labels = sorted(key[1] for key in sums if isinstance(key, tuple))
             statistics.append("labels " + ", ".join(f"{label} ({sums['label', label]:,})" for label in labels))
@@ -153,7 +152,7 @@ class _Layout:
             parts.append(f"{_count_positive(values['masked_lm_weights'])} masked")
         if self._label:
             labels = values[f"{self._label}_labels"][:num_sequences if self._is_packed else 1]
-            parts += [SENTENCE_LABELS[self._label][min(label, 1)] for label in labels]
+            parts += [schema.SENTENCE_LABELS[self._label][min(label, 1)] for label in labels]
         if "label_ids" in values:
             parts.append(f"label {values['label_ids'][0]}"
                          + ("" if values["is_real_example"][0] else ", only pads a batch"))

@@ -8,6 +8,9 @@ tenth of the memory.
 
 import dataclasses
 
+# Name prefix of the features that label a sequence -> meanings of the labels 0 and 1.
+SENTENCE_LABELS = {"next_sentence": ("actual next", "random next"), "sentence_order": ("in order", "swapped")}
+
 
 @dataclasses.dataclass(frozen=True)
 class Feature:

@@ -29,7 +29,7 @@ class Instances:
     Attributes:
       parts: int32 [Q, 2], or int64 if the corpus requires it. Start and stop of each part in `Corpus.tokens`.
       part_starts: uint32 or uint64 [N + 1]. Instance n has the parts part_starts[n] to part_starts[n + 1] - 1.
-      labels: bool [N]. Label of each sequence. See Objective.label_names.
+      labels: bool [N]. Label of each sequence. See schema.SENTENCE_LABELS.
       mask_starts: int64 [N + 1]. Instance n has the masks mask_starts[n] to mask_starts[n + 1] - 1.
       mask_positions: uint16 [M]. In sampling order.
       mask_replacements: int16 [M], or int32 if the vocabulary requires it. ID at the position in the input, or

@@ -29,7 +29,6 @@ class Objective:
       crosses_documents: bool. Whether a sequence of sentences continues in the next document, after a [SEP].
       sentence_label: str or None. Label of a sequence, and prefix of its features and losses: "next_sentence",
         "sentence_order", or None for no label.
-      label_names: Tuple of str. Meanings of the labels 0 and 1, for messages.
       predicts_next: bool. Whether each token predicts the next one, without masks, instead of the masked LM.
     """
 
@@ -37,7 +36,6 @@ class Objective:
     pairs: str | None = None
     crosses_documents: bool = False
     sentence_label: str | None = None
-    label_names: tuple[str, str] = ("", "")
     predicts_next: bool = False
 
     @property
@@ -52,10 +50,10 @@ class Objective:
 
 
 OBJECTIVES = {objective.name: objective for objective in (
-    Objective("sentence_pairs", "random", sentence_label="next_sentence", label_names=("actual next", "random next")),
+    Objective("sentence_pairs", "random", sentence_label="next_sentence"),
     Objective("segment_pairs", "random"),
     Objective("left_to_right", "random", predicts_next=True),
-    Objective("sentence_order", "swapped", sentence_label="sentence_order", label_names=("in order", "swapped")),
+    Objective("sentence_order", "swapped", sentence_label="sentence_order"),
     Objective("full_sentences", crosses_documents=True),
     Objective("doc_sentences"),
 )}
