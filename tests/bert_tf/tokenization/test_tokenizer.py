@@ -11,6 +11,7 @@ import tokenizers.normalizers
 import tokenizers.pre_tokenizers
 
 from bert_tf.tokenization import BertTokenizer, pack_windows
+from bert_tf.tokenization.rows import pack as pack_row
 from bert_tf.tokenization.words import PlainTokenizer
 
 TEXT = pathlib.Path(__file__).parents[2] / "reference" / "text"
@@ -152,3 +153,4 @@ def test_windows_of_pairs(toy_tokenizer):
                                        max_windows=9)
     assert windows == [(0, f"[CLS] a [SEP] {word} [SEP]") for word in ("book", "of", "london")]
     assert was_cut == [True]
+    assert [pack_row(toy_tokenizer, [5], [6, 7], length).was_cut for length in (6, 5)] == [False, True]
