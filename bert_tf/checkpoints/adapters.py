@@ -67,7 +67,7 @@ def apply_adapter_file(checkpoint, path):
     """Merges the adapters of a file of `write` into a Checkpoint, and adds the head of the file.
 
     Raises:
-      InputError: If the file does not exist, is of another kind, or the checkpoint is not the one that the adapters
+      InputError: If the file does not exist, is not one of `write`, or the checkpoint is not the one that the adapters
         were trained on.
     """
     with files.at(path).local_copy() as local:

@@ -24,7 +24,7 @@ def parse_advice(texts):
 
 
 def parse_required(required):
-    """Returns (terms, terms of exceptions) of "CONDITION without CONDITION", of which one can be missing."""
+    """Returns (terms, terms of exceptions) of "CONDITION without CONDITION". One can be missing."""
     condition, _, exception = required.partition("without ") if isinstance(required, str) else ("", "", "")
     return parse(condition.strip()), parse(exception)
 

@@ -63,7 +63,7 @@ class FastEncoder(BertEncoder):
     embeddings_class, dropout_class = FastEmbeddings, PackedDropout
 
     def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
-        vars(self).update(fast=fast, layer_class=LAYERS[fast.layers])  # Keras tracks attributes only from here on.
+        vars(self).update(fast=fast, layer_class=LAYERS[fast.layers])  # Keras tracks later attributes.
         super().__init__(config, seed=seed, dtype=dtype, name=name)
         self.has_static_shapes = not fast.layers.startswith("unpadded")
         self.embeddings.one_hot = fast.one_hot or fast.layers == "litert"

@@ -131,7 +131,11 @@ def to_vocab_txt(path):
     """
     if os.path.basename(path) != TOKENIZER_NAME or not files.at(path).exists():
         return path
-    pieces = read_tokenizer_json_vocabulary(path)
+    return write_temporary_vocabulary(read_tokenizer_json_vocabulary(path))
+
+
+def write_temporary_vocabulary(pieces):
+    """Writes tokens to a vocabulary file that is deleted at process exit; returns its path."""
     folder = tempfile.mkdtemp(prefix="vocabulary_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     written = os.path.join(folder, VOCABULARY_NAME)

@@ -43,8 +43,8 @@ class Servable:
             texts are padded to the longest of a request.
 
         Raises:
-          InputError: If max_seq_length is over the model's max_position_embeddings, or leaves no room for a token after
-            the longest question of a span labeler and 3 special tokens, or if the metadata do not match the model.
+          InputError: If max_seq_length is over the model's max_position_embeddings, or is too short for the longest
+            question of a span labeler, 3 special tokens, and one more, or if the metadata do not match the model.
         """
         self.model = model
         self.tokenizer = tokenizer

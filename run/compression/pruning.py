@@ -4,11 +4,8 @@ Each round has a directory in output_dir, such as `round_1`, with the pruned mod
 after fine-tuning. An interrupted command resumes with the first round without scores. The final model is in output_dir.
 """
 
-import atexit
 import dataclasses
 import os
-import shutil
-import tempfile
 
 import numpy as np
 import tensorflow as tf
@@ -23,7 +20,7 @@ from bert_tf.compression.pruning import most_important, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
-from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
+from bert_tf.model_folder.model_files import write_temporary_vocabulary
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 from run.compression.settings import PruneModelSettings, check_sizes
 from run.finetuning import job
@@ -54,7 +51,8 @@ def run(settings):
     vocabulary, opened = None, settings
     if settings.prune_vocabulary:
         vocabulary = _find_used_ids(settings.prune_vocabulary, tokenizer)
-        opened = settings.replace_values({"vocab_file": _write_vocabulary(tokenizer, vocabulary)})
+        pieces = [tokenizer.vocabulary[number] for number in vocabulary]
+        opened = settings.replace_values({"vocab_file": write_temporary_vocabulary(pieces)})
     original = FineTunedModel.open(opened)
     task = original.task
     if settings.num_train_epochs:
@@ -211,16 +209,6 @@ def _format_report(entries, metric):
     last = entries[-1]
     return (f"{table}\nheads per layer: {' '.join(map(str, last['heads']))}\n"
             f"neurons per layer: {' '.join(map(str, last['neurons']))}")
-
-
-def _write_vocabulary(tokenizer, ids):
-    """Writes part of a vocabulary, int [n], to a file that is deleted at process exit; returns its path."""
-    folder = tempfile.mkdtemp(prefix="vocabulary_")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = os.path.join(folder, VOCABULARY_NAME)
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{tokenizer.vocabulary[number]}\n" for number in ids)
-    return path
 
 
 def _find_used_ids(corpus, tokenizer):
