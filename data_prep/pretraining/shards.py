@@ -126,7 +126,8 @@ def create_shard(shard, settings):
       InputError: If the text has fewer documents than the objective requires, or is not text.
       OSError: If a file cannot be read or written. No partial file remains.
     """
-    tokenizer, vocabulary = load_tokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
+    tokenizer, vocabulary = load_tokenizer(
+        settings.vocab_file, settings.do_lower_case, settings.strip_accents, shard.run)
     corpus = tokenize(parts.read_part(shard.text), tokenizer)
     check_documents(corpus.num_documents, shard, settings)
     instances = instances_lib.create_instances(
@@ -140,8 +141,13 @@ def create_shard(shard, settings):
 
 
 @functools.lru_cache(maxsize=1)
-def load_tokenizer(vocab_file, lower_case, strip_accents):
-    """Loads a BertTokenizer and its masking.Vocabulary, once per process, and with the first one TensorFlow."""
+def load_tokenizer(vocab_file, lower_case, strip_accents, run):
+    """Loads a BertTokenizer and its masking.Vocabulary, with the first one also TensorFlow.
+
+    Args:
+      vocab_file, lower_case, strip_accents: As of BertTokenizer.
+      run: Shard.run. Each run in a process reads the file once; its contents may change between runs.
+    """
     from bert_tf.tokenization import BertTokenizer
 
     tokenizer = BertTokenizer(vocab_file, lower_case, strip_accents)

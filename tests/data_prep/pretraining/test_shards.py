@@ -94,6 +94,13 @@ def test_counts_of_unknown_tokens_and_dynamic_masking(tmp_path, write, capsys):
     assert "warning: 25.0% of the tokens are [UNK]" in printed
 
 
+def test_each_run_reads_its_vocabulary(tmp_path, write):
+    for number, words in enumerate(("one\n", "one\ntwo\n")):  # At one path, in one process.
+        vocab_file = write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + words)
+        counts, _ = create(tmp_path / str(number), input_file=write("a.txt", "one\n\ntwo\n"), vocab_file=vocab_file)
+        assert counts.num_unknown == 1 - number
+
+
 @pytest.mark.parametrize(("text", "num_shards", "message"), [
     (b"one document\n", 1, r"only one document in .*a.txt; random next sentences require"),
     (b"\n \n", 1, r"no sentence in .*a.txt; input files must have one sentence per line"),
