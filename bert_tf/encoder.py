@@ -1,6 +1,6 @@
 """The encoder, called with the features of bert_tf.features.
 
-Variables have the same names as in the original, so that checkpoints can be matched by name.
+Variables have the original's names, except `qkv`, so that checkpoints can be matched by name; see bert_tf.variables.
 Shape legend: B batch, S sequence, H hidden, N heads, P positions, K sequences of a packed row, L layers.
 """
 
@@ -27,7 +27,7 @@ from bert_tf.saved_objects import register
 class BertEncoder(KerasModel, tf_keras.Model):
     """Embeddings, L Transformer layers, and the pooler (the original's `BertModel`).
 
-    `bert_tf.fast.FastEncoder` computes the same faster.
+    `bert_tf.fast.FastEncoder` computes the same in less time.
 
     Args:
       config: BertConfig.
@@ -55,9 +55,9 @@ class BertEncoder(KerasModel, tf_keras.Model):
         with tf.name_scope("bert/"):
             self.embeddings = self.embeddings_class(config, self.initializer)
             with tf.name_scope("encoder"):
-                groups = [self.layer_class(config, self.initializer, sizes=sizes, name=f"layer_{i}", dtype=dtype)
-                          for i, sizes in enumerate(config.layer_sizes[: config.num_hidden_groups])]
-                self.encoder_layers = [groups[i] for i in config.layer_groups]
+                own_layers = [self.layer_class(config, self.initializer, sizes=sizes, name=f"layer_{i}", dtype=dtype)
+                              for i, sizes in enumerate(config.layer_sizes[: config.num_hidden_groups])]
+                self.encoder_layers = [own_layers[i] for i in config.layer_groups]
             with tf.name_scope("pooler"):
                 self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,
                                          activation=config.pooler_act or "tanh", name="dense", dtype=dtype)
@@ -76,7 +76,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
         """Encodes a batch.
 
         Args:
-          features: dict with input_ids, input_mask, segment_ids, each int32 [B, S]; positions too if rows are packed.
+          features: dict with input_ids, input_mask, segment_ids, int32 [B, S]; of packed rows, see bert_tf.features.
           training: bool. Whether to apply dropout.
           return_attention_scores: bool. Whether to return what the tokens attend to.
 
@@ -114,7 +114,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
           **options: Other arguments of the layer.
 
         Returns:
-          The layer's output.
+          What the layer returns.
         """
         del number
         return layer(x, *batch, seeds=seeds, **options)

@@ -1,4 +1,4 @@
-"""Saves layers with Keras, in `.keras` files and SavedModels, with the models that construct them."""
+"""The base class of layers: hooks of techniques, and saving with Keras, with the models that construct them."""
 
 import tf_keras
 

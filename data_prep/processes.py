@@ -1,4 +1,4 @@
-"""Parallel map over this process and others, which end with it, even if it is killed."""
+"""Parallel map over processes, which end with this one, even if it is killed."""
 
 import collections
 import concurrent.futures
@@ -8,23 +8,21 @@ import os
 import signal
 import threading
 
-AHEAD = 2  # Items in progress per other process.
-WAITING = 8  # Default of results per process that wait for an earlier one.
+WAITING = 8  # Default of items and results per process.
 
 
 def map_in_processes(function, items, num_workers, *arguments, waiting=WAITING):
     """Yields `function(item, *arguments)` for each of `items`, in their order; a generator, to be closed.
 
-    This process takes an item whenever the others have enough, so it works while they start. At most `waiting` *
-    num_workers items or results exist at a time. After an error or Ctrl-C, which only this process handles, the others
-    are killed.
+    At most `waiting` * num_workers items or results exist at a time. After an error or Ctrl-C, which only this process
+    handles, the others are killed.
 
     Args:
       function: Picklable callable of a module.
       items: Iterable of picklable objects.
-      num_workers: int. Maximum number of processes, including this one; at least 2.
+      num_workers: int. Maximum number of processes.
       *arguments: Picklable objects.
-      waiting: int. Maximum number of results per process that wait for an earlier one.
+      waiting: int. Maximum number of items in progress, and of results that wait for an earlier one, per process.
 
     Raises:
       Exception: If `function` or `items` raised it.
@@ -33,16 +31,12 @@ def map_in_processes(function, items, num_workers, *arguments, waiting=WAITING):
     # Spawned, not forked: the caller may have loaded TensorFlow, whose threads do not survive a fork.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    pool = concurrent.futures.ProcessPoolExecutor(num_workers - 1, context, initializer=_tie_to_parent)
+    pool = concurrent.futures.ProcessPoolExecutor(num_workers, context, initializer=_tie_to_parent)
     pending = collections.deque()
     try:
         for item in items:
-            if sum(not each.done() for each in pending) < AHEAD * (num_workers - 1):
-                with _block_interrupts():  # This can start a worker, which inherits the mask.
-                    pending.append(pool.submit(function, item, *arguments))
-            else:
-                pending.append(concurrent.futures.Future())
-                pending[-1].set_result(function(item, *arguments))
+            with _block_interrupts():  # This can start a worker, which inherits the mask.
+                pending.append(pool.submit(function, item, *arguments))
             while pending and (pending[0].done() or len(pending) == waiting * num_workers):
                 yield pending.popleft().result()
         while pending:

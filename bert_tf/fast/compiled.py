@@ -23,7 +23,7 @@ class CompiledLayer(FastLayer):
 
     def activate(self, x, training):
         """See FastLayer."""
-        if not training:
+        if not training or self.intermediate.activation == "linear":
             return self.intermediate(x)
         return get_activation_block(self.intermediate.activation)(self.intermediate(x, activated=False))
 

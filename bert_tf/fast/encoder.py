@@ -49,7 +49,7 @@ class Fast:
 
 @register
 class FastEncoder(BertEncoder):
-    """A BertEncoder that computes the same by faster operations; it has the same variables.
+    """A BertEncoder with the same variables and the same results, except the dropout it draws and outputs of padding.
 
     Args:
       config: BertConfig.

@@ -96,9 +96,9 @@ class FastLayer(EncoderLayer):
         return (x, AttentionMaps(scores, probabilities)) if return_attention_scores else x
 
     def draw(self, x, num_queries, layout, seeds):
-        """Returns the Drops of probabilities [B, N, Q, S], for Q queries, and of two sums of x's shape, or NO_SEEDS."""
+        """Returns Drops of probabilities [B, N, Q, S] for Q queries, and two of x's shape; None if not training."""
         if seeds[0] is None:
-            return NO_SEEDS
+            return None, None, None
         shape = tf.stack([layout.batch_size, self.attention.num_heads, num_queries, layout.sequence_length])
         return [layout.draw(self.attention.dropout.rate, shape, seeds[0]),
                 *(layout.draw_for(x, self.dropout.rate, seed) for seed in seeds[1:])]

@@ -2,7 +2,7 @@
 
 A path is a str, bytes, or os.PathLike, of Python's file system (`local.Local`) or of one that TensorFlow supports, such
 as gs:// (`remote.Remote`). `at(path)` returns the object of either class that queries and changes it. TensorFlow is
-imported only for remote paths, so that processes that create records start fast.
+imported only for remote paths.
 
 Errors are OSErrors that name the path; for a remote path, with the server's reason.
 """

@@ -42,7 +42,7 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
 
         Args:
           x: [B, S, H].
-          bias: float32 [B, 1, 1, S] or [B, 1, S, S], added to the attention scores; see SelfAttention.
+          bias: float32 [B, 1, 1, S] or [B, 1, S, S], added to the attention scores; from `attention_bias`.
           seeds: Three seeds of dropout, each int [2]: of the attention probabilities, after the attention, and after
             the feed-forward network; NO_SEEDS when not training.
           return_attention_scores: bool. Whether to return AttentionMaps, too.
@@ -50,7 +50,7 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
         Returns:
           [B, S, H], or this and AttentionMaps.
         """
-        context, attention = self.attention(x, bias, seeds[0])
+        context, maps = self.attention(x, bias, seeds[0])
         x = self.attention_norm(x + self.dropout(self.attention_output(context), seeds[1]))
         x = self.output_norm(x + self.dropout(self.output_projection(self.intermediate(x)), seeds[2]))
-        return (x, attention) if return_attention_scores else x
+        return (x, maps) if return_attention_scores else x

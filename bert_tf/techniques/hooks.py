@@ -10,7 +10,7 @@ class Hook:
     """Changes how a layer multiplies by its matrix. By default, no method changes anything."""
 
     def product(self, x, kernel, multiply):
-        """Returns x [T, K] times kernel [K, M]; `multiply(x, kernel)` applies the hooks attached before this one."""
+        """Returns x [T, K] or [B, S, K] times kernel [K, M]; `multiply` applies the hooks attached before this."""
         return multiply(x, kernel)
 
     def rows(self, rows, table):

@@ -17,7 +17,7 @@ class Corpus:
       document_starts: int64 array, one item longer than the number of documents. Document d has the sentences from
         document_starts[d] up to, but excluding, document_starts[d + 1]. No document is empty.
       num_bytes: int. Bytes of text read, after decompression.
-      num_garbled: int. Number of lines with invalid UTF-8 bytes, which were dropped.
+      num_garbled: int. Number of lines whose invalid UTF-8 bytes were dropped.
     """
 
     tokens: np.ndarray

@@ -29,7 +29,7 @@ from data_prep.pretraining.parts import shard_file
 from data_prep.processes import map_in_processes
 from data_prep.reading import compute_digest
 
-BYTES_PER_WORKER = 1 << 27  # Bytes of text, counted in each pass, that justify starting processes.
+BYTES_PER_WORKER = 1 << 27  # Bytes of text, times passes, for each process.
 
 
 def run(settings):
@@ -182,8 +182,7 @@ def _lock_shards(settings, missing, state):
             yield
         except BaseException:
             for path in (path for shard in missing for path in shard.files):
-                with contextlib.suppress(OSError):  # the first error is the one to report
-                    files.at(path).discard()
+                files.at(path).discard()
             if not state.is_resumed:
                 with contextlib.suppress(OSError):
                     files.at(settings.output_files[0] + RUN_SUFFIX).remove()

@@ -20,7 +20,7 @@ from data_prep import records
 from data_prep.pretraining import instances as instances_lib
 from data_prep.pretraining import parts
 from data_prep.pretraining.corpus import tokenize
-from data_prep.pretraining.instances import create_state, masking
+from data_prep.pretraining.instances import create_random_state, masking
 from data_prep.reading import compute_digest
 
 BATCH = 1024  # Records assembled and serialized together.
@@ -131,7 +131,7 @@ def create_shard(shard, settings):
     corpus = tokenize(parts.read_part(shard.text), tokenizer)
     check_documents(corpus.num_documents, shard, settings)
     instances = instances_lib.create_instances(
-        corpus, settings.instances, vocabulary, create_state(shard.seed(settings.random_seed)))
+        corpus, settings.instances, vocabulary, create_random_state(shard.seed(settings.random_seed)))
     written = write_records(corpus, instances, settings.instances, vocabulary, shard.files)
     counts = count(corpus, instances, settings.instances, tokenizer.unk_id)
     with new_file(shard.files[0] + FINISHED_SUFFIX) as file:

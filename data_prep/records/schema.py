@@ -2,8 +2,7 @@
 
 Only this module defines the content of records. A record is a serialized tf.train.Example in a TFRecord file, with
 the features of the original BERT scripts. Training code calls `parse`; data preparation passes batches of arrays to
-`RecordWriter`. TensorFlow is imported only on use, so processes that create records start immediately without it, in a
-tenth of the memory.
+`RecordWriter`. TensorFlow is imported only on use.
 """
 
 import dataclasses

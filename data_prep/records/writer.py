@@ -2,8 +2,7 @@
 
 A file is a sequence of frames. A frame is the record's length (8 bytes), the masked CRC-32C of these 8 bytes, the
 record, and its masked CRC-32C (4 bytes each, all little-endian; tensorflow/core/lib/io/record_writer.h). A record is a
-serialized tf.train.Example. Importing TensorFlow takes seconds and hundreds of megabytes in each process that creates
-records. Building protobuf messages number by number takes longer than all other steps together.
+serialized tf.train.Example. Building protobuf messages number by number takes longer than all other steps together.
 
 Compiled functions cannot look up names, so the numbers of a batch are two arrays with the features in order: the
 integers of a record in one row of the first, the bytes of its floats in one row of the second.

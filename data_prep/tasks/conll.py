@@ -41,7 +41,7 @@ class Sentences:
       lines: int. 1-based number of the row's line.
       words: str.
       labels: str. IOB2 labels for entities. None if labels were not read.
-      num_garbled: int, not a list. Number of lines with invalid UTF-8 bytes, which were dropped.
+      num_garbled: int, not a list. Number of lines whose invalid UTF-8 bytes were dropped.
       documents: int per sentence. Number of -DOCSTART- rows before it. None if not known.
     """
 

@@ -29,7 +29,7 @@ class WordCounts:
       characters: Dict of character to number of occurrences in words of up to MAX_WORD_CHARACTERS.
       num_dropped: int. Occurrences of the words dropped from `words` because of the limit on distinct words. Their
         characters are counted in `characters`.
-      num_garbled: int. Number of lines with invalid UTF-8 bytes, which were dropped.
+      num_garbled: int. Number of lines whose invalid UTF-8 bytes were dropped.
     """
 
     words: dict

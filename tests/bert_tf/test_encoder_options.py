@@ -77,7 +77,8 @@ def test_a_padded_vocabulary_changes_nothing(reference_config, pretrainer, batch
     ({"recompute": True}, {"layers": "padded"}, "gelu"),
     ({"last_where_read": True}, {"layers": "padded"}, "gelu"),
     ({"layers": "unpadded_compiled", "last_where_read": True}, {"layers": "unpadded"}, "gelu_exact"),
-], ids=["recompute", "last_where_read", "compiled"])
+    ({"layers": "unpadded_compiled"}, {"layers": "unpadded"}, "linear"),
+], ids=["recompute", "last_where_read", "compiled", "linear"])
 def test_dropout_masks_depend_on_the_seed_alone(reference_config, pretrainer, batch, options, baseline, activation):
     """Also if `compiled` pads the 78 tokens to 96, and if the last layer is computed in part."""
     config = dataclasses.replace(reference_config, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3,

@@ -1,12 +1,12 @@
 """Instances of a corpus of IDs, and the features of their records: objectives, sampling, masking, packing.
 
-Does not import TensorFlow, because worker processes import this package.
+Does not import TensorFlow, which takes seconds, so that invalid settings are reported immediately.
 """
 
 from data_prep.pretraining.instances.assembly import assemble
 from data_prep.pretraining.instances.instances import Instances, create_instances
-from data_prep.pretraining.instances.sampling import create_state
+from data_prep.pretraining.instances.sampling import create_random_state
 from data_prep.pretraining.instances.settings import OBJECTIVES, InstanceSettings, Objective
 
 __all__ = ["OBJECTIVES", "InstanceSettings", "Instances", "Objective", "assemble", "create_instances",
-           "create_state"]
+           "create_random_state"]

@@ -84,8 +84,8 @@ def create_instances(corpus, settings, vocabulary, state):
     dtypes = (np.promote_types(np.int32, _find_dtype(len(corpus.tokens))), np.uint16, bool, np.uint16, np.uint16,
               _find_dtype(len(vocabulary.is_continuation)))
     columns = [[np.zeros((0, 2) if column == 0 else 0, dtype)] for column, dtype in enumerate(dtypes)]
-    sample = sample_pairs if settings.objective_spec.pairs else sample_sequences
-    for batch in sample(state, corpus, text, rules, settings):
+    generate = generate_pairs if settings.objective_spec.pairs else generate_sequences
+    for batch in generate(state, corpus, text, rules, settings):
         for column, dtype, items in zip(columns, dtypes, batch, strict=True):
             column.append(items.astype(dtype))
     parts, part_counts, labels, mask_counts, mask_positions, mask_replacements = map(np.concatenate, columns)
@@ -120,7 +120,7 @@ def create_rules(settings, vocabulary):
                  masking.keep_probability(settings.mask_fraction, settings.random_fraction))
 
 
-def sample_pairs(state, corpus, text, rules, settings):
+def generate_pairs(state, corpus, text, rules, settings):
     """Yields the pairs of a corpus, for several documents at a time. Each pass samples different pairs.
 
     Args:
@@ -156,10 +156,10 @@ def create_buffers(num_pairs, settings):
         word_starts=np.arange(settings.max_seq_length + 1), word_order=np.empty(settings.max_seq_length + 1, np.int64))
 
 
-def sample_sequences(state, corpus, text, rules, settings):
+def generate_sequences(state, corpus, text, rules, settings):
     """Yields the sequences of a corpus, thousands at a time. Each pass masks the same sequences differently.
 
-    See `sample_pairs` for arguments and yielded values. Sequences have no labels.
+    See `generate_pairs` for arguments and yielded values. Sequences have no labels.
     """
     parts, part_starts = split_corpus(corpus, settings.max_seq_length, settings.objective_spec.crosses_documents)
     buffers = create_buffers(min(BATCH_SENTENCES, len(part_starts) - 1), settings)

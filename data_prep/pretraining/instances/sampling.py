@@ -85,7 +85,7 @@ class InstanceBuffers(NamedTuple):
     word_order: np.ndarray
 
 
-def create_state(seed):
+def create_random_state(seed):
     """Creates the state, int64 [1249], with the random numbers of `random.Random(seed)`, as in the original BERT."""
     words = random.Random(seed).getstate()[1]  # The position is at the end: no output is left.
     return np.concatenate([words, np.zeros(STATE_WORDS, np.int64)])
@@ -94,9 +94,9 @@ def create_state(seed):
 def sample_pairs(state, place, text, rules, buffers):
     """Samples pairs, each followed by its masks, from the documents starting at `text.documents[place]`.
 
-    Sentences are collected until they fill a sequence, then split at a random sentence. Half of the time, sentences
-    from a random place replace the second part, whose sentences then begin the next pair. If `rules.swaps`, the two
-    parts are swapped half of the time instead.
+    Sentences are collected until they fill a sequence, then split at a random sentence. At least half of the time,
+    sentences from a random place replace the second part, whose sentences then begin the next pair. If `rules.swaps`,
+    the two parts are swapped half of the time instead.
 
     Args:
       state: See the module.

@@ -9,7 +9,7 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.instances import InstanceSettings, create_instances, create_state, masking, sampling
+from data_prep.pretraining.instances import InstanceSettings, create_instances, create_random_state, masking, sampling
 from run.pretraining.settings import PretrainingSettings
 from tests.data_prep.pretraining.instances.toy_corpora import MASK, VOCABULARY, make_random_corpus
 
@@ -31,7 +31,8 @@ def test_fractions_of_replacements(mask_fraction, random_fraction, whole_words):
     vocabulary = dataclasses.replace(VOCABULARY, random_ids=np.arange(9))
     settings = InstanceSettings(max_seq_length=20, dupe_factor=50, do_whole_word_mask=whole_words,
                                 mask_fraction=mask_fraction, random_fraction=random_fraction)
-    replacements = create_instances(make_random_corpus(3, 60), settings, vocabulary, create_state(5)).mask_replacements
+    instances = create_instances(make_random_corpus(3, 60), settings, vocabulary, create_random_state(5))
+    replacements = instances.mask_replacements
     count = len(replacements)
     assert count > 10_000
     found = np.bincount(replacements + 1, minlength=10) / count
@@ -66,5 +67,5 @@ def test_random_tokens_of_a_vocabulary_with_duplicate_and_blank_lines(tmp_path, 
     assert vocabulary.random_ids.tolist() == expected
     settings = InstanceSettings(16, 4, mask_fraction=0, random_fraction=1, dupe_factor=50)
     corpus = Corpus(np.array([8, 7, 7, 8, 7, 8, 8], np.uint16), np.array([0, 2, 5, 7]), np.arange(4), num_bytes=0)
-    replaced = create_instances(corpus, settings, vocabulary, create_state(1)).mask_replacements
+    replaced = create_instances(corpus, settings, vocabulary, create_random_state(1)).mask_replacements
     assert set(replaced.tolist()) == {*vocabulary.random_ids.tolist()}

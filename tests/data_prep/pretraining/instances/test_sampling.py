@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from data_prep.compilation import compile_function
-from data_prep.pretraining.instances import InstanceSettings, create_instances, create_state, sampling
+from data_prep.pretraining.instances import InstanceSettings, create_instances, create_random_state, sampling
 from data_prep.pretraining.instances.instances import create_text
 from tests.data_prep.pretraining.instances.toy_corpora import VOCABULARY, make_corpus, make_random_corpus
 
 
 @pytest.mark.parametrize("seed", [3, 2**70, "a seed"])
 def test_shuffling(seed):
-    state, reference = create_state(seed), random.Random(seed)
+    state, reference = create_random_state(seed), random.Random(seed)
     for length in (0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 127, 128, 129, 1000):
         array, expected = np.arange(length, dtype=np.uint32), list(range(length))
         compile_function(sampling.shuffle)(state, array, length)
@@ -35,5 +35,5 @@ def test_ten_tries_for_another_document(monkeypatch, documents, expected):
 def test_replacements_from_a_large_vocabulary():
     """Their IDs exceed 16 bits."""
     vocabulary = dataclasses.replace(VOCABULARY, random_ids=np.arange(40_000), is_continuation=np.zeros(40_000, bool))
-    instances = create_instances(make_random_corpus(4), InstanceSettings(), vocabulary, create_state(2))
+    instances = create_instances(make_random_corpus(4), InstanceSettings(), vocabulary, create_random_state(2))
     assert 38_000 < instances.mask_replacements.max() < 40_000

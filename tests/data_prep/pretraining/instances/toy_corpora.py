@@ -5,7 +5,7 @@ import random
 import numpy as np
 
 from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.instances import assemble, create_instances, create_state, masking
+from data_prep.pretraining.instances import assemble, create_instances, create_random_state, masking
 
 CLS, SEP, MASK = 1, 2, 3
 VOCABULARY = masking.Vocabulary(random_ids=np.arange(1300), cls_id=CLS, sep_id=SEP, mask_id=MASK,
@@ -21,7 +21,7 @@ def make_corpus(*documents):
 
 def create_records(corpus, settings):
     """Returns the Instances of a corpus, and the features of all records."""
-    instances = create_instances(corpus, settings, VOCABULARY, create_state(5))
+    instances = create_instances(corpus, settings, VOCABULARY, create_random_state(5))
     return instances, assemble(corpus, instances, np.arange(instances.num_records), settings, VOCABULARY)
 
 
