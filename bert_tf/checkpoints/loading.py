@@ -91,7 +91,7 @@ def find_checkpoint(path):
             prefix = os.path.join(path, saved_models.VARIABLES_NAME)
     has_index = files.at(prefix + ".index").exists()
     if not has_index and not weights:
-        raise InputError(f"{path}: no checkpoint found; {prefix}.index does not exist")
+        raise InputError(f"{path}: no checkpoint found (*.index or model.safetensors)")
     if has_index and weights and not weights.endswith(REJECTED_SUFFIXES):
         raise InputError(f"{path}: contains {os.path.basename(prefix)} and {os.path.basename(weights)}; set one of "
                          "them instead of the directory")

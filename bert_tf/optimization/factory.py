@@ -71,7 +71,7 @@ class WarmupDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
                 "num_warmup_steps": self._num_warmup_steps, "power": self._power}
 
     def __call__(self, step):
-        """Returns the learning rate, float32 scalar, at a step, integer scalar; 0 for the first update."""
+        """Returns the learning rate, float32 scalar, at a step, integer scalar, which is 0 for the first update."""
         step = tf.cast(step, tf.float32)
         remaining = 1.0 - tf.minimum(step / self._num_train_steps, 1.0)
         decayed = self._peak * (remaining if self._power == 1 else remaining**self._power)

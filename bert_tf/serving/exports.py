@@ -13,8 +13,9 @@ def is_export(path):
     """Returns whether a path is an export rather than a checkpoint; False if it does not exist."""
     if saved_models.is_encoder(path):
         return False
-    return path.endswith(LITERT_SUFFIX) or bool(
-        saved_models.find_version(path) or (_litert_in(path) and not find_config(path)))  # rejected when it is opened
+    version = saved_models.find_version(path)
+    return path.endswith(LITERT_SUFFIX) or bool(  # A LiteRT file in a directory is rejected when it is opened.
+        version == path or ((version or _litert_in(path)) and not find_config(path)))
 
 
 def find_latest_version(folder, argument="model"):

@@ -25,23 +25,23 @@ def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_ca
          max_query_length=None, max_answer_length=None, version_2_with_negative=None, null_score_diff_threshold=None):
     """Loads a model that answers raw text.
 
-    The options have the names and the rules of the flags of run.predict; `kind` is --task. All but `kind` and `top_k`
-    are for checkpoints, since an export contains them. None stands for the value next to the checkpoint, or its
-    default.
+    The options have the names of the flags of run.predict; `kind` is --task. All but `kind` and `top_k` are for
+    checkpoints, since an export contains them. None stands for the value next to the checkpoint, or its default.
 
     Args:
       path: str or os.PathLike. Local or remote (gs://): the directory or prefix of a checkpoint of this project, the
         original BERT, Hugging Face, sentence-transformers, or the Model Garden; a SavedModel that export_saved_model
         wrote, with or without its version (defaults to the latest); or a .tflite file that it wrote, which does not
         require TensorFlow.
-      kind: str, a key of bert_tf.tasks.KINDS. Required kind of task. Defaults to the kind in the model's directory,
-        otherwise to "masked_lm" for a checkpoint with the weights of that head, otherwise to "encoder".
+      kind: str. Required kind of task: "classifier", "token_classifier", "span_labeler", "multiple_choice", "encoder",
+        or "masked_lm". Defaults to the kind in the model's directory, otherwise to "masked_lm" for weights of that
+        head, otherwise to "encoder".
       bert_config_file: str or os.PathLike. Config, or name of a published size.
       vocab_file: str or os.PathLike. Vocabulary.
       do_lower_case: bool. Whether to lowercase texts.
       strip_accents: bool. Whether to strip accents.
       max_seq_length: int. Maximum number of tokens of an input, including [CLS] and [SEP]. Defaults to the length in
-        task.json; without one, to all positions of the model for an encoder or a masked LM, otherwise to 128.
+        the model's directory; without one, to all positions for an encoder or a masked LM, otherwise to 128.
       pairs: bool. Whether an example has two texts, for classifiers, encoders, and masked LMs.
       labels_file: str or os.PathLike. File of label names, one per line, in the order of their IDs.
       multi_label: bool. Whether a text can have several labels of a classifier.
@@ -67,7 +67,7 @@ def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_ca
     if kind not in (None, *KINDS):
         raise InputError(f"must be one of {', '.join(KINDS)}", "kind", kind)
     path = os.fspath(path)
-    with rename_argument(task="kind"):
+    with rename_argument(task="kind", labels="labels_file"):
         if not exports.is_export(path):
             return _load_checkpoint(path, kind, top_k=top_k, **options)
         for name, value in options.items():
@@ -86,7 +86,8 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     else:
         config_file = find_config(path) if bert_config_file is None else os.fspath(bert_config_file)
         if config_file is None:
-            raise InputError(f"is required: there is no {CONFIG_NAMES} next to `path`={path}", "bert_config_file")
+            raise InputError(f"contains no model with a {CONFIG_NAMES}; for its weights alone, set `bert_config_file`",
+                             "path", path)
         config = read_config(config_file)
     if vocab_file is not None:
         check_run_vocabulary("path", path, os.fspath(vocab_file), tokenizer.vocab_file)

@@ -101,7 +101,7 @@ def check_casing(lower_case, checkpoint):
     folder, expected = find_published_casing(checkpoint)
     if folder and expected != bool(lower_case):
         raise InputError(
-            f"`do_lower_case`={bool(lower_case)} conflicts with `init_checkpoint`={checkpoint}: {folder} was "
+            f"`do_lower_case`={bool(lower_case)} conflicts with {checkpoint}: {folder} was "
             f"trained on {'lowercased' if expected else 'cased'} text; set `do_lower_case`={expected}, or rename the "
             "directory if its name is wrong")
 

@@ -171,7 +171,7 @@ class PruneModelSettings(FineTunedSettings):
         False, "With --num_train_epochs: the model before pruning is the teacher, with the losses of "
                "run_distillation.", needs="num_train_epochs",
         not_with="prune_vocabulary; prune the vocabulary first, then prune the resulting model")
-    learning_rate: float = setting(5e-5, "Peak learning rate, at the end of the warmup.", lower=0,
+    learning_rate: float = setting(5e-5, "Learning rate to which the warmup rises.", lower=0,
                                    needs="num_train_epochs")
     mixed_precision: str = setting(
         "float32", "Type of the computations of fine-tuning, as for run_classifier.", choices=DTYPE_POLICIES,

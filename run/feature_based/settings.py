@@ -69,7 +69,7 @@ class FeatureBasedSettings(Settings):
         f"{ALL} trains a model for each of these, in subdirectories of OUTPUT_DIR, and writes a table of their scores.",
         choices=(*COMBINATIONS, ALL))
     lstm_width: int = setting(768, "Hidden size of each layer of the BiLSTM, per direction.", lower=1)
-    learning_rate: float = setting(1e-3, "Peak learning rate, at the end of the warmup.", lower=0)
+    learning_rate: float = setting(1e-3, "Learning rate to which the warmup rises.", lower=0)
     num_train_epochs: float = setting(10.0, "Number of training epochs.", lower=0)
     warmup_proportion: float = setting(
         0.1, "Fraction of the training steps over which the learning rate increases from 0.", lower=0, upper=1)

@@ -32,7 +32,7 @@ class TuningSettings(Settings):
     do_eval: bool = setting(False, "Evaluate on the development data.", changeable=None)
     do_predict: bool = setting(False, "Write predictions for the test data.", changeable=None)
     predict_batch_size: int = setting(8, "Batch size for prediction.", lower=1, changeable=True, rare=True)
-    learning_rate: float = setting(5e-5, "Peak learning rate, at the end of the warmup.", lower=0, changeable=True)
+    learning_rate: float = setting(5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True)
     num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0, changeable=True)
     warmup_proportion: float = setting(
         0.1, "Fraction of the training steps over which the learning rate increases from 0.", lower=0, upper=1,

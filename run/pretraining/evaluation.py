@@ -10,7 +10,7 @@ from run.training import host_batches
 
 
 class PretrainingEvaluator:
-    """Evaluates a BertPretrainer on records, like `run_pretraining.metric_fn` of the original BERT; traced once.
+    """Evaluates a BertPretrainer on records, like `run_pretraining.metric_fn` of the original BERT.
 
     Args:
       strategy: tf.distribute.Strategy under whose scope the model was created.

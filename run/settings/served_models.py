@@ -144,7 +144,7 @@ class CheckpointSettings(ServingSettings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     task: str | None = setting(
-        None, "Task of the model. Defaults to the task in the checkpoint's task.json. Every checkpoint can be an "
+        None, "Task of the model. Defaults to the task in the checkpoint's directory. Every checkpoint can be an "
               "encoder, and a pre-trained checkpoint can be a masked_lm.", choices=KIND_NAMES)
     label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
     top_k: int = setting(5, "Number of candidates per [MASK], or of answers per question.", lower=1)

@@ -78,7 +78,7 @@ class OptimizerSettings(Settings):
     Those after the learning rate are flags of pre-training. Fine-tuning leaves them as in the original BERT.
     """
 
-    learning_rate: float = setting(5e-5, "Peak learning rate, at the end of the warmup.", lower=0, changeable=True)
+    learning_rate: float = setting(5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True)
     optimizer: str = setting(
         "adamw", "adamw: the original BERT's optimizer, for batch sizes up to about a thousand. lamb: for larger "
                  "batches, with a higher --learning_rate.", choices=("adamw", "lamb"))

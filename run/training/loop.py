@@ -29,7 +29,7 @@ BAR_SECONDS = 0.5  # Time between two updates of the progress bar.
 
 
 class DivergedError(InputError):
-    """The loss or a gradient is not finite."""
+    """The loss, a gradient, or a weight is not finite."""
 
 
 def open_run(settings, strategy, make_model, loss, techniques=(), *, num_steps=None, num_warmup_steps=0,
@@ -201,7 +201,7 @@ class Run:
                     with self._moving(bar), self._recording(profiled_steps):
                         means = trainer.train(self._count_loop_steps(phases, evaluate and eval_steps, profiled_steps))
                     if trainer.first_bad_step:
-                        run_logs.write()  # Shows what led to this step.
+                        run_logs.write()  # What led to this step, on a remote file system.
                         raise self._create_diverged_error(trainer.first_bad_step,
                                                           "the loss or a gradient is not a finite number")
                     speed = (self.step - began_at) / (time.monotonic() - began)

@@ -77,6 +77,6 @@ def test_casing_of_published_models(checkpoint, expected):
         if expected in (None, lower_case):
             check_casing(lower_case, checkpoint)
             continue
-        with pytest.raises(InputError, match=rf"`do_lower_case`={lower_case} conflicts with `init_checkpoint`="
+        with pytest.raises(InputError, match=rf"`do_lower_case`={lower_case} conflicts with "
                                              rf"{checkpoint}: .* set `do_lower_case`={expected}"):
             check_casing(lower_case, checkpoint)
