@@ -1,12 +1,10 @@
-"""The page and its plot show every stored comparison; measurements in turns."""
+"""The page and its plot show every stored comparison."""
 
 import re
-import time
 
 import pytest
 
 from benchmarks import measurements, page
-from bert_tf.errors import InputError
 
 TOKENS = ("Tokens", 24.0, {"plain Python": 8.0}, "MB/s")
 FORWARD = ("Forward pass", 5.0, {"a peer": 4.0}, "s")
@@ -62,15 +60,6 @@ def test_section_for_each_machine(settings, tmp_path, monkeypatch):
     assert re.findall(r"\| Tokens .*\| (\S+) \|", text) == ["2.00", "10.0"]
 
 
-def test_page_without_marks_is_unchanged(settings, tmp_path):
-    store(settings, "tokens", TOKENS)
-    (tmp_path / "page.md").write_text("# Speed\n")
-    with pytest.raises(InputError, match=r"`page_file`=.*page\.md: "):
-        page.run(settings)
-    assert (tmp_path / "page.md").read_text() == "# Speed\n"
-    assert not (tmp_path / "peers.png").exists()
-
-
 def test_the_plot_shows_the_fastest_other_project_of_each_comparison():
     rows = [{"name": name, "peer": peer, "ratio": ratio} for name, peer, ratio in [
         (page.PLOTTED[0], "a peer", 3.0), (page.PLOTTED[0], "this project in float32", 1.0),
@@ -78,13 +67,3 @@ def test_the_plot_shows_the_fastest_other_project_of_each_comparison():
     assert page.choose_bars([{"comparisons": rows[:3]}, {"comparisons": rows[3:]}]) == [rows[3], rows[2]]
     others = [{"name": "Tokens", "peer": "a peer", "ratio": 0.5 + number} for number in range(9)]
     assert page.choose_bars([{"comparisons": others}]) == others[1:]
-
-
-def test_functions_take_turns(monkeypatch):
-    calls, pauses = [], []
-    turns = {name: lambda name=name: calls.append(name) for name in "ab"}
-    monkeypatch.setattr(time, "sleep", pauses.append)
-    monkeypatch.setattr(measurements, "MIN_SECONDS", 0)
-    assert set(measurements.time_turns(turns, 2)) == {"a", "b"}
-    assert pauses == [measurements.PAUSE] * 4
-    assert calls == ["a", "b"] * 3

@@ -122,6 +122,12 @@ def test_invalid_options(get_path, name, kind, options, message):
         bert_tf.load(get_path(name, kind), **options)
 
 
+def test_a_checkpoint_wins_over_an_export_in_its_directory(get_path, tmp_path):
+    folder = shutil.copytree(get_path("classifier"), tmp_path / "out")
+    shutil.copytree(get_path("classifier", "SavedModel"), folder / "3")
+    assert [exports.is_export(str(path)) for path in (folder, folder / "3")] == [False, True]
+
+
 def test_a_saved_model_of_another_project(tmp_path):
     tf.saved_model.save(tf.Module(), str(tmp_path / "digits" / "1"))
     with pytest.raises(InputError, match=r"^`path`=.*/digits: was not exported by export_saved_model: its SavedModel "
