@@ -3,8 +3,8 @@
     python -m benchmarks.pretraining_data [--input_file=text.txt --vocab_file=vocab.txt]
 
 Both projects read the same file with the same flags (the original BERT's defaults: dupe_factor 10, length 128), in
-turns on one core, and write their records to disk. Then this project creates several shards, in one process and in two
-on two cores. Imports, loading the vocabulary, and compilation are excluded, except seconds of the second worker.
+turns on one core, and write their records to disk. Imports, loading the vocabulary, and compilation are excluded. Then
+this project's script creates the records of a larger text, as a whole, in one process and in two on two cores.
 """
 
 import contextlib
@@ -12,6 +12,8 @@ import dataclasses
 import functools
 import io
 import os
+import subprocess
+import sys
 import tempfile
 
 from benchmarks import measurements, texts
@@ -32,10 +34,8 @@ class PretrainingDataSettings(measurements.BenchmarkSettings):
               "documentation topics.", role=roles.INPUT_FILE)
     vocab_file: str = setting(measurements.VOCAB_FILE, "Lowercase vocabulary. Defaults to the vocabulary of the tests.",
                               role=roles.INPUT_FILE)
-    max_seq_length: int = setting(128, "Sequence length of a record in tokens.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per record.", lower=1)
     dupe_factor: int = setting(10, "Number of times to use each document.", lower=1)
-    num_output_shards: int = setting(64, "Number of shards for two workers. Each has the complete text once.", lower=2)
+    copies: int = setting(256, "Copies of the text in the text for two workers.", lower=2)
 
 
 COMMAND = script.Command(PretrainingDataSettings(), __name__)
@@ -43,42 +43,45 @@ COMMAND = script.Command(PretrainingDataSettings(), __name__)
 
 def run(settings):
     """Measures the peer on one core and two workers on two cores; settings: PretrainingDataSettings."""
-    instances = InstanceSettings(settings.max_seq_length, settings.max_predictions_per_seq, settings.dupe_factor)
+    instances = InstanceSettings(dupe_factor=settings.dupe_factor)
     with tempfile.TemporaryDirectory() as folder, Results("pretraining_data", settings) as results:
-        create = functools.partial(create_records, settings.vocab_file, instances, folder)
         text, repeated = settings.input_file or os.path.join(folder, "topics.txt"), os.path.join(folder, "repeated.txt")
         if not settings.input_file:
             texts.write_corpus(text)
-        print(f"{os.path.getsize(text) / 1e6:.2f} MB of text, dupe_factor {settings.dupe_factor}, length "
-              f"{settings.max_seq_length}")
         with measurements.on_cores(1):
             official = results.start_peer(
                 "tf-models-official", ["official"], "benchmarks.peers.official_records", settings.vocab_file, SEED)
-            times = time_turns({"ours": functools.partial(create, text), "official": functools.partial(
-                official.time, "write_records", text, instances, os.path.join(folder, "official.tfrecord"))},
-                settings.rounds)
+            times = time_turns({
+                "ours": functools.partial(create_records, settings.vocab_file, instances, folder, text),
+                "official": functools.partial(official.time, "write_records", text, instances, folder + "/official"),
+            }, settings.rounds)
         results.add("Pre-training records, one core", times["ours"],
                     {"tf-models-official create_pretraining_data": times["official"]}, "s")
-        if len(os.sched_getaffinity(0)) < 2:
-            print("note: two workers are not measured on one core")
-            return
-        num_shards = settings.num_output_shards
         with open(text, "rb") as file, open(repeated, "wb") as new_file:
-            new_file.write((file.read().rstrip() + b"\n\n") * num_shards)
+            new_file.write((file.read().rstrip() + b"\n\n") * settings.copies)
         with measurements.on_cores(2):
-            times = time_turns({num_workers: functools.partial(
-                create, repeated, num_output_shards=num_shards, num_workers=num_workers) for num_workers in (1, 2)},
-                settings.rounds)
-        results.add("Pre-training records, two workers on two cores", times[2], {"this project, one worker": times[1]},
-                    "s")
+            times = time_turns({num_workers: functools.partial(run_script, repeated, folder, settings, num_workers)
+                                for num_workers in (1, 2)}, 2)
+        megabytes = os.path.getsize(repeated) / 1e6
+        results.add("Pre-training records, two workers on two cores", megabytes / times[2],
+                    {"this project, one worker": megabytes / times[1]}, "MB/s")
 
 
-def create_records(vocab_file, instances, folder, text, **options):
-    """Creates records like `data_prep.create_pretraining_data`; options: further fields of JobSettings."""
+def create_records(vocab_file, instances, folder, text):
+    """Creates records like `data_prep.create_pretraining_data`, in this process."""
     with (tempfile.TemporaryDirectory(dir=folder) as output, contextlib.redirect_stdout(io.StringIO()),
           contextlib.redirect_stderr(io.StringIO())):
         job.run(JobSettings(text, os.path.join(output, "ours.tfrecord"), vocab_file, instances=instances,
-                            random_seed=SEED, max_shard_mb=0, **options))
+                            random_seed=SEED, max_shard_mb=0))
+
+
+def run_script(text, folder, settings, num_workers):
+    """Runs `data_prep.create_pretraining_data` in its own process."""
+    with tempfile.TemporaryDirectory(dir=folder) as output:
+        flags = {"input_file": text, "output_file": f"{output}/ours.tfrecord", "vocab_file": settings.vocab_file,
+                 "dupe_factor": settings.dupe_factor, "num_workers": num_workers}
+        subprocess.run([sys.executable, "-m", "data_prep.create_pretraining_data",
+                        *(f"--{name}={value}" for name, value in flags.items())], check=True, capture_output=True)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ class VocabularySettings(measurements.BenchmarkSettings):
     input_file: str | None = setting(None, "Text file in UTF-8. Defaults to CPython's documentation topics.",
                                      role=roles.INPUT_FILE)
     vocab_sizes: tuple[int, ...] = setting((4000,), "Vocabulary sizes to learn.", lower=1)
-    do_lower_case: bool = setting(True, "Lowercase the text and strip accents.")
 
 
 COMMAND = script.Command(VocabularySettings(), __name__)
@@ -39,7 +38,7 @@ def run(settings):
     """Learns the vocabularies; settings: VocabularySettings."""
     lines = texts.read_lines(settings.input_file)
     end = len(lines) * 9 // 10
-    training, held_out = (collections.Counter(split_text("\n".join(part), settings.do_lower_case))
+    training, held_out = (collections.Counter(split_text("\n".join(part), lower_case=True))
                           for part in (lines[:end], lines[end:]))
     with Results("vocabulary", settings) as results:
         for size in settings.vocab_sizes:

@@ -58,7 +58,7 @@ CASES = {
         {("Pre-training at 24 tokens with fixed shapes, packed", "this project, padded")},
         (r"1\.[5-9]\d* sequences per packed row",)),
     "pretraining_data": Case(
-        {"max_seq_length": 13, "max_predictions_per_seq": 3, "dupe_factor": 2, "num_output_shards": 2},
+        {"dupe_factor": 2, "copies": 2},
         {("Pre-training records, one core", f"{OFFICIAL} create_pretraining_data"),
          ("Pre-training records, two workers on two cores", "this project, one worker")}),
     "sentence_splitting": Case(
