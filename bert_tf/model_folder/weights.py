@@ -79,4 +79,4 @@ def check_loadable(checkpoint):
         raise InputError(f"{path}: is a file of Keras, which is not supported; " + (
             f"convert it to {WEIGHTS_NAME} with transformers 4.46 and PyTorch: {name}.from_pretrained(OLD_DIR, "
             "from_tf=True).save_pretrained(NEW_DIR)" if os.path.basename(path) == KERAS_NAME else
-            "load it into its model, and save that with model.save_pretrained(DIRECTORY, tokenizer)"))
+            "load it into its model of bert_tf, and save that with model.save_pretrained(DIRECTORY, tokenizer)"))

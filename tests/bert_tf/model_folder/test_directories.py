@@ -51,7 +51,7 @@ def test_weights_in_a_directory(tmp_path, names, weights, is_theirs):
 
 @pytest.mark.parametrize(("name", "message"), [
     ("tf_model.h5", "convert it to .* with transformers 4.46 and PyTorch: AutoModelForPreTraining.*, from_tf=True"),
-    ("model.weights.h5", r"load it into its model, and save that with model\.save_pretrained"),
+    ("model.weights.h5", r"load it into its model of bert_tf, and save that with model\.save_pretrained"),
 ])
 def test_files_of_keras(tmp_path, name, message):
     (tmp_path / name).touch()
