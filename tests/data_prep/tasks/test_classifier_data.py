@@ -34,3 +34,12 @@ def test_the_format_of_sick_depends_on_the_files(tmp_path, write):
     assert data.metadata_fields == {"labels": (), "pairs": True, "multi_label": False}
     data = ClassifierData(Settings(task_name="sick_e", data_dir=str(tmp_path)), 7)
     assert data.examples("dev").labels.tolist() == [2]
+
+
+def test_notes_on_rows(tmp_path, write, make_tokenizer, capsys):
+    rows = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n3\t1\t2\ta\n4\t1\t2\ta\tb\t0\n5\t1\t2\t\tb\xff\t1"
+    write("train.tsv", rows.encode("latin-1"))
+    ClassifierData(Settings(task_name="qqp", data_dir=str(tmp_path)), 7).read("train", make_tokenizer("a", "b"))
+    assert capsys.readouterr().err.splitlines()[-3:] == [
+        "train: 2 rows; 1 rows have too few columns and are skipped", "train: 2 rows; 1 rows have an empty text",
+        "train: 2 rows; 1 line contains bytes that are not UTF-8, which are ignored"]

@@ -114,8 +114,8 @@ def test_half_a_surrogate_pair_is_an_unknown_word(write, tokenizer):
 
 def test_features_by_hand(write, tokenizer, capsys):
     """Two questions of three choices. The longer text loses its last tokens."""
-    path = write("train.csv", "sent1,sent2,ending0,ending1,ending2,label\na,,b c,d,e,2\na b c d,,e f,f g e f,g,1\n")
-    features = MultipleChoiceData(Settings(train_file=path), 7).read("train", tokenizer)
+    rows = b"sent1,sent2,ending0,ending1,ending2,label\na,,b c,d,e,2\na b c d,,e f,f g e f,g\xff,1\n"
+    features = MultipleChoiceData(Settings(train_file=write("train.csv", rows)), 7).read("train", tokenizer)
     cls, sep, a, b, c, d, e, f, g = map(tokenizer.vocabulary.index, ["[CLS]", "[SEP]", *"abcdefg"])
     assert features["input_ids"].tolist() == [
         [[cls, a, sep, b, c, sep, 0], [cls, a, sep, d, sep, 0, 0], [cls, a, sep, e, sep, 0, 0]],
@@ -124,4 +124,4 @@ def test_features_by_hand(write, tokenizer, capsys):
     assert features["label_ids"].tolist() == [2, 1]
     assert capsys.readouterr().err.endswith(
         "train: 2 questions with 3 choices each; 3 choices are longer than --max_seq_length=7 and are truncated: 7 of "
-        "all 26 tokens are dropped\n")
+        "all 26 tokens are dropped; 1 line contains bytes that are not UTF-8, which are ignored\n")

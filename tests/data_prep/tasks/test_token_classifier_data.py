@@ -3,6 +3,8 @@
 import pytest
 
 from bert_tf.errors import InputError
+from bert_tf.tasks.metadata import TaskMetadata
+from data_prep.tasks.base import ID_FEATURES
 from data_prep.tasks.token_classifier import Settings, TokenClassifierData
 
 
@@ -15,3 +17,11 @@ def test_settings_of_treebanks(settings, message):
     with pytest.raises(InputError) as error:
         TokenClassifierData(Settings(**settings), 8).examples("train")
     assert str(error.value) == message
+
+
+def test_a_file_without_labels(write, make_tokenizer):
+    path, tokenizer = write("a.txt", "a O\nb X\n\nb O\n"), make_tokenizer("a", "b")
+    data = TokenClassifierData(Settings(train_file=path), 8, TaskMetadata("token_classifier", None, None, ("O", "X")))
+    labeled, found = data.read("train", tokenizer), data.read_unlabeled(path, tokenizer)
+    assert {name: values.tolist() for name, values in found.items()} == {
+        name: labeled[name].tolist() for name in ID_FEATURES}
