@@ -85,7 +85,7 @@ def read_task(settings, strategy, metadata=None):
       metadata: TaskMetadata that the task follows. If None, uses the metadata of the weights if they are not trained.
 
     Returns:
-      Task.
+      Task, with the settings that the data resolve.
     """
     checkpoint = settings.model.init_checkpoint
     task = TASKS[settings.task.kind](settings, metadata or _read_model_metadata(settings))
