@@ -14,11 +14,9 @@ from bert_tf.checkpoints import load_pretrained, model_tensors
 from bert_tf.config import BertConfig
 from bert_tf.optimization import create_optimizer
 from run.training.step import Trainer
-from tests import scripts
 from tests.encoders import make_encoder
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
-ROOT = REFERENCE.parent.parent
 LOSSES = {"pretrain": losses.pretraining_loss, "classify": losses.classification_loss}
 KINDS = tuple(LOSSES)
 
@@ -59,13 +57,6 @@ def read_batches(share):
     with np.load(REFERENCE / "batches.npz") as arrays:
         return tf.data.Dataset.from_tensor_slices({
             {"labels": "label_ids"}.get(name, name): values[:, rows] for name, values in arrays.items()}).repeat()
-
-
-def start_worker(addresses, index):
-    """Starts this script as worker `index` of a cluster; addresses: list of host:port. Returns the Process."""
-    task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
-    return scripts.Process(scripts.command("tests.reference_training"), ROOT, environment={
-        "TF_CONFIG": json.dumps(task), "TF_CPP_MIN_LOG_LEVEL": "3"})
 
 
 def main():

@@ -139,6 +139,14 @@ def kill_when(command_line, folder, is_time, how=signal.SIGKILL):
         return process.returncode, errors
 
 
+def wait_until(is_time):
+    """Waits until `is_time()`."""
+    deadline = time.monotonic() + SECONDS
+    while not is_time():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 class Process:
     """A running script, forked by the server. Has the part of subprocess.Popen's interface that tests need.
 

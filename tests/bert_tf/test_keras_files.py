@@ -19,12 +19,8 @@ pytestmark = pytest.mark.extra_large
 TEXT = ("input_ids", "input_mask", "segment_ids")
 
 
-def make_inputs():
-    return {name: tf_keras.Input([None], dtype=tf.int32, name=name) for name in TEXT}
-
-
 def make_functional(dtype):
-    inputs = make_inputs()
+    inputs = {name: tf_keras.Input([None], dtype=tf.int32, name=name) for name in TEXT}
     pooled = models.BertEncoder(keras_cases.CONFIG, seed=5, dtype=dtype)(inputs)["pooled_output"]
     logits = tf_keras.layers.Dense(4, dtype="float32", name="mine")(tf_keras.layers.Dropout(0.1)(pooled))
     return tf_keras.Model(inputs, {"logits": logits})

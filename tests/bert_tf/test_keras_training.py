@@ -64,17 +64,13 @@ class Subclassed(models.BertClassifier):
         return {"logits": self.last(tf.tanh(super().call(features, training=training)["logits"]))}
 
 
-def make_subclassed(dtype=None):
-    return Subclassed(models.BertEncoder(CONFIG, seed=3, dtype=dtype), 5)
-
-
 def enter_scope(strategy):
     return strategy.scope() if strategy else contextlib.nullcontext()
 
 
 @pytest.mark.extra_large
 @pytest.mark.parametrize(("is_distributed", "dtype", "make"), [
-    (False, None, make_subclassed),
+    (False, None, lambda dtype: Subclassed(models.BertEncoder(CONFIG, seed=3, dtype=dtype), 5)),
     (True, "mixed_float16", make_functional),
 ])
 def test_fit_evaluate_predict(is_distributed, dtype, make, batches, two_replicas, tmp_path, caplog):

@@ -96,13 +96,6 @@ def test_of_two_processes_one_writes(words_folder):
     assert not list(words_folder.glob("worker_*"))
 
 
-def wait_until(is_time):
-    deadline = time.monotonic() + 120
-    while not is_time():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def is_listening(address):
     host, _, port = address.rpartition(":")
     with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
@@ -117,7 +110,7 @@ def test_workers_that_never_come_and_that_are_lost(prepared):
         "distribution_strategy": "multi_worker_mirrored"})
     with contextlib.ExitStack() as stack:
         addresses, (alone,) = start_workers(stack, prepared, command, 1)
-        wait_until(lambda: is_listening(addresses[0]))
+        scripts.wait_until(lambda: is_listening(addresses[0]))
         time.sleep(1)
         alone.send_signal(signal.SIGINT)
         _, errors = alone.communicate(30)
@@ -127,7 +120,7 @@ def test_workers_that_never_come_and_that_are_lost(prepared):
 
     with contextlib.ExitStack() as stack:
         addresses, (survivor, lost) = start_workers(stack, prepared, command)
-        wait_until((prepared / "lost" / "ckpt-4.index").exists)
+        scripts.wait_until((prepared / "lost" / "ckpt-4.index").exists)
         lost.kill()
         _, errors = survivor.communicate(90)
     message = re.search(

@@ -57,18 +57,6 @@ def test_pretraining_writes_checkpoints_results_and_curves(pretrained):
     assert not list(folder.glob("*.partial"))
 
 
-def test_fine_tuning_starts_from_the_pretrained_encoder(pretrained):
-    """With a learning rate of 0, the encoder stays that of the checkpoint."""
-    scripts.succeed("run.run_classifier", pretrained, data_dir="task", init_checkpoint="pretrained",
-                    output_dir="unchanged", num_train_epochs=0.2, learning_rate=0.0, **CLASSIFIER)
-    config = BertConfig.from_json_file(pretrained / "bert_config.json")
-    encoders = [models.BertEncoder(config) for _ in range(2)]
-    for encoder, name in zip(encoders, ("pretrained", "unchanged"), strict=True):
-        load_pretrained(encoder, str(pretrained / name))
-    for expected, found in zip(*(encoder.variables for encoder in encoders), strict=True):
-        np.testing.assert_array_equal(found, expected, err_msg=found.name)
-
-
 def test_prediction_requires_only_the_test_file(classified):
     (classified / "only_test").mkdir()
     (classified / "only_test" / "test.tsv").write_text((classified / "task" / "test.tsv").read_text())

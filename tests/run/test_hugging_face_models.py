@@ -44,11 +44,6 @@ def folder(tmp_path_factory, reference):
     return folder
 
 
-@pytest.fixture
-def current_directory(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-
-
 @pytest.fixture(scope="module")
 def expected(reference):
     arrays = {}
@@ -141,10 +136,10 @@ def test_gradients_equal_those_of_transformers(folder, expected, name):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-5, err_msg=key)
 
 
-@pytest.mark.usefixtures("current_directory")
 @pytest.mark.parametrize("name", ["distilbert_masked", "electra_base", "electra_discriminator"])
-def test_encoders_without_a_pooler(name, tmp_path):
+def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
     """The response has no pooled output, and run.predict writes the means of the tokens' outputs."""
+    monkeypatch.chdir(folder)
     model = bert_tf.load(name, kind="encoder", **LENGTH)
     embeddings = model.encode(TEXTS)
     encoder = models.BertEncoder(read_config(find_config(name)))

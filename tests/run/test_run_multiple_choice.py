@@ -39,6 +39,7 @@ def write_swag(path, number, seed, with_labels=True):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
+    """A directory with files of SWAG, and a finished run in out/."""
     folder = tmp_path_factory.mktemp("choice")
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
@@ -48,20 +49,12 @@ def folder(tmp_path_factory):
     write_swag(folder / "train.csv", 160, 1)
     write_swag(folder / "val.csv", 30, 2)
     write_swag(folder / "test.csv", 30, 2, with_labels=False)
+    scripts.succeed(
+        SCRIPT, folder, train_file="train.csv", dev_file="val.csv", test_file="test.csv", output_dir="out",
+        do_train=True, do_eval=True, do_predict=True, train_batch_size=8, num_train_epochs=5.0, eval_steps=50, **FLAGS)
     return folder
 
 
-@pytest.fixture(scope="module")
-def trained(folder):
-    """The finished process of a run in out/."""
-    done = scripts.run_script(
-        SCRIPT, folder, train_file="train.csv", dev_file="val.csv", test_file="test.csv", output_dir="out",
-        do_train=True, do_eval=True, do_predict=True, train_batch_size=8, num_train_epochs=5.0, eval_steps=50, **FLAGS)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done
-
-
-@pytest.mark.usefixtures("trained")
 def test_the_rule_is_learned_and_probabilities_match_the_scores(folder):
     results = read_results(str(folder / "out" / "eval_results.txt"))
     assert results["eval_accuracy"] > 0.8  # 0.25 at random
@@ -74,7 +67,6 @@ def test_the_rule_is_learned_and_probabilities_match_the_scores(folder):
         results["eval_loss"], rel=1e-4, abs=2**-24)  # Resolution of float32 below 1.
 
 
-@pytest.mark.usefixtures("trained")
 def test_race_with_another_number_of_choices(folder):
     """The model does not depend on the number of choices: trained with four, it answers questions with three."""
     for number, (sentence, beginning, endings, label) in enumerate(questions(12, 3)):

@@ -51,15 +51,11 @@ def load(path, config, **options):
     return load_all(models.BertClassifier(make_encoder(config, **options), 3), path)
 
 
-def make_masks():
-    """Returns masks for HEADS and NEURONS."""
-    return ([tf.constant([float(number in kept) for number in range(size)]) for kept in layers]
-            for layers, size in ((HEADS, 4), (NEURONS, 10)))
-
-
 @pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}, {"last_where_read": True}])
 def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
-    with apply_masks(model.encoder, *make_masks()):
+    masks = ([tf.constant([float(number in kept) for number in range(size)]) for kept in layers]
+             for layers, size in ((HEADS, 4), (NEURONS, 10)))
+    with apply_masks(model.encoder, *masks):
         expected = model(features)["logits"]
     assert np.abs(expected - model(features)["logits"]).max() > 1e-2
     path, config = pruned

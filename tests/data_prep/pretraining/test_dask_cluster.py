@@ -5,7 +5,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -37,7 +36,7 @@ def cluster(tmp_path):
 
     try:
         start("dask_scheduler", "--host=127.0.0.1", "--port=0")
-        wait_until(scheduler_file.exists)
+        scripts.wait_until(scheduler_file.exists)
         for _ in range(3):
             start("dask_worker", "--nthreads=1", "--no-nanny")
         yield scheduler_file, processes[1:]
@@ -45,13 +44,6 @@ def cluster(tmp_path):
         for process in processes:
             process.kill()
             process.wait()
-
-
-def wait_until(is_time):
-    deadline = time.monotonic() + SECONDS
-    while not is_time():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_cluster_of_this_machine(tmp_path):
@@ -88,7 +80,7 @@ def test_killed_workers_and_a_killed_driver(cluster, tmp_path):
 
     command = scripts.command(SCRIPT, **cluster_flags, output_file=tmp_path / "two" / "a.tfrecord")
     with scripts.Process(command) as driver:
-        wait_until(lambda: finished("two"))
+        scripts.wait_until(lambda: finished("two"))
         workers[0].kill()
         _, errors = driver.communicate(SECONDS)
         assert driver.returncode == 0, errors

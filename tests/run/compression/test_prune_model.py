@@ -11,7 +11,17 @@ from bert_tf.serving import checkpoint
 from run.settings.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 
-pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_flat")]
+pytestmark = pytest.mark.large
+
+
+@pytest.fixture(scope="module", autouse=True)
+def flat(tmp_path_factory, reference):
+    """The current directory, with the data and models of toy_runs.TASKS: one layer, 2 heads, 12 neurons."""
+    folder = tmp_path_factory.mktemp("flat")
+    toy_runs.write_tasks(folder, reference)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield
 
 
 def prune(name, output_dir, **flags):

@@ -30,8 +30,6 @@ def test_values_that_are_rejected(settings, values, message):
     ({"cls_weight": 1}, {}, "`cls_weight`=1: compares layers before the last"),
     ({"attention_weight": 1}, {"num_attention_heads": 4}, "`attention_weight`=1: the student has 4 heads and the "
      "teacher 2"),
-    ({"attention_weight": 1}, {"attention": "causal"}, "`attention_weight`=1: compares tokens that causal attention "
-     "excludes"),
     ({"cls_weight": 1}, {"attention": "causal"}, "`cls_weight`=1: compares tokens that causal attention excludes"),
     ({"replacing_rate": 0.3}, {"hidden_size": 16}, "`replacing_rate`=0.3: requires equal hidden sizes, but the student "
      "has 16 and the teacher 8"),

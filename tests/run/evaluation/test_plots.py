@@ -21,12 +21,6 @@ def figures(monkeypatch):
     return saved
 
 
-def get_cells(axes):
-    """Returns the numbers and the texts of a matrix."""
-    values = np.asarray(axes.images[0].get_array())
-    return values, np.array([text.get_text() for text in axes.texts]).reshape(values.shape)
-
-
 def test_confusion_matrix(figures, tmp_path):
     """Rows are labels, and columns are predictions. Colors are fractions of a row."""
     plots.confusion_matrix(str(tmp_path / "a.png"), np.array([0, 0, 0, 0, 1, 2]), np.array([0, 0, 0, 1, 1, 1]),
@@ -34,9 +28,9 @@ def test_confusion_matrix(figures, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     (axes, _), = [figure.axes for figure in figures]
-    values, texts = get_cells(axes)
+    values = np.asarray(axes.images[0].get_array())
     np.testing.assert_array_equal(values, [[0.75, 0.25, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
-    assert texts.tolist() == [list("3100"), list("0100"), list("0100"), list("0000")]
+    assert [text.get_text() for text in axes.texts] == [*"3100", *"0100", *"0100", *"0000"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b", "c", "unused"]
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title()) == ("predicted", "label", "6 examples")
 

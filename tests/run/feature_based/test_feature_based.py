@@ -21,6 +21,7 @@ from tests import scripts, short_features, toy_runs
 TAGGER = {"features": "weighted_sum_last_four", "lstm_width": 9, "num_train_epochs": 60.0,
           "learning_rate": 0.05, "max_seq_length": 12, "train_batch_size": 12, "save_checkpoints_steps": 50}
 STEPS = 120
+WORDS = ["the O", "debugger B-TOOL", "stops O", "line B-PLACE", "word I-PLACE", "number O", "at O"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,6 +30,18 @@ def one_layer():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feature_model, "NUM_LAYERS", 1)
         yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    """A directory with a model of four layers without a task, and labeled sentences."""
+    folder = tmp_path_factory.mktemp("frozen")
+    toy_runs.write(folder, reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=4)
+    rng = random.Random(1)
+    sentences = ["".join(f"{row}\n" for row in rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(24)]
+    (folder / "train.txt").write_text("\n".join(["-DOCSTART- O\n", *sentences[:9], "-DOCSTART- O\n", *sentences[9:]]))
+    (folder / "dev.txt").write_text("\n".join(sentences[:7]))
+    return folder
 
 
 def run(folder, output_dir, **flags):

@@ -10,12 +10,8 @@ from tests.run.training.test_loop import batches, evaluate_by_step, start, train
 pytestmark = pytest.mark.large
 
 
-@pytest.fixture
-def folder():
-    return remote_folders.new_folder()
-
-
-def test_a_killed_run_resumes_with_its_log_and_without_temporary_files(folder, tmp_path):
+def test_a_killed_run_resumes_with_its_log_and_without_temporary_files(tmp_path):
+    folder = remote_folders.new_folder()
     settings = {"steps": 13, "save_checkpoints_steps": 5, "iterations_per_loop": 1, "best_metric": "accuracy",
                 "eval_steps": 2}
     again = {}

@@ -7,7 +7,6 @@ numbers of predictions. Tolerance: 1e-4 relative, what the original allows itsel
 import contextlib
 import dataclasses
 import json
-import socket
 
 import numpy as np
 import pytest
@@ -19,7 +18,8 @@ from bert_tf.config import BertConfig
 from bert_tf.losses import Term, TotalLoss, classification_loss
 from bert_tf.optimization import BertAdamW, create_optimizer
 from run.training.step import Trainer
-from tests import reference_training
+from tests import reference_training, scripts
+from tests.end_to_end.test_killed_runs import start_workers
 
 RELATIVE = 1e-4
 WORKER_SECONDS = 240
@@ -207,16 +207,10 @@ def test_float16_with_a_loss_scale(jit_compile, one_device, two_replicas, refere
 
 @pytest.mark.extra_large
 @pytest.mark.timeout(WORKER_SECONDS)
-def test_two_processes(reference_numbers):
+def test_two_processes(reference_numbers, tmp_path):
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
-        addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
-    workers = [reference_training.start_worker(addresses, index) for index in range(2)]
-    try:
+        _, workers = start_workers(stack, tmp_path, scripts.command("tests.reference_training"))
         answers = [worker.communicate(timeout=WORKER_SECONDS) for worker in workers]
-    finally:
-        for worker in workers:
-            worker.kill()
     for worker, (output, errors) in zip(workers, answers, strict=True):
         assert worker.returncode == 0, errors[-3000:]
         found = json.loads(output)
