@@ -36,7 +36,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
       name: str. Name of the Keras layer. The variables are named "bert/..." in any case.
 
     Attributes:
-      embeddings_class, layer_class, dropout_class: Classes of the embeddings, of a layer, and of a head's dropout.
+      embeddings_class, layer_class, dropout_class: Classes for the embeddings, a layer, and a head's dropout.
       has_static_shapes: bool. Whether the shapes of all tensors follow from the shapes of the features.
       num_frozen_layers: int. Number of lowest layers that gradients do not reach, together with the embeddings; None if
         gradients reach all. See bert_tf.techniques.freezing.
