@@ -45,8 +45,8 @@ class JobSettings(Settings):
            "same shard.", lower=1, changeable=None)
     max_shard_mb: float = setting(
         32.0, "Maximum text per shard in MB, not counting the rest of its last document; a larger text results in "
-              "more shards. A process that creates shards requires 0.8 GB plus, with a dupe_factor of 10, five times "
-              "this. 0 for no limit, with the complete text in memory.", lower=0, changeable=None)
+              "more shards. A process that creates shards requires 0.85 GB plus, with a dupe_factor of 10, five "
+              "times this. 0 for no limit, with the complete text in memory.", lower=0, changeable=None)
     num_workers: int | None = setting(
         None, "Number of processes that create shards, with `runner` local or direct; at most one per shard. Defaults "
               "to one per core, and fewer for a small text. The output does not depend on it.", lower=1,
