@@ -86,7 +86,7 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     else:
         config_file = find_config(path) if bert_config_file is None else os.fspath(bert_config_file)
         if config_file is None:
-            raise InputError(f"contains no model with a {CONFIG_NAMES}; for weights without one, set `bert_config_file`",
+            raise InputError(f"contains no model with a {CONFIG_NAMES}; for other weights, set `bert_config_file`",
                              "path", path)
         config = read_config(config_file)
     if vocab_file is not None:
