@@ -167,6 +167,7 @@ def test_the_script(shifting, tmp_path, capsys):
     cut = r"2 texts \(1 truncated to --max_seq_length=16\)"
     assert re.fullmatch(rf"{tmp_path}/out.html: {cut}, 2 heads, [\d,]+ bytes\n", capsys.readouterr().out)
     assert [path.name for path in tmp_path.iterdir()] == ["out.html"]
+    assert (tmp_path / "out.html").read_text().lower().startswith("<!doctype html>")
 
 
 def test_a_report_with_the_name_of_arrays():
