@@ -8,13 +8,13 @@ import os
 import signal
 import threading
 
-WAITING = 8  # Default of items and results per process.
+WAITING = 8  # Maximum number per process of items in progress, and of results that wait for an earlier one.
 
 
-def map_in_processes(function, items, num_workers, *arguments, waiting=WAITING):
+def map_in_processes(function, items, num_workers, *arguments):
     """Yields `function(item, *arguments)` for each of `items`, in their order; a generator, to be closed.
 
-    At most `waiting` * num_workers items or results exist at a time. After an error or Ctrl-C, which only this process
+    At most WAITING * num_workers items or results exist at a time. After an error or Ctrl-C, which only this process
     handles, the others are killed.
 
     Args:
@@ -22,7 +22,6 @@ def map_in_processes(function, items, num_workers, *arguments, waiting=WAITING):
       items: Iterable of picklable objects.
       num_workers: int. Maximum number of processes.
       *arguments: Picklable objects.
-      waiting: int. Maximum number of items in progress, and of results that wait for an earlier one, per process.
 
     Raises:
       Exception: If `function` or `items` raised it.
@@ -37,7 +36,7 @@ def map_in_processes(function, items, num_workers, *arguments, waiting=WAITING):
         for item in items:
             with _block_interrupts():  # This can start a worker, which inherits the mask.
                 pending.append(pool.submit(function, item, *arguments))
-            while pending and (pending[0].done() or len(pending) == waiting * num_workers):
+            while pending and (pending[0].done() or len(pending) == WAITING * num_workers):
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()

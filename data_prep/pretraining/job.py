@@ -156,7 +156,7 @@ def create_here(shards, settings):
         processor.count_cores(), num_bytes * settings.instances.num_passes // BYTES_PER_WORKER))
     num_workers = min(num_workers, len(shards))
     if num_workers > 1:
-        created = map_in_processes(shards_lib.create_shard, shards, num_workers, settings, waiting=len(shards))
+        created = map_in_processes(shards_lib.create_shard, shards, num_workers, settings)
     else:
         created = (shards_lib.create_shard(shard, settings) for shard in shards)
     with contextlib.closing(created), tqdm.tqdm(

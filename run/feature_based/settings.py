@@ -24,7 +24,7 @@ EMBEDDINGS_FOLDER = "stored_embeddings"  # Within output_dir.
 class FeatureBasedSettings(Settings):
     """Training of BiLSTMs on the embeddings of a frozen encoder.
 
-    The data are those of a classifier or a regression if `task_name` is set, otherwise of a tagger.
+    The data is the same as for a classifier or a regression if `task_name` is set, otherwise of a tagger.
     """
 
     always_required: ClassVar = ("init_checkpoint",)

@@ -285,7 +285,7 @@ class Run:
 
     @contextlib.contextmanager
     def _moving(self, bar):
-        """Moves a progress bar of steps while a loop of steps runs; not on a TPU, which cannot be asked meanwhile."""
+        """Moves a progress bar of steps while a loop of steps runs; not on a TPU, which gives no number meanwhile."""
         def move():
             while not stopped.wait(BAR_SECONDS):
                 if bar.postfix == COMPILING and self.step > bar.n:
