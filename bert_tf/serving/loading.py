@@ -123,7 +123,7 @@ def open_export(path, kind=None, top_k=None, argument="model"):
       argument: str. Name of the argument with the path, for error messages.
 
     Raises:
-      InputError: If the export does not exist, is corrupted, does not meet the requirements, or comes from another project.
+      InputError: If the export does not exist, is corrupted or another project's, or does not meet the requirements.
     """
     litert = open_litert(path, argument) if path.endswith(exports.LITERT_SUFFIX) else None
     version = path if litert else exports.find_latest_version(path, argument)
