@@ -3,7 +3,7 @@
 # make test-quick  tests that start no process
 # make test-all    all tests, also those of kills, invalid files, Cloud Storage, Beam, and several processes
 # make soak        hundreds of kills: about an hour; make soak SHARE=0.05 runs a twentieth
-# make lint        ruff
+# make lint        ruff: its rules and its format
 # make bench       compares this project with its peers and writes docs/benchmarks.md and docs/peers.png, in less than half
 #                  an hour on two cores; make bench PART="serving litert" runs only these
 # make clean       deletes everything that make created
@@ -69,6 +69,7 @@ soak: test-setup
 
 lint: test-setup
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 BENCHMARKS := bfloat16 encoder litert packing pretraining_data sentence_splitting serving tokenization training_step \
   vocabulary

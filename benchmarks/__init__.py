@@ -1,5 +1,9 @@
-"""Benchmarks of this project next to its peers, in one process and in turns. Each one runs separately."""
+"""Benchmarks of this project next to its peers, in one process and in turns.
+
+Each one runs separately.
+"""
 
 from bert_tf.cli import script
 
-script.prepare_tensorflow()  # Before a benchmark imports TensorFlow, so that it computes as in the scripts.
+# Before a benchmark imports TensorFlow, so that it computes as in the scripts.
+script.prepare_tensorflow()

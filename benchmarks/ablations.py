@@ -4,10 +4,13 @@
 
 The parts are:
 
-- length_groups: fine-tuning on texts with the lengths of MRPC, in batches of similar lengths without padding.
-- recompute: activation checkpointing in pre-training, memory and time. Both steps have their own process.
+- length_groups: fine-tuning on texts with the lengths of MRPC, in batches of similar lengths
+  without padding.
+- recompute: activation checkpointing in pre-training, memory and time. Both steps have their own
+  process.
 - dynamic_masking: reading records for pre-training and masking them, on one core.
-- input_hosts: reading records on one of several hosts of a training run, which parses only its rows, on one core.
+- input_hosts: reading records on one of several hosts of a training run, which parses only its
+  rows, on one core.
 """
 
 import dataclasses
@@ -121,7 +124,8 @@ class Peer:
     def get_peak_memory(self):
         """Returns the peak resident memory of this process in bytes; Linux only.
 
-        getrusage's ru_maxrss is unsuitable, because it starts with the memory of the parent process.
+        getrusage's ru_maxrss is unsuitable, because it starts with the memory of the parent
+        process.
         """
         with open("/proc/self/status", encoding="ascii") as file:
             return 1024 * int(next(line.split()[1] for line in file if line.startswith("VmHWM:")))
@@ -141,7 +145,8 @@ def measure_dynamic_masking(settings, results):
 
 
 def measure_input_hosts(settings, results):
-    """Measures the input of one of several hosts that parses its rows, or all rows as a single host does."""
+    """Measures the input of one of several hosts that parses its rows, or all rows as a single
+    host does."""
     share = HostShare(HOSTS // 2, HOSTS)
     rows = share.rows(settings.input_batch_size)
     with tempfile.TemporaryDirectory() as folder, measurements.on_cores(1):
@@ -158,7 +163,8 @@ def create_instance_settings(settings, masks):
 
 
 def read_batches(folder, settings, masks="static", **options):
-    """Writes a file of random records without padding into a directory, and creates the dataset of their batches.
+    """Writes a file of random records without padding into a directory, and creates the dataset of
+    their batches.
 
     options: See `inputs.pretraining_training_data`.
     """
@@ -172,7 +178,8 @@ def read_batches(folder, settings, masks="static", **options):
 
 
 def time_reading(datasets, settings):
-    """Returns a dict of name -> examples of the global batch per second, for a dict of name -> dataset."""
+    """Returns a dict of name -> examples of the global batch per second, for a dict of name ->
+    dataset."""
     count = max(1, settings.records // settings.input_batch_size)
     turns = {name: functools.partial(_take, iter(dataset), count) for name, dataset in datasets.items()}
     return {name: count * settings.input_batch_size / seconds

@@ -2,8 +2,9 @@
 
     python -m benchmarks.bfloat16
 
-Measures from IDs to the encoder's output. Exports with --mixed_precision=float32 and --mixed_precision=bfloat16 are
-loaded again. The peer is Hugging Face's BertModel on PyTorch in bfloat16, in its own process, if it is installed.
+Measures from IDs to the encoder's output. Exports with --mixed_precision=float32 and
+--mixed_precision=bfloat16 are loaded again. The peer is Hugging Face's BertModel on PyTorch in
+bfloat16, in its own process, if it is installed.
 """
 
 import functools
@@ -53,7 +54,10 @@ def run(settings):
 
 
 def load_export(config, tokenizer, dtype):
-    """Exports an encoder with random weights; returns the signature "ids" of the loaded SavedModel."""
+    """Exports an encoder with random weights.
+
+    Returns the signature "ids" of the loaded SavedModel.
+    """
     encoder = FastEncoder(config, Fast("unpadded"), dtype=DTYPE_POLICIES[dtype])
     metadata = TaskMetadata("encoder", config.max_position_embeddings, True)
     with tempfile.TemporaryDirectory() as folder:

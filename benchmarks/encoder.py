@@ -1,8 +1,10 @@
-"""The forward pass of BERT-Base on a CPU, compared with tf-models-official's BertEncoder and with large matmuls.
+"""The forward pass of BERT-Base on a CPU, compared with tf-models-official's BertEncoder and with
+large matmuls.
 
     python -m benchmarks.encoder
 
-The first shape is also compared with a 2048 x 2048 x 2048 matmul on this machine. GFLOP/s count the encoder's matmuls.
+The first shape is also compared with a 2048 x 2048 x 2048 matmul on this machine. GFLOP/s count the
+encoder's matmuls.
 """
 
 import functools

@@ -1,10 +1,11 @@
-"""Fine-tuning on SST-2 and MRPC, compared with Hugging Face on PyTorch and with KerasHub: accuracy and minutes.
+"""Fine-tuning on SST-2 and MRPC, compared with Hugging Face on PyTorch and with KerasHub: accuracy
+and minutes.
 
     python -m benchmarks.fine_tuning --sst2_dir=SST-2 --mrpc_dir=MRPC --init_checkpoint=minilm
 
-This project runs `run.run_classifier` in its own process, and so does each peer, all with the same rows, checkpoint,
-and hyperparameters. The minutes cover the complete process, with imports, tokenization, and evaluation. The runs do not
-take turns.
+This project runs `run.run_classifier` in its own process, and so does each peer, all with the same
+rows, checkpoint, and hyperparameters. The minutes cover the complete process, with imports,
+tokenization, and evaluation. The runs do not take turns.
 """
 
 import dataclasses
@@ -53,7 +54,10 @@ COMMAND = script.Command(FineTuningSettings(), __name__)
 
 
 def run(settings):
-    """Fine-tunes on each data set, in each type, with each library; settings: FineTuningSettings."""
+    """Fine-tunes on each data set, in each type, with each library.
+
+    Settings: FineTuningSettings.
+    """
     folders = {"sst-2": settings.sst2_dir, "mrpc": settings.mrpc_dir}
     with measurements.Results("fine_tuning", settings) as results:
         for task, dtype in itertools.product((task for task, folder in folders.items() if folder), settings.dtypes):
@@ -72,7 +76,8 @@ def run(settings):
 
 
 def copy_rows(folder, new_folder, split, count):
-    """Copies the first `count` rows of the file of a glue.Split, all if None, into another directory."""
+    """Copies the first `count` rows of the file of a glue.Split, all if None, into another
+    directory."""
     with (open(os.path.join(folder, split.file), "rb") as file,
           open(os.path.join(new_folder, split.file), "wb") as new_file):
         new_file.writelines(itertools.islice(file, count and count + split.header))
@@ -105,7 +110,10 @@ def run_ours(task, data, dtype, settings):
 
 
 def run_peer(name, training, development, dtype, settings, results):
-    """Fine-tunes with a peer; returns the minutes of its process and the accuracy, or None after a note."""
+    """Fine-tunes with a peer.
+
+    Returns the minutes of its process and the accuracy, or None after a note.
+    """
     packages, module = PEERS[name]
     options = {"dtype": dtype, "num_labels": 2, **{name: getattr(settings, name) for name in HYPERPARAMETERS}}
     start = time.perf_counter()

@@ -1,10 +1,12 @@
-"""BERT-Base as a LiteRT model with int8 weights, compared with tf-models-official and with ONNX Runtime's int8.
+"""BERT-Base as a LiteRT model with int8 weights, compared with tf-models-official and with ONNX
+Runtime's int8.
 
     python -m benchmarks.litert [--text_file=sentences.txt --vocab_file=vocab.txt]
 
-First, from IDs to output, compared with tf-models-official's BertEncoder and, if installed, ONNX Runtime with Hugging
-Face's BertModel after quantize_dynamic, in its own process. Then, from raw text to output, compared with
-tf-models-official's export. All have random weights, take turns on the same input, and use all cores.
+First, from IDs to output, compared with tf-models-official's BertEncoder and, if installed, ONNX
+Runtime with Hugging Face's BertModel after quantize_dynamic, in its own process. Then, from raw
+text to output, compared with tf-models-official's export. All have random weights, take turns on
+the same input, and use all cores.
 """
 
 import dataclasses
@@ -52,7 +54,8 @@ def run(settings):
 
 
 def convert_model(config, settings, longest):
-    """Creates the LiteRT model, with a graph for each measured shape, for sequences of up to `longest` tokens."""
+    """Creates the LiteRT model, with a graph for each measured shape, for sequences of up to
+    `longest` tokens."""
     requests = dataclasses.replace(settings.requests, max_seq_length=longest)
     servable = create_servable(config, requests, Fast("litert", last_where_read=True), static_length=True)
     lengths = {*settings.lengths, *filter(settings.requests.max_seq_length.__ge__, LENGTHS)}
@@ -60,7 +63,8 @@ def convert_model(config, settings, longest):
 
 
 def measure_ids(buckets, config, settings, results):
-    """Adds the latency from IDs to output of the model's Buckets and of the peers, at each shape, to the results."""
+    """Adds the latency from IDs to output of the model's Buckets and of the peers, at each
+    shape, to the results."""
     garden = models.create_garden_encoder(config)
     official = tf.function(lambda features: garden(features)["pooled_output"], autograph=False)
     onnx = results.start_peer("ONNX Runtime", ONNX_PACKAGES, "benchmarks.peers.onnx_encoder",

@@ -1,6 +1,8 @@
-"""Measurement for benchmarks: functions take turns, and comparisons are printed and stored for the benchmark page.
+"""Measurement for benchmarks: functions take turns, and comparisons are printed and stored for the
+benchmark page.
 
-The comparisons are written to NAME.json in --results_dir. benchmarks.page creates a page from these files.
+The comparisons are written to NAME.json in --results_dir. benchmarks.page creates a page from these
+files.
 """
 
 import contextlib
@@ -21,14 +23,17 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file
 
 RESULTS_DIR = os.path.join("build", "bench_results")
-VOCAB_FILE = os.path.join(ROOT, "tests", "reference", "text", "vocab.txt")  # Default of --vocab_file.
-# Seconds before each turn. For 50 ms after a call, ONNX Runtime's threads look for work and each occupy a core.
+# Default of --vocab_file.
+VOCAB_FILE = os.path.join(ROOT, "tests", "reference", "text", "vocab.txt")
+# Seconds before each turn. For 50 ms after a call, ONNX Runtime's threads look for work and each
+# occupy a core.
 PAUSE = 0.1
 MIN_SECONDS = 10  # Minimum time for the turns of a measurement.
 PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official", "torch", "transformers", "onnxruntime",
             "keras-hub")  # Packages whose versions are stored with results, if they are installed.
 LOWER_IS_BETTER = ("s", "ms", "min", "GB")  # Units.
-INSTRUCTION_SETS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16")  # Names in Linux.
+# Names in Linux.
+INSTRUCTION_SETS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +77,9 @@ class StepSettings(BenchmarkSettings):
 
 
 class Results:
-    """The comparisons of a benchmark. As a context manager, writes them at the end, unless an exception was raised.
+    """The comparisons of a benchmark.
+
+    As a context manager, writes them at the end, unless an exception was raised.
 
     Args:
       name: str. Name of the benchmark, and of the file, which is overwritten.
@@ -90,8 +97,10 @@ class Results:
         Args:
           name: str. Measured quantity and size.
           peers: Dict of peer -> figure.
-          unit: str. Unit of all figures, such as "s" or "MB/s". Except in LOWER_IS_BETTER, high figures are good.
-          scores: Tuple of str, or empty. For training runs, the scores of this project and of the peer.
+          unit: str. Unit of all figures, such as "s" or "MB/s". Except in LOWER_IS_BETTER, high
+            figures are good.
+          scores: Tuple of str, or empty. For training runs, the scores of this project and of the
+            peer.
         """
         for peer, theirs in peers.items():
             ratio = theirs / ours if unit in LOWER_IS_BETTER else ours / theirs
@@ -104,7 +113,8 @@ class Results:
         """Starts a peer, which the end of the context ends; see `PeerProcess`.
 
         Returns:
-          PeerProcess; or None, after a note, if one of the packages is missing or the peer cannot be created.
+          PeerProcess; or None, after a note, if one of the packages is missing or the peer cannot
+          be created.
         """
         missing = [package for package in packages if importlib.util.find_spec(package) is None]
         if missing:
@@ -137,7 +147,8 @@ class Results:
 
 
 def format_row(row):
-    """Returns the texts of a row of the table: comparison, figure of this project, peer with its figure, and ratio."""
+    """Returns the texts of a row of the table: comparison, figure of this project, peer with its
+    figure, and ratio."""
     ours, theirs = (f"{format_number(row[side])} {row['unit']}" for side in ("ours", "theirs"))
     if row["scores"]:
         ours, theirs = (f"{text}, {score}" for text, score in zip((ours, theirs), row["scores"], strict=True))
@@ -171,14 +182,15 @@ def describe_machine():
 def time_turns(turns, rounds, calls_before=0):
     """Lets functions take turns, so that a slowdown of the machine affects all of them.
 
-    Each function is called once before. Pauses before each turn, so that the threads of the previous turn go to sleep.
+    Each function is called once before. Pauses before each turn, so that the threads of the
+    previous turn go to sleep.
 
     Args:
-      turns: Dict of name to function without arguments. The results are awaited. If a function returns `Seconds`, these
-        count.
+      turns: Dict of name to function without arguments. The results are awaited. If a function
+        returns `Seconds`, these count.
       rounds: int. Minimum number of turns per function. Fast functions take more, for MIN_SECONDS.
-      calls_before: int. Calls at the start of each turn, not included in the results. They load the weights into the
-        caches, as in a server that handles request after request.
+      calls_before: int. Calls at the start of each turn, not included in the results. They load the
+        weights into the caches, as in a server that handles request after request.
 
     Returns:
       Dict of name to the median in seconds.
@@ -210,7 +222,8 @@ def _wait(result):
 
 @contextlib.contextmanager
 def on_cores(count):
-    """Limits the threads of this process, and the threads and processes that they start, to `count` cores."""
+    """Limits the threads of this process, and the threads and processes that they start, to
+    `count` cores."""
     allowed = os.sched_getaffinity(0)
     _set_cores(sorted(allowed)[:count])
     try:

@@ -1,4 +1,5 @@
-"""BERT of this project and of tf-models-official: models, training steps, and random batches for benchmarks."""
+"""BERT of this project and of tf-models-official: models, training steps, and random batches for
+benchmarks."""
 
 import numpy as np
 import tensorflow as tf
@@ -20,7 +21,8 @@ def make_batch(config, batch_size, length, predictions=1, token_fraction=1.0):
       config: BertConfig.
       batch_size, length: int. Shape of the batch.
       predictions: int. Number of masked tokens per example.
-      token_fraction: float. Fraction of non-padding tokens. If it is below 1, the rows have several lengths.
+      token_fraction: float. Fraction of non-padding tokens. If it is below 1, the rows have several
+        lengths.
     """
     generator = np.random.default_rng(1)
     spread = min(0.5, 1 / token_fraction - 1)  # Deviation of the lengths from their mean.
@@ -65,13 +67,15 @@ def create_garden_encoder(config):
 
 
 def create_garden_optimizer(learning_rate=1e-4):
-    """Creates tf-models-official's AdamW, with the weight decay and clipping of `optimization.create_optimizer`."""
+    """Creates tf-models-official's AdamW, with the weight decay and clipping of
+    `optimization.create_optimizer`."""
     return legacy_adamw.AdamWeightDecay(learning_rate, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
                                         exclude_from_weight_decay=GARDEN_NO_DECAY)
 
 
 def create_step(model, inputs, compute_loss, optimizer=None):
-    """Creates a training step (forward, loss, backward, clipping, AdamW), a tf.function that returns the loss.
+    """Creates a training step (forward, loss, backward, clipping, AdamW), a tf.function that
+    returns the loss.
 
     Args:
       model, inputs: Keras model of this project or of a peer, and its inputs.

@@ -1,9 +1,11 @@
-"""Pre-training steps with fixed shapes: rows with one sequence of half their length, compared with packed rows.
+"""Pre-training steps with fixed shapes: rows with one sequence of half their length, compared with
+packed rows.
 
     python -m benchmarks.packing
 
-Devices that require fixed shapes compute padding, and packed rows have almost none. Both steps are complete training
-steps on rows of the same number and length. Sequence lengths have a normal distribution with a mean of half a row.
+Devices that require fixed shapes compute padding, and packed rows have almost none. Both steps are
+complete training steps on rows of the same number and length. Sequence lengths have a normal
+distribution with a mean of half a row.
 """
 
 import numpy as np
@@ -55,7 +57,10 @@ def sample_packs(settings):
 
 
 def make_batch(config, settings, rows):
-    """Creates random pre-training features; rows: tuples of the lengths of the sequences of a row."""
+    """Creates random pre-training features.
+
+    Rows: tuples of the lengths of the sequences of a row.
+    """
     features = models.make_batch(config, len(rows), settings.max_seq_length, settings.max_predictions_per_seq)
     numbers, positions = (np.zeros([len(rows), settings.max_seq_length], np.int32) for _ in range(2))
     starts, weights = (np.zeros([len(rows), InstanceSettings.max_sequences_per_pack], dtype)

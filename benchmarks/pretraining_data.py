@@ -1,10 +1,12 @@
-"""Pre-training records of English text: compared with tf-models-official, and two worker processes with one.
+"""Pre-training records of English text: compared with tf-models-official, and two worker processes
+with one.
 
     python -m benchmarks.pretraining_data [--input_file=text.txt --vocab_file=vocab.txt]
 
-Both projects read the same file with the same flags (the original BERT's defaults: dupe_factor 10, length 128), in
-turns on one core, and write their records to disk. Imports, loading the vocabulary, and compilation are excluded. Then
-this project's script creates the records of a larger text, as a whole, in one process and in two on two cores.
+Both projects read the same file with the same flags (the original BERT's defaults: dupe_factor 10,
+length 128), in turns on one core, and write their records to disk. Imports, loading the vocabulary,
+and compilation are excluded. Then this project's script creates the records of a larger text, as a
+whole, in one process and in two on two cores.
 """
 
 import contextlib
@@ -42,7 +44,10 @@ COMMAND = script.Command(PretrainingDataSettings(), __name__)
 
 
 def run(settings):
-    """Measures the peer on one core and two workers on two cores; settings: PretrainingDataSettings."""
+    """Measures the peer on one core and two workers on two cores.
+
+    Settings: PretrainingDataSettings.
+    """
     instances = InstanceSettings(dupe_factor=settings.dupe_factor)
     with tempfile.TemporaryDirectory() as folder, Results("pretraining_data", settings) as results:
         text, repeated = settings.input_file or os.path.join(folder, "topics.txt"), os.path.join(folder, "repeated.txt")

@@ -1,9 +1,11 @@
-"""Sentence splitting on one core: sentencex, as used here, compared with TensorFlow Text's StateBasedSentenceBreaker.
+"""Sentence splitting on one core: sentencex, as used here, compared with TensorFlow Text's
+StateBasedSentenceBreaker.
 
     python -m benchmarks.sentence_splitting [--treebank=en_ewt-ud-dev.conllu --input_file=text.txt]
 
-With a treebank of Universal Dependencies, also prints the agreement with its sentences: precision, recall, and F1 of
-the boundaries within paragraphs. The end of a paragraph does not count, because every splitter finds it.
+With a treebank of Universal Dependencies, also prints the agreement with its sentences: precision,
+recall, and F1 of the boundaries within paragraphs. The end of a paragraph does not count, because
+every splitter finds it.
 """
 
 import dataclasses
@@ -67,7 +69,8 @@ def split_with_tensorflow_text(paragraphs):
 
 
 def compare_with_treebank(split, treebank):
-    """Returns precision, recall, and F1 of the boundaries that `split` finds in the paragraphs of a treebank."""
+    """Returns precision, recall, and F1 of the boundaries that `split` finds in the paragraphs
+    of a treebank."""
     paragraphs = read_treebank(treebank)
     expected = find_boundaries(paragraphs)
     found = find_boundaries(split(["".join(sentences).strip() for sentences in paragraphs]))
@@ -77,7 +80,8 @@ def compare_with_treebank(split, treebank):
 
 
 def find_boundaries(paragraphs):
-    """Returns the set of (number of the paragraph, characters before the boundary without spaces)."""
+    """Returns the set of (number of the paragraph, characters before the boundary without
+    spaces)."""
     boundaries = set()
     for number, sentences in enumerate(paragraphs):
         position = 0
@@ -89,7 +93,8 @@ def find_boundaries(paragraphs):
 
 
 def read_treebank(path):
-    """Reads the paragraphs of a treebank: list of lists of sentences, each with the space that follows it."""
+    """Reads the paragraphs of a treebank: list of lists of sentences, each with the space that
+    follows it."""
     paragraphs = []
     for block in read_text(path).split("\n\n"):
         text = re.search(r"^# text = (.*)$", block, re.MULTILINE)

@@ -2,9 +2,10 @@
 
     python -m benchmarks.serving [--text_file=sentences.txt --vocab_file=vocab.txt]
 
-Both are SavedModels with random weights, loaded like a Python client does. They take turns in one process on the same
-sentences. The peer is exported like in tf-models-official's export scripts: TensorFlow Text's BertTokenizer,
-BertPackInputs to 128 columns, networks.BertEncoder, and models.BertClassifier.
+Both are SavedModels with random weights, loaded like a Python client does. They take turns in one
+process on the same sentences. The peer is exported like in tf-models-official's export scripts:
+TensorFlow Text's BertTokenizer, BertPackInputs to 128 columns, networks.BertEncoder, and
+models.BertClassifier.
 """
 
 import dataclasses
@@ -70,14 +71,18 @@ def run(settings):
 
 
 def create_servable(config, requests, fast, **options):
-    """Creates a servable classifier with random weights; options: further arguments of ServedClassifier."""
+    """Creates a servable classifier with random weights.
+
+    Options: further arguments of ServedClassifier.
+    """
     model = BertClassifier(FastEncoder(config, fast), models.NUM_LABELS)
     metadata = TaskMetadata("classifier", requests.max_seq_length, True, ("no", "yes"))
     return ServedClassifier(model, BertTokenizer(requests.vocab_file), metadata, **options)
 
 
 def measure_requests(title, model, config, settings, results):
-    """Adds the latency of requests to the results, compared with tf-models-official's export of a BertConfig.
+    """Adds the latency of requests to the results, compared with tf-models-official's export of a
+    BertConfig.
 
     title, model: str, its name in the results; callable of a list of sentences.
     """
@@ -95,7 +100,10 @@ def measure_requests(title, model, config, settings, results):
 
 
 def load_official(config, requests):
-    """Exports tf-models-official's classifier with TensorFlow Text's preprocessing; returns its loaded signature."""
+    """Exports tf-models-official's classifier with TensorFlow Text's preprocessing.
+
+    Returns its loaded signature.
+    """
     classifier = garden_models.BertClassifier(models.create_garden_encoder(config), models.NUM_LABELS)
     tokenize = garden_layers.BertTokenizer(vocab_file=requests.vocab_file, lower_case=True)
     packer = garden_layers.BertPackInputs(
@@ -106,7 +114,8 @@ def load_official(config, requests):
         return {"probabilities": tf.nn.softmax(classifier(packer([tokenize(text)]), training=False))}
 
     module = tf.Module()
-    # The weights, not the model: Keras would trace each of its layers again, without any use for serving.
+    # The weights, not the model: Keras would trace each of its layers again, without any use for
+    # serving.
     module.weights, module.tokenize, module.serve = classifier.variables, tokenize, serve
     with tempfile.TemporaryDirectory() as folder:
         tf.saved_model.save(module, folder, signatures=serve)

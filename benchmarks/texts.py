@@ -1,4 +1,5 @@
-"""Texts for benchmarks: the lines of a file, or CPython's documentation topics, which every Python contains."""
+"""Texts for benchmarks: the lines of a file, or CPython's documentation topics, which every
+Python contains."""
 
 import pydoc_data.topics
 import re
@@ -18,7 +19,8 @@ def read_lines(path):
 
 
 def read_paragraphs(path):
-    """Returns the non-empty lines of a file, or the paragraphs of all topics, with single spaces between words."""
+    """Returns the non-empty lines of a file, or the paragraphs of all topics, with single spaces
+    between words."""
     if path:
         paragraphs = [" ".join(line.split()) for line in read_lines(path) if line.strip()]
     else:
@@ -34,7 +36,8 @@ def split_topic(topic):
 
 
 def write_corpus(path):
-    """Writes all topics as text for pre-training: one sentence per line, and a blank line after each topic."""
+    """Writes all topics as text for pre-training: one sentence per line, and a blank line after
+    each topic."""
     with open(path, "w", encoding="utf-8") as file:
         for topic in pydoc_data.topics.topics.values():
             for paragraph in split_topic(topic):
@@ -43,7 +46,8 @@ def write_corpus(path):
 
 
 def read_sentences(path, count):
-    """Returns the first `count` non-empty lines of a file, or sentences from all parts of the topics."""
+    """Returns the first `count` non-empty lines of a file, or sentences from all parts of the
+    topics."""
     if path:
         sentences = [line for line in read_lines(path) if line.strip()]
     else:

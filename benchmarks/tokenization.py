@@ -1,9 +1,11 @@
-"""Text to IDs on one core: this tokenizer compared with TensorFlow Text's two and the rules in plain Python.
+"""Text to IDs on one core: this tokenizer compared with TensorFlow Text's two and the rules in
+plain Python.
 
-    python -m benchmarks.tokenization [--vocab_file=vocab.txt --english_file=text.txt --korean_file=text.txt]
+    python -m benchmarks.tokenization [--vocab_file=vocab.txt --english_file=text.txt
+    --korean_file=text.txt]
 
-In addition to the speed, prints the number of lines whose IDs differ from those of the plain rules, because a fast
-tokenizer that gives a checkpoint wrong IDs is useless.
+In addition to the speed, prints the number of lines whose IDs differ from those of the plain rules,
+because a fast tokenizer that gives a checkpoint wrong IDs is useless.
 """
 
 import dataclasses
@@ -67,7 +69,8 @@ def create_tokenizers(ours, settings):
 
 
 def measure_text(language, lines, tokenizers, plain, settings, results):
-    """Prints the number of lines of a text that each tokenizer gets wrong, and adds the speeds to the results."""
+    """Prints the number of lines of a text that each tokenizer gets wrong, and adds the speeds
+    to the results."""
     size = texts.count_bytes(lines)
     first_lines = lines[:-(-len(lines) * PLAIN_PYTHON_BYTES // size)]
     expected = [plain.tokenize(line) for line in lines]

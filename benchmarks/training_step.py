@@ -1,9 +1,11 @@
-"""Training steps of BERT-Base on a CPU as in the scripts, float32 and bfloat16, compared with tf-models-official.
+"""Training steps of BERT-Base on a CPU as in the scripts, float32 and bfloat16, compared with
+tf-models-official.
 
     python -m benchmarks.training_step
 
-The steps are forward, loss, backward, clipping, and AdamW, with dropout 0.1. All take turns on the same batches.
-Pre-training uses examples without padding, and fine-tuning MRPC's lengths. The peer always computes padding.
+The steps are forward, loss, backward, clipping, and AdamW, with dropout 0.1. All take turns on the
+same batches. Pre-training uses examples without padding, and fine-tuning MRPC's lengths. The peer
+always computes padding.
 """
 
 import tensorflow as tf
@@ -43,7 +45,8 @@ def run(settings):
 
 
 def create_pretraining_steps(config, encoders, features):
-    """Creates pre-training steps with `encoders`, a dict of name -> BertEncoder, and the peer's with the same loss.
+    """Creates pre-training steps with `encoders`, a dict of name -> BertEncoder, and the peer's
+    with the same loss.
 
     Returns:
       Dict of name -> step, with the peer's as "official".

@@ -5,7 +5,8 @@
     model = bert_tf.load("mrpc")
     print(model.predict(text_a=["It rains."], text_b=["It is raining."]))
 
-The names of `__all__` are imported on first access (PEP 562), so that `import bert_tf` takes no time.
+The names of `__all__` are imported on first access (PEP 562), so that `import bert_tf` takes no
+time.
 """
 
 import importlib

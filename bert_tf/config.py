@@ -1,4 +1,5 @@
-"""The sizes and dropout rates of a BERT model: `bert_config.json`, or Hugging Face's `config.json`."""
+"""The sizes and dropout rates of a BERT model: `bert_config.json`, or Hugging Face's
+`config.json`."""
 
 import dataclasses
 import json
@@ -12,8 +13,9 @@ from bert_tf.variables import get_shapes
 HIDDEN_ACTIVATIONS = ("gelu", "gelu_exact", "relu", "tanh", "linear")
 BIDIRECTIONAL, CAUSAL = ATTENTIONS = ("bidirectional", "causal")
 
-# Layers, hidden size, and heads of the published models: base and large (section 3 of the paper), and the smaller ones
-# of Turc et al. 2019, "Well-Read Students Learn Better". The head width is always 64.
+# Layers, hidden size, and heads of the published models: base and large (section 3 of the paper),
+# and the smaller ones of Turc et al. 2019, "Well-Read Students Learn Better". The head width is
+# always 64.
 PUBLISHED_SIZES = {
     "tiny": (2, 128, 2),
     "mini": (4, 256, 4),
@@ -30,7 +32,8 @@ MOST_PARAMETERS = 10**12  # The weights of a larger model fit on no machine.
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
-    """Configuration of a BERT encoder, with the field names and defaults of the original's `BertConfig`.
+    """Configuration of a BERT encoder, with the field names and defaults of the original's
+    `BertConfig`.
 
     Attributes:
       vocab_size: Number of WordPiece entries, V.
@@ -38,32 +41,36 @@ class BertConfig:
       num_hidden_layers: Number of Transformer layers, L.
       num_attention_heads: Heads per attention layer, N.
       intermediate_size: Size of the feed-forward layer.
-      hidden_act: One of HIDDEN_ACTIVATIONS. "gelu" is the tanh approximation of the original; "gelu_exact"
-        is the erf form, which imported Hugging Face checkpoints require.
+      hidden_act: One of HIDDEN_ACTIVATIONS. "gelu" is the tanh approximation of the original;
+        "gelu_exact" is the erf form, which imported Hugging Face checkpoints require.
       hidden_dropout_prob: Dropout rate after embeddings and after each sublayer's projection.
       attention_probs_dropout_prob: Dropout rate of the attention probabilities.
       max_position_embeddings: Number of position embeddings, the maximum sequence length.
-      type_vocab_size: Number of token-type (segment) embeddings; 0 for a model without them (DistilBERT), which ignores
-        segment IDs.
-      initializer_range: Standard deviation of the truncated normal that initializes kernels and embeddings.
-      attention_heads_per_layer: Number of heads of each layer of a pruned model, at most N; their width remains H / N.
-        None if each layer has N.
-      intermediate_size_per_layer: Feed-forward size of each layer of a pruned model; None if each layer has
-        `intermediate_size`.
-      embedding_size: Columns of the word embedding matrix, E, below H; a matrix [E, H] then leads to the encoder
-        (section 3.1 of ALBERT, Lan et al. 2019). None for H columns.
-      num_hidden_groups: Number of sets of weights, each shared by consecutive layers (ALBERT); a divisor of
-        `num_hidden_layers`. None if each layer has its own.
-      attention: "bidirectional", or "causal" if tokens attend only to themselves and earlier tokens, and the pooler
-        reads the last token (the left-to-right models of section 5.1 of the paper).
-      bilstm_head: If True, a fine-tuned model has a bidirectional LSTM between the encoder and the task head, as in
-        table 5 of the paper. Each direction has H / 2 outputs.
-      pooler_act: Activation of the pooler, one of HIDDEN_ACTIVATIONS: "relu" in DistilBERT's classifiers,
-        "gelu_exact" in ELECTRA's. None for "tanh".
-      project_embedding_sum: Whether the sum of word, segment, and position embeddings, normalized, has `embedding_size`
-        columns and is then projected to H, with a bias (ELECTRA). None if only the words are projected.
+      type_vocab_size: Number of token-type (segment) embeddings; 0 for a model without them
+        (DistilBERT), which ignores segment IDs.
+      initializer_range: Standard deviation of the truncated normal that initializes kernels and
+        embeddings.
+      attention_heads_per_layer: Number of heads of each layer of a pruned model, at most N; their
+        width remains H / N. None if each layer has N.
+      intermediate_size_per_layer: Feed-forward size of each layer of a pruned model; None if each
+        layer has `intermediate_size`.
+      embedding_size: Columns of the word embedding matrix, E, below H; a matrix [E, H] then leads
+        to the encoder (section 3.1 of ALBERT, Lan et al. 2019). None for H columns.
+      num_hidden_groups: Number of sets of weights, each shared by consecutive layers (ALBERT); a
+        divisor of `num_hidden_layers`. None if each layer has its own.
+      attention: "bidirectional", or "causal" if tokens attend only to themselves and earlier
+        tokens, and the pooler reads the last token (the left-to-right models of section 5.1 of the
+        paper).
+      bilstm_head: If True, a fine-tuned model has a bidirectional LSTM between the encoder and the
+        task head, as in table 5 of the paper. Each direction has H / 2 outputs.
+      pooler_act: Activation of the pooler, one of HIDDEN_ACTIVATIONS: "relu" in DistilBERT's
+        classifiers, "gelu_exact" in ELECTRA's. None for "tanh".
+      project_embedding_sum: Whether the sum of word, segment, and position embeddings, normalized,
+        has `embedding_size` columns and is then projected to H, with a bias (ELECTRA). None if only
+        the words are projected.
 
-    The last eight are written only if they differ from their default. A value that None implies becomes None.
+    The last eight are written only if they differ from their default. A value that None implies
+    becomes None.
 
     Raises:
       InputError: If a field is invalid, with its name, its value, and the valid values.
@@ -171,7 +178,8 @@ class BertConfig:
 
     @property
     def embedding_width(self):
-        """Number of columns of the segment and position embeddings and of their LayerNorm: H, or E before H."""
+        """Number of columns of the segment and position embeddings and of their LayerNorm: H, or
+        E before H."""
         return self.embedding_size if self.project_embedding_sum else self.hidden_size
 
     @property
@@ -194,14 +202,17 @@ class BertConfig:
 
     @property
     def num_parameters(self):
-        """Number of weights of a BertEncoder with this config: with the pooler, without task heads."""
+        """Number of weights of a BertEncoder with this config: with the pooler, without task
+        heads."""
         return sum(map(math.prod, get_shapes(self).values()))
 
     @classmethod
     def from_name(cls, name, vocab_size=PUBLISHED_VOCAB_SIZE):
-        """Creates the config of a published model: "tiny", "mini", "small", "medium", "base", or "large".
+        """Creates the config of a published model: "tiny", "mini", "small", "medium", "base", or
+        "large".
 
-        As published: the feed-forward size is four times the hidden size, with 512 positions and 2 segment types.
+        As published: the feed-forward size is four times the hidden size, with 512 positions and 2
+        segment types.
 
         Raises:
           InputError: If the name is unknown.
@@ -214,7 +225,10 @@ class BertConfig:
 
     @classmethod
     def from_dict(cls, values):
-        """Creates a config from a dict; raises InputError for an unknown key or if `vocab_size` is missing."""
+        """Creates a config from a dict.
+
+        Raises InputError for an unknown key or if `vocab_size` is missing.
+        """
         known = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - known - ORIGINAL_POOLER_KEYS)
         if unknown:
@@ -232,10 +246,12 @@ class BertConfig:
 
         Args:
           path: Path of the file.
-          is_hugging_face: bool. Whether it is in the format of Hugging Face; None if its keys show the format.
+          is_hugging_face: bool. Whether it is in the format of Hugging Face; None if its keys show
+            the format.
 
         Raises:
-          InputError: If the file is not a BERT config, or if this project does not support the model, with the path.
+          InputError: If the file is not a BERT config, or if this project does not support the
+            model, with the path.
         """
         values = read_json_object(path)
         if is_hugging_face is None:
@@ -247,19 +263,23 @@ class BertConfig:
             return cls.from_dict(values)
 
     def to_dict(self):
-        """Returns the fields as a dict of JSON values, without later fields that have their defaults."""
+        """Returns the fields as a dict of JSON values, without later fields that have their
+        defaults."""
         values = {name: value for name, value in dataclasses.asdict(self).items()
                   if value is not None and LATER_DEFAULTS.get(name, ...) != value}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def to_json(self):
-        """Returns the text of a `bert_config.json`: sorted keys, indented by two spaces, in the original's format."""
+        """Returns the text of a `bert_config.json`: sorted keys, indented by two spaces, in the
+        original's format."""
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
 
 
-LATER_DEFAULTS = {"attention": BIDIRECTIONAL, "bilstm_head": False}  # A config omits these, like the original's.
+# A config omits these, like the original's.
+LATER_DEFAULTS = {"attention": BIDIRECTIONAL, "bilstm_head": False}
 
-# The published multilingual and Chinese configs carry these keys; no version of the original reads them.
+# The published multilingual and Chinese configs carry these keys; no version of the original reads
+# them.
 ORIGINAL_POOLER_KEYS = frozenset({
     "directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
     "pooler_size_per_head", "pooler_type"})

@@ -1,7 +1,8 @@
 """The encoder, called with the features of bert_tf.features.
 
-Variables have the original's names, except `qkv`, so that checkpoints can be matched by name; see bert_tf.variables.
-Shape legend: B batch, S sequence, H hidden, N heads, P positions, K sequences of a packed row, L layers.
+Variables have the original's names, except `qkv`, so that checkpoints can be matched by name; see
+bert_tf.variables. Shape legend: B batch, S sequence, H hidden, N heads, P positions, K sequences of
+a packed row, L layers.
 """
 
 import tensorflow as tf
@@ -36,10 +37,12 @@ class BertEncoder(KerasModel, tf_keras.Model):
       name: str. Name of the Keras layer. The variables are named "bert/..." in any case.
 
     Attributes:
-      embeddings_class, layer_class, dropout_class: Classes for the embeddings, a layer, and a head's dropout.
-      has_static_shapes: bool. Whether the shapes of all tensors follow from the shapes of the features.
-      num_frozen_layers: int. Number of lowest layers that gradients do not reach, together with the embeddings; None if
-        gradients reach all. See bert_tf.techniques.freezing.
+      embeddings_class, layer_class, dropout_class: Classes for the embeddings, a layer, and a
+        head's dropout.
+      has_static_shapes: bool. Whether the shapes of all tensors follow from the shapes of the
+        features.
+      num_frozen_layers: int. Number of lowest layers that gradients do not reach, together with the
+        embeddings; None if gradients reach all. See bert_tf.techniques.freezing.
     """
 
     kind = "encoder"
@@ -76,17 +79,20 @@ class BertEncoder(KerasModel, tf_keras.Model):
         """Encodes a batch.
 
         Args:
-          features: dict with input_ids, input_mask, segment_ids, int32 [B, S]; of packed rows, see bert_tf.features.
+          features: dict with input_ids, input_mask, segment_ids, int32 [B, S]; of packed rows, see
+            bert_tf.features.
           training: bool. Whether to apply dropout.
           return_attention_scores: bool. Whether to return what the tokens attend to.
 
         Returns:
-          Dict in the compute dtype: sequence_output [B, S, H], the last layer; pooled_output [B, H];
-          embedding_output [B, S, H]; encoder_outputs, L tensors [B, S, H]. With return_attention_scores also
-          attention, L times AttentionMaps: scores and probabilities [B, N, S, S].
+          Dict in the compute dtype: sequence_output [B, S, H], the last layer; pooled_output [B,
+          H]; embedding_output [B, S, H]; encoder_outputs, L tensors [B, S, H]. With
+          return_attention_scores also attention, L times AttentionMaps: scores and probabilities
+          [B, N, S, S].
 
         Raises:
-          InputError: If the sequence is longer than the position embeddings; in eager mode, if IDs are out of range.
+          InputError: If the sequence is longer than the position embeddings; in eager mode, if IDs
+            are out of range.
         """
         check_values(features, self.config)
         bias = attention_bias(features["input_mask"], "positions" in features, self.is_causal)
@@ -140,13 +146,14 @@ class BertEncoder(KerasModel, tf_keras.Model):
           features: See `call`.
           positions: int32 [B, P], each in [0, S); None for none.
           training: bool. Whether to apply dropout.
-          pooled_positions: int32 [B, K]. Position of each packed sequence's [CLS]; None for the first one of a row.
-            A causal model pools the last token of these sequences.
-          return_attention_scores: bool. Whether to return the outputs at all positions, and what tokens attend to.
+          pooled_positions: int32 [B, K]. Position of each packed sequence's [CLS]; None for the
+            first one of a row. A causal model pools the last token of these sequences.
+          return_attention_scores: bool. Whether to return the outputs at all positions, and what
+            tokens attend to.
 
         Returns:
-          [B, P, H], None without positions; [B, H], or [B * K, H] with pooled_positions; and the dict of `call`, None
-          without return_attention_scores. In the compute dtype.
+          [B, P, H], None without positions; [B, H], or [B * K, H] with pooled_positions; and the
+          dict of `call`, None without return_attention_scores. In the compute dtype.
         """
         encoded = self(features, training=training, return_attention_scores=return_attention_scores)
         at_positions = None if positions is None else tf.gather(encoded["sequence_output"], positions, batch_dims=1)
@@ -157,11 +164,13 @@ class BertEncoder(KerasModel, tf_keras.Model):
         return at_positions, pooled, encoded if return_attention_scores else None
 
     def find_pooled(self, features, starts=None):
-        """Returns the position of the token that the pooler reads in each sequence, int32 [B, K], [B, 1] if not packed.
+        """Returns the position of the token that the pooler reads in each sequence, int32 [B, K],
+        [B, 1] if not packed.
 
         Args:
           features: See `call`.
-          starts: int32 [B, K]. Position of each packed sequence's [CLS]; None if rows are not packed.
+          starts: int32 [B, K]. Position of each packed sequence's [CLS]; None if rows are not
+            packed.
         """
         if self.is_causal:
             return find_last(features["input_mask"], starts)
@@ -172,7 +181,10 @@ class BertEncoder(KerasModel, tf_keras.Model):
         return self.dropout_generator.make_seeds(1)[:, 0] if training else None
 
     def next_dropout_seeds(self, training):
-        """Returns a new seed for the embeddings, then three for each layer; None for each if not training."""
+        """Returns a new seed for the embeddings, then three for each layer.
+
+        None for each if not training.
+        """
         num_layers = self.config.num_hidden_layers
         if not training:
             return [None, *[NO_SEEDS] * num_layers]

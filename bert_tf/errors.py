@@ -1,4 +1,5 @@
-"""The exceptions for invalid user input and for lost machines, as opposed to bugs in this package."""
+"""The exceptions for invalid user input and for lost machines, as opposed to bugs in this
+package."""
 
 import contextlib
 
@@ -6,8 +7,8 @@ import contextlib
 class InputError(ValueError):
     """An argument, a file, or a setting that cannot be used.
 
-    The message is one line for the user: "`argument`=value: problem". Names of arguments are in backquotes; a script,
-    whose flags have the same names, shows them as flags (bert_tf.cli.script).
+    The message is one line for the user: "`argument`=value: problem". Names of arguments are in
+    backquotes; a script, whose flags have the same names, shows them as flags (bert_tf.cli.script).
 
     Args:
       problem: str. What is wrong and what to do; the complete message if there is no `argument`.
@@ -27,7 +28,10 @@ class InputError(ValueError):
 
 
 class LostWorkerError(Exception):
-    """Another process of the same training run ended. The message is one line for the user, with how to resume."""
+    """Another process of the same training run ended.
+
+    The message is one line for the user, with how to resume.
+    """
 
 
 @contextlib.contextmanager
@@ -41,7 +45,8 @@ def name_file(path):
 
 @contextlib.contextmanager
 def rename_argument(**names):
-    """Raises an InputError about an argument in `names` as the same error about the mapped argument name."""
+    """Raises an InputError about an argument in `names` as the same error about the mapped
+    argument name."""
     try:
         yield
     except InputError as error:

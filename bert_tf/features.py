@@ -4,22 +4,25 @@ Features are a dict:
 
   input_ids: int32 [B, S], WordPiece IDs, below the config's vocab_size.
   input_mask: int32 [B, S], 1 at tokens and 0 at padding.
-  segment_ids: int32 [B, S], 0 in the first text and 1 in the second; below the config's type_vocab_size.
+  segment_ids: int32 [B, S], 0 in the first text and 1 in the second; below the config's
+    type_vocab_size.
 
 Models also accept int64, which other tokenizers return.
 
-Eager calls raise an InputError for IDs out of range. Graphs do not check them, to save the time: such a segment ID has
-the embedding zero, and so has an input ID on a GPU, or if words are looked up by one-hot matrices. On a CPU, the lookup
-of such an input ID fails.
+Eager calls raise an InputError for IDs out of range. Graphs do not check them, to save the time:
+such a segment ID has the embedding zero, and so has an input ID on a GPU, or if words are looked up
+by one-hot matrices. On a CPU, the lookup of such an input ID fails.
 
 A row may contain several sequences (a packed row). The features then also have
 
   positions: int32 [B, S]. Position of each token in its own sequence, in [0, S),
 
-and input_mask has the 1-based number of each token's sequence. Tokens attend only to tokens of the same sequence.
+and input_mask has the 1-based number of each token's sequence. Tokens attend only to tokens of the
+same sequence.
 
-With causal attention, a token attends only to itself and earlier tokens. Only the last token of a sequence, its final
-[SEP], then attends to all of it, so the pooler reads the last token instead of [CLS].
+With causal attention, a token attends only to itself and earlier tokens. Only the last token of a
+sequence, its final [SEP], then attends to all of it, so the pooler reads the last token instead of
+[CLS].
 
 Shape legend: B batch, S sequence, K sequences of a packed row.
 """
@@ -30,13 +33,17 @@ FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
 def find_last(sequences, starts):
-    """Returns the last position of each sequence that begins at `starts` int32 [B, K], also int32 [B, K].
+    """Returns the last position of each sequence that begins at `starts` int32 [B, K], also int32
+    [B, K].
 
-    `sequences`: int32 [B, S], an input_mask, packed or not. If `starts` is None, K is 1, and all begin at 0.
+    `sequences`: int32 [B, S], an input_mask, packed or not. If `starts` is None, K is 1, and all
+      begin at 0.
     """
     if starts is None:
         starts = tf.zeros([tf.shape(sequences)[0], 1], tf.int32)
-    sequences = tf.cast(sequences, tf.float32)  # A GPU slices int32 on the host, and has no maximum of them.
-    is_inside = sequences[:, tf.newaxis] == tf.gather(sequences, starts, batch_dims=1)[:, :, tf.newaxis]  # [B, K, S]
+    # A GPU slices int32 on the host, and has no maximum of them.
+    sequences = tf.cast(sequences, tf.float32)
+    # [B, K, S].
+    is_inside = sequences[:, tf.newaxis] == tf.gather(sequences, starts, batch_dims=1)[:, :, tf.newaxis]
     positions = tf.cast(tf.range(tf.shape(sequences)[1]), tf.float32)
     return tf.cast(tf.reduce_max(tf.where(is_inside, positions, 0.0), axis=-1), tf.int32)

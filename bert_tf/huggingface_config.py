@@ -1,9 +1,12 @@
-"""Hugging Face's `config.json`: the keys for the config of a BERT, and settings that this project does not support.
+"""Hugging Face's `config.json`: the keys for the config of a BERT, and settings that this project
+does not support.
 
-DistilBERT and the discriminators of ELECTRA are encoders of the same kind; other models are rejected.
+DistilBERT and the discriminators of ELECTRA are encoders of the same kind; other models are
+rejected.
 
-Keys that do not affect the computation, such as `use_cache` or `torch_dtype`, are ignored. Its "gelu" is the exact erf
-form, called "gelu_exact" here; its "gelu_new" is the tanh approximation of the original.
+Keys that do not affect the computation, such as `use_cache` or `torch_dtype`, are ignored. Its
+"gelu" is the exact erf form, called "gelu_exact" here; its "gelu_new" is the tanh approximation of
+the original.
 """
 
 from bert_tf.errors import InputError
@@ -23,8 +26,8 @@ BERT, DISTILBERT, ELECTRA = "bert", "distilbert", "electra"  # Values of model_t
 DISTILBERT_KEYS = {"dim": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
                    "hidden_dim": "intermediate_size", "activation": "hidden_act", "dropout": "hidden_dropout_prob",
                    "attention_dropout": "attention_probs_dropout_prob"}
-# For each model_type, the defaults that differ from those of "bert", and the properties that no key states. The pooler
-# is the first layer of the classification heads; pre-trained models have none.
+# For each model_type, the defaults that differ from those of "bert", and the properties that no key
+# states. The pooler is the first layer of the classification heads; pre-trained models have none.
 RELATIVES = {
     BERT: ({}, {}),
     DISTILBERT: ({"num_hidden_layers": 6}, {"type_vocab_size": 0, "pooler_act": "relu"}),
@@ -35,18 +38,23 @@ RELATIVES = {
 FIXED_SETTINGS = {"layer_norm_eps": 1e-12, "position_embedding_type": "absolute",
                   "is_decoder": False, "is_encoder_decoder": False, "add_cross_attention": False,
                   "quantization_config": None}
-NOT_WRITTEN = ("is_encoder_decoder", "quantization_config")  # transformers omits these default values
+# Transformers omits these default values.
+NOT_WRITTEN = ("is_encoder_decoder", "quantization_config")
 
 # Settings of BertConfig that other projects do not support.
 OWN_SETTINGS = ("intermediate_size_per_layer", "embedding_size", "num_hidden_groups", "attention", "bilstm_head",
                 "pooler_act")
 PRUNED = "pruned_heads"
 
-MARKS = ("model_type", "architectures", "transformers_version")  # Keys that only its configs have, not the original's.
+# Keys that only its configs have, not the original's.
+MARKS = ("model_type", "architectures", "transformers_version")
 
 
 def check_model_type(values):
-    """Returns the key of RELATIVES for the dict of a config.json; raises InputError for any other model."""
+    """Returns the key of RELATIVES for the dict of a config.json.
+
+    Raises InputError for any other model.
+    """
     name = BERT if values.get("model_type") is None else values["model_type"]
     if name in tuple(RELATIVES):  # JSON can contain a list, which is not hashable
         return name
@@ -67,7 +75,9 @@ def check_fixed(values, fixed, scope=""):
 
 
 def to_bert(values):
-    """Returns the dict of a config.json with the values of BertConfig for its keys; other keys are unchanged.
+    """Returns the dict of a config.json with the values of BertConfig for its keys.
+
+    Other keys are unchanged.
 
     Raises:
       InputError: If this project does not support the model, with the key.
@@ -82,7 +92,8 @@ def to_bert(values):
     if model_type != ELECTRA and width is not None and width != values.get("hidden_size", width):
         raise InputError(f"embedding_size is {width!r}: must be equal to hidden_size "
                          f"({values['hidden_size']!r})")
-    if values["hidden_act"] not in tuple(ACTIVATIONS):  # JSON can contain a list, which is not hashable
+    # JSON can contain a list, which is not hashable.
+    if values["hidden_act"] not in tuple(ACTIVATIONS):
         raise InputError(f"hidden_act is {values['hidden_act']!r}: must be one of {', '.join(ACTIVATIONS)}")
     values |= {"hidden_act": ACTIVATIONS[values["hidden_act"]]}
     return values | {"attention_heads_per_layer": _heads_left(values)} if values.get(PRUNED) else values
@@ -91,8 +102,8 @@ def to_bert(values):
 def from_bert(values):
     """Returns the dict of a config.json for a result of BertConfig.to_dict.
 
-    For pruned heads, transformers requires their numbers, to make its layers smaller. The numbers do not matter after
-    the heads are removed, so the last ones are used.
+    For pruned heads, transformers requires their numbers, to make its layers smaller. The numbers
+    do not matter after the heads are removed, so the last ones are used.
 
     Raises:
       InputError: If transformers does not support the model, with the setting.
@@ -109,7 +120,8 @@ def from_bert(values):
 
 
 def reject_settings(values, unsupported, reader):
-    """Raises InputError if a result of BertConfig.to_dict has no segments, or a setting that `reader` does not support.
+    """Raises InputError if a result of BertConfig.to_dict has no segments, or a setting that
+    `reader` does not support.
 
     `unsupported`: Names of settings.
     """
@@ -121,7 +133,8 @@ def reject_settings(values, unsupported, reader):
 
 
 def _heads_left(values):
-    """Counts the remaining heads of each layer, a list of int, in the dict of a config.json with `pruned_heads`."""
+    """Counts the remaining heads of each layer, a list of int, in the dict of a config.json with
+    `pruned_heads`."""
     pruned, layers, heads = values[PRUNED], values["num_hidden_layers"], values["num_attention_heads"]
     if not isinstance(pruned, dict) or not all(
             str(layer).isdecimal() and int(layer) < layers and isinstance(indices, list)

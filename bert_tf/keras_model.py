@@ -1,4 +1,5 @@
-"""The methods of encoders and task models for Keras: creating them from a checkpoint, training, and saving them.
+"""The methods of encoders and task models for Keras: creating them from a checkpoint, training, and
+saving them.
 
 Keras saves models in `.keras` files and SavedModels, as the arguments of their constructors.
 """
@@ -19,8 +20,8 @@ OURS = "bert_tf."  # Prefix of the module names of this package.
 class KerasModel:
     """A base class of encoders and task models, which are called with a dict of features.
 
-    Their config is the arguments of their constructor, and the frozen layers. Hooks and replaced weights belong to
-    training or to one request: a model with such changes cannot be saved.
+    Their config is the arguments of their constructor, and the frozen layers. Hooks and replaced
+    weights belong to training or to one request: a model with such changes cannot be saved.
 
     Attributes:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
@@ -28,10 +29,13 @@ class KerasModel:
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.built = type(self).__module__.startswith(OURS)  # A user's subclass can have more to build.
+        # A user's subclass can have more to build.
+        self.built = type(self).__module__.startswith(OURS)
 
     def get_config(self):
-        """Returns the name and the frozen layers, a dict; a subclass adds its other arguments as plain values.
+        """Returns the name and the frozen layers, a dict.
+
+        A subclass adds its other arguments as plain values.
 
         Raises:
           InputError: If hooks are attached to a layer, or if weights were replaced or added.
@@ -51,7 +55,10 @@ class KerasModel:
         return model
 
     def build_from_config(self, config):
-        """Makes a user's subclass create its weights by a call with int32 features. Keras would pass floats."""
+        """Makes a user's subclass create its weights by a call with int32 features.
+
+        Keras would pass floats.
+        """
         self.call({name: tf.zeros([size or 1 for size in shape], tf.int32)
                    for name, shape in config["input_shape"].items()})
         self.built = True
@@ -81,25 +88,27 @@ class KerasModel:
                         doc_stride=None, max_query_length=None, window_stride=None, max_windows=None):
         """Writes a directory that `bert_tf.load`, `from_pretrained`, and all scripts read.
 
-        It contains the weights, the config, the vocabulary, and, for a fine-tuned model, a task.json. An option that is
-        None has its value in the task.json that `from_pretrained` read, otherwise its default. All but `path` and
-        `tokenizer` are for fine-tuned models.
+        It contains the weights, the config, the vocabulary, and, for a fine-tuned model, a
+        task.json. An option that is None has its value in the task.json that `from_pretrained`
+        read, otherwise its default. All but `path` and `tokenizer` are for fine-tuned models.
 
         Args:
-          path: str or os.PathLike. Directory; created if it does not exist. All files appear together.
+          path: str or os.PathLike. Directory; created if it does not exist. All files appear
+            together.
           tokenizer: BertTokenizer of the model.
-          labels: Sequence of str. For classifiers: names of the labels, in the order of the outputs; LABEL_0, and so
-            on, by default. A BertClassifier with one output and without labels predicts a number.
+          labels: Sequence of str. For classifiers: names of the labels, in the order of the
+            outputs; LABEL_0, and so on, by default. A BertClassifier with one output and without
+            labels predicts a number.
           multi_label: bool. For classifiers: whether a text can have several labels.
           pairs: bool. For classifiers: whether an example is two texts.
           max_seq_length: int. Maximum length of inputs in tokens; 128 by default.
           doc_stride, max_query_length: int. For question answering; see `bert_tf.load`.
-          window_stride, max_windows: int. For a BertLongTextClassifier: tokens between the starts of two windows of a
-            text, and maximum number of windows.
+          window_stride, max_windows: int. For a BertLongTextClassifier: tokens between the starts
+            of two windows of a text, and maximum number of windows.
 
         Raises:
-          bert_tf.errors.InputError: If the directory contains another model, or if an argument does not match the
-            model.
+          bert_tf.errors.InputError: If the directory contains another model, or if an argument does
+            not match the model.
         """
         from bert_tf import pretrained
 
@@ -110,23 +119,27 @@ class KerasModel:
 
     @classmethod
     def from_pretrained(cls, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments):
-        """Creates an encoder or a model with the weights of a checkpoint, including its head if the task is the same.
+        """Creates an encoder or a model with the weights of a checkpoint, including its head if the
+        task is the same.
 
         Otherwise, the head has initial weights.
 
         Args:
-          path: str or os.PathLike. Directory, prefix, or file of a checkpoint, local or remote (gs://): of the original
-            BERT, this project's scripts, Hugging Face, or the Model Garden; see `bert_tf.checkpoints.open_checkpoint`.
-          num_labels: int. For classifiers; None for the number of outputs of a fine-tuned checkpoint.
+          path: str or os.PathLike. Directory, prefix, or file of a checkpoint, local or remote
+            (gs://): of the original BERT, this project's scripts, Hugging Face, or the Model
+            Garden; see `bert_tf.checkpoints.open_checkpoint`.
+          num_labels: int. For classifiers; None for the number of outputs of a fine-tuned
+            checkpoint.
           config: BertConfig; None for the config next to the checkpoint.
-          fast: bool. Whether to create a `bert_tf.fast.FastEncoder` instead of a BertEncoder. It computes the same in
-            less time, and zeros at padding; its shapes depend on the values of a batch, which TPUs do not support.
+          fast: bool. Whether to create a `bert_tf.fast.FastEncoder` instead of a BertEncoder. It
+            computes the same in less time, and zeros at padding; its shapes depend on the values of
+            a batch, which TPUs do not support.
           dtype, seed: See BertEncoder.
           **arguments: Further arguments of the constructor, such as `dropout_rate` of a classifier.
 
         Raises:
-          bert_tf.errors.InputError: If there is no checkpoint or config, if they are corrupted or do not match, or if
-            `num_labels` is required.
+          bert_tf.errors.InputError: If there is no checkpoint or config, if they are corrupted or
+            do not match, or if `num_labels` is required.
           TypeError: If the constructor does not have an argument.
         """
         from bert_tf import pretrained
@@ -137,12 +150,13 @@ class KerasModel:
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
         """Computes the loss of a batch; called by Keras.
 
-        A TotalLoss, as in `compile(loss=bert_tf.losses.classification_loss)`, reads all outputs and features. On
-        several replicas, it is the loss of the whole batch.
+        A TotalLoss, as in `compile(loss=bert_tf.losses.classification_loss)`, reads all outputs and
+        features. On several replicas, it is the loss of the whole batch.
 
         Args:
           x: Dict of tensors [B, ...]. Features.
-          y: Labels. For a TotalLoss, a dict of the other features that it reads, or its feature label_ids.
+          y: Labels. For a TotalLoss, a dict of the other features that it reads, or its feature
+            label_ids.
           y_pred: Dict of tensors. Outputs.
           sample_weight: Weights of the examples; None for a TotalLoss.
 
@@ -163,7 +177,8 @@ class KerasModel:
         batch_size, *normalizers = replica.all_reduce(
             tf.distribute.ReduceOp.SUM, [batch_size, *self.loss.normalizers(features)])
         partial_losses = self.loss.partial_losses(y_pred, features, normalizers)
-        means = vars(self).setdefault("_loss_means", {})  # Keras would count their variables among the model's.
+        # Keras would count their variables among the model's.
+        means = vars(self).setdefault("_loss_means", {})
         for name, partial_loss in partial_losses.items():
             if name not in means:
                 means[name] = tf_keras.metrics.Mean(name)
@@ -171,7 +186,10 @@ class KerasModel:
         return partial_losses[TOTAL]
 
     def compute_metrics(self, x, y, y_pred, sample_weight):
-        """Returns the values of the metrics; called by Keras. Labels that only a TotalLoss reads have no metrics."""
+        """Returns the values of the metrics; called by Keras.
+
+        Labels that only a TotalLoss reads have no metrics.
+        """
         if isinstance(self.loss, TotalLoss) and isinstance(y, Mapping):
             return self.get_metrics_result()
         return super().compute_metrics(x, y, y_pred, sample_weight)
@@ -183,7 +201,8 @@ class KerasModel:
 
 
 def check_values(features, config):
-    """Raises InputError if a batch is longer than a model's positions or, in eager mode, has IDs out of range.
+    """Raises InputError if a batch is longer than a model's positions or, in eager mode, has IDs
+    out of range.
 
     Args:
       features: See bert_tf.features.

@@ -1,7 +1,8 @@
 """Finds the run and the latest TensorFlow checkpoint of a directory. Does not import TensorFlow.
 
-TensorFlow relies on the file `checkpoint`, which names the latest one. Here, a directory without this file, or in which
-the file names a checkpoint that does not exist, is searched for names such as ckpt-1000 and model.ckpt-1000.
+TensorFlow relies on the file `checkpoint`, which names the latest one. Here, a directory without
+this file, or in which the file names a checkpoint that does not exist, is searched for names such
+as ckpt-1000 and model.ckpt-1000.
 """
 
 import os
@@ -16,7 +17,8 @@ TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
 RUN_NAME = "ckpt"  # Name of the checkpoints of these scripts before the step.
 _LATEST = re.compile(rb'^\s*model_checkpoint_path\s*:\s*"(.+?)"', re.MULTILINE)
 _NUMBERED_INDEX = re.compile(r"((.+)-(\d+))\.index")
-_INDEX_END = (0xdb4775248b80fb57).to_bytes(8, "little")  # An incomplete index lacks these last bytes.
+# An incomplete index lacks these last bytes.
+_INDEX_END = (0xdb4775248b80fb57).to_bytes(8, "little")
 
 
 def find_latest_checkpoint(folder, name=None):
@@ -27,8 +29,9 @@ def find_latest_checkpoint(folder, name=None):
       name: str. Name before the step of the checkpoints to search for; None for any name.
 
     Returns:
-      str. Prefix of the checkpoint that the file `checkpoint` names, or, if that does not exist, of the complete
-      checkpoint with the highest step in its name, or, for any name, of the only one. None if there is none.
+      str. Prefix of the checkpoint that the file `checkpoint` names, or, if that does not exist, of
+      the complete checkpoint with the highest step in its name, or, for any name, of the only one.
+      None if there is none.
 
     Raises:
       InputError: If the file `checkpoint` is corrupted.
@@ -42,20 +45,25 @@ def find_latest_checkpoint(folder, name=None):
 
 
 def has_run(folder):
-    """Returns whether a directory contains checkpoints of a run, or the results of a trial of a search."""
+    """Returns whether a directory contains checkpoints of a run, or the results of a trial of a
+    search."""
     return any(files.at(os.path.join(folder, name)).exists() for name in (STATE_FILE, TRIAL_FILE)) or (
         find_latest_checkpoint(folder, RUN_NAME) is not None)
 
 
 def list_checkpoints(folder, name=None):
-    """Returns the prefixes of all checkpoints with a step in their names, by step, also of incomplete ones."""
+    """Returns the prefixes of all checkpoints with a step in their names, by step, also of
+    incomplete ones."""
     matches = map(_NUMBERED_INDEX.fullmatch, files.at(folder).names_if_dir())
     found = sorted((int(match[3]), match[1]) for match in matches if match and name in (None, match[2]))
     return [os.path.join(folder, prefix) for _, prefix in found]
 
 
 def _find_only_checkpoint(folder):
-    """Returns the prefix of a directory's only checkpoint, such as biobert_model.ckpt; None for none or several."""
+    """Returns the prefix of a directory's only checkpoint, such as biobert_model.ckpt.
+
+    None for none or several.
+    """
     names = files.at(folder).names_if_dir()
     indices = [os.path.join(folder, name) for name in names if name.endswith(".index")]
     return indices[0].removesuffix(".index") if len(indices) == 1 and _is_complete(indices[0]) else None

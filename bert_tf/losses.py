@@ -1,9 +1,10 @@
 """Training losses, float32 scalars.
 
-A batch can come in parts: each replica has one and splits it into micro-batches. The loss of a batch is a sum over its
-items, such as examples or predictions, divided by a normalizer, which depends only on the features. Given the
-normalizers of the whole batch, each part can compute its partial loss. The partial losses, and their gradients, add up
-to those of a single device. A mean of the means of the parts would not: items of larger parts would count less.
+A batch can come in parts: each replica has one and splits it into micro-batches. The loss of a
+batch is a sum over its items, such as examples or predictions, divided by a normalizer, which
+depends only on the features. Given the normalizers of the whole batch, each part can compute its
+partial loss. The partial losses, and their gradients, add up to those of a single device. A mean of
+the means of the parts would not: items of larger parts would count less.
 
 Shape legend: B batch, S sequence, K sequences of a packed row, P predictions, V vocabulary.
 """
@@ -28,12 +29,13 @@ class Term:
     """A weighted mean over the items of a batch: sum(items * counts) / (sum(counts) + guard).
 
     Attributes:
-      name: str. Name of the reported loss. Terms with the same name add up and must have the same factor. A term
-        named "loss" is reported only as part of the total.
+      name: str. Name of the reported loss. Terms with the same name add up and must have the same
+        factor. A term named "loss" is reported only as part of the total.
       items: Function (outputs, features) -> float32, the loss of each item.
-      counts: Function features -> float32, the count of each item. It has the shape of the items, or axes of size 1,
-        over which the loss is a sum. A float32 scalar is the number of items that count, all equally; the others are 0.
-        An int n means that all items count equally, with n items per example.
+      counts: Function features -> float32, the count of each item. It has the shape of the items,
+        or axes of size 1, over which the loss is a sum. A float32 scalar is the number of items
+        that count, all equally; the others are 0. An int n means that all items count equally, with
+        n items per example.
       factor: float. Weight of the reported loss in the total; 0 to report it only.
       guard: float. Added to the normalizer, so that a batch without items has loss 0.
     """
@@ -51,12 +53,13 @@ class TotalLoss:
 
     Args:
       *terms: `Term`s.
-      source: List of a key of SOURCES and arguments, which create the same loss, so that Keras can save it.
+      source: List of a key of SOURCES and arguments, which create the same loss, so that Keras can
+        save it.
 
     Attributes:
       terms: Tuple of `Term`.
-      names: Tuple of str. Names of the losses that a call returns: "loss", the total to minimize, then those of the
-        terms.
+      names: Tuple of str. Names of the losses that a call returns: "loss", the total to minimize,
+        then those of the terms.
     """
 
     def __init__(self, *terms, source=()):
@@ -84,7 +87,8 @@ class TotalLoss:
         return self.partial_losses(outputs, features, self.normalizers(features))
 
     def normalizers(self, features):
-        """Returns the terms' divisors from one part of a batch: float32 scalars, which add up over the parts."""
+        """Returns the terms' divisors from one part of a batch: float32 scalars, which add up
+        over the parts."""
         counts = (term.counts(features) for term in self.terms)
         return [_equal_counts(each, features) if isinstance(each, int) else tf.reduce_sum(each) for each in counts]
 
@@ -94,7 +98,8 @@ class TotalLoss:
         Args:
           outputs: Dict of tensors. Outputs of the model for the part.
           features: Dict of tensors [B, ...] of the part.
-          normalizers: List of float32 scalars. Normalizers of the whole batch, which are sums over its parts.
+          normalizers: List of float32 scalars. Normalizers of the whole batch, which are sums over
+            its parts.
 
         Returns:
           Dict of name -> float32 scalar. Summed over the parts, these are the losses of the batch.
@@ -112,7 +117,8 @@ class TotalLoss:
 
 
 def _equal_counts(count, features):
-    """Returns the number of examples in a part of a batch, packed or not, times a count, as a float32 scalar."""
+    """Returns the number of examples in a part of a batch, packed or not, times a count, as a
+    float32 scalar."""
     packed = features.get("sequence_weights")
     examples = tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32) if packed is None else (
         tf.reduce_sum(packed))
@@ -120,20 +126,23 @@ def _equal_counts(count, features):
 
 
 def create_pretraining_loss(sentence_label="next_sentence", token_loss="masked_lm"):
-    """Creates the masked LM loss plus the loss of a label of the sequence (the original's `run_pretraining.model_fn`).
+    """Creates the masked LM loss plus the loss of a label of the sequence (the original's
+    `run_pretraining.model_fn`).
 
-    The loss reads the outputs of a BertPretrainer: masked_lm_logits [B, P, V] and next_sentence_logits [B, 2], packed
-    [B, K, 2]. Its features are masked_lm_ids int32 [B, P]; masked_lm_weights float32 [B, P], 0 for padding predictions;
-    next_sentence_labels int32 [B, 1] or [B], 1 for a random second sentence. Packed rows have next_sentence_labels
-    int32 [B, K] and next_sentence_weights float32 [B, K], 0 for missing sequences.
+    The loss reads the outputs of a BertPretrainer: masked_lm_logits [B, P, V] and
+    next_sentence_logits [B, 2], packed [B, K, 2]. Its features are masked_lm_ids int32 [B, P];
+    masked_lm_weights float32 [B, P], 0 for padding predictions; next_sentence_labels int32 [B, 1]
+    or [B], 1 for a random second sentence. Packed rows have next_sentence_labels int32 [B, K] and
+    next_sentence_weights float32 [B, K], 0 for missing sequences.
 
     Args:
       sentence_label: str. See BertPretrainer; None for only the masked LM loss.
-      token_loss: str. Name prefix of the masked LM loss; "next_token" if each token predicts the next one.
+      token_loss: str. Name prefix of the masked LM loss; "next_token" if each token predicts the
+        next one.
 
     Returns:
-      `TotalLoss` with the names "loss", "masked_lm_loss" (mean over non-padding predictions) and, if there is a label,
-      "next_sentence_loss" (mean over the sequences).
+      `TotalLoss` with the names "loss", "masked_lm_loss" (mean over non-padding predictions) and,
+      if there is a label, "next_sentence_loss" (mean over the sequences).
     """
     terms = [Term(f"{token_loss}_loss", _masked_lm_items, count_predictions, guard=EMPTY_BATCH_GUARD)]
     if sentence_label:
@@ -169,12 +178,15 @@ def _masked_lm_items(outputs, features):
 
 
 def create_span_loss(ignore_padding=False):
-    """Creates the mean cross entropy of start and end over positions (the original's `run_squad.model_fn`).
+    """Creates the mean cross entropy of start and end over positions (the original's
+    `run_squad.model_fn`).
 
-    In the original, padding competes with the answer, although a model that skips padding computes no scores for it.
+    In the original, padding competes with the answer, although a model that skips padding computes
+    no scores for it.
 
-    The loss reads the outputs of a BertSpanLabeler, start_logits and end_logits, float32 [B, S], and the features
-    start_positions and end_positions int32 [B, 1], and input_mask int32 [B, S], 0 at padding.
+    The loss reads the outputs of a BertSpanLabeler, start_logits and end_logits, float32 [B, S],
+    and the features start_positions and end_positions int32 [B, 1], and input_mask int32 [B, S], 0
+    at padding.
 
     Args:
       ignore_padding: bool. Whether to exclude padding positions from the softmax.
@@ -212,7 +224,10 @@ def _token_entropies(outputs, features):
 
 
 def _count_sequences(features):
-    """Returns float32 [B, K] for packed rows, 0 for missing sequences; for other batches, 1 item per example."""
+    """Returns float32 [B, K] for packed rows, 0 for missing sequences.
+
+    For other batches, 1 item per example.
+    """
     return features.get("sequence_weights", 1)
 
 
@@ -226,15 +241,17 @@ def _count_labeled_tokens(features):
 
 pretraining_loss = create_pretraining_loss()
 
-# The next three are means over examples. They read logits float32 [B, ...] and label_ids [B, ...]. Packed rows have [B,
-# K, ...] and sequence_weights float32 [B, K], 0 for missing sequences.
+# The next three are means over examples. They read logits float32 [B, ...] and label_ids [B, ...].
+# Packed rows have [B, K, ...] and sequence_weights float32 [B, K], 0 for missing sequences.
 
 # Cross entropy of logits [B, classes] against int32 [B].
 classification_loss = TotalLoss(Term(TOTAL, _cross_entropies, _count_sequences), source=["classification"])
 
 
 def create_weighted_classification_loss(class_weights):
-    """Creates the cross entropy of logits [B, classes], with a weight for each class; a mean over the examples.
+    """Creates the cross entropy of logits [B, classes], with a weight for each class.
+
+    A mean over the examples.
 
     Args:
       class_weights: List of float, one per class.
@@ -247,10 +264,11 @@ def create_weighted_classification_loss(class_weights):
 
 # Squared difference of logits [B, 1] from float32 [B].
 regression_loss = TotalLoss(Term(TOTAL, _squared_differences, _count_sequences), source=["regression"])
-# Binary cross entropy of logits [B, labels] against 0 or 1, int32 [B, labels]; mean over labels too.
+# Binary cross entropy of logits [B, labels] against 0 or 1, int32 [B, labels]; mean over labels
+# too.
 multi_label_loss = TotalLoss(Term(TOTAL, _label_entropies, _count_labels), source=["multi_label"])
-# Cross entropy of logits [B, S, labels] against int32 [B, S]; mean over labeled tokens. Tokens with a negative label,
-# such as padding, do not count. A batch without labeled tokens has loss 0.
+# Cross entropy of logits [B, S, labels] against int32 [B, S]; mean over labeled tokens. Tokens with
+# a negative label, such as padding, do not count. A batch without labeled tokens has loss 0.
 token_classification_loss = TotalLoss(Term(TOTAL, _token_entropies, _count_labeled_tokens, guard=TINY_GUARD),
                                       source=["token_classification"])
 

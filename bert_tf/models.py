@@ -1,7 +1,7 @@
 """The encoder and one model per task, each called with a dict of features; see bert_tf.features.
 
-Shape legend: B batch, S sequence, H hidden, P predictions, K sequences of a packed row, V vocabulary, W maximum number
-of windows of a long text, R windows of all texts, L labels.
+Shape legend: B batch, S sequence, H hidden, P predictions, K sequences of a packed row, V
+vocabulary, W maximum number of windows of a long text, R windows of all texts, L labels.
 """
 
 import tensorflow as tf
@@ -23,8 +23,9 @@ POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segme
 class _TaskModel(KerasModel, tf_keras.Model):
     """Base class of an encoder with a task head.
 
-    Calls have the arguments `training`, whether to apply dropout, and `return_attention_scores`, whether the outputs
-    also contain the dict of the encoder's outputs, as "encoder", with what tokens attend to.
+    Calls have the arguments `training`, whether to apply dropout, and `return_attention_scores`,
+    whether the outputs also contain the dict of the encoder's outputs, as "encoder", with what
+    tokens attend to.
 
     Args:
       encoder: BertEncoder, or a BertConfig to create one with its defaults.
@@ -45,7 +46,8 @@ class _TaskModel(KerasModel, tf_keras.Model):
         """See KerasModel."""
         encoder = config["encoder"]
         if tf_keras.saving.get_registered_object(encoder.get("registered_name")):
-            encoder = {**encoder, "class_name": encoder["registered_name"]}  # Keras looks for it in a SavedModel.
+            # Keras looks for it in a SavedModel.
+            encoder = {**encoder, "class_name": encoder["registered_name"]}
         return super().from_config({**config, "encoder": tf_keras.saving.deserialize_keras_object(encoder)})
 
     def _bilstm_head(self):
@@ -56,14 +58,16 @@ class _TaskModel(KerasModel, tf_keras.Model):
         return BiLSTMHead(config.hidden_size, self.encoder.initializer.seed % LSTM_SEEDS)
 
     def _encode(self, texts, training, return_attention_scores):
-        """Returns the outputs of the encoder at all positions, and those of the BiLSTM, if there is one, instead.
+        """Returns the outputs of the encoder at all positions, and those of the BiLSTM, if there is
+        one, instead.
 
         Args:
           texts: Features of BertEncoder.
           training, return_attention_scores: See `call`.
 
         Returns:
-          Outputs for the tokens [B, S, H], for the whole sequence [B, H], and the dict of the encoder.
+          Outputs for the tokens [B, S, H], for the whole sequence [B, H], and the dict of the
+          encoder.
         """
         encoded = self.encoder(texts, training=training, return_attention_scores=return_attention_scores)
         if self.bilstm is None:
@@ -78,12 +82,13 @@ class _TaskModel(KerasModel, tf_keras.Model):
 
 @register
 class BertPretrainer(_TaskModel):
-    """Masked language model and a classifier of the whole sequence, such as NSP (section 3.1 of the paper).
+    """Masked language model and a classifier of the whole sequence, such as NSP (section 3.1 of the
+    paper).
 
     Args:
       encoder, name: See BertClassifier.
-      sentence_label: "next_sentence", or the name of another binary label, used to name features and outputs; None for
-        only the masked language model, whose pooler is not trained.
+      sentence_label: "next_sentence", or the name of another binary label, used to name features
+        and outputs; None for only the masked language model, whose pooler is not trained.
     """
 
     kind = "masked_lm"
@@ -108,13 +113,15 @@ class BertPretrainer(_TaskModel):
 
         Args:
           features: dict with input_ids, input_mask, segment_ids, each int32 [B, S], and
-            masked_lm_positions int32 [B, P]. Packed rows also have positions int32 [B, S] and, if there is a label,
-            next_sentence_positions int32 [B, K], the start of each sequence.
+            masked_lm_positions int32 [B, P]. Packed rows also have positions int32 [B, S] and, if
+            there is a label, next_sentence_positions int32 [B, K], the start of each sequence.
           training, return_attention_scores: See the base class.
 
         Returns:
-          Dict: masked_lm_logits float32 [B, P, V]; next_sentence_logits float32 [B, 2], packed [B, K, 2], where class 1
-          is a random second sentence. Another label changes the name of the output, for example sentence_order_logits.
+          Dict: masked_lm_logits float32 [B, P, V]; next_sentence_logits float32 [B, 2], packed [B,
+            K, 2], where class 1
+          is a random second sentence. Another label changes the name of the output, for example
+          sentence_order_logits.
         """
         starts = features.get(f"{self._sentence_label}_positions")  # None if rows are not packed
         masked, pooled, encoded = self.encoder.encode_positions(
@@ -132,7 +139,8 @@ class BertPretrainer(_TaskModel):
 
 
 class _LinearModel(_TaskModel):
-    """Base class of a linear layer after dropout, with the variables of the original's run_classifier."""
+    """Base class of a linear layer after dropout, with the variables of the original's
+    run_classifier."""
 
     def __init__(self, encoder, num_labels, dropout_rate=None, *, name=None):
         super().__init__(encoder, name=name)
@@ -150,13 +158,15 @@ class _LinearModel(_TaskModel):
 
 @register
 class BertClassifier(_LinearModel):
-    """A linear classifier on the pooled output (section 4.1; the original's `run_classifier.create_model`).
+    """A linear classifier on the pooled output (section 4.1.
+
+    The original's `run_classifier.create_model`).
 
     Args:
       encoder: BertEncoder or BertConfig.
       num_labels: int. 1 for a regression model.
-      dropout_rate: float. Dropout rate of the pooled output; None for config.hidden_dropout_prob (the original uses
-        0.1).
+      dropout_rate: float. Dropout rate of the pooled output; None for config.hidden_dropout_prob
+        (the original uses 0.1).
       name: str. Name of the Keras layer; None derives it from the class.
     """
 
@@ -165,7 +175,8 @@ class BertClassifier(_LinearModel):
     def call(self, features, training=False, return_attention_scores=False):
         """Features of BertEncoder -> {"logits": float32 [B, num_labels]}.
 
-        For packed rows, sequence_positions int32 [B, K] are the starts of the sequences -> float32 [B, K, num_labels].
+        For packed rows, sequence_positions int32 [B, K] are the starts of the sequences -> float32
+        [B, K, num_labels].
         """
         starts = features.get("sequence_positions")
         logits, encoded = self._score(features, training, return_attention_scores, starts)
@@ -173,7 +184,8 @@ class BertClassifier(_LinearModel):
         return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
     def _score(self, texts, training, return_attention_scores, starts=None):
-        """Returns the logits of each text [B, num_labels], or of each packed sequence [B * K, num_labels].
+        """Returns the logits of each text [B, num_labels], or of each packed sequence [B * K,
+        num_labels].
 
         Also returns the encoder's dict, or None unless return_attention_scores.
         """
@@ -186,7 +198,10 @@ class BertClassifier(_LinearModel):
 
 @register
 class BertTokenClassifier(_LinearModel):
-    """A linear classifier on every token (tagging model in section 5.3). See BertClassifier for the arguments."""
+    """A linear classifier on every token (tagging model in section 5.3).
+
+    See BertClassifier for the arguments.
+    """
 
     kind = "token_classifier"
 
@@ -200,7 +215,9 @@ class BertTokenClassifier(_LinearModel):
 
 @register
 class BertSpanLabeler(_TaskModel):
-    """Start and end scores of an answer span (section 4.2; the original's `run_squad.create_model`).
+    """Start and end scores of an answer span (section 4.2.
+
+    The original's `run_squad.create_model`).
 
     See BertClassifier for the arguments.
     """
@@ -224,7 +241,10 @@ class BertSpanLabeler(_TaskModel):
 
 @register
 class BertMultipleChoice(BertClassifier):
-    """One score for each choice, softmax over choices (section 4.4). See BertClassifier for the arguments."""
+    """One score for each choice, softmax over choices (section 4.4).
+
+    See BertClassifier for the arguments.
+    """
 
     kind = "multiple_choice"
 
@@ -252,7 +272,8 @@ class BertMultipleChoice(BertClassifier):
 
 @register
 class BertLongTextClassifier(BertClassifier):
-    """A BertClassifier on each window of a text, with the mean or the maximum of each label's logit over the windows.
+    """A BertClassifier on each window of a text, with the mean or the maximum of each label's logit
+    over the windows.
 
     If the texts of a batch have one window each, [B, S], the model is equivalent to BertClassifier.
 
@@ -273,8 +294,8 @@ class BertLongTextClassifier(BertClassifier):
         """Scores each text.
 
         Args:
-          features: dict with input_ids, input_mask, segment_ids, each int32 [B, W, S] or [B, S]. A missing window
-            contains only padding.
+          features: dict with input_ids, input_mask, segment_ids, each int32 [B, W, S] or [B, S]. A
+            missing window contains only padding.
           training, return_attention_scores: See the base class. The encoder reads [B * W, S].
 
         Returns:
@@ -283,7 +304,8 @@ class BertLongTextClassifier(BertClassifier):
         if features["input_ids"].shape.rank == 2:
             return super().call(features, training, return_attention_scores)
         windows, rows = _join_texts(features), _find_rows(features)
-        if not (self.encoder.has_static_shapes or return_attention_scores):  # skip windows that are only padding
+        # Skip windows that are only padding.
+        if not (self.encoder.has_static_shapes or return_attention_scores):
             real = tf.where(rows < tf.shape(features["input_ids"])[0])[:, 0]
             windows, rows = tf.nest.map_structure(lambda value: tf.gather(value, real), (windows, rows))
         logits, encoded = self._score(windows, training, return_attention_scores)

@@ -1,4 +1,5 @@
-"""Models and tokenizers from directories, and models to directories: `from_pretrained` and `save_pretrained`.
+"""Models and tokenizers from directories, and models to directories: `from_pretrained` and
+`save_pretrained`.
 
 The classes import this module late, since it constructs them.
 """
@@ -91,7 +92,10 @@ def load_model(model_class, path, *, num_labels=None, config=None, fast=True, dt
 
 
 def _create_encoder(encoder_class, path, config, fast, dtype, seed, **arguments):
-    """Creates the encoder of a checkpoint with initial weights; see `KerasModel.from_pretrained`."""
+    """Creates the encoder of a checkpoint with initial weights.
+
+    See `KerasModel.from_pretrained`.
+    """
     check_exists(path)
     check_loadable(path)
     find_checkpoint(path)
@@ -107,7 +111,8 @@ def _create_encoder(encoder_class, path, config, fast, dtype, seed, **arguments)
 
 
 def _warn_about_missing(report, expected):
-    """Warns about variables that a checkpoint lacks, except those whose names start with one of `expected`."""
+    """Warns about variables that a checkpoint lacks, except those whose names start with one of
+    `expected`."""
     missing = [name for name in report.missing if not name.startswith(expected)]
     if missing:
         warnings.warn(f"{report.path}: lacks {', '.join(missing)}, which keep their random initial values",
@@ -157,10 +162,13 @@ def _describe_task(model, kind, tokenizer, options):
 
 
 def write_model(path, tensors, config, tokenizer, metadata=None):
-    """Writes a directory that `bert_tf.load`, `from_pretrained`, and all scripts read. All files appear together.
+    """Writes a directory that `bert_tf.load`, `from_pretrained`, and all scripts read.
+
+    All files appear together.
 
     Args:
-      path: Path of the directory; created if it does not exist. Files of an earlier call are overwritten.
+      path: Path of the directory; created if it does not exist. Files of an earlier call are
+        overwritten.
       tensors: Dict of canonical name to StoredTensor.
       config: BertConfig.
       tokenizer: TokenizerFiles.

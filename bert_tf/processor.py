@@ -10,11 +10,13 @@ def read():
     """Reads the system's description of its first processor.
 
     Returns:
-      Tuple `(name, instruction_sets)`: str, "" if unknown; frozenset of str, such as "avx2", empty if unknown.
+      Tuple `(name, instruction_sets)`: str, "" if unknown; frozenset of str, such as "avx2", empty
+      if unknown.
     """
     try:
         with open(CPU_INFO, encoding="utf-8", errors="replace") as file:
-            first = list(itertools.takewhile(str.strip, file))  # up to the empty line before the second processor
+            # Up to the empty line before the second processor.
+            first = list(itertools.takewhile(str.strip, file))
     except OSError:
         return "", frozenset()
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first)}

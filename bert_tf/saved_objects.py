@@ -1,19 +1,25 @@
-"""The base class of layers: hooks of techniques, and saving with Keras, with the models that construct them."""
+"""The base class of layers: hooks of techniques, and saving with Keras, with the models that
+construct them."""
 
 import tf_keras
 
-register = tf_keras.saving.register_keras_serializable(package="bert_tf")  # Decorator of classes and functions.
+# Decorator of classes and functions.
+register = tf_keras.saving.register_keras_serializable(package="bert_tf")
 
 
 class SavedLayer:
-    """A base class of layers that create their weights on construction; their model's config restores them.
+    """A base class of layers that create their weights on construction.
+
+    Their model's config restores them.
 
     Attributes:
-      hooks: Tuple of Hook, which change how the layer multiplies by its matrix; see bert_tf.techniques.hooks.
+      hooks: Tuple of Hook, which change how the layer multiplies by its matrix; see
+        bert_tf.techniques.hooks.
     """
 
     hooks = ()
-    # Read by Keras: a SavedModel contains no functions of their calls, whose arguments are not all tensors.
+    # Read by Keras: a SavedModel contains no functions of their calls, whose arguments are not all
+    # tensors.
     _must_restore_from_config = True
 
     def __init__(self, *args, **kwargs):

@@ -4,14 +4,16 @@ WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
 TOKEN_TYPE_EMBEDDINGS = "bert/embeddings/token_type_embeddings"
 EMBEDDING_PROJECTION = "bert/embeddings/embedding_projection"  # For factorized word embeddings.
-EMBEDDING_PROJECTION_BIAS = "bert/embeddings/embedding_projection_bias"  # For the projection of the sum.
+# For the projection of the sum.
+EMBEDDING_PROJECTION_BIAS = "bert/embeddings/embedding_projection_bias"
 POOLER = "bert/pooler/"  # Prefix of the names of its variables, which some checkpoints lack.
 OUTPUT_BIAS = "cls/predictions/output_bias"  # One number per token of the vocabulary.
 NEXT_SENTENCE = "cls/seq_relationship/"
 
 
 def original_names(name):
-    """Returns the original's variables, in order, whose concatenation on the last axis is this project's variable."""
+    """Returns the original's variables, in order, whose concatenation on the last axis is this
+    project's variable."""
     scope, separator, leaf = name.rpartition("qkv/")
     if not separator:
         return [name]
@@ -19,7 +21,8 @@ def original_names(name):
 
 
 def get_shapes(config):
-    """Returns the variables of a BertEncoder with a BertConfig: dict of the original's name to shape, a list of int."""
+    """Returns the variables of a BertEncoder with a BertConfig: dict of the original's name to
+    shape, a list of int."""
     width = config.hidden_size
     shapes = {
         WORD_EMBEDDINGS: [config.vocab_size, config.embedding_size or width],

@@ -1,1 +1,2 @@
-"""Conversion of raw text to TFRecord files: pre-training data, vocabularies, and fine-tuning datasets."""
+"""Conversion of raw text to TFRecord files: pre-training data, vocabularies, and fine-tuning
+datasets."""

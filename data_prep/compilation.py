@@ -1,6 +1,7 @@
 """Functions compiled by numba, with its cache on disk.
 
-numba is imported when the first compiled function is called: it takes a third of a second and 60 MB, 130 MB with code.
+numba is imported when the first compiled function is called: it takes a third of a second and 60
+MB, 130 MB with code.
 """
 
 import functools
@@ -11,13 +12,13 @@ import inspect
 def compile_function(function):
     """Compiles a function for the types of its arguments; processes share the code on disk.
 
-    The code is in `__pycache__` next to the function's file. If this directory cannot be written, it is in the user's
-    cache directory; if that cannot be written either, each process compiles.
+    The code is in `__pycache__` next to the function's file. If this directory cannot be written,
+    it is in the user's cache directory; if that cannot be written either, each process compiles.
 
     Args:
-      function: Callable of numbers, arrays, and named tuples of these, in the Python that numba supports. It can call
-        functions of the same file, which are compiled with it, but none of other files: numba only recompiles if the
-        function's own file changes.
+      function: Callable of numbers, arrays, and named tuples of these, in the Python that numba
+        supports. It can call functions of the same file, which are compiled with it, but none of
+        other files: numba only recompiles if the function's own file changes.
 
     Returns:
       Callable. It releases the interpreter's lock.
@@ -34,7 +35,8 @@ def compile_function(function):
 
 
 def _find_helpers(function):
-    """Returns a list of the functions of the same file that a function calls, also through others."""
+    """Returns a list of the functions of the same file that a function calls, also through
+    others."""
     found = [function]
     for caller in found:
         values = [caller.__globals__.get(name) for name in caller.__code__.co_names]

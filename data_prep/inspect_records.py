@@ -2,8 +2,9 @@
 
     python -m data_prep.inspect_records train.tfrecord --vocab_file=vocab.txt --max_seq_length=128
 
-Checks every record of each file: its checksums, its features, and their lengths. `{may -> [MASK]}` marks a masked
-position, where "[MASK]" is the input and "may" is the label. Without --vocab_file, prints IDs instead of tokens.
+Checks every record of each file: its checksums, its features, and their lengths. `{may -> [MASK]}`
+marks a masked position, where "[MASK]" is the input and "may" is the label. Without --vocab_file,
+prints IDs instead of tokens.
 """
 
 from bert_tf.cli import script

@@ -1,9 +1,12 @@
-"""Learns a WordPiece vocabulary from text, or adds the words of a domain to the vocabulary of a checkpoint.
+"""Learns a WordPiece vocabulary from text, or adds the words of a domain to the vocabulary of a
+checkpoint.
 
-    python -m data_prep.learn_vocab --input_file='corpus/*.txt.gz' --vocab_file=vocab.txt --vocab_size=30522
+    python -m data_prep.learn_vocab --input_file='corpus/*.txt.gz' --vocab_file=vocab.txt
+    --vocab_size=30522
 
-Splits text into words like the tokenizer, counts them on all cores, and merges tokens from characters in order of
-decreasing frequency. The same text and flags give the same vocabulary for any number of processes.
+Splits text into words like the tokenizer, counts them on all cores, and merges tokens from
+characters in order of decreasing frequency. The same text and flags give the same vocabulary for
+any number of processes.
 """
 
 from bert_tf.cli import script

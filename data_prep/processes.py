@@ -8,14 +8,17 @@ import os
 import signal
 import threading
 
-WAITING = 8  # Maximum number per process of items in progress, and of results that wait for an earlier one.
+# Maximum number per process of items in progress, and of results that wait for an earlier one.
+WAITING = 8
 
 
 def map_in_processes(function, items, num_workers, *arguments):
-    """Yields `function(item, *arguments)` for each of `items`, in their order; a generator, to be closed.
+    """Yields `function(item, *arguments)` for each of `items`, in their order.
 
-    At most WAITING * num_workers items or results exist at a time. After an error or Ctrl-C, which only this process
-    handles, the others are killed.
+    A generator, to be closed.
+
+    At most WAITING * num_workers items or results exist at a time. After an error or Ctrl-C, which
+    only this process handles, the others are killed.
 
     Args:
       function: Picklable callable of a module.
@@ -27,7 +30,8 @@ def map_in_processes(function, items, num_workers, *arguments):
       Exception: If `function` or `items` raised it.
       ChildProcessError: If a worker was killed.
     """
-    # Spawned, not forked: the caller may have loaded TensorFlow, whose threads do not survive a fork.
+    # Spawned, not forked: the caller may have loaded TensorFlow, whose threads do not survive a
+    # fork.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
     pool = concurrent.futures.ProcessPoolExecutor(num_workers, context, initializer=_tie_to_parent)

@@ -11,26 +11,31 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder
 
-BLOCK_BYTES = 1 << 19  # Bytes read and tokenized together. Tokenizing larger blocks was not measurably faster.
+# Bytes read and tokenized together. Tokenizing larger blocks was not measurably faster.
+BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 1 << 26  # A line must fit in memory.
 
 _opened = threading.local()
 
 
 def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separator=b"\n"):
-    """Yields the text of a file, or of a part of it, in blocks of about `block_bytes` that end after a separator.
+    """Yields the text of a file, or of a part of it, in blocks of about `block_bytes` that end
+    after a separator.
 
     Args:
       path: Path of the file.
-      start, stop: int. The first byte of the text, and the first byte after it, in the decompressed file.
+      start, stop: int. The first byte of the text, and the first byte after it, in the decompressed
+        file.
       block_bytes: int. Maximum number of bytes read at a time.
-      separator: bytes. A line end, or a space: blocks then end after words. The last block may lack it.
+      separator: bytes. A line end, or a space: blocks then end after words. The last block may lack
+        it.
 
     Yields:
       Tuple `(block, size)`: bytes, and the number of bytes of the file that were read for them.
 
     Raises:
-      InputError: If MAX_LINE_BYTES contain no separator, if a .gz file is damaged, or see `files.check_text`.
+      InputError: If MAX_LINE_BYTES contain no separator, if a .gz file is damaged, or see
+        `files.check_text`.
       OSError: If the file cannot be read.
     """
     with _add_path_to_errors(path), _open(path) as (stored, text):
@@ -56,7 +61,10 @@ def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separa
 
 
 def count_bytes(path):
-    """Returns the number of bytes of a file after decompression; raises the errors of `read_blocks`."""
+    """Returns the number of bytes of a file after decompression.
+
+    Raises the errors of `read_blocks`.
+    """
     with _add_path_to_errors(path):
         if not path.endswith(".gz"):
             return files.at(path).size()
@@ -77,7 +85,10 @@ def is_blank(line):
 
 
 def drop_garbled(block):
-    """Removes the bytes of a block that are not UTF-8, as in the original. Returns it and the number of their lines."""
+    """Removes the bytes of a block that are not UTF-8, as in the original.
+
+    Returns it and the number of their lines.
+    """
     decoder = LineDecoder()
     decoder(block)
     if not decoder.num_garbled:
@@ -88,9 +99,11 @@ def drop_garbled(block):
 
 @contextlib.contextmanager
 def _open(path):
-    """A context with the open file, and the file of its text, which is the same unless it is compressed.
+    """A context with the open file, and the file of its text, which is the same unless it is
+    compressed.
 
-    A thread keeps its last .gz file open, so that the parts of one, read in order, decompress it once.
+    A thread keeps its last .gz file open, so that the parts of one, read in order, decompress it
+    once.
     """
     place = files.at(path)
     if not path.endswith(".gz"):

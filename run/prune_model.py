@@ -1,12 +1,14 @@
 """Prunes the least important attention heads and feed-forward neurons of a fine-tuned model.
 
-  python -m run.prune_model --init_checkpoint=FINE_TUNED_FOLDER --data_dir=MRPC --keep_heads=0.5 --keep_neurons=0.5 \\
+  python -m run.prune_model --init_checkpoint=FINE_TUNED_FOLDER --data_dir=MRPC --keep_heads=0.5
+  --keep_neurons=0.5 \\
       --output_dir=pruned
 
   python -m run.prune_model ... --rounds=4 --num_train_epochs=1
 
-A tagger or multiple choice requires --train_file and --dev_file, and a span labeler --train_file and --predict_file,
-instead of --data_dir. The output is a normal fine-tuned model: use its directory to evaluate, train, or export it.
+A tagger or multiple choice requires --train_file and --dev_file, and a span labeler --train_file
+and --predict_file, instead of --data_dir. The output is a normal fine-tuned model: use its
+directory to evaluate, train, or export it.
 """
 
 from bert_tf.cli import script

@@ -2,4 +2,5 @@
 
 from bert_tf.cli import script
 
-script.prepare_tensorflow()  # before a test imports TensorFlow: it is to compute as it does in the scripts
+# Before a test imports TensorFlow: it is to compute as it does in the scripts.
+script.prepare_tensorflow()

@@ -1,9 +1,11 @@
-"""Cloud Storage for tests: scripts see gs://BUCKET, and a thread of this process answers their requests.
+"""Cloud Storage for tests: scripts see gs://BUCKET, and a thread of this process answers their
+requests.
 
-TensorFlow's client uses the server as its HTTPS proxy. The server does not forward requests: it answers them itself,
-with a certificate that the client trusts because of an environment variable. The server implements the part of the JSON
-API that the client uses (https://cloud.google.com/storage/docs/json_api): metadata, lists with prefix, delimiter, and
-pages, ranged reads, uploads, copies, and deletion. An object appears when its upload is complete.
+TensorFlow's client uses the server as its HTTPS proxy. The server does not forward requests: it
+answers them itself, with a certificate that the client trusts because of an environment variable.
+The server implements the part of the JSON API that the client uses
+(https://cloud.google.com/storage/docs/json_api): metadata, lists with prefix, delimiter, and pages,
+ranged reads, uploads, copies, and deletion. An object appears when its upload is complete.
 """
 
 import contextlib
@@ -29,7 +31,8 @@ TOKEN = "a-token-of-the-tests"  # The client must send it.
 PAGE = 5  # Maximum number of entries in an answer to a list request. Google's is 1000.
 POLL_SECONDS = 0.01
 
-# Host, method, path, the handler's function. {bucket} and {name} are percent-encoded parts of the path.
+# Host, method, path, the handler's function. {bucket} and {name} are percent-encoded parts of the
+# path.
 ROUTES = [(host, method, re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)), function)
           for host, method, path, function in (
     (API, "GET", "/storage/v1/b/{bucket}/o", "list_objects"),
@@ -59,7 +62,9 @@ class StoredObject:
 
 
 class CloudStorage:
-    """Buckets of objects. In a `with` block, scripts that tests.scripts starts see them as gs://BUCKET.
+    """Buckets of objects.
+
+    In a `with` block, scripts that tests.scripts starts see them as gs://BUCKET.
 
     Args:
       folder: pathlib.Path of a directory for the certificate.
@@ -94,7 +99,10 @@ class CloudStorage:
 
     @contextlib.contextmanager
     def hold(self, names):
-        """A context in which writes of objects whose names match a regular expression wait. At the end, they fail."""
+        """A context in which writes of objects whose names match a regular expression wait.
+
+        At the end, they fail.
+        """
         self.held_names = names
         try:
             yield
@@ -112,7 +120,8 @@ class CloudStorage:
         return self.buckets[bucket][name].content
 
     def names(self, path):
-        """Returns the relative names of the objects below gs://..., sorted, without markers of directories."""
+        """Returns the relative names of the objects below gs://..., sorted, without markers of
+        directories."""
         bucket, folder = _split(path)
         return [name.removeprefix(f"{folder}/") for name in sorted(self.buckets[bucket])
                 if name.startswith(f"{folder}/") and not name.endswith("/")]
@@ -193,7 +202,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.answer(error.status, {"error": {"code": error.status, "message": str(error), "errors": [
                 {"message": str(error), "domain": "global"}]}})
 
-    do_GET = do_POST = do_PUT = do_DELETE = answer_request  # noqa: N815 (the names that http.server calls)
+    # Noqa: N815 (the names that http.server calls)
+    do_GET = do_POST = do_PUT = do_DELETE = answer_request
 
     def dispatch(self):
         url = urllib.parse.urlsplit(self.path)
@@ -206,7 +216,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         raise ErrorAnswer(400, f"{self.command} {self.path} is not served")
 
     def permit(self, bucket, action):
-        """Rejects forbidden actions and buckets that do not exist; returns the objects of the bucket."""
+        """Rejects forbidden actions and buckets that do not exist.
+
+        Returns the objects of the bucket.
+        """
         authorization = self.headers.get("Authorization")
         if authorization != f"Bearer {TOKEN}":
             raise ErrorAnswer(401, "Invalid Credentials" if authorization else
@@ -273,7 +286,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                           "totalBytesRewritten": str(len(content)), "resource": self.metadata(to_bucket, to_name)})
 
     def begin_upload(self, bucket):
-        """Receives an object, or begins an upload, whose content is in the next request of the client."""
+        """Receives an object, or begins an upload, whose content is in the next request of the
+        client."""
         content, name = self.receive(), self.query["name"]
         objects = self.permit(bucket, "write")
         if self.query["uploadType"] == "resumable":
@@ -293,7 +307,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, self.metadata(bucket, name))
 
     def write(self, kind, bucket, name, content):
-        """Writes an object. If its name is held, waits until it is not, and then drops the connection."""
+        """Writes an object.
+
+        If its name is held, waits until it is not, and then drops the connection.
+        """
         objects, held = self.permit(bucket, "write"), self.cloud.held_names
         if held and re.search(held, name):
             self.cloud.requests.append(("held", name))

@@ -14,7 +14,8 @@ from tests import scripts
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 
-# A process that a shell starts in the background ignores Ctrl-C, and so do its children. Tests send Ctrl-C to some.
+# A process that a shell starts in the background ignores Ctrl-C, and so do its children. Tests send
+# Ctrl-C to some.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -24,8 +25,9 @@ standard_error = None  # File descriptor that pytest does not capture.
 def pytest_timeout_set_timer(settings):
     """Prints the stacks of all threads after a timeout, and ends the process.
 
-    The timers of pytest-timeout are Python code. They wait if C++ code holds the interpreter's lock, for example at the
-    end of a tf.data iterator, and the output of a pytest-xdist worker is not visible.
+    The timers of pytest-timeout are Python code. They wait if C++ code holds the interpreter's
+    lock, for example at the end of a tf.data iterator, and the output of a pytest-xdist worker is
+    not visible.
     """
     faulthandler.dump_traceback_later(settings.timeout, exit=True, file=standard_error)
     return True
@@ -54,9 +56,10 @@ def pytest_configure(config):
 def switch_autotuning_off():
     """Lets this process create all tf.data iterators without autotuning.
 
-    The end of an iterator waits for the thread that tunes its pipeline. TensorFlow 2.20 wakes the thread before it
-    marks the iterator as canceled, so the thread may sleep again: for as long as the iterator has existed, at most a
-    minute. If Python's collector ends the iterator, all threads wait.
+    The end of an iterator waits for the thread that tunes its pipeline. TensorFlow 2.20 wakes the
+    thread before it marks the iterator as canceled, so the thread may sleep again: for as long as
+    the iterator has existed, at most a minute. If Python's collector ends the iterator, all threads
+    wait.
     """
     import tensorflow as tf
     from tensorflow.python.data.ops import dataset_ops
@@ -66,13 +69,17 @@ def switch_autotuning_off():
         options.autotune.enabled = False
         return dataset.with_options(options)
 
-    # All iterators call this method, also the iterators that a strategy creates for each replica without options.
+    # All iterators call this method, also the iterators that a strategy creates for each replica
+    # without options.
     dataset_ops.DatasetV2._apply_debug_options = without_autotuning
 
 
 @pytest.fixture(scope="session")
 def two_replicas():
-    """Returns a MirroredStrategy of two logical CPUs. A process can have only one, since their collectives collide."""
+    """Returns a MirroredStrategy of two logical CPUs.
+
+    A process can have only one, since their collectives collide.
+    """
     import tensorflow as tf
 
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
@@ -94,7 +101,8 @@ def reference_config():
 
 @pytest.fixture(scope="session")
 def reference_batches():
-    """Returns 25 batches: dict of feature -> array [25, B, ...], with the classifier's `labels` [25, B]."""
+    """Returns 25 batches: dict of feature -> array [25, B, ...], with the classifier's `labels`
+    [25, B]."""
     with np.load(REFERENCE / "batches.npz") as arrays:
         return dict(arrays)
 
@@ -107,7 +115,8 @@ def reference_schedule():
 
 @pytest.fixture(scope="session")
 def reference_numbers():
-    """Returns a function from "pretrain" or "classify" to a dict of arrays, the results of the original BERT."""
+    """Returns a function from "pretrain" or "classify" to a dict of arrays, the results of the
+    original BERT."""
     def read(kind):
         with np.load(REFERENCE / f"{kind}.npz") as arrays:
             return dict(arrays)

@@ -16,7 +16,8 @@ def make_encoder(config, *, seed=0, dtype=None, **fast):
 
 
 def make_features(config, lengths):
-    """Returns random features, int32 [B, S], of B sequences of these lengths, of which S is the largest."""
+    """Returns random features, int32 [B, S], of B sequences of these lengths, of which S is the
+    largest."""
     rng = np.random.default_rng(3)
     mask = (np.arange(max(lengths)) < np.array(lengths)[:, np.newaxis]).astype(np.int32)
     return {"input_ids": tf.constant(rng.integers(1, config.vocab_size, mask.shape) * mask, tf.int32),
@@ -25,7 +26,10 @@ def make_features(config, lengths):
 
 
 def load_all(model, path):
-    """Loads a checkpoint that contains the weights of the model and no others; returns the model."""
+    """Loads a checkpoint that contains the weights of the model and no others.
+
+    Returns the model.
+    """
     report = load_pretrained(model, str(path))
     assert report.missing == report.unused == ()
     return model

@@ -1,4 +1,5 @@
-"""Gradients of a model by the names of its variables, to compare models that must compute the same."""
+"""Gradients of a model by the names of its variables, to compare models that must compute the
+same."""
 
 import numpy as np
 import tensorflow as tf

@@ -7,7 +7,8 @@ import numpy as np
 
 
 def one_direction(x, kernel, recurrent, bias):
-    """Computes the outputs [W, U] for x [W, D], kernel [D, 4 * U], recurrent [U, 4 * U], and bias [4 * U]."""
+    """Computes the outputs [W, U] for x [W, D], kernel [D, 4 * U], recurrent [U, 4 * U], and
+    bias [4 * U]."""
     state = cell = np.zeros(len(recurrent))
     outputs = []
     for word in x.astype(np.float64):
@@ -19,7 +20,10 @@ def one_direction(x, kernel, recurrent, bias):
 
 
 def bidirectional(x, weights):
-    """Computes [W, 2 * U] for x [W, D]; weights: kernel, recurrent, and bias of the forward and backward directions."""
+    """Computes [W, 2 * U] for x [W, D].
+
+    Weights: kernel, recurrent, and bias of the forward and backward directions.
+    """
     forward, backward = one_direction(x, *weights[:3]), one_direction(x[::-1], *weights[3:])[::-1]
     return np.concatenate([forward, backward], axis=1)
 

@@ -1,7 +1,9 @@
-"""Imports what scripts import: the fork server of `tests.scripts` loads this module once, before it forks a script.
+"""Imports what scripts import: the fork server of `tests.scripts` loads this module once, before it
+forks a script.
 
-To import TensorFlow, TensorFlow Text, tf-models-official, and this project takes about six seconds of a core. The
-modules run no operation of TensorFlow, so there are no threads, which a fork would lose.
+To import TensorFlow, TensorFlow Text, tf-models-official, and this project takes about six seconds
+of a core. The modules run no operation of TensorFlow, so there are no threads, which a fork would
+lose.
 """
 
 import gc
@@ -28,8 +30,10 @@ for name in (*MODULES, *find_modules()):
     importlib.import_module(name)
 wordpiece = importlib.import_module("bert_tf.tokenization.wordpiece")
 rules = importlib.import_module("bert_tf.tokenization.unicode_rules")
-wordpiece._normalizer_model(rules.normalization, True, True)  # Tables of all uncased tokenizers: half a second.
+# Tables of all uncased tokenizers: half a second.
+wordpiece._normalizer_model(rules.normalization, True, True)
 wordpiece._normalizer_model(rules.mark_separation)
-importlib.import_module("data_prep.records.writer").compute_checksum(b"")  # Numba's first function takes half a second.
+# Numba's first function takes half a second.
+importlib.import_module("data_prep.records.writer").compute_checksum(b"")
 gc.collect()
 gc.freeze()  # The collector of a script would touch, and so copy, these objects.

@@ -1,4 +1,5 @@
-"""Writes docs/reference.md, the page of all scripts and their flags, from the settings of the scripts.
+"""Writes docs/reference.md, the page of all scripts and their flags, from the settings of the
+scripts.
 
     python -m tests.reference_page
 
@@ -26,7 +27,9 @@ it from the settings of the scripts. "Required" means that a command without the
 flag is not set by default. Every script also accepts `--help`, and `--traceback`, which shows the Python traceback of
 invalid input.
 """
-TABLES = {  # Titles of the tables of shared flags -> classes of settings. Other shared classes have their own tables.
+# Titles of the tables of shared flags -> classes of settings. Other shared classes have their own
+# tables.
+TABLES = {
     "Model and texts": ("ModelSettings", "TokenizerSettings"),
     "Data of a fine-tuned model": ("EvaluationDataSettings", "DataSettings"),
     "Questions and classifiers": ("QuestionSettings", "LabelSettings"),
@@ -52,7 +55,8 @@ def write_page():
 
 
 def group_flags(command):
-    """Returns the flags of a script by the classes that define them: dict of class -> list of (Field, default)."""
+    """Returns the flags of a script by the classes that define them: dict of class -> list of
+    (Field, default)."""
     groups = {}
     for group in command.settings.groups():
         for field in dataclasses.fields(group):
@@ -64,7 +68,8 @@ def group_flags(command):
 
 
 def find_shared(groups):
-    """Returns the tables of the flags of several scripts: dict of title -> list of (Field, default)."""
+    """Returns the tables of the flags of several scripts: dict of title -> list of (Field,
+    default)."""
     shared = {}
     for owner in dict.fromkeys(itertools.chain(*groups.values())):
         lists = [each[owner] for each in groups.values() if owner in each]
@@ -79,7 +84,8 @@ def get_table_title(owner):
 
 
 def find_scripts():
-    """Returns a dict of the name of each script, as `python -m` takes it -> module, in alphabetical order."""
+    """Returns a dict of the name of each script, as `python -m` takes it -> module, in
+    alphabetical order."""
     paths = [path for folder in FOLDERS
              for pattern in ("*.py", "*/__main__.py") for path in (ROOT / folder).glob(pattern)]
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths
@@ -88,7 +94,8 @@ def find_scripts():
 
 
 def write_script(name, module, groups, shared):
-    """Returns the section of a script: what it does, links to tables of shared flags, and a table of its own flags."""
+    """Returns the section of a script: what it does, links to tables of shared flags, and a
+    table of its own flags."""
     own, used = [], {}
     for owner, fields in groups.items():
         title = get_table_title(owner)
@@ -104,7 +111,8 @@ def write_script(name, module, groups, shared):
 
 
 def write_link(title, fields, all_fields):
-    """Returns a link to a table of shared flags, with the flags and the defaults of a script if they differ."""
+    """Returns a link to a table of shared flags, with the flags and the defaults of a script if
+    they differ."""
     text = f"[{title.lower()}](#{re.sub(r'[^a-z0-9 -]', '', title.lower()).replace(' ', '-')})"
     names, all_names = ([f"`--{field.name}`" for field, _ in each] for each in (fields, all_fields))
     missing = [name for name in all_names if name not in names]
@@ -124,7 +132,8 @@ def write_table(fields):
 
 
 def read_docstring(module):
-    """Returns the docstring of a module with its indentation, which Python 3.13 removes from `__doc__`."""
+    """Returns the docstring of a module with its indentation, which Python 3.13 removes from
+    `__doc__`."""
     return ast.get_docstring(ast.parse(inspect.getsource(module)), clean=False)
 
 

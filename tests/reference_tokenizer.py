@@ -1,6 +1,8 @@
-"""The tokenization rules of the original BERT in plain Python, as a reference for the graph version.
+"""The tokenization rules of the original BERT in plain Python, as a reference for the graph
+version.
 
-It follows the steps of the original in their order, and uses none of the tables of the graph version, except
+It follows the steps of the original in their order, and uses none of the tables of the graph
+version, except
 `LATER_CHARACTERS`: Unicode 14.0 does not assign them, but a newer Python does.
 """
 
@@ -18,8 +20,8 @@ class ReferenceTokenizer:
     Args:
       vocabulary: List of str. The token of each ID.
       lower_case: bool. The original's do_lower_case.
-      strip_accents: bool. Whether to remove accents. Defaults to `lower_case`, as in the original. Otherwise each
-        character is lowercased separately, as in Hugging Face's tokenizer.
+      strip_accents: bool. Whether to remove accents. Defaults to `lower_case`, as in the original.
+        Otherwise each character is lowercased separately, as in Hugging Face's tokenizer.
     """
 
     def __init__(self, vocabulary, lower_case, strip_accents=None):
@@ -35,7 +37,8 @@ class ReferenceTokenizer:
 
     def words(self, text):
         """Yields the normalized words of a text."""
-        # While the rules are applied, surrogates, which no text contains, replace later characters: without a rule.
+        # While the rules are applied, surrogates, which no text contains, replace later characters:
+        # without a rule.
         surrogates = {c: chr(0xD800 + index) for index, c in enumerate(sorted(LATER_CHARACTERS.intersection(text)))}
         text = text.translate(str.maketrans(surrogates))
         back = str.maketrans({surrogate: c for c, surrogate in surrogates.items()})

@@ -1,6 +1,7 @@
 """The two reference runs of the original BERT, with this project's Trainer and any strategy.
 
-As a script, it is one worker of the cluster in TF_CONFIG, and prints {kind: {"losses", "norms"}} as JSON.
+As a script, it is one worker of the cluster in TF_CONFIG, and prints {kind: {"losses", "norms"}} as
+JSON.
 """
 
 import json
@@ -33,7 +34,8 @@ def train(kind, strategy, *, loss=None, encoder_options=None, scale_loss=False, 
       trainer_options: Arguments of Trainer.
 
     Returns:
-      The loss of each step, and the norms of the final variables in the order of <kind>_variables.json.
+      The loss of each step, and the norms of the final variables in the order of
+      <kind>_variables.json.
     """
     with strategy.scope():
         encoder = make_encoder(BertConfig.from_json_file(REFERENCE / "bert_config.json"), **(encoder_options or {}))

@@ -1,6 +1,7 @@
 """Runs the project's scripts in separate processes, as a user does, or in this process.
 
-A fork server that has imported TensorFlow (`tests.preloaded`) starts the processes. `run_python` starts Python instead.
+A fork server that has imported TensorFlow (`tests.preloaded`) starts the processes. `run_python`
+starts Python instead.
 """
 
 import atexit
@@ -25,26 +26,35 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).parent.parent
 SECONDS = 300  # Limit for a script with a toy model.
-# Thresholds of Python's garbage collector. With the defaults it takes a tenth of a script's time, since traced graphs
-# consist of many objects.
+# Thresholds of Python's garbage collector. With the defaults it takes a tenth of a script's time,
+# since traced graphs consist of many objects.
 COLLECTION = 100_000, 50, 100
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["tests.preloaded"])
 
 
 def run_script(module, folder=None, **flags):
-    """Runs `python -m module --name=value ...` in `folder`; returns the CompletedProcess, output as text."""
+    """Runs `python -m module --name=value ...` in `folder`.
+
+    Returns the CompletedProcess, output as text.
+    """
     return run(command(module, **flags), folder)
 
 
 def run_python(*arguments, folder=None, **environment):
-    """Runs a new Python interpreter that finds this project; returns the CompletedProcess, output as text."""
+    """Runs a new Python interpreter that finds this project.
+
+    Returns the CompletedProcess, output as text.
+    """
     return subprocess.run([sys.executable, *map(str, arguments)], cwd=folder, capture_output=True, text=True,
                           check=False, timeout=SECONDS, env={**os.environ, "PYTHONPATH": str(ROOT), **environment})
 
 
 def command(module, **flags):
-    """Returns the command line of a script; omits flags with the value None, and repeats those with a tuple."""
+    """Returns the command line of a script.
+
+    Omits flags with the value None, and repeats those with a tuple.
+    """
     arguments = [f"--{name}={each}" for name, value in flags.items() if value is not None
                  for each in (value if isinstance(value, tuple) else (value,))]
     return [sys.executable, "-m", module, *arguments]
@@ -58,7 +68,10 @@ def succeed(module, folder=None, **flags):
 
 
 def fail(module, folder=None, **flags):
-    """Runs a script that must reject its input; returns the last line of standard error, after lines of progress."""
+    """Runs a script that must reject its input.
+
+    Returns the last line of standard error, after lines of progress.
+    """
     done = run_script(module, folder, **flags)
     assert done.returncode == 1, done.stderr[-3000:]
     assert "Traceback" not in done.stderr
@@ -67,7 +80,10 @@ def fail(module, folder=None, **flags):
 
 @contextlib.contextmanager
 def defined(module):
-    """Defines the flags of a script, a module, until the end; yields a dict of name -> absl's flag."""
+    """Defines the flags of a script, a module, until the end.
+
+    Yields a dict of name -> absl's flag.
+    """
     known = set(absl.flags.FLAGS)
     try:
         module.COMMAND.define_flags()
@@ -93,7 +109,10 @@ def parsed(name, **flags):
 
 
 def resolve(module, **flags):
-    """Returns the settings of a script for these flags, without starting a process; raises InputError as it does."""
+    """Returns the settings of a script for these flags, without starting a process.
+
+    Raises InputError as it does.
+    """
     with parsed(module, **flags) as script:
         return script.resolve()
 
@@ -105,7 +124,10 @@ def run_here(module, **flags):
 
 
 def run_main(module, **flags):
-    """Runs a script in this process as a separate process would, with its handling of errors; returns its status."""
+    """Runs a script in this process as a separate process would, with its handling of errors.
+
+    Returns its status.
+    """
     known = set(absl.flags.FLAGS)
     try:
         with mock.patch.object(sys, "argv", command(module, **flags)[2:]):
@@ -127,7 +149,10 @@ def run(command_line, folder=None, text="", environment=None):
 
 
 def kill_when(command_line, folder, is_time, how=signal.SIGKILL):
-    """Starts a command line and sends it a signal as soon as `is_time()`; returns its status and standard error."""
+    """Starts a command line and sends it a signal as soon as `is_time()`.
+
+    Returns its status and standard error.
+    """
     deadline = time.monotonic() + SECONDS
     with Process(command_line, folder) as process:
         while not is_time():
@@ -148,10 +173,12 @@ def wait_until(is_time):
 
 
 class Process:
-    """A running script, forked by the server. Has the part of subprocess.Popen's interface that tests need.
+    """A running script, forked by the server.
 
-    As a context manager, it kills the script at the end. Standard output and standard error are files, so that the
-    script never waits for a reader.
+    Has the part of subprocess.Popen's interface that tests need.
+
+    As a context manager, it kills the script at the end. Standard output and standard error are
+    files, so that the script never waits for a reader.
 
     Args:
       command_line: List from `command`.
@@ -174,7 +201,10 @@ class Process:
         self.pid = self._process.pid
 
     def poll(self):
-        """Returns the exit status, or minus the number of a signal that ended the script; None if it is running."""
+        """Returns the exit status, or minus the number of a signal that ended the script.
+
+        None if it is running.
+        """
         if self.returncode is None:
             self.returncode = self._process.exitcode
         return self.returncode
@@ -219,7 +249,8 @@ def _become(arguments, folder, environment, streams):
         file = os.open(path, os.O_RDWR | os.O_APPEND)
         os.dup2(file, target)
         os.close(file)
-    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)  # multiprocessing has opened another file.
+    # Multiprocessing has opened another file.
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     os.chdir(folder)
     sys.path[0] = multiprocessing.process.ORIGINAL_DIR = folder
     sys.argv[1:] = arguments[1:]

@@ -5,7 +5,8 @@ from bert_tf.model_folder.model_files import ModelFiles
 
 
 def resolved(settings, given=None, announce=print):
-    """Returns settings with the values from the directory of their checkpoint, after a check of all paths.
+    """Returns settings with the values from the directory of their checkpoint, after a check of all
+    paths.
 
     given: Dict of the explicit flags. Defaults to the settings that differ from their defaults.
     """

@@ -1,11 +1,15 @@
-"""run.run_feature_based with a short trace: models have no LSTM, and the table has two choices of features."""
+"""run.run_feature_based with a short trace: models have no LSTM, and the table has two choices
+of features."""
 
 from run import run_feature_based
 from run.feature_based import model, settings
 
 
 def shorten(set_attribute=setattr):
-    """Shortens models and tables in this process; set_attribute: function that sets an attribute of a module."""
+    """Shortens models and tables in this process.
+
+    Set_attribute: function that sets an attribute of a module.
+    """
     set_attribute(model, "NUM_LAYERS", 0)
     set_attribute(settings, "COMBINATIONS", {name: settings.COMBINATIONS[name] for name in ("embeddings", "last")})
 

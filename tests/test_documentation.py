@@ -1,7 +1,7 @@
 """The pages: their scripts, flags, make targets, links, and figures exist; their diffs apply.
 
-Shell commands are in code blocks, fenced or indented. In a block with `$ ` prompts, the other lines are output. Inline
-code that begins like a command is a command too.
+Shell commands are in code blocks, fenced or indented. In a block with `$ ` prompts, the other lines
+are output. Inline code that begins like a command is a command too.
 """
 
 import ast
@@ -111,7 +111,10 @@ def is_tree(lines):
 
 
 def problems(words):
-    """Returns messages about the parts of a command that do not exist; other programs than python and make pass."""
+    """Returns messages about the parts of a command that do not exist.
+
+    Other programs than python and make pass.
+    """
     program, *arguments = words
     if program == "make":
         return make_problems(arguments)
@@ -234,7 +237,8 @@ def test_diffs_apply():
 
 
 def apply_diff(lines):
-    """Applies the diffs of a block: `+++ FILE`, then hunks of lines, each after `@@ LINE` if it comes after that line.
+    """Applies the diffs of a block: `+++ FILE`, then hunks of lines, each after `@@ LINE` if it
+    comes after that line.
 
     Returns:
       Dict of file -> its text with the changes.

@@ -1,8 +1,9 @@
-"""Training steps and served models have a GPU kernel for each operation, and activations in the memory of the GPU.
+"""Training steps and served models have a GPU kernel for each operation, and activations in the
+memory of the GPU.
 
-TensorFlow's Linux wheel registers its CUDA kernels even if there is no GPU. An operation without a GPU kernel runs on
-the host. TensorFlow copies its inputs and outputs, and arguments that a kernel requires in host memory, without a
-message, and the host waits.
+TensorFlow's Linux wheel registers its CUDA kernels even if there is no GPU. An operation without a
+GPU kernel runs on the host. TensorFlow copies its inputs and outputs, and arguments that a kernel
+requires in host memory, without a message, and the host waits.
 """
 
 import dataclasses
@@ -25,7 +26,8 @@ from tests.encoders import make_encoder
 
 pytestmark = pytest.mark.extra_large
 
-DEVICES = ("GPU", "DEFAULT")  # TensorFlow prefers a kernel of the device to a kernel for any device.
+# TensorFlow prefers a kernel of the device to a kernel for any device.
+DEVICES = ("GPU", "DEFAULT")
 SMALL = 16  # Elements of a shape, seed, or learning rate, which take a few microseconds to copy.
 
 B, S, P, C = 4, 9, 5, 3  # batch, sequence, predictions, choices
@@ -47,7 +49,8 @@ def labels(*shape):
     return tf.TensorSpec(shape, tf.int32)
 
 
-# Fine-tuning tasks: kind, number of labels, function of the sequence length that returns the label features, loss.
+# Fine-tuning tasks: kind, number of labels, function of the sequence length that returns the label
+# features, loss.
 CLASSIFIER = ("classifier", 3, lambda length: {"label_ids": labels(B)}, losses.classification_loss)
 REGRESSION = ("classifier", 0, lambda length: {"label_ids": tf.TensorSpec([B])}, losses.regression_loss)
 MULTI_LABEL = ("classifier", 3, lambda length: {"label_ids": labels(B, 3)}, losses.multi_label_loss)
@@ -84,7 +87,8 @@ def training_step(strategy, make_model, loss, features, dtype="float32", optimiz
 
 
 def trace(function, *specs):
-    """Returns the tf.Operations of a function and of those that it calls: loop bodies, branches, gradients."""
+    """Returns the tf.Operations of a function and of those that it calls: loop bodies, branches,
+    gradients."""
     return list_operations(tf.function(function, autograph=False).get_concrete_function(*specs).graph)
 
 
@@ -110,14 +114,16 @@ def find_kernel(operation):
 
 @functools.cache
 def list_kernels(kind):
-    """Returns the KernelDefs of a type of operation for a GPU, in the order in which TensorFlow prefers them."""
+    """Returns the KernelDefs of a type of operation for a GPU, in the order in which TensorFlow
+    prefers them."""
     found = [kernel for kernel in kernels.get_registered_kernels_for_op(kind).kernel
              if kernel.device_type in DEVICES and not kernel.label]
     return sorted(found, key=lambda kernel: (DEVICES.index(kernel.device_type), -kernel.priority))
 
 
 def allows(allowed, value):
-    """Returns whether a kernel's constraint, an AttrValue.ListValue, allows the value of an attribute."""
+    """Returns whether a kernel's constraint, an AttrValue.ListValue, allows the value of an
+    attribute."""
     values = {*map(tf.as_dtype, allowed.type), *allowed.s, *allowed.i, *allowed.b}
     return values.issuperset(value) if isinstance(value, list) else value in values
 
@@ -138,7 +144,8 @@ def get_tensors(operation):
 
 
 def find_problems(operations, on_host=()):
-    """Returns what a GPU would copy to the host: operations without a kernel, and activations in host memory.
+    """Returns what a GPU would copy to the host: operations without a kernel, and activations in
+    host memory.
 
     Args:
       operations: tf.Operations. Those with strings belong to the host.
@@ -152,7 +159,8 @@ def find_problems(operations, on_host=()):
             problems.add(f"{operation.type}: no kernel for {types}")
         for name, tensor in get_tensors(operation) if kernel else ():
             size = tensor.shape.num_elements()
-            is_activation = tensor.dtype.is_floating or tensor.dtype.is_unsigned  # Unsigned: random bits.
+            # Unsigned: random bits.
+            is_activation = tensor.dtype.is_floating or tensor.dtype.is_unsigned
             if name in kernel.host_memory_arg and is_activation and (size is None or size > SMALL):
                 problems.add(f"{operation.type}: {name} in host memory")
     return problems
@@ -209,7 +217,10 @@ def test_steps_with_causal_attention_and_a_bilstm(tuned, has_bilstm, one_device)
 
 @pytest.mark.parametrize("kind", SERVED_MODELS)
 def test_served_models(kind, tmp_path):
-    """Serves texts, and IDs of one length. The host processes texts, labels, and the layout of predictions."""
+    """Serves texts, and IDs of one length.
+
+    The host processes texts, labels, and the layout of predictions.
+    """
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n")
     tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"))
     kind, num_labels = SERVED_AS[kind]

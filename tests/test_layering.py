@@ -14,8 +14,9 @@ ROOT = pathlib.Path(__file__).parent.parent
 TOP = ("bert_tf", "data_prep", "run")
 MAX_LINES = 400  # Limit for a file.
 
-# Packages, and modules at the root of bert_tf. Each may import itself and those of the lines above it. "data_prep/" and
-# "run/" are the scripts in these directories. No line of the library follows bert_tf.cli, so that it imports no flags.
+# Packages, and modules at the root of bert_tf. Each may import itself and those of the lines above
+# it. "data_prep/" and "run/" are the scripts in these directories. No line of the library follows
+# bert_tf.cli, so that it imports no flags.
 ORDER = """
 bert_tf.errors bert_tf.processor bert_tf.variables
 bert_tf.files bert_tf.huggingface_config bert_tf.saved_objects
@@ -43,13 +44,13 @@ run/
 """
 LEVELS = {package: number for number, line in enumerate(ORDER.split("\n")) for package in line.split()}
 
-# Modules of classes with `from_pretrained` or `save_pretrained`. These methods import the module above them that
-# constructs the classes, late; no other import may go up or close a cycle.
+# Modules of classes with `from_pretrained` or `save_pretrained`. These methods import the module
+# above them that constructs the classes, late; no other import may go up or close a cycle.
 PRETRAINED = "bert_tf.pretrained"
 PRETRAINED_CLASSES = ("bert_tf.keras_model", "bert_tf.tokenization.tokenizer")
 
-# Module -> imports inside its functions, without which it must start or serve. Scripts may also import in `main`, so
-# that --help and an unknown flag take no time.
+# Module -> imports inside its functions, without which it must start or serve. Scripts may also
+# import in `main`, so that --help and an unknown flag take no time.
 LATE_IMPORTS = {
     **{name: {PRETRAINED} for name in PRETRAINED_CLASSES},
     "bert_tf.files.remote": {"tensorflow"},
@@ -57,7 +58,8 @@ LATE_IMPORTS = {
     "data_prep.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.pretraining.job": {"data_prep.pretraining.beam_runner"},
-    "data_prep.pretraining.shards": {"bert_tf.tokenization"},  # TensorFlow, with the first shard of a process.
+    # TensorFlow, with the first shard of a process.
+    "data_prep.pretraining.shards": {"bert_tf.tokenization"},
     "data_prep.pretraining.beam_runner": {"dask", "distributed",  # Dask is an optional package.
                                           "apache_beam", "data_prep.pretraining.shards"},
     "run.evaluation.metrics": {"scipy", "sklearn"},  # The first step does not wait for it.
@@ -65,14 +67,18 @@ LATE_IMPORTS = {
     "run.tasks.token_classifier": {"seqeval", "sklearn"},
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
     "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
-    "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # TensorFlow.
+    # TensorFlow.
+    "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},
     "run.serving.predicting": {"bert_tf.serving.checkpoint"},
 }
 
 
 @functools.cache
 def get_modules():
-    """Returns a dict of the name of each module of the project -> its path; a package is its __init__."""
+    """Returns a dict of the name of each module of the project -> its path.
+
+    A package is its __init__.
+    """
     modules = {}
     for path in sorted(path for top in TOP for path in (ROOT / top).rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -99,7 +105,8 @@ def find_package(name, path):
 
 
 def find_imports(tree, known):
-    """Returns the modules that a syntax tree imports: full names in this project, else the names of packages."""
+    """Returns the modules that a syntax tree imports: full names in this project, else the names
+    of packages."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -121,7 +128,8 @@ def goes_down(name, target):
     """Returns whether ORDER permits that the first module imports the second one."""
     packages = [find_package(module, get_modules().get(module, ROOT / "tests")) for module in (name, target)]
     return (packages[0] == packages[1]
-            or target.startswith(f"{packages[0]}.")  # The __init__ of a package imports its subpackages.
+            # The __init__ of a package imports its subpackages.
+            or target.startswith(f"{packages[0]}.")
             or LEVELS.get(packages[1], len(LEVELS)) < LEVELS[packages[0]])
 
 

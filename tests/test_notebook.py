@@ -1,4 +1,5 @@
-"""docs/classifier.ipynb runs from its first to its last cell, with a toy model as its checkpoint."""
+"""docs/classifier.ipynb runs from its first to its last cell, with a toy model as its
+checkpoint."""
 
 import json
 import os
@@ -28,7 +29,8 @@ def test_the_notebook(tmp_path, reference, monkeypatch):
     nbclient.NotebookClient(notebook, timeout=200, kernel_name="python3",
                             resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    assert sum("image/png" in output.get("data", {}) for output in outputs) == 3  # Confusion matrix, loss, attention.
+    # Confusion matrix, loss, attention.
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == 3
     predictions = "".join(output.text for output in notebook.cells[-2].outputs).splitlines()
     assert [line.split()[0] for line in predictions] == ["out", "export", "lite/model_int8.tflite"]
     labels = json.loads((tmp_path / "out" / "task.json").read_text())["labels"]

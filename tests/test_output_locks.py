@@ -1,4 +1,5 @@
-"""Every script with an output locks it before it imports its job, so that a second process stops immediately."""
+"""Every script with an output locks it before it imports its job, so that a second process stops
+immediately."""
 
 import os
 

@@ -1,4 +1,5 @@
-"""The code blocks of docs/library.md and docs/migration.md run in a new process and print what their comments say."""
+"""The code blocks of docs/library.md and docs/migration.md run in a new process and print what
+their comments say."""
 
 import json
 import os

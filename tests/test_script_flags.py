@@ -1,4 +1,5 @@
-"""The scripts of the original BERT keep its flags and their defaults, and rules name settings that exist."""
+"""The scripts of the original BERT keep its flags and their defaults, and rules name settings
+that exist."""
 
 import importlib
 import json
@@ -9,7 +10,8 @@ from bert_tf.cli.settings import Settings
 from tests import reference_page, scripts
 from tests.conftest import REFERENCE
 
-ORIGINAL = json.loads((REFERENCE / "original_flags.json").read_text(encoding="utf-8"))  # script -> flag -> default
+# Script -> flag -> default.
+ORIGINAL = json.loads((REFERENCE / "original_flags.json").read_text(encoding="utf-8"))
 COMPUTED = {"dupe_factor": None}  # 10, or 1 for records without masks.
 
 
@@ -33,7 +35,10 @@ def test_every_flag_has_a_help_text(script):
 
 
 def test_rules_name_settings_of_some_script():
-    """Settings outside of a class, which not all scripts have; the class itself checks all others."""
+    """Settings outside of a class, which not all scripts have.
+
+    The class itself checks all others.
+    """
     modules = reference_page.find_scripts().values()
     known = {name for module in modules if hasattr(module, "COMMAND") for name in module.COMMAND.settings.values()}
     classes = {Settings}

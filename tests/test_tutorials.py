@@ -18,7 +18,10 @@ SIZES = {  # What replaces the flags of a page.
 
 
 def run_commands(page, folder):
-    """Runs the scripts among the commands of a page, in sequence; returns the names of their modules."""
+    """Runs the scripts among the commands of a page, in sequence.
+
+    Returns the names of their modules.
+    """
     modules = []
     for _, lines in code_blocks((ROOT / page).read_text(encoding="utf-8")):
         for words in commands(shell_lines(lines)):

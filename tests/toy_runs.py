@@ -55,12 +55,14 @@ def write_tasks(folder, reference, **sizes):
 
 
 def write(folder, reference, models, **sizes):
-    """Writes a directory for each model: checkpoint, config, vocabulary, and task if it is fine-tuned.
+    """Writes a directory for each model: checkpoint, config, vocabulary, and task if it is
+    fine-tuned.
 
     Args:
       folder: pathlib.Path. Parent of the directories.
       reference: pathlib.Path. Directory of reference numbers, for the vocabulary.
-      models: Dict of directory name -> (TaskMetadata or None, function from a BertConfig to a model).
+      models: Dict of directory name -> (TaskMetadata or None, function from a BertConfig to a
+        model).
       sizes: Fields of the BertConfig that differ.
     """
     vocabulary = (reference / "text" / "vocab.txt").read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,5 @@
-"""A toy model for each task: its servable, its checkpoint, its exports, a request, and comparisons of responses."""
+"""A toy model for each task: its servable, its checkpoint, its exports, a request, and
+comparisons of responses."""
 
 import dataclasses
 
@@ -75,7 +76,10 @@ def make_tokenizer(folder):
 
 
 def make_row(tokenizer, pieces, masked_lm_positions=()):
-    """Returns the features of one row of pieces, a str; those after the first [SEP] are the second text."""
+    """Returns the features of one row of pieces, a str.
+
+    Those after the first [SEP] are the second text.
+    """
     pieces = pieces.split()
     num_first = pieces.index("[SEP]") + 1
     row = {"input_ids": [tokenizer.vocabulary.index(piece) for piece in pieces], "input_mask": [1] * len(pieces),
@@ -95,7 +99,8 @@ def assert_near(found, expected):
 
 
 def assert_same_responses(found, expected, rtol=0.0, atol=2e-5):
-    """Asserts the same names, shapes, and types, and equal values except for rounding and the outputs at padding."""
+    """Asserts the same names, shapes, and types, and equal values except for rounding and the
+    outputs at padding."""
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         other = found[name]

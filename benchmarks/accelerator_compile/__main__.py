@@ -1,7 +1,8 @@
-"""Compiles a training step for a TPU or a GPU that is not attached: whether it fits, its memory, and the largest batch.
+"""Compiles a training step for a TPU or a GPU that is not attached: whether it fits, its memory,
+and the largest batch.
 
-The code that each replica runs is traced with static shapes, lowered by TensorFlow to StableHLO, and compiled by libtpu
-or XLA's GPU compiler. Nothing runs.
+The code that each replica runs is traced with static shapes, lowered by TensorFlow to StableHLO,
+and compiled by libtpu or XLA's GPU compiler. Nothing runs.
 
     pip install -e '.[tpu-check]'
     python -m benchmarks.accelerator_compile --chip=v5e --batch_size=32 --largest_batch
@@ -46,12 +47,16 @@ class CompileSettings(Settings):
 
 
 COMMAND = script.Command(CompileSettings(), __name__)
-# Bytes that a step requires, whether they fit on the chip, and on a TPU, the compiler's estimate of its time.
+# Bytes that a step requires, whether they fit on the chip, and on a TPU, the compiler's estimate of
+# its time.
 Measurement = collections.namedtuple("Measurement", "memory fits seconds", defaults=[None])
 
 
 def run(settings):
-    """Prints the results for CompileSettings; raises InputError if the step needs more memory than the chip has."""
+    """Prints the results for CompileSettings.
+
+    Raises InputError if the step needs more memory than the chip has.
+    """
     compiler.check_installed(settings.chip)
     chip = CHIPS[settings.chip]
     start = time.monotonic()
@@ -69,8 +74,12 @@ def run(settings):
 
 
 def compile_step(settings):
-    """Compiles the step of CompileSettings; returns a Measurement. Raises ValueError if an operation is rejected."""
-    tf.config.experimental.enable_tensor_float_32_execution(False)  # As run.training.strategies does.
+    """Compiles the step of CompileSettings; returns a Measurement.
+
+    Raises ValueError if an operation is rejected.
+    """
+    # As run.training.strategies does.
+    tf.config.experimental.enable_tensor_float_32_execution(False)
     chip, config = CHIPS[settings.chip], read_config(settings.bert_config_file, settings.max_seq_length)
     module = compiler.lower(*steps.create_step(settings, config, chip.is_tpu), chip.is_tpu)
     try:
@@ -81,16 +90,21 @@ def compile_step(settings):
     memory = (stats.argument_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes
               + stats.temp_size_in_bytes + stats.generated_code_size_in_bytes)
     seconds = estimate_seconds(executable.hlo_modules()[0].to_string(), chip.clock) if chip.is_tpu else None
-    return Measurement(memory, memory <= chip.capacity, seconds)  # The GPU's compiler accepts larger steps.
+    # The GPU's compiler accepts larger steps.
+    return Measurement(memory, memory <= chip.capacity, seconds)
 
 
 def estimate_seconds(compiled, clock):
-    """Returns the TPU compiler's estimate for an HLO module's text: the cycles of all operations in sequence."""
+    """Returns the TPU compiler's estimate for an HLO module's text: the cycles of all operations
+    in sequence."""
     return sum(map(int, re.findall(r'"estimated_cycles":"(\d+)"', compiled))) / clock
 
 
 def find_largest_batch(settings):
-    """Returns the largest of SIZES that fits, by bisection; settings: CompileSettings of a step that fits."""
+    """Returns the largest of SIZES that fits, by bisection.
+
+    Settings: CompileSettings of a step that fits.
+    """
     sizes = [settings.batch_size, *(size for size in SIZES if size > settings.batch_size)]
     return sizes[bisect.bisect_left(sizes, True, lo=1, key=lambda size: not compile_step(
         dataclasses.replace(settings, batch_size=size)).fits) - 1]

@@ -17,11 +17,11 @@ class Chip:
 
     Attributes:
       title: str. Name for tables.
-      memory, reserved: float. Bytes in total, and bytes that libtpu or TensorFlow reserves for other purposes than
-        the program.
+      memory, reserved: float. Bytes in total, and bytes that libtpu or TensorFlow reserves for
+        other purposes than the program.
       topology: str. For a TPU, kind and layout of its chips, such as "v5e:2x2"; empty for a GPU.
-      clock: float. For a TPU, Hz, derived from the peak: a v5e has 4 matrix units of 128 x 128 multiply-adds, a v6e has
-        2 of 256 x 256.
+      clock: float. For a TPU, Hz, derived from the peak: a v5e has 4 matrix units of 128 x 128
+        multiply-adds, a v6e has 2 of 256 x 256.
       device_info: Dict of field to value. For a GPU, its own fields of XLA's GpuDeviceInfoProto.
     """
 

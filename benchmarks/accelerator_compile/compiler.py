@@ -7,7 +7,8 @@ import re
 from benchmarks.accelerator_compile.chips import CHIPS, GIB
 from bert_tf.errors import InputError
 
-# By default, libtpu queries a metadata server for the machine, excludes other processes, and writes logs.
+# By default, libtpu queries a metadata server for the machine, excludes other processes, and writes
+# logs.
 TPU_ENVIRONMENT = {
     "TPU_SKIP_MDS_QUERY": "1",
     "TPU_ACCELERATOR_TYPE": "v5litepod-4",
@@ -17,12 +18,16 @@ TPU_ENVIRONMENT = {
     "TPU_MIN_LOG_LEVEL": "3",
 }
 GPU_ENVIRONMENT = {"JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1"}  # Otherwise, the plugin requires a GPU.
-# They make the generated code slower but not the compilation different: the compiled HLO and memory are the same.
+# They make the generated code slower but not the compilation different: the compiled HLO and memory
+# are the same.
 GPU_OPTIONS = {"xla_llvm_disable_expensive_passes": True, "xla_gpu_disable_gpuasm_optimizations": True}
 
 
 class OutOfMemoryError(ValueError):
-    """Raised if the step needs more memory than the chip has; `needed` is the number of bytes from the compiler."""
+    """Raised if the step needs more memory than the chip has.
+
+    `needed` is the number of bytes from the compiler.
+    """
 
     def __init__(self, needed):
         super().__init__(f"the step needs {needed / GIB:.2f} GiB")
@@ -40,10 +45,11 @@ def check_installed(chip):
 def lower(step, arguments, is_tpu):
     """Lowers a tf.function to StableHLO text for a TPU or a GPU.
 
-    Without these devices, TensorFlow lowers for the CPU, which differs in two ways. It writes MHLO's copy, which the
-    compilers do not read, before updated variables: replaced with a reshape to the same shape. And stateless sampling
-    of tf.random, as in dropout, uses Philox on CPUs and GPUs, but on a TPU the chip's own generator, seeded with two
-    numbers (TensorFlow's `DefaultRngAlgForDeviceType`); tf.random.Generator still uses Philox.
+    Without these devices, TensorFlow lowers for the CPU, which differs in two ways. It writes
+    MHLO's copy, which the compilers do not read, before updated variables: replaced with a reshape
+    to the same shape. And stateless sampling of tf.random, as in dropout, uses Philox on CPUs and
+    GPUs, but on a TPU the chip's own generator, seeded with two numbers (TensorFlow's
+    `DefaultRngAlgForDeviceType`); tf.random.Generator still uses Philox.
 
     Raises:
       ValueError: If XLA rejects an operation. The message names it.
@@ -81,7 +87,8 @@ def compile_module(module, chip):
     described = CHIPS[chip]
     for name, value in (TPU_ENVIRONMENT if described.is_tpu else GPU_ENVIRONMENT).items():
         os.environ.setdefault(name, value)
-    from jax.experimental import topologies  # An optional extra, which reads the environment on import.
+    # An optional extra, which reads the environment on import.
+    from jax.experimental import topologies
     from jax.interpreters import mlir
     from jaxlib import xla_client
     from jaxlib.mlir import ir

@@ -1,4 +1,5 @@
-"""The steps to compile, in bfloat16: those of this project's scripts on one replica, and tf-models-official's."""
+"""The steps to compile, in bfloat16: those of this project's scripts on one replica, and
+tf-models-official's."""
 
 import tensorflow as tf
 import tf_keras
@@ -21,7 +22,8 @@ def create_step(settings, config, is_tpu):
     """Creates the step for CompileSettings and a BertConfig.
 
     Returns:
-      Tuple of a tf.function with jit_compile, and its only argument, a dict of features of fixed shapes.
+      Tuple of a tf.function with jit_compile, and its only argument, a dict of features of fixed
+      shapes.
     """
     features = make_batch(config, settings.batch_size, settings.max_seq_length, settings.max_predictions_per_seq)
     if settings.workload == PEER:
@@ -48,21 +50,26 @@ def create_step(settings, config, is_tpu):
 
 
 def create_peer_step(settings, config, features):
-    """Does the same with tf-models-official's MaskedLMTask.train_step; features: those of this project."""
+    """Does the same with tf-models-official's MaskedLMTask.train_step.
+
+    Features: those of this project.
+    """
     names = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
     inputs = {names.get(name, name): value for name, value in features.items()}
     tf_keras.mixed_precision.set_global_policy(POLICY)  # For new layers.
     task = masked_lm.MaskedLMTask(masked_lm.MaskedLMConfig(
         model=create_peer_config(config), train_data=BertPretrainDataConfig()))
     model = task.build_model()
-    model({name: value[:1] for name, value in inputs.items()})  # Creates the variables of its heads.
+    # Creates the variables of its heads.
+    model({name: value[:1] for name, value in inputs.items()})
     tf_keras.mixed_precision.set_global_policy("float32")
     metrics = task.build_metrics(training=True)
     schedule = tf_keras.optimizers.schedules.PolynomialDecay(1e-4, 100_000)
     optimizer = (lamb.LAMB(schedule, weight_decay_rate=0.01, exclude_from_weight_decay=GARDEN_NO_DECAY)
                  if settings.optimizer == "lamb" else create_garden_optimizer(schedule))
     variables = model.trainable_variables
-    optimizer.apply_gradients([(tf.zeros_like(variable), variable) for variable in variables])  # Creates its state.
+    # Creates its state.
+    optimizer.apply_gradients([(tf.zeros_like(variable), variable) for variable in variables])
 
     @tf.function(jit_compile=True, autograph=False)
     def step(features):

@@ -1,1 +1,4 @@
-"""Code that runs in its own process, mostly with libraries such as PyTorch; see benchmarks.peer_process."""
+"""Code that runs in its own process, mostly with libraries such as PyTorch.
+
+See benchmarks.peer_process.
+"""

@@ -1,7 +1,8 @@
-"""Fine-tuning of a text classifier with Hugging Face's transformers on PyTorch, like its Trainer with its defaults.
+"""Fine-tuning of a text classifier with Hugging Face's transformers on PyTorch, like its Trainer
+with its defaults.
 
-A batch is padded to its longest text. The optimizer is AdamW with weight decay 0.01, linear warmup and decay, and
-clipping at norm 1. bfloat16 is PyTorch's autocast.
+A batch is padded to its longest text. The optimizer is AdamW with weight decay 0.01, linear warmup
+and decay, and clipping at norm 1. bfloat16 is PyTorch's autocast.
 """
 
 import contextlib
@@ -22,7 +23,8 @@ class Peer:
 
         Args:
           checkpoint: str. Directory of Hugging Face.
-          training, development: Tuples `(text_a, text_b, labels)` of lists; text_b is None for single texts.
+          training, development: Tuples `(text_a, text_b, labels)` of lists; text_b is None for
+            single texts.
           options: Dict of the options in `benchmarks.fine_tuning.run_peer`.
 
         Returns:

@@ -1,7 +1,8 @@
-"""Behaviors of attention heads: averages over tokens (Clark et al. 2019, sections 3.1 to 3.3), and dependencies
-(section 4.2: heads that attend from words to their syntactic heads, or back).
+"""Behaviors of attention heads: averages over tokens (Clark et al. 2019, sections 3.1 to 3.3), and
+dependencies (section 4.2: heads that attend from words to their syntactic heads, or back).
 
-Legend: B texts or sentences, N heads of a layer, K heads of all layers, S sequence, W words, M measures.
+Legend: B texts or sentences, N heads of a layer, K heads of all layers, S sequence, W words, M
+measures.
 """
 
 from typing import NamedTuple
@@ -17,7 +18,8 @@ class Measure(NamedTuple):
     name: str  # In tables.
     title: str  # For people.
     help: str
-    is_behavior: bool = False  # Whether it is a fraction of attention to a target that characterizes the head.
+    # Whether it is a fraction of attention to a target that characterizes the head.
+    is_behavior: bool = False
 
 
 MEASURES = (
@@ -67,11 +69,13 @@ class Tokens(NamedTuple):
 def sum_measures(attention, tokens):
     """Computes the sums of MEASURES over the Tokens of a batch, float32 [N, M].
 
-    `attention`: float32 [B, N, S, S]. Probabilities, from the second last axis to the last; any values at padding.
+    `attention`: float32 [B, N, S, S]. Probabilities, from the second last axis to the last; any
+      values at padding.
     """
     size = tf.shape(attention)[-1]
     first, second = tokens.first * tokens.in_pair, tokens.second
-    # Attention to each token from all non-padding tokens, from pairs, from first texts, and from second texts.
+    # Attention to each token from all non-padding tokens, from pairs, from first texts, and from
+    # second texts.
     givers = tf.stack([tokens.real, tokens.in_pair, first, second], axis=1)  # [B, 4, S]
     received = tf.matmul(givers[:, tf.newaxis], attention)  # [B, N, 4, S]
     by_all, by_pairs, by_first, by_second = tf.unstack(received, axis=2)
@@ -107,11 +111,14 @@ def _diagonal(attention, counted, offset):
 
 
 def word_attention(attention, words, num_words):
-    """Computes attention between words: summed to the tokens of a word, averaged from them; other tokens are ignored.
+    """Computes attention between words: summed to the tokens of a word, averaged from them.
+
+    Other tokens are ignored.
 
     Args:
       attention: float32 [B, N, S, S].
-      words: int32 [B, S]. Number of each token's word in its sentence, -1 at [CLS], [SEP], and padding.
+      words: int32 [B, S]. Number of each token's word in its sentence, -1 at [CLS], [SEP], and
+        padding.
       num_words: int, W.
 
     Returns:

@@ -1,10 +1,10 @@
 """Linear probes on the frozen layers of a model, and on a learned mix of all layers.
 
-The mix is ELMo's (bert_tf.layers.ScalarMix). Its center of gravity is the mean of the layer numbers, weighted by
-the mix (Tenney et al. 2019, "BERT Rediscovers the Classical NLP Pipeline").
+The mix is ELMo's (bert_tf.layers.ScalarMix). Its center of gravity is the mean of the layer
+numbers, weighted by the mix (Tenney et al. 2019, "BERT Rediscovers the Classical NLP Pipeline").
 
-Shape legend: E examples, T items (words), A items per example, K layers including the embeddings, D hidden size,
-C classes.
+Shape legend: E examples, T items (words), A items per example, K layers including the embeddings, D
+hidden size, C classes.
 """
 
 import dataclasses
@@ -47,10 +47,12 @@ class ProbeResult:
 
 
 def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
-    """Trains a linear classifier on each layer and one on a mix of all, independently but in the same steps.
+    """Trains a linear classifier on each layer and one on a mix of all, independently but in the
+    same steps.
 
     Args:
-      train, dev: Examples for training and for evaluation. A label that training lacks counts as an error.
+      train, dev: Examples for training and for evaluation. A label that training lacks counts as an
+        error.
       epochs: int. Number of training epochs.
       learning_rate: float. Initial learning rate of Adam; it falls linearly to 0.
       batch_size: int.
@@ -99,7 +101,8 @@ def _train(compute_logits, variables, train, classes, epochs, batch_size, learni
             logits = compute_logits(vectors)
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
                 labels=tf.repeat(labels[tf.newaxis], tf.shape(logits)[0], axis=0), logits=logits)
-            loss = tf.reduce_sum(tf.reduce_mean(losses, axis=1))  # a sum, so the probes have independent gradients
+            # A sum, so the probes have independent gradients.
+            loss = tf.reduce_sum(tf.reduce_mean(losses, axis=1))
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
 
     rng = np.random.default_rng(seed)

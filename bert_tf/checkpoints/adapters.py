@@ -1,8 +1,10 @@
-"""Low-rank adapters in checkpoints: merged when a training checkpoint is read, or written to a separate small file.
+"""Low-rank adapters in checkpoints: merged when a training checkpoint is read, or written to a
+separate small file.
 
-The file is in the safetensors format. For each kernel, it contains `lora_a` [K, R] and `lora_b` [R, M] under the
-kernel's canonical name, such as `bert/encoder/layer_0/attention/self/query/lora_a`. It also contains the head's
-tensors. The metadata have the scale, and a digest of the kernels that the adapters were trained for.
+The file is in the safetensors format. For each kernel, it contains `lora_a` [K, R] and `lora_b` [R,
+M] under the kernel's canonical name, such as `bert/encoder/layer_0/attention/self/query/lora_a`. It
+also contains the head's tensors. The metadata have the scale, and a digest of the kernels that the
+adapters were trained for.
 """
 
 import dataclasses
@@ -30,7 +32,9 @@ def is_adapter(name):
 
 
 def merge_adapters(tensors, scale=None):
-    """Returns canonical tensors with each adapter merged into its kernel; unchanged without adapters.
+    """Returns canonical tensors with each adapter merged into its kernel.
+
+    Unchanged without adapters.
 
     `scale`: float. Factor of the adapters' output; None to read it from the tensors.
     """
@@ -51,7 +55,8 @@ def write(path, tensors, heads):
 
     Args:
       path: Path of the file.
-      tensors: Dict of canonical name to StoredTensor, from model_tensors; kernels have their values before training.
+      tensors: Dict of canonical name to StoredTensor, from model_tensors; kernels have their values
+        before training.
       heads: Canonical names of the tensors that were trained together with the adapters.
     """
     names = sorted({*heads, *(name for name in tensors if name.endswith((A, B)))})
@@ -67,8 +72,8 @@ def apply_adapter_file(checkpoint, path):
     """Merges the adapters of a file of `write` into a Checkpoint, and adds the head of the file.
 
     Raises:
-      InputError: If the file does not exist, is not one of `write`, or the checkpoint is not the one that the adapters
-        were trained on.
+      InputError: If the file does not exist, is not one of `write`, or the checkpoint is not the
+        one that the adapters were trained on.
     """
     with files.at(path).local_copy() as local:
         try:

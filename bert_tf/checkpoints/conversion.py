@@ -1,4 +1,5 @@
-"""Converts the weights of a checkpoint from any format to another, for longer texts if requested."""
+"""Converts the weights of a checkpoint from any format to another, for longer texts if
+requested."""
 
 import dataclasses
 import math
@@ -26,18 +27,23 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
       output: Directory. Existing files with the same names are overwritten.
       output_format: Key of FORMATS.
       config: BertConfig; None for the one next to the checkpoint.
-      vocab_file: Path of a vocab.txt or tokenizer.json, whose vocabulary is written to `output`, or None.
+      vocab_file: Path of a vocab.txt or tokenizer.json, whose vocabulary is written to `output`, or
+        None.
       task: TaskMetadata of the fine-tuned model, for Hugging Face's format, or None.
-      tokenizer: bert_tf.model_folder.TokenizerFiles with the casing to write to `output`; None if unknown.
-      adapter: Path of a file of adapters that were trained on this checkpoint, to merge into it, or None.
-      max_position_embeddings: int. Larger number of position embeddings; None to keep the checkpoint's.
+      tokenizer: bert_tf.model_folder.TokenizerFiles with the casing to write to `output`; None if
+        unknown.
+      adapter: Path of a file of adapters that were trained on this checkpoint, to merge into it, or
+        None.
+      max_position_embeddings: int. Larger number of position embeddings; None to keep the
+        checkpoint's.
 
     Returns:
       List of str. Lines that describe the conversion to a user.
 
     Raises:
-      InputError: If the format is unknown, the checkpoint or the config does not exist, the config, the vocabulary, or
-        the adapters belong to another model, or the number of labels of the task does not match the model.
+      InputError: If the format is unknown, the checkpoint or the config does not exist, the config,
+        the vocabulary, or the adapters belong to another model, or the number of labels of the task
+        does not match the model.
     """
     if output_format not in FORMATS:
         raise InputError(f"`format`={output_format}: must be one of {', '.join(FORMATS)}")
@@ -79,7 +85,8 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
 
 
 def extend_positions(checkpoint, config, length):
-    """Repeats the position embeddings, starting with the first, as in the initialization of Longformer.
+    """Repeats the position embeddings, starting with the first, as in the initialization of
+    Longformer.
 
     See Beltagy et al. 2020, section 5. Existing positions are unchanged.
 

@@ -1,11 +1,13 @@
-"""Hugging Face's files: `config.json` and `model.safetensors`, with the names and layouts of transformers.
+"""Hugging Face's files: `config.json` and `model.safetensors`, with the names and layouts of
+transformers.
 
-Its linear kernels are [out, in], so they are transposed. Its "gelu" is the exact erf form, called "gelu_exact" here;
-its "gelu_new" is the tanh approximation of the original. The masked LM's output kernel is the word embedding matrix
-itself (tied) and is not stored. `pytorch_model.bin` is a pickle, which can run any code when it is loaded, so it is
-rejected.
+Its linear kernels are [out, in], so they are transposed. Its "gelu" is the exact erf form, called
+"gelu_exact" here; its "gelu_new" is the tanh approximation of the original. The masked LM's output
+kernel is the word embedding matrix itself (tied) and is not stored. `pytorch_model.bin` is a
+pickle, which can run any code when it is loaded, so it is rejected.
 
-DistilBERT and ELECTRA are read, but not written. The first layer of their classification heads is the pooler.
+DistilBERT and ELECTRA are read, but not written. The first layer of their classification heads is
+the pooler.
 """
 
 import json
@@ -50,7 +52,8 @@ WHOLE_NAMES = {
 }
 CANONICAL_NAMES = {key: name for name, key in WHOLE_NAMES.items()}
 TIED_KERNEL = "cls.predictions.decoder.weight"
-NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")  # an alias of the bias; 0, 1, 2, ...
+# An alias of the bias; 0, 1, 2, ...
+NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")
 
 # Starts of keys in DistilBERT and ELECTRA -> those of the same tensors in BERT.
 RELATIVE_KEYS = {
@@ -68,17 +71,20 @@ DISTILBERT_PARTS = {
     "output_layer_norm": "output.LayerNorm",
 }
 DISTILBERT_LAYER = re.compile(r"bert\.transformer\.(layer\.\d+)\.(.+)\.(weight|bias)")
-TRANSPOSED = ("/kernel", EMBEDDING_PROJECTION)  # Ends of the names of matrices that are [out, in] in the files.
+# Ends of the names of matrices that are [out, in] in the files.
+TRANSPOSED = ("/kernel", EMBEDDING_PROJECTION)
 
 SCOPES = ("bert/", "cls/predictions/transform/")  # Scopes of the other canonical names.
 
 
 def read(path):
-    """Opens a .safetensors file, or the index of several, and the config.json in the same directory if it exists.
+    """Opens a .safetensors file, or the index of several, and the config.json in the same directory
+    if it exists.
 
     Raises:
-      InputError: If a file is a pickle, does not exist, or is corrupted; if the word embedding matrix of BERT is
-        missing, or the output kernel is not tied to it; or if this project does not support the config.
+      InputError: If a file is a pickle, does not exist, or is corrupted; if the word embedding
+        matrix of BERT is missing, or the output kernel is not tied to it; or if this project does
+        not support the config.
     """
     path = os.fspath(path)
     check_loadable(path)
@@ -118,16 +124,18 @@ def write(folder, tensors, config, task=None):
 
     Args:
       folder, tensors, config: See `tf1.write`.
-      task: TaskMetadata of a fine-tuned model, which determines the class and the labels in config.json.
-        None derives the class from the heads: BertModel without a head; for a classifier's head, which is also that of
-        a token classifier, BertForSequenceClassification with generic label names.
+      task: TaskMetadata of a fine-tuned model, which determines the class and the labels in
+        config.json. None derives the class from the heads: BertModel without a head; for a
+        classifier's head, which is also that of a token classifier, BertForSequenceClassification
+        with generic label names.
 
     Returns:
-      Tuple of str. Sorted names of tensors that the format does not support, since no BERT model has them.
+      Tuple of str. Sorted names of tensors that the format does not support, since no BERT model
+      has them.
 
     Raises:
-      InputError: If the number of labels of the task does not match the head, or if transformers does not support the
-        model.
+      InputError: If the number of labels of the task does not match the head, or if transformers
+        does not support the model.
     """
     keys = {name: to_huggingface_key(name) for name in tensors}
     left_out = tuple(sorted(name for name, key in keys.items() if key is None))
@@ -146,14 +154,18 @@ def write(folder, tensors, config, task=None):
             safetensors.numpy.save_file(values, weights_path, metadata={"format": "pt"})
         except safetensors.SafetensorError as error:  # a full disk, for example
             raise OSError(f"{os.path.join(folder, WEIGHTS_NAME)}: cannot be written: {error}") from error
-        shutil.copymode(config_path, weights_path)  # safetensors makes its file readable only by the owner
+        # safetensors makes its file readable only by the owner.
+        shutil.copymode(config_path, weights_path)
     return left_out
 
 
 def canonical_name(key):
-    """Returns the canonical name of a tensor in a .safetensors file; None if it has no separate weights.
+    """Returns the canonical name of a tensor in a .safetensors file.
 
-    A plain BertModel has the same names without the prefix "bert.". Keys that no BERT model has are unchanged.
+    None if it has no separate weights.
+
+    A plain BertModel has the same names without the prefix "bert.". Keys that no BERT model has are
+    unchanged.
     """
     key = _to_bert_key(key)
     if key in CANONICAL_NAMES:
@@ -202,7 +214,8 @@ def list_files(path):
 
 
 def _list_parts(path):
-    """Returns the safetensors files of a path, a list of str: itself, or those of an index, in the same directory."""
+    """Returns the safetensors files of a path, a list of str: itself, or those of an index, in
+    the same directory."""
     if not path.endswith(SHARDED_NAME):
         return [path]
     weight_map = read_json_object(path).get("weight_map")
@@ -217,7 +230,8 @@ def _open(path):
     with files.at(path).local_copy() as local:  # mapped into memory, so a copy can be deleted
         try:
             return safetensors.safe_open(local, framework="numpy")
-        except (safetensors.SafetensorError, OSError) as error:  # OSError: for example, a directory of that name
+        # OSError: for example, a directory of that name.
+        except (safetensors.SafetensorError, OSError) as error:
             raise InputError(f"{path}: is not a safetensors file, or is corrupted: {error}") from error
 
 
@@ -226,10 +240,11 @@ def _to_stored_tensor(path, file, key):
 
 
 def get_model_settings(tensors, task):
-    """Returns the keys of config.json with the model class of transformers that has these canonical tensors.
+    """Returns the keys of config.json with the model class of transformers that has these canonical
+    tensors.
 
-    See `write` for `task`; raises InputError if its number of labels does not match the head. Kinds that Hugging Face
-    does not support are ignored.
+    See `write` for `task`; raises InputError if its number of labels does not match the head. Kinds
+    that Hugging Face does not support are ignored.
     """
     if OUTPUT_BIAS in tensors:
         return {"architectures": ["BertForPreTraining" if f"{NEXT_SENTENCE}output_weights" in tensors else

@@ -1,4 +1,5 @@
-"""Opens checkpoints of any format, and loads their weights into a model, matched by the original's variable names."""
+"""Opens checkpoints of any format, and loads their weights into a model, matched by the
+original's variable names."""
 
 import dataclasses
 import os
@@ -15,7 +16,8 @@ from bert_tf.model_folder import saved_models, weights_in
 from bert_tf.model_folder.weights import REJECTED_SUFFIXES, WEIGHTS_SUFFIXES
 from bert_tf.variables import WORD_EMBEDDINGS
 
-_FILE_ENDING = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")  # The ends of the files of a TensorFlow checkpoint.
+# The ends of the files of a TensorFlow checkpoint.
+_FILE_ENDING = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")
 _MODEL = "model/"  # The name under which the training loop saves the model, next to its optimizer.
 _DROPOUT_STATE = "/dropout_generator/"  # BertEncoder's
 
@@ -26,16 +28,18 @@ def open_checkpoint(path):
     """Detects the format of a checkpoint and opens it.
 
     Args:
-      path: Prefix of a TensorFlow checkpoint (`bert_model.ckpt`, `ckpt-1000`) of the original, this project's training
-        loop, or tf-models-official, or one of its files; a .safetensors file of Hugging Face, or the
-        .safetensors.index.json of several; or a directory that contains one of these, or a SavedModel of an encoder of
-        tf-models-official. For a training run, this is the latest checkpoint.
+      path: Prefix of a TensorFlow checkpoint (`bert_model.ckpt`, `ckpt-1000`) of the original, this
+        project's training loop, or tf-models-official, or one of its files; a .safetensors file of
+        Hugging Face, or the .safetensors.index.json of several; or a directory that contains one of
+        these, or a SavedModel of an encoder of tf-models-official. For a training run, this is the
+        latest checkpoint.
 
     Returns:
       bert_tf.checkpoints.tensors.Checkpoint, which reads its tensors lazily.
 
     Raises:
-      InputError: If there is no checkpoint, if there are two of different formats, or if it is not a BERT checkpoint.
+      InputError: If there is no checkpoint, if there are two of different formats, or if it is not
+        a BERT checkpoint.
     """
     location = find_checkpoint(path)
     if location.endswith(WEIGHTS_SUFFIXES):
@@ -53,7 +57,8 @@ def open_checkpoint(path):
 
 
 def _read_training_checkpoint(file):
-    """Reads the weights of a TensorFlowFile of this project's training loop, by variable name, with merged adapters."""
+    """Reads the weights of a TensorFlowFile of this project's training loop, by variable name,
+    with merged adapters."""
     if not any(key.startswith(_MODEL) for key in file.variable_names):
         raise InputError(f"{file.prefix}: was not written by these scripts (save_weights of Keras, for example); load "
                          "it into the model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)")
@@ -65,14 +70,18 @@ def _read_training_checkpoint(file):
 
 
 def holds_adapters(path):
-    """Returns whether a checkpoint is from a training run with adapters; see `open_checkpoint`, which merges them."""
+    """Returns whether a checkpoint is from a training run with adapters.
+
+    See `open_checkpoint`, which merges them.
+    """
     location = find_checkpoint(path)
     return not location.endswith(WEIGHTS_SUFFIXES) and (
         adapters.SCALE in tf1.TensorFlowFile(location).variable_names.values())
 
 
 def find_checkpoint(path):
-    """Finds a checkpoint at a path or in a directory: returns a TensorFlow prefix or the path of a Hugging Face file.
+    """Finds a checkpoint at a path or in a directory: returns a TensorFlow prefix or the path of a
+    Hugging Face file.
 
     Raises:
       InputError: If there is no checkpoint, or if a directory contains both kinds.
@@ -113,8 +122,10 @@ class LoadReport:
 
     path: str  # Path of the checkpoint.
     loaded: tuple[str, ...]  # Variables of the model that were loaded.
-    missing: tuple[str, ...]  # Variables of the model that the checkpoint lacks; they keep their initial values.
-    # Canonical names of tensors that the model lacks, without optimizer state and layers that were not requested.
+    # Variables of the model that the checkpoint lacks; they keep their initial values.
+    missing: tuple[str, ...]
+    # Canonical names of tensors that the model lacks, without optimizer state and layers that were
+    # not requested.
     unused: tuple[str, ...]
 
     def __str__(self):
@@ -131,21 +142,23 @@ def load_pretrained(model, path, *, leave=(), layers=()):
       model: Any model of bert_tf.models.
       path: See `open_checkpoint`.
       leave: Names of variables that keep the model's initial values in any case.
-      layers: For each encoder layer of the model, index of the checkpoint's layer to load; () for the same index.
+      layers: For each encoder layer of the model, index of the checkpoint's layer to load; () for
+        the same index.
 
     Returns:
       LoadReport. A task head or pooler that the checkpoint lacks is reported as missing.
 
     Raises:
-      InputError: If there is no supported checkpoint at `path`, if it lacks an encoder variable, or if a shape, or a
-        known activation or number of heads, differs. Then, nothing is loaded.
+      InputError: If there is no supported checkpoint at `path`, if it lacks an encoder variable, or
+        if a shape, or a known activation or number of heads, differs. Then, nothing is loaded.
     """
     checkpoint = open_checkpoint(path)
     check_settings(checkpoint, getattr(model, "encoder", model).config, "the model; use the checkpoint's config")
     sources, missing, used = [], [], set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
-        if name in leave or adapters.is_adapter(name):  # the latter are never in a checkpoint as it is read
+        # The latter are never in a checkpoint as it is read.
+        if name in leave or adapters.is_adapter(name):
             continue
         parts = variables.original_names(name)
         if layers:
@@ -182,7 +195,8 @@ def load_pretrained(model, path, *, leave=(), layers=()):
 
 
 def model_tensors(model):
-    """Returns a model's weights for the `write` function of a format: dict of canonical name to StoredTensor."""
+    """Returns a model's weights for the `write` function of a format: dict of canonical name to
+    StoredTensor."""
     tensors = {}
     for variable in model.variables:
         stored = StoredTensor(variable.shape.as_list(), variable.numpy)

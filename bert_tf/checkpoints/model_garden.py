@@ -1,14 +1,17 @@
-"""Checkpoints of tf-models-official: tf.train.Checkpoint of its BertEncoder and BertPretrainerV2, and SavedModels.
+"""Checkpoints of tf-models-official: tf.train.Checkpoint of its BertEncoder and BertPretrainerV2,
+and SavedModels.
 
-They are read by variable name. These names are the same for `networks.BertEncoder` and `BertEncoderV2` and for all
-objects that contain them. They are written as the objects that the Model Garden's restoring code expects:
+They are read by variable name. These names are the same for `networks.BertEncoder` and
+`BertEncoderV2` and for all objects that contain them. They are written as the objects that the
+Model Garden's restoring code expects:
 
     tf.train.Checkpoint(encoder=encoder)
     tf.train.Checkpoint(model=pretrainer)
     tf.train.Checkpoint(**pretrainer.checkpoint_items)
 
-Its attention kernels are [H, N, D] (query, key, value) and [N, D, H] (output): H hidden, N heads, D head width.
-Its next sentence head has its own pooler, which corresponds to BERT's pooler; the encoder's pooler is then unused.
+Its attention kernels are [H, N, D] (query, key, value) and [N, D, H] (output): H hidden, N heads, D
+head width. Its next sentence head has its own pooler, which corresponds to BERT's pooler; the
+encoder's pooler is then unused.
 """
 
 import functools
@@ -28,8 +31,8 @@ from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, POSITION_EMBEDDINGS, T
 
 KIND = "Model Garden checkpoint"
 
-# Scope of this project's variables -> attributes of the encoder (or of one of its layers) that lead to the object, and
-# the scope of that object's variables.
+# Scope of this project's variables -> attributes of the encoder (or of one of its layers) that lead
+# to the object, and the scope of that object's variables.
 ENCODER_PARTS = {
     "bert/embeddings/LayerNorm": ("_embedding_norm_layer", "embeddings/layer_norm"),
     "bert/pooler/dense": ("_pooler_layer", "pooler_transform"),
@@ -105,8 +108,8 @@ def read(file):
 def canonical_name(name):
     """Returns the canonical name of a variable; None for an unknown one.
 
-    The next sentence head's own pooler keeps its name. A prefix with the name of the model that contains the encoder is
-    ignored.
+    The next sentence head's own pooler keeps its name. A prefix with the name of the model that
+    contains the encoder is ignored.
     """
     match = LAYER_VARIABLE.search(name)
     if match and match[2] in LAYER_SCOPES:
@@ -125,13 +128,14 @@ def canonical_name(name):
 
 
 def write(folder, tensors, config):
-    """Writes `bert_model.ckpt` and `bert_config.json`: an encoder, or a pretrainer if there is a masked LM head.
+    """Writes `bert_model.ckpt` and `bert_config.json`: an encoder, or a pretrainer if there is a
+    masked LM head.
 
     For the arguments, see `tf1.write`.
 
     Returns:
-      Tuple of str. Sorted names of tensors that the format does not support: heads of classifiers and span labelers,
-      which are separate models in tf-models-official.
+      Tuple of str. Sorted names of tensors that the format does not support: heads of classifiers
+      and span labelers, which are separate models in tf-models-official.
 
     Raises:
       InputError: If the Model Garden does not support a setting of the model.
@@ -157,7 +161,8 @@ def write(folder, tensors, config):
                     parent = parent.setdefault(each, {})
                 parent[attribute] = variable
     root = _make_trackable(objects)
-    root.save_counter.assign_add(1)  # without it, assert_existing_objects_matched fails after restore()
+    # Without it, assert_existing_objects_matched fails after restore()
+    root.save_counter.assign_add(1)
     with new_files(folder) as unfinished:
         root.write(os.path.join(unfinished, tf1.CHECKPOINT_NAME))
         tf1.write_config(unfinished, config)
@@ -165,7 +170,8 @@ def write(folder, tensors, config):
 
 
 def _find_variables(canonical, has_next_sentence):
-    """Returns the variables with the value of a canonical tensor: dict of name to the paths of attributes to it.
+    """Returns the variables with the value of a canonical tensor: dict of name to the paths of
+    attributes to it.
 
     Each object restores one other object, so the next sentence head's pooler is not the encoder's.
     """
@@ -200,13 +206,17 @@ def _find_variables(canonical, has_next_sentence):
 
 
 def _make_trackable(attributes):
-    """Returns a trackable object with these attributes, a dict of name to a variable or the dict of an object."""
+    """Returns a trackable object with these attributes, a dict of name to a variable or the dict
+    of an object."""
     return tf.train.Checkpoint(**{name: _make_trackable(value) if isinstance(value, dict) else value
                                   for name, value in attributes.items()})
 
 
 def _find_head_axis(name):
-    """Returns the axis of a canonical tensor that is two axes in the format, [N, D]; None without heads."""
+    """Returns the axis of a canonical tensor that is two axes in the format, [N, D].
+
+    None without heads.
+    """
     if "/attention/self/" in name:
         return 1 if name.endswith("kernel") else 0
     return 0 if name.endswith("/attention/output/dense/kernel") else None

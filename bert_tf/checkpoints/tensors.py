@@ -1,8 +1,9 @@
 """The common representation of all checkpoints: tensors under the original's variable names.
 
 These names are called canonical, for example `bert/encoder/layer_0/attention/self/query/kernel`,
-`cls/predictions/output_bias`, and `output_weights`. Each format is a module that reads its files into a Checkpoint and
-writes its files from canonical tensors; no other code knows its names and layout.
+`cls/predictions/output_bias`, and `output_weights`. Each format is a module that reads its files
+into a Checkpoint and writes its files from canonical tensors; no other code knows its names and
+layout.
 """
 
 import dataclasses
@@ -16,7 +17,8 @@ from bert_tf.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class StoredTensor:
-    """A tensor in a checkpoint, read lazily by `load`, which returns a NumPy array of any float dtype."""
+    """A tensor in a checkpoint, read lazily by `load`, which returns a NumPy array of any float
+    dtype."""
 
     shape: list[int]
     load: Callable[[], np.ndarray]
@@ -26,7 +28,8 @@ class StoredTensor:
         return np.asarray(self.load(), np.float32)
 
     def map(self, shape, function):
-        """Returns the StoredTensor of this `shape` whose value is `function` of this tensor's value."""
+        """Returns the StoredTensor of this `shape` whose value is `function` of this tensor's
+        value."""
         return StoredTensor(list(shape), lambda: function(self.read()))
 
 
@@ -34,7 +37,8 @@ def check_weights(path, name, value):
     """Returns a tensor of a file as a float32 array.
 
     Raises:
-      InputError: If it does not consist of finite floating-point numbers, with the path and the name of the tensor.
+      InputError: If it does not consist of finite floating-point numbers, with the path and the
+        name of the tensor.
     """
     if value.dtype.kind in "biu":
         raise InputError(f"{path}: {name} has type {value.dtype}, but weights must be floating-point numbers; convert "
@@ -52,13 +56,17 @@ class Checkpoint:
 
     path: str  # Its file, or the common prefix of its files.
     kind: str  # Description of the format.
-    tensors: dict[str, StoredTensor]  # By canonical name. Tensors without a canonical name keep their own.
+    # By canonical name. Tensors without a canonical name keep their own.
+    tensors: dict[str, StoredTensor]
     # Field of BertConfig -> value: known settings that the shapes of the tensors do not show.
     settings: dict = dataclasses.field(default_factory=dict)
 
 
 def check_settings(checkpoint, config, owner):
-    """Raises InputError if a BertConfig differs in a setting that the checkpoint states; `owner` has the config."""
+    """Raises InputError if a BertConfig differs in a setting that the checkpoint states.
+
+    `owner` has the config.
+    """
     for name, value in checkpoint.settings.items():
         if getattr(config, name) != value:
             raise InputError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
@@ -84,7 +92,8 @@ def check_config(checkpoint, config):
 
 
 def original_tensors(name, tensor):
-    """Splits a StoredTensor of this project into the original's tensors: dict of canonical name to StoredTensor."""
+    """Splits a StoredTensor of this project into the original's tensors: dict of canonical name
+    to StoredTensor."""
     names = variables.original_names(name)
     if len(names) == 1:
         return {name: tensor}

@@ -1,8 +1,8 @@
 """TensorFlow checkpoints: those of the original, and any others as a source of tensors.
 
-The original stores tensors by variable name, such as `bert/encoder/layer_0/attention/self/query/kernel`;
-tf.train.Checkpoint, under their paths of Python attributes. Its files also contain a graph of the saved objects with
-the name of each variable.
+The original stores tensors by variable name, such as
+`bert/encoder/layer_0/attention/self/query/kernel`; tf.train.Checkpoint, under their paths of Python
+attributes. Its files also contain a graph of the saved objects with the name of each variable.
 """
 
 import contextlib
@@ -19,7 +19,8 @@ from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_NAME
 
 KIND = "TF1 checkpoint"
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-OPTIMIZER_STATE = ("/.OPTIMIZER_SLOT/", "/_variables/")  # In keys of Keras's older and its newer optimizers.
+# In keys of Keras's older and its newer optimizers.
+OPTIMIZER_STATE = ("/.OPTIMIZER_SLOT/", "/_variables/")
 OPTIMIZER_SUFFIXES = ("/adam_m", "/adam_v")  # Slots of the original's AdamWeightDecayOptimizer.
 GLOBAL_STEP = "global_step"
 CHECKPOINT_NAME = "bert_model.ckpt"  # The prefix in the original's published archives.
@@ -33,7 +34,8 @@ class TensorFlowFile:
 
     Attributes:
       prefix: str. Common prefix of its files.
-      variable_names: Dict of key to variable name, without optimizer state; {} if the keys are the variable names.
+      variable_names: Dict of key to variable name, without optimizer state; {} if the keys are the
+        variable names.
     """
 
     def __init__(self, prefix):
@@ -88,12 +90,14 @@ def read(file):
 
 
 def write(folder, tensors, config):
-    """Writes `bert_model.ckpt` and `bert_config.json`, as in the original's archives, without optimizer slots.
+    """Writes `bert_model.ckpt` and `bert_config.json`, as in the original's archives, without
+    optimizer slots.
 
     `tf.train.load_checkpoint` and the Saver of TensorFlow 1 can read it.
 
     Args:
-      folder: Output directory; created if it does not exist. Existing files with these names are overwritten.
+      folder: Output directory; created if it does not exist. Existing files with these names are
+        overwritten.
       tensors: Dict of canonical name to StoredTensor. All are in memory at the same time, once.
       config: BertConfig of the model.
 
@@ -101,7 +105,8 @@ def write(folder, tensors, config):
       Tuple of str. Sorted names of tensors that the format does not support: empty.
     """
     names = sorted(tensors)
-    values = [tf.identity(tensors[name].read()) for name in names]  # tf.constant would also keep the NumPy array
+    # tf.constant would also keep the NumPy array.
+    values = [tf.identity(tensors[name].read()) for name in names]
     with new_files(folder) as unfinished:
         tf.raw_ops.SaveV2(
             prefix=os.path.join(unfinished, CHECKPOINT_NAME), tensor_names=names,

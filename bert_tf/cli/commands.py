@@ -25,7 +25,10 @@ SCRIPTS = {
 
 
 def main():
-    """Runs the script that the first argument names, in this process; without arguments, lists all scripts."""
+    """Runs the script that the first argument names, in this process.
+
+    Without arguments, lists all scripts.
+    """
     modules = {module.partition(".")[2]: module for group in SCRIPTS.values() for module in group}
     name = sys.argv[1] if len(sys.argv) > 1 else "--help"
     check_packages()
@@ -58,7 +61,10 @@ def list_scripts():
 
 
 def _read_purpose(module):
-    """Returns the beginning of a module's docstring, up to a comma or colon; it does not run the module."""
+    """Returns the beginning of a module's docstring, up to a comma or colon.
+
+    It does not run the module.
+    """
     spec = importlib.util.find_spec(f"{module}.__main__") if module == "run.demo" else importlib.util.find_spec(module)
     with open(spec.origin, encoding="utf-8") as file:
         return re.split(r"[:,] |\.?\n", ast.get_docstring(ast.parse(file.read())), maxsplit=1)[0]

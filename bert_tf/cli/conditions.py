@@ -1,13 +1,16 @@
 """Conditions on other settings, in the rules of a setting.
 
-A condition is "NAME" (the setting is true or, if it is not a boolean, differs from its default), "NAME=VALUE", or
-several of these, separated by " or ". It is met if one of these terms is. Terms about settings that a job does not have
-are ignored.
+A condition is "NAME" (the setting is true or, if it is not a boolean, differs from its default),
+"NAME=VALUE", or several of these, separated by " or ". It is met if one of these terms is. Terms
+about settings that a job does not have are ignored.
 """
 
 
 def parse(text):
-    """Returns the terms of a condition, a tuple of (name, value); the value is None for a term without one."""
+    """Returns the terms of a condition, a tuple of (name, value).
+
+    The value is None for a term without one.
+    """
     terms = (term.partition("=") for term in text.split(" or ")) if text else ()
     return tuple((name, value if equals else None) for name, equals, value in terms)
 
@@ -18,7 +21,8 @@ def parse_all(texts):
 
 
 def parse_advice(texts):
-    """Returns (terms, advice) of each condition of a str, or of a tuple of str: "CONDITION" or "CONDITION; ADVICE"."""
+    """Returns (terms, advice) of each condition of a str, or of a tuple of str: "CONDITION" or
+    "CONDITION; ADVICE"."""
     parts = (text.partition("; ") for text in ((texts,) if isinstance(texts, str) else texts))
     return tuple((parse(condition), mark + advice) for condition, mark, advice in parts)
 
@@ -30,7 +34,10 @@ def parse_required(required):
 
 
 def is_met(terms, fields):
-    """Returns whether a condition is met; None if no setting of it is in `fields`, (dataclasses.Field, value) pairs."""
+    """Returns whether a condition is met.
+
+    None if no setting of it is in `fields`, (dataclasses.Field, value) pairs.
+    """
     known = [is_true(field, value) if wanted is None else str(value).lower() == wanted.lower()
              for name, wanted in terms for field, value in fields if field.name == name]
     return any(known) if known else None

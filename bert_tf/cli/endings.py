@@ -1,4 +1,5 @@
-"""The ends of a script: Ctrl-C and SIGTERM, and standard output that is full, or that nobody reads."""
+"""The ends of a script: Ctrl-C and SIGTERM, and standard output that is full, or that nobody
+reads."""
 
 import contextlib
 import io
@@ -17,19 +18,23 @@ class Termination(BaseException):
 
 ENDINGS = {KeyboardInterrupt: (INTERRUPTED, "interrupted"), Termination: (TERMINATED, "ended by SIGTERM")}
 _SIGNALS = {signal.SIGINT: (KeyboardInterrupt, signal.default_int_handler),
-            signal.SIGTERM: (Termination, signal.SIG_DFL)}  # The exception, and the handler that raising it replaces.
+            # The exception, and the handler that raising it replaces.
+            signal.SIGTERM: (Termination, signal.SIG_DFL)}
 
 
 @contextlib.contextmanager
 def raise_on_signals():
-    """Makes SIGINT and SIGTERM raise KeyboardInterrupt and Termination, within a context, unless handled.
+    """Makes SIGINT and SIGTERM raise KeyboardInterrupt and Termination, within a context, unless
+    handled.
 
-    A second signal ends the process at once, without cleanup. Python handles a signal after the current call into a
-    library: TensorFlow's gs:// client, for example, repeats a failing request for minutes. SIGKILL always ends a
-    process, and the next one removes what it left.
+    A second signal ends the process at once, without cleanup. Python handles a signal after the
+    current call into a
+    library: TensorFlow's gs:// client, for example, repeats a failing request for minutes. SIGKILL
+    always ends a process, and the next one removes what it left.
 
-    An error that is raised after a signal follows from it, since libraries replace exceptions: TensorFlow does while it
-    reports its own error. The context raises the signal's exception instead.
+    An error that is raised after a signal follows from it, since libraries replace exceptions:
+    TensorFlow does while it reports its own error. The context raises the signal's exception
+    instead.
     """
     received = []
     before = {number: signal.getsignal(number) for number in _SIGNALS}
@@ -62,8 +67,9 @@ def find_output_error(error=None):
       error: Exception that ends the script, None if there is none.
 
     Returns:
-      OSError of standard output, None if everything has been written. After an error, standard output is the null
-      device, since Python writes the remaining buffer at exit, and would report the error again.
+      OSError of standard output, None if everything has been written. After an error, standard
+      output is the null device, since Python writes the remaining buffer at exit, and would report
+      the error again.
     """
     found = error if isinstance(error, BrokenPipeError) and _is_broken_pipe() else None
     try:

@@ -18,7 +18,9 @@ flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the cal
 
 
 def define(settings, only=None):
-    """Defines a flag for each field of settings and of the groups in them. `read` checks the bounds of numbers.
+    """Defines a flag for each field of settings and of the groups in them.
+
+    `read` checks the bounds of numbers.
 
     Backquoted field names in a help text become flag names.
 
@@ -36,7 +38,10 @@ def define(settings, only=None):
 
 
 def read(settings):
-    """Returns settings of the same class with the values of their flags; raises InputError like the class."""
+    """Returns settings of the same class with the values of their flags.
+
+    Raises InputError like the class.
+    """
     values = {}
     for field in dataclasses.fields(settings):
         default = getattr(settings, field.name)

@@ -49,8 +49,12 @@ class TokenizerSettings(Settings):
              "max_position_embeddings of the config.", lower=4)
 
     def read_tokenizer(self, init_checkpoint, config):
-        """Creates the BertTokenizer; raises InputError if the checkpoint's name or the config contradicts it."""
+        """Creates the BertTokenizer.
+
+        Raises InputError if the checkpoint's name or the config contradicts it.
+        """
         check_casing(self.do_lower_case, init_checkpoint)
-        from bert_tf.tokenization import read_tokenizer  # TensorFlow Text takes seconds to import: checks come first
+        # TensorFlow Text takes seconds to import: checks come first.
+        from bert_tf.tokenization import read_tokenizer
 
         return read_tokenizer(self.vocab_file, self.do_lower_case, init_checkpoint, config, self.strip_accents)

@@ -10,7 +10,8 @@ import re
 from bert_tf import files
 from bert_tf.errors import InputError
 
-RUN_SUFFIX, FINISHED_SUFFIX = ".run.json", ".shard.json"  # Suffixes of the descriptions of records, next to them.
+# Suffixes of the descriptions of records, next to them.
+RUN_SUFFIX, FINISHED_SUFFIX = ".run.json", ".shard.json"
 FINISHED_MARK = "_SUCCESS"  # Name of the file that Hadoop and Spark add to a complete output.
 
 # File names of a model, or a data set, in its directory.
@@ -48,7 +49,8 @@ def check_output_dir(argument, path):
 
 
 def check_run_folder(argument, path):
-    """Raises InputError naming `argument` unless `path` is a directory, or may become one, for checkpoints of a run."""
+    """Raises InputError naming `argument` unless `path` is a directory, or may become one, for
+    checkpoints of a run."""
     check_output_dir(argument, path)
     files.check_no_pattern(path, argument)
 
@@ -64,7 +66,8 @@ def check_replaceable(argument, path):
 
 
 def check_output_file(argument, path):
-    """Raises InputError about `argument` unless `path` is a file, or can be created in an existing directory."""
+    """Raises InputError about `argument` unless `path` is a file, or can be created in an
+    existing directory."""
     folder, place = os.path.dirname(path), files.at(path)
     if place.is_dir():
         raise InputError("must be a file, but is a directory", argument, path)
@@ -79,8 +82,9 @@ def check_not_overwritten(argument, path, inputs):
     Args:
       argument: Name of the argument with `path`.
       path: Path to write.
-      inputs: Dict of another argument's name -> its path, a tuple of paths, or None. For the directory or prefix of a
-        model, and the directory of a data set, this includes all of their files.
+      inputs: Dict of another argument's name -> its path, a tuple of paths, or None. For the
+        directory or prefix of a model, and the directory of a data set, this includes all of their
+        files.
     """
     for name, paths in inputs.items():
         for source in paths if isinstance(paths, tuple) else filter(None, [paths]):
@@ -91,7 +95,8 @@ def check_not_overwritten(argument, path, inputs):
 
 
 def check_files_not_overwritten(argument, folder, written, inputs):
-    """Raises InputError about `argument` if writing files to a directory would replace an explicit file.
+    """Raises InputError about `argument` if writing files to a directory would replace an explicit
+    file.
 
     Args:
       argument: Name of the argument with `folder`.
@@ -113,7 +118,8 @@ def check_not_read(argument, path, inputs, is_folder=False):
     Args:
       argument: Name of the argument with `path`.
       path: Path to write; it does not have to exist.
-      inputs: Dict of another argument's name -> its comma-separated glob patterns and directories, or None.
+      inputs: Dict of another argument's name -> its comma-separated glob patterns and directories,
+        or None.
       is_folder: Whether `path` is a directory. Then, this applies to all files in it.
     """
     written = os.path.join(path, "any") if is_folder else path
@@ -124,7 +130,8 @@ def check_not_read(argument, path, inputs, is_folder=False):
 
 
 def _is_found(path, pattern):
-    """Returns whether a path is below the directory `pattern`, or the glob matches it or a directory above it."""
+    """Returns whether a path is below the directory `pattern`, or the glob matches it or a
+    directory above it."""
     if files.is_remote(path) != files.is_remote(pattern):
         return False
     if files.at(pattern).is_dir():
@@ -138,8 +145,10 @@ def _is_below(path, folder):
 
 
 def _is_part(path, model):
-    """Returns whether a path is below the directory of a model or a data set, and is named like its files."""
-    if not _PARTS.fullmatch(os.path.basename(files.at(path).absolute())):  # `path` may be a link to it.
+    """Returns whether a path is below the directory of a model or a data set, and is named like
+    its files."""
+    # `path` may be a link to it.
+    if not _PARTS.fullmatch(os.path.basename(files.at(path).absolute())):
         return False
     if files.at(model).is_dir():
         return _is_below(path, model)
@@ -148,10 +157,12 @@ def _is_part(path, model):
 
 
 def expand_globs(argument, patterns):
-    """Returns the files that match comma-separated glob patterns, each once, sorted within a pattern.
+    """Returns the files that match comma-separated glob patterns, each once, sorted within a
+    pattern.
 
-    A directory stands for all files below it, except hidden ones. The name of an existing file can contain any
-    characters except commas. Files that are being written (.partial), descriptions of records, and _SUCCESS are not
+    A directory stands for all files below it, except hidden ones. The name of an existing file can
+    contain any characters except commas. Files that are being written (.partial), descriptions of
+    records, and _SUCCESS are not
     data: they match only by their complete names.
 
     Args:
@@ -181,7 +192,9 @@ def expand_globs(argument, patterns):
 
 
 def files_below(folder):
-    """Returns all data files below a directory, sorted, without hidden ones; raises OSError if one cannot be read.
+    """Returns all data files below a directory, sorted, without hidden ones.
+
+    Raises OSError if one cannot be read.
 
     Local directories that are links are not entered.
     """
@@ -200,7 +213,10 @@ def _is_data(path):
 
 
 def _matching(pattern):
-    """Returns the sorted matches of a glob pattern; for the name of an existing file, only the file."""
+    """Returns the sorted matches of a glob pattern.
+
+    For the name of an existing file, only the file.
+    """
     if not files.is_remote(pattern):
         return [pattern] if os.path.lexists(pattern) else files.at(pattern).matching()
     place = files.at(pattern)

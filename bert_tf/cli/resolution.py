@@ -1,9 +1,10 @@
-"""Resolves settings once: from the command line, then from files next to a checkpoint, then from defaults.
+"""Resolves settings once: from the command line, then from files next to a checkpoint, then from
+defaults.
 
     settings = resolve(settings, explicit, ModelFiles(find_checkpoints(settings)))
 
-If the command line contradicts the directory of a checkpoint, a note is printed to standard error. (The run in
-output_dir rejects contradictions.)
+If the command line contradicts the directory of a checkpoint, a note is printed to standard error.
+(The run in output_dir rejects contradictions.)
 """
 
 import contextlib
@@ -36,7 +37,8 @@ RUN = "output_dir"  # Setting of a run to resume or use; the others contain chec
 
 
 def find_checkpoints(settings):
-    """Returns where to search for unset values: dict of setting -> checkpoint, or directory of a run."""
+    """Returns where to search for unset values: dict of setting -> checkpoint, or directory of a
+    run."""
     checkpoints = dict([settings.checkpoint]) if settings.checkpoint else {}
     for field, value in settings.fields():
         if field.metadata["role"] == roles.RUN_FOLDER and value:
@@ -61,12 +63,13 @@ def resolve(settings, explicit, model_files, announce):
       announce: Function that is called with a line for each setting that contradicts a checkpoint.
 
     Returns:
-      Settings of the same class with computed values for `model_files`, `config` (the BertConfig), and `served_task`
-      (the TaskMetadata with which a job serves a model).
+      Settings of the same class with computed values for `model_files`, `config` (the BertConfig),
+      and `served_task` (the TaskMetadata with which a job serves a model).
 
     Raises:
-      InputError: If a setting is required; if a path is invalid; or if a file next to a checkpoint is corrupted,
-        contradicts another, or describes a model or tokenizer that this project does not support.
+      InputError: If a setting is required; if a path is invalid; or if a file next to a checkpoint
+        is corrupted, contradicts another, or describes a model or tokenizer that this project does
+        not support.
     """
     ignored = settings.checkpoint_only if settings.exported_model else frozenset()
     _reject_ineffective(settings, explicit, ignored)
@@ -103,7 +106,10 @@ def resolve(settings, explicit, model_files, announce):
 
 
 def _reject_ineffective(settings, explicit, ignored):
-    """Raises InputError if a setting on the command line has no effect; ignored: names that an export replaces."""
+    """Raises InputError if a setting on the command line has no effect.
+
+    Ignored: names that an export replaces.
+    """
     if name := next((name for name in explicit if name in ignored), None):
         raise InputError("has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
             *settings.exported_model), name, explicit[name])
@@ -115,10 +121,11 @@ def _reject_ineffective(settings, explicit, ignored):
 
 
 def _add_config(settings, sources, explicit, model_files):
-    """Returns settings with the BertConfig of their file, whose positions limit the length of the model's inputs.
+    """Returns settings with the BertConfig of their file, whose positions limit the length of the
+    model's inputs.
 
-    For the arguments, see `resolve` and `resolve_values`; raises InputError if the model has fewer positions than a
-    sequence.
+    For the arguments, see `resolve` and `resolve_values`; raises InputError if the model has fewer
+    positions than a sequence.
     """
     name = next((name for name, source in sources.items() if source == CONFIG), None)
     if name is None or any(getattr(group, "config", None) for group in settings.groups()):
@@ -137,7 +144,8 @@ def _add_config(settings, sources, explicit, model_files):
 
 
 def _check_weights(settings, sources, explicit, model_files):
-    """Raises InputError if a job that requires the files of a model is given neither a checkpoint nor these files."""
+    """Raises InputError if a job that requires the files of a model is given neither a
+    checkpoint nor these files."""
     name, values = settings.checkpoint_setting, settings.values()
     required = [field.name for field, _ in settings.fields()
                 if field.metadata["is_required"] and sources.get(field.name) == VOCABULARY]
@@ -147,10 +155,13 @@ def _check_weights(settings, sources, explicit, model_files):
 
 
 def resolve_task_metadata(settings, explicit, model_files):
-    """Returns the TaskMetadata of a job that serves a model. Other files can still determine the casing.
+    """Returns the TaskMetadata of a job that serves a model.
+
+    Other files can still determine the casing.
 
     Args:
-      settings: Settings with `task`, the required kind of the model, or None, and `labels`, the explicit label names.
+      settings: Settings with `task`, the required kind of the model, or None, and `labels`, the
+        explicit label names.
       explicit, model_files: See `resolve`.
 
     Raises:
@@ -173,7 +184,8 @@ def resolve_task_metadata(settings, explicit, model_files):
 
 
 def _announce_vocabulary(settings, ignored, model_files, announce):
-    """Announces unusual lines of the vocabulary that a job reads, and IDs of its model without a token."""
+    """Announces unusual lines of the vocabulary that a job reads, and IDs of its model without a
+    token."""
     config = next((group.config for group in settings.groups() if getattr(group, "config", None)), None)
     for field, path in settings.fields():
         if field.name != "vocab_file" or field.name in ignored or field.metadata["role"] != roles.INPUT_FILE:
@@ -186,7 +198,8 @@ def _announce_vocabulary(settings, ignored, model_files, announce):
 
 
 def get_value_sources(settings):
-    """Returns a dict of setting -> its source next to a checkpoint: CONFIG, VOCABULARY, or CASING."""
+    """Returns a dict of setting -> its source next to a checkpoint: CONFIG, VOCABULARY, or
+    CASING."""
     fields = list(settings.fields())
     return {field.name: field.metadata["source"] for field, _ in fields if field.metadata["source"] and (
         not field.metadata["required"][0] or conditions.is_met(field.metadata["required"][0], fields))}
@@ -196,8 +209,8 @@ def read_config(bert_config_file, longest_sequence=0):
     """Returns the BertConfig of a file or a published size.
 
     Raises:
-      InputError: If the file does not exist or is not a config, or if the model has fewer than `longest_sequence`
-        positions.
+      InputError: If the file does not exist or is not a config, or if the model has fewer than
+        `longest_sequence` positions.
     """
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
         config = BertConfig.from_name(bert_config_file)
@@ -217,7 +230,8 @@ def _check_length(longest_sequence, config, bert_config_file):
 
 
 def resolve_values(sources, explicit, model_files, announce):
-    """Returns values of settings from files next to a checkpoint, for settings that are not on the command line.
+    """Returns values of settings from files next to a checkpoint, for settings that are not on the
+    command line.
 
     Args:
       sources: Dict of setting -> CONFIG, VOCABULARY, or CASING.
@@ -238,7 +252,8 @@ def resolve_values(sources, explicit, model_files, announce):
             continue
         if path := explicit.get(name):
             path = values[name] = to_vocab_txt(path)
-            with contextlib.suppress(InputError, OSError):  # explicit values are checked later, others are unused
+            # Explicit values are checked later, others are unused.
+            with contextlib.suppress(InputError, OSError):
                 existing = getattr(model_files, attribute).get(checkpoint)
                 if existing and source == CONFIG and read_config(path) != read_config(existing):
                     announce(f"note: `{name}`={path} overrides {existing}")
@@ -272,8 +287,8 @@ def _resolve_casing(names, explicit, tokenizer, path, announce):
       names: Settings of the casing, a list of str.
       explicit: Dict of explicit settings with a value.
       tokenizer: TokenizerFiles of a checkpoint.
-      path: Path of the file with its casing; None if it may differ. A casing from the name of a published directory has
-        no path; check_casing rejects contradictions.
+      path: Path of the file with its casing; None if it may differ. A casing from the name of a
+        published directory has no path; check_casing rejects contradictions.
       announce: See `resolve`.
     """
     stored = {"do_lower_case": tokenizer.do_lower_case, "strip_accents": tokenizer.strip_accents}

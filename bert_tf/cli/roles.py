@@ -1,4 +1,5 @@
-"""Roles of paths among settings, the one check of all paths of a job, and the locks of its outputs."""
+"""Roles of paths among settings, the one check of all paths of a job, and the locks of its
+outputs."""
 
 import contextlib
 
@@ -30,11 +31,13 @@ _CHECKS = {
 }
 _INPUTS = (INPUT_FILE, INPUT_PATH, INPUT_FOLDER, INPUT)
 _OUTPUT_FOLDERS = (OUTPUT_FOLDER, SHARED_FOLDER, CACHE_FOLDER, RUN_FOLDER)
-_WITH_MODEL = (SHARED_FOLDER, RUN_FOLDER)  # These outputs may be the directory of a model that is read.
+# These outputs may be the directory of a model that is read.
+_WITH_MODEL = (SHARED_FOLDER, RUN_FOLDER)
 
 
 def check(settings, *others, without=()):
-    """Checks that required settings have values, that inputs can be read, and that no output is an input or inside one.
+    """Checks that required settings have values, that inputs can be read, and that no output is an
+    input or inside one.
 
     A path is ignored if it is required with a condition that is not met.
 
@@ -111,7 +114,10 @@ def _is_met(field, fields):
 
 
 def _find_roles(settings, *others, without=()):
-    """Returns a dict of name -> (role, path) of the settings that are paths; arguments: see `check`."""
+    """Returns a dict of name -> (role, path) of the settings that are paths.
+
+    Arguments: see `check`.
+    """
     fields = [pair for group in (settings, *others) for pair in group.fields()]
     found = {}
     for field, path in settings.fields():

@@ -1,8 +1,10 @@
-"""The settings and input files of a resumable command, and its finished parts, in a JSON file of its output directory.
+"""The settings and input files of a resumable command, and its finished parts, in a JSON file of
+its output directory.
 
-    state = RunState(folder, snapshot(settings), {"train_file": fingerprint(paths)})   # compares, and writes nothing
-    state.begin()                                   # writes the settings, unless the run is resumed
-    state.finish("results", value)                  # also writes a finished part, for state.result("results")
+    state = RunState(folder, snapshot(settings), {"train_file": fingerprint(paths)})   # compares,
+    and writes nothing state.begin()                                   # writes the settings, unless
+    the run is resumed state.finish("results", value)                  # also writes a finished
+    part, for state.result("results")
 
 Does not import TensorFlow.
 """
@@ -38,7 +40,8 @@ def snapshot(*all_settings):
         for field in dataclasses.fields(group):
             if field.metadata and not field.metadata["role"] and field.metadata["changeable"] is not None:
                 values = changeable if field.metadata["changeable"] or group.changeable else fixed
-                if values.get(field.name) is None:  # Otherwise, another group has a setting of this name that is set.
+                # Otherwise, another group has a setting of this name that is set.
+                if values.get(field.name) is None:
                     values[field.name] = getattr(group, field.name)
     return {**fixed, CHANGEABLE: changeable} if changeable else fixed
 
@@ -46,19 +49,21 @@ def snapshot(*all_settings):
 class RunState:
     """Initial settings of a run, compared with the current ones, and its finished parts.
 
-    A file without results, which for a run.json are checkpoints, is from a run that was killed before the first of
+    A file without results, which for a run.json are checkpoints, is from a run that was killed
+    before the first of
     them: a new run overwrites it.
 
     Args:
       folder: Path of the output directory; it does not have to exist.
-      values: Dict of setting -> JSON value that must be equal in a resumed run, from `snapshot`; those in the dict
-        CHANGEABLE may differ.
+      values: Dict of setting -> JSON value that must be equal in a resumed run, from `snapshot`;
+        those in the dict CHANGEABLE may differ.
       inputs: Dict of setting -> `fingerprint` of its files, which must be equal too.
       name: Name of the file.
       must_be_empty: If True, a directory without the file must be empty.
-      output: Tuple of the setting with the path of the output and this path, for messages. Defaults to `output_dir`.
-      has_results: Callable without arguments: whether the run has results. Defaults to checkpoints for a run.json,
-        and to True for other files.
+      output: Tuple of the setting with the path of the output and this path, for messages. Defaults
+        to `output_dir`.
+      has_results: Callable without arguments: whether the run has results. Defaults to checkpoints
+        for a run.json, and to True for other files.
 
     Raises:
       InputError: If a setting differs, the file is corrupted, or the directory is not empty.
@@ -130,7 +135,8 @@ class RunState:
 
 
 def fingerprint(paths, is_complete=False):
-    """Returns a dict that identifies files by number, names without directory, sizes in bytes, and contents.
+    """Returns a dict that identifies files by number, names without directory, sizes in bytes, and
+    contents.
 
     The contents are the first SAMPLE_BYTES of all files together or, with `is_complete`, all bytes.
     """

@@ -1,4 +1,5 @@
-"""The common start and end of all scripts: quiet TensorFlow, and one line and status 1 for invalid user input.
+"""The common start and end of all scripts: quiet TensorFlow, and one line and status 1 for invalid
+user input.
 
 A script consists of its settings and the module of its job, which has a function `run(settings)`:
 
@@ -7,8 +8,8 @@ A script consists of its settings and the module of its job, which has a functio
     if __name__ == "__main__":
         COMMAND.run()
 
-TensorFlow takes seconds to import, so the job is imported after the settings are checked: `--help` and errors in flags
-are immediate.
+TensorFlow takes seconds to import, so the job is imported after the settings are checked: `--help`
+and errors in flags are immediate.
 """
 
 import gc
@@ -39,19 +40,22 @@ ALLOCATION = re.compile(r"OOM when allocating tensor with shape(\[[\d,]*\]) and 
 
 LONGEST_LINE = 300  # Maximum number of characters of an error message, including the script's name.
 
-# Block size of TensorFlow's gs:// client for reads at any position: its default of 64 MB is a lot for the first records
-# of many files.
+# Block size of TensorFlow's gs:// client for reads at any position: its default of 64 MB is a lot
+# for the first records of many files.
 REMOTE_BLOCK_MB = 16
 
 FASTER_WITH_ONEDNN = "avx2"  # CPUs with these instructions
 
-# TensorFlow's errors about a user's files, network, devices, or memory, which bugs in graphs of this project rarely
-# cause. All others count as bugs, since an unnecessary traceback does less harm than a missing one. This includes
-# FailedPreconditionError, mostly for a variable or table that was not initialized (directories instead of files are
-# found before TensorFlow opens them), and CancelledError, which only follows from another error.
+# TensorFlow's errors about a user's files, network, devices, or memory, which bugs in graphs of
+# this project rarely cause. All others count as bugs, since an unnecessary traceback does less harm
+# than a missing one. This includes FailedPreconditionError, mostly for a variable or table that was
+# not initialized (directories instead of files are found before TensorFlow opens them), and
+# CancelledError, which only follows from another error.
 ENVIRONMENT_ERRORS = (
-    "NotFoundError", "PermissionDeniedError", "AlreadyExistsError", "DataLossError",  # files, also corrupted ones
-    "UnavailableError", "UnauthenticatedError", "DeadlineExceededError",  # storage and other machines
+    # Files, also corrupted ones.
+    "NotFoundError", "PermissionDeniedError", "AlreadyExistsError", "DataLossError",
+    # Storage and other machines.
+    "UnavailableError", "UnauthenticatedError", "DeadlineExceededError",
     "AbortedError",  # another machine of the same run ended
     "ResourceExhaustedError",  # memory, especially of a GPU; a full disk
 )
@@ -62,10 +66,11 @@ class Command:
 
     Args:
       settings: Settings with the defaults of the flags.
-      job: Name of the module whose `run(settings)` does the work, or a function of the settings that returns it.
+      job: Name of the module whose `run(settings)` does the work, or a function of the settings
+        that returns it.
       only: Names of the settings that are flags; None for all.
-      arguments: Name of the setting to which arguments that are not flags are added, separated by commas; None if they
-        are not allowed.
+      arguments: Name of the setting to which arguments that are not flags are added, separated by
+        commas; None if they are not allowed.
     """
 
     def __init__(self, settings, job, only=None, arguments=None):
@@ -75,14 +80,18 @@ class Command:
         """Defines the flags, runs the script in the current process, and exits.
 
         The exit status of the process is:
-          INPUT_ERROR, after one line on standard error: for an unknown or invalid flag, an InputError, a file or
-            standard output that cannot be read or written, by Python or TensorFlow, or insufficient memory.
-          LOST_WORKER, after one line on standard error: if another process of the same training run ended.
-          INTERNAL_ERROR, after a traceback and a line that asks to report it: for any other exception.
+          INPUT_ERROR, after one line on standard error: for an unknown or invalid flag, an
+          InputError, a file or
+            standard output that cannot be read or written, by Python or TensorFlow, or insufficient
+            memory.
+          LOST_WORKER, after one line on standard error: if another process of the same training run
+          ended. INTERNAL_ERROR, after a traceback and a line that asks to report it: for any other
+          exception.
           endings.INTERRUPTED: for Ctrl-C.
-          endings.TERMINATED: for SIGTERM; partial files are removed, as after Ctrl-C. (Training saves a checkpoint
-            first.)
-          CLOSED_PIPE, without a message: if the reader of the output, such as `head`, has closed the pipe.
+          endings.TERMINATED: for SIGTERM; partial files are removed, as after Ctrl-C. (Training
+            saves a checkpoint first.)
+          CLOSED_PIPE, without a message: if the reader of the output, such as `head`, has closed
+          the pipe.
           0: otherwise, also for --help.
         """
         for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
@@ -110,7 +119,10 @@ class Command:
             _end_after_output(endings.find_output_error(error) or error)
 
     def _run_guarded(self, argv):
-        """Runs `main(argv)`, and ends the process as `run` describes; argv[1:]: arguments that are not flags."""
+        """Runs `main(argv)`, and ends the process as `run` describes.
+
+        Argv[1:]: arguments that are not flags.
+        """
         if len(argv) > 1 and not self._arguments:
             _fail(f"unexpected argument {argv[1]!r}; write flags as --name=value")
         try:
@@ -131,10 +143,14 @@ class Command:
         setting_flags.define(self.settings, self.only)
 
     def main(self, argv):
-        """Resolves the settings, then imports and runs the job; argv: arguments that are not flags, after argv[0]."""
+        """Resolves the settings, then imports and runs the job.
+
+        Argv: arguments that are not flags, after argv[0].
+        """
         settings = self.resolve(argv[1:])
         with roles.lock_outputs(settings):
-            gc.disable()  # Python would search TensorFlow's modules again and again while it imports them.
+            # Python would search TensorFlow's modules again and again while it imports them.
+            gc.disable()
             try:
                 job = importlib.import_module(self.job(settings) if callable(self.job) else self.job)
                 gc.freeze()  # and afterwards
@@ -161,7 +177,8 @@ def announce(text):
 
 
 def warn(text):
-    """Prints a message of the library to standard error, with names of arguments in it as this script's flags."""
+    """Prints a message of the library to standard error, with names of arguments in it as this
+    script's flags."""
     print(to_flag_names(str(text)), file=sys.stderr)
 
 
@@ -188,31 +205,37 @@ def _end_after_output(error):
 
 
 def to_flag_names(text):
-    """Replaces backquoted argument names in a message of the library with this script's flags, also --noNAME."""
+    """Replaces backquoted argument names in a message of the library with this script's flags,
+    also --noNAME."""
     return re.sub(r"`((?:no)?(\w+))`", lambda match: f"--{match[1]}" if {match[1], match[2]} & {*flags.FLAGS}
                   else match[0], text)
 
 
 def prepare_tensorflow():
-    """Hides TensorFlow's own messages, and sets the libraries that it computes and reads gs:// with.
+    """Hides TensorFlow's own messages, and sets the libraries that it computes and reads gs://
+    with.
 
-    TensorFlow reads the environment, whose existing settings are kept, when it is imported: call this first.
+    TensorFlow reads the environment, whose existing settings are kept, when it is imported: call
+    this first.
 
-    Message level 3 also hides errors: a machine without a GPU shows one ("failed call to cuInit"), but with a GPU, an
-    error can say why it is not used. By default, TensorFlow uses Eigen for matrix multiplications on CPUs without 8-bit
-    instructions (such as AVX512-VNNI), although oneDNN is faster there too.
+    Message level 3 also hides errors: a machine without a GPU shows one ("failed call to cuInit"),
+    but with a GPU, an error can say why it is not used. By default, TensorFlow uses Eigen for
+    matrix multiplications on CPUs without 8-bit instructions (such as AVX512-VNNI), although oneDNN
+    is faster there too.
     """
     has_gpu = os.path.exists("/dev/nvidiactl")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_gpu else "3")
     os.environ.setdefault("GCS_READ_CACHE_BLOCK_SIZE_MB", str(REMOTE_BLOCK_MB))
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # otherwise, TensorFlow imports Keras 3, which is not used here
+    # Otherwise, TensorFlow imports Keras 3, which is not used here.
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     if FASTER_WITH_ONEDNN in processor.read()[1]:
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     logging.set_verbosity(logging.ERROR)
 
 
 def _is_input_error(error):
-    """Returns whether an error is about a user's input, a file that cannot be read or written, or machine limits."""
+    """Returns whether an error is about a user's input, a file that cannot be read or written,
+    or machine limits."""
     if isinstance(error, (InputError, OSError, MemoryError)):
         return True
     tensorflow = sys.modules.get("tensorflow")
@@ -244,7 +267,8 @@ def _script_name():
 
 
 def _fail(message, status=INPUT_ERROR):
-    line = f"{_script_name()}: {message}".replace("\n", "\\n").replace("\r", "\\r")  # names of files can contain these
+    # Names of files can contain these.
+    line = f"{_script_name()}: {message}".replace("\n", "\\n").replace("\r", "\\r")
     if len(line) > LONGEST_LINE:  # for example, for a list of labels; advice is at the end
         half = (LONGEST_LINE - len(" ... ")) // 2
         line = f"{line[:half]} ... {line[-half:]}"

@@ -1,15 +1,18 @@
-"""Settings: frozen dataclasses whose fields have a default, a help text, bounds, and rules. They define flags.
+"""Settings: frozen dataclasses whose fields have a default, a help text, bounds, and rules.
+
+They define flags.
 
     @dataclasses.dataclass(frozen=True)
     class StepSettings(Settings):
         accumulate_steps: int = setting(1, "Micro-batches of a training step.", lower=1)
 
-The value of a field can be a Settings object too: a job's settings consist of groups. bert_tf.cli.resolution
-computes the value of a field that `setting` does not define. bert_tf.cli.flags defines the flags of a class and reads
-them back. This module requires neither absl nor TensorFlow.
+The value of a field can be a Settings object too: a job's settings consist of groups.
+bert_tf.cli.resolution computes the value of a field that `setting` does not define.
+bert_tf.cli.flags defines the flags of a class and reads them back. This module requires neither
+absl nor TensorFlow.
 
-Rules contain conditions: see bert_tf.cli.conditions. A class whose rules name a setting that neither it nor its
-groups have, and that is not in `outer_settings`, is a TypeError.
+Rules contain conditions: see bert_tf.cli.conditions. A class whose rules name a setting that
+neither it nor its groups have, and that is not in `outer_settings`, is a TypeError.
 """
 
 import dataclasses
@@ -19,7 +22,8 @@ from typing import ClassVar
 from bert_tf.cli import conditions
 from bert_tf.errors import InputError
 
-LARGEST_NUMBER = 2**31 - 1  # Bound of integers without their own: sizes and steps are converted to int32.
+# Bound of integers without their own: sizes and steps are converted to int32.
+LARGEST_NUMBER = 2**31 - 1
 LARGEST_SEED = 2**63 - 1
 
 
@@ -30,20 +34,24 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
     Args:
       default: Default value.
       help_text: Meaning, unit, and constraints.
-      lower, upper: Inclusive bounds of a number, or of each number of a tuple; None for none. All must be finite.
+      lower, upper: Inclusive bounds of a number, or of each number of a tuple; None for none. All
+        must be finite.
       most: Maximum absolute value of an integer without bounds; not shown by --help.
       choices: Allowed values of a str.
-      repeated: Whether the flag of a tuple of str is repeated for each, instead of separating them with commas.
+      repeated: Whether the flag of a tuple of str is repeated for each, instead of separating them
+        with commas.
       needs: Condition, or tuple of conditions, without which only the default is allowed.
-      not_with: Condition, or tuple of conditions, with which only the default is allowed. The message can contain an
-        alternative, which follows "; ".
-      required: bool, or "CONDITION", "without CONDITION", or "CONDITION without CONDITION": a value is required if the
-        first condition is met and the second is not. A path is checked only if the first condition is met.
+      not_with: Condition, or tuple of conditions, with which only the default is allowed. The
+        message can contain an alternative, which follows "; ".
+      required: bool, or "CONDITION", "without CONDITION", or "CONDITION without CONDITION": a value
+        is required if the first condition is met and the second is not. A path is checked only if
+        the first condition is met.
       role: Role of a path, from bert_tf.cli.roles.
       source: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
-      recipes: Dict of choice -> dict of other settings and their values, for settings that are not set explicitly.
-      changeable: Whether a resumed run may have another value, which it reports; None if it is not part of a run, like
-        the steps of a job. See bert_tf.cli.run_state.
+      recipes: Dict of choice -> dict of other settings and their values, for settings that are not
+        set explicitly.
+      changeable: Whether a resumed run may have another value, which it reports; None if it is not
+        part of a run, like the steps of a job. See bert_tf.cli.run_state.
       rare: Whether only --helpfull shows the flag.
     """
     return dataclasses.field(default=default, metadata={
@@ -57,18 +65,25 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Values that belong together; raises InputError if a value is out of its bounds or violates a rule.
+    """Values that belong together.
+
+    Raises InputError if a value is out of its bounds or violates a rule.
 
     Attributes:
       always_required: Names of settings of shared groups that this job requires.
       checkpoint_setting: Name of the setting whose checkpoint supplies values that are not set.
-      outer_settings: Names of settings of other groups that rules of this class refer to. They apply in jobs that have
-        these settings.
-      needs_of_groups: Dict of group -> condition without which only the defaults of its settings are allowed.
-      replaced: Dict of setting -> condition with which it has no effect, so that it cannot be set even to its default.
-      checkpoint_only: Names of settings that have no effect on an export, which replaces a checkpoint.
-      written: Regular expression of the names of files in the output directory that no input can be.
-      serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies values too.
+      outer_settings: Names of settings of other groups that rules of this class refer to. They
+        apply in jobs that have these settings.
+      needs_of_groups: Dict of group -> condition without which only the defaults of its settings
+        are allowed.
+      replaced: Dict of setting -> condition with which it has no effect, so that it cannot be set
+        even to its default.
+      checkpoint_only: Names of settings that have no effect on an export, which replaces a
+        checkpoint.
+      written: Regular expression of the names of files in the output directory that no input can
+        be.
+      serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies
+        values too.
       default_kind: Kind of task if it is unknown; None to reject this.
       changeable, rare: Whether all settings of the group are changeable, and rare. See `setting`.
     """
@@ -117,15 +132,22 @@ class Settings:
         """Hook for subclasses: raises InputError for inconsistent values."""
 
     def add_file_values(self):
-        """Hook for subclasses: returns settings with values from further files; the command line takes precedence."""
+        """Hook for subclasses: returns settings with values from further files.
+
+        The command line takes precedence.
+        """
         return self
 
     def check_files(self):
-        """Hook for subclasses: raises InputError for files that contradict the values, after these are resolved."""
+        """Hook for subclasses: raises InputError for files that contradict the values, after
+        these are resolved."""
 
     @property
     def checkpoint(self):
-        """(setting, path) of the checkpoint next to which unset values are searched; None without one."""
+        """(setting, path) of the checkpoint next to which unset values are searched.
+
+        None without one.
+        """
         path = self.values().get(self.checkpoint_setting)
         return (self.checkpoint_setting, path) if path else None
 
@@ -163,7 +185,8 @@ class Settings:
         return {field.name: value for field, value in self.fields()}
 
     def replace_values(self, values):
-        """Returns settings with other values, a dict of name -> value, in any group that has a field with that name."""
+        """Returns settings with other values, a dict of name -> value, in any group that has a
+        field with that name."""
         new = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -193,7 +216,8 @@ def _check_bounds(field, value):
 
 
 def check_rules(settings):
-    """Raises InputError if a setting lacks one that it requires, or has one that it cannot be combined with."""
+    """Raises InputError if a setting lacks one that it requires, or has one that it cannot be
+    combined with."""
     fields = list(settings.fields())
     needs_of_groups = {field.name: conditions.parse_all(text) for group, text in settings.needs_of_groups.items()
                        for field, _ in getattr(settings, group).fields()}

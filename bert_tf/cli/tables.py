@@ -7,7 +7,8 @@ def format_table(header, rows, num_left=1):
     Args:
       header: Sequence of str. Names of the columns.
       rows: Sequence of sequences of str. The cells.
-      num_left: int. Number of the first columns to align on the left; the others are aligned on the right.
+      num_left: int. Number of the first columns to align on the left; the others are aligned on the
+        right.
     """
     cells = [header, *rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

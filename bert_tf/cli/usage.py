@@ -1,4 +1,5 @@
-"""The text of --help: the purpose of a script, and its flags by the groups of settings that they belong to."""
+"""The text of --help: the purpose of a script, and its flags by the groups of settings that they
+belong to."""
 
 import dataclasses
 import re
@@ -17,8 +18,8 @@ def write_help(purpose, settings, only=None, is_full=False):
       purpose: str. The script's docstring.
       settings: Settings with the defaults of the flags.
       only: Names of the settings that are flags; None for all.
-      is_full: bool. Whether to add rare settings, and everything about each setting instead of its first
-        sentence and its default.
+      is_full: bool. Whether to add rare settings, and everything about each setting instead of its
+        first sentence and its default.
     """
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 0)).columns)
     required, lines, always = [], [], {name for group in settings.groups() for name in group.always_required}

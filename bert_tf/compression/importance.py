@@ -1,8 +1,10 @@
-"""Importance of each attention head and each feed-forward neuron for a model's loss, to first order.
+"""Importance of each attention head and each feed-forward neuron for a model's loss, to first
+order.
 
-The importance of a head is the mean over examples of |dL / d mask| for a mask of 1 (Michel et al. 2019, "Are Sixteen
-Heads Really Better than One?", section 4.1): this is approximately the change of an example's loss without the head.
-Each example has its own derivative, so that derivatives of different signs do not cancel, and batches are independent.
+The importance of a head is the mean over examples of |dL / d mask| for a mask of 1 (Michel et al.
+2019, "Are Sixteen Heads Really Better than One?", section 4.1): this is approximately the change of
+an example's loss without the head. Each example has its own derivative, so that derivatives of
+different signs do not cancel, and batches are independent.
 """
 
 import numpy as np
@@ -14,9 +16,11 @@ LEAST_NORM = 1e-30  # For a layer in which all importances are 0.
 
 
 def normalize(layers):
-    """Scales the importances of each layer to an L2 norm of 1, as in Michel et al.: L arrays -> L arrays.
+    """Scales the importances of each layer to an L2 norm of 1, as in Michel et al.: L arrays -> L
+    arrays.
 
-    Gradients differ a lot in size from layer to layer, so raw values of two layers cannot be compared.
+    Gradients differ a lot in size from layer to layer, so raw values of two layers cannot be
+    compared.
     """
     return [values / max(np.linalg.norm(values), LEAST_NORM) for values in layers]
 
@@ -26,13 +30,14 @@ def importance(model, loss, batches):
 
     Args:
       model: Model of bert_tf.models; its encoder must not remove padding.
-      loss: Function (outputs of the model, features) -> dict with the scalar "loss", a mean over the examples.
-      batches: Iterable of dicts of features [B, ...]: input_ids [B, S], or [B, choices, S] for several texts per
-        example. B can vary.
+      loss: Function (outputs of the model, features) -> dict with the scalar "loss", a mean over
+        the examples.
+      batches: Iterable of dicts of features [B, ...]: input_ids [B, S], or [B, choices, S] for
+        several texts per example. B can vary.
 
     Returns:
-      Importances of the heads, L arrays float64 [N] in the order of the model's heads, and of the neurons, L arrays
-      float64 [I]. Layers that share their weights have one array.
+      Importances of the heads, L arrays float64 [N] in the order of the model's heads, and of the
+      neurons, L arrays float64 [I]. Layers that share their weights have one array.
     """
     layers = get_layers(model.encoder)
     sizes = [layer.attention_output.kernel.shape[0] // model.encoder.config.head_width for layer in layers]
@@ -49,7 +54,8 @@ def importance(model, loss, batches):
 
 
 def _derivatives(model, loss, features, sizes):
-    """Sums |dL / d mask| over a batch's examples: one tensor [size] for each of `sizes`, heads, then neurons."""
+    """Sums |dL / d mask| over a batch's examples: one tensor [size] for each of `sizes`, heads,
+    then neurons."""
     input_ids = features["input_ids"]
     num_examples = tf.shape(input_ids)[0]
     rows = tf.reduce_prod(tf.shape(input_ids)[:-1])

@@ -1,6 +1,7 @@
 """Prunes heads and feed-forward neurons of a model.
 
-The remaining computation is unchanged: a model without a head has the same outputs as with that head's mask at 0.
+The remaining computation is unchanged: a model without a head has the same outputs as with that
+head's mask at 0.
 """
 
 import dataclasses
@@ -20,7 +21,8 @@ NEURON_AXES = {"intermediate/dense/kernel": 1, "intermediate/dense/bias": 0, "ou
 
 
 def most_important(values, count):
-    """Selects the `count` most important heads, or neurons, of all layers together, and at least one per layer.
+    """Selects the `count` most important heads, or neurons, of all layers together, and at least
+    one per layer.
 
     Args:
       values: L arrays of float. Importances, normalized so that layers can be compared.
@@ -41,10 +43,12 @@ def prune(tensors, config, heads, neurons):
     Args:
       tensors: Dict of canonical name to StoredTensor.
       config: BertConfig.
-      heads, neurons: L arrays of int. For each layer, ascending numbers of the heads, and neurons, that remain.
+      heads, neurons: L arrays of int. For each layer, ascending numbers of the heads, and neurons,
+        that remain.
 
     Returns:
-      Tuple `(tensors, config)` of the smaller model. The config has the sizes of each layer, or one if all are equal.
+      Tuple `(tensors, config)` of the smaller model. The config has the sizes of each layer, or one
+      if all are equal.
 
     Raises:
       InputError: If the layers of the model share their weights.

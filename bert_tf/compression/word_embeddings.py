@@ -1,6 +1,7 @@
 """Smaller word embeddings: factorized into two matrices, or without unused tokens.
 
-In small models, they are most of the weights. Shape legend: V vocabulary, H hidden, E columns of the factorized matrix.
+In small models, they are most of the weights. Shape legend: V vocabulary, H hidden, E columns of
+the factorized matrix.
 """
 
 import dataclasses
@@ -16,13 +17,16 @@ BY_PIECE = (WORD_EMBEDDINGS, OUTPUT_BIAS)  # Tensors with one row per token of t
 
 
 def factorize(tensors, config, size):
-    """Factorizes the word embedding matrix [V, H] into [V, E] [E, H]: the best approximation, by its singular values.
+    """Factorizes the word embedding matrix [V, H] into [V, E] [E, H]: the best approximation, by
+    its singular values.
 
-    Both factors are scaled by the square roots of the singular values, so that neither learns faster than the other.
-    A model is a dict of canonical name to StoredTensor, and its BertConfig. `size` is E.
+    Both factors are scaled by the square roots of the singular values, so that neither learns
+    faster than the other. A model is a dict of canonical name to StoredTensor, and its BertConfig.
+    `size` is E.
 
     Returns:
-      Tuple `(tensors, config, fraction)`: the model, and the fraction of the squared norm that the approximation has.
+      Tuple `(tensors, config, fraction)`: the model, and the fraction of the squared norm that the
+      approximation has.
 
     Raises:
       InputError: If E is not below H, or if the matrix is already factorized.
@@ -33,7 +37,8 @@ def factorize(tensors, config, size):
     if not 1 <= size < config.hidden_size:
         raise InputError(f"`embedding_size`={size}: must be at least 1 and less than hidden_size, {config.hidden_size}")
     table = tensors[WORD_EMBEDDINGS].read().astype(np.float64)
-    # Uses [H, H] instead of [V, H]: squares of the singular values and right singular vectors, in ascending order.
+    # Uses [H, H] instead of [V, H]: squares of the singular values and right singular vectors, in
+    # ascending order.
     squares, vectors = np.linalg.eigh(table.T @ table)
     squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1][:, :size]
     root = np.maximum(squares[:size], squares[0] * 1e-12) ** 0.25
@@ -44,7 +49,9 @@ def factorize(tensors, config, size):
 
 
 def keep_pieces(tensors, config, ids):
-    """Reduces the vocabulary of a model to the tokens with int [n] `ids`, in this order; see `factorize`.
+    """Reduces the vocabulary of a model to the tokens with int [n] `ids`, in this order.
+
+    See `factorize`.
 
     Returns:
       Tuple `(tensors, config)` of the smaller model.

@@ -1,11 +1,13 @@
-"""Converts a Servable to one LiteRT (TensorFlow Lite) file that takes raw text through `bert_tf.litert.LiteRTModel`.
+"""Converts a Servable to one LiteRT (TensorFlow Lite) file that takes raw text through
+`bert_tf.litert.LiteRTModel`.
 
-The file has one graph of fixed shape, a signature, per bucket of batch size and length: "rows_8x128" takes
-"input_ids", "input_mask", and "segment_ids", int32 [8, 128], and returns the result of Servable.compute_outputs. The
-head of a masked LM is separate, since texts can have any number of masks: "masks_8" takes "vectors" float32 [8, H] and
-returns "piece_ids" int32 [8, k] and "probabilities" float32 [8, k]. All graphs are converted together and share their
-weights. Other data for the predictions is in a zip archive at the end of the file (`bert_tf.litert.metadata`). Running
-the file requires ai-edge-litert, but not TensorFlow.
+The file has one graph of fixed shape, a signature, per bucket of batch size and length:
+"rows_8x128" takes "input_ids", "input_mask", and "segment_ids", int32 [8, 128], and returns the
+result of Servable.compute_outputs. The head of a masked LM is separate, since texts can have any
+number of masks: "masks_8" takes "vectors" float32 [8, H] and returns "piece_ids" int32 [8, k] and
+"probabilities" float32 [8, k]. All graphs are converted together and share their weights. Other
+data for the predictions is in a zip archive at the end of the file (`bert_tf.litert.metadata`).
+Running the file requires ai-edge-litert, but not TensorFlow.
 """
 
 import hashlib
@@ -33,9 +35,10 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     """Converts a Servable whose FastEncoder has the layers "litert" to a .tflite file, bytes.
 
     Args:
-      weights: str. Storage type, one of WEIGHTS. With int8 ("dynamic range"), matrix multiplications run in integers
-        too, and activations are quantized at run time, per row.
-      lengths: Lengths of the buckets; those over the servable's max_seq_length become one of that length.
+      weights: str. Storage type, one of WEIGHTS. With int8 ("dynamic range"), matrix
+        multiplications run in integers too, and activations are quantized at run time, per row.
+      lengths: Lengths of the buckets; those over the servable's max_seq_length become one of that
+        length.
       batch_sizes: Batch sizes of the buckets.
 
     Raises:
@@ -59,8 +62,8 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
             converter.target_spec.supported_types = [tf.float16]
         with quiet():
             content = converter.convert()
-    # The converter shares the weights of its graphs, but not the scales of their rows: each graph has its own copy,
-    # over 1 MB for BERT-Base.
+    # The converter shares the weights of its graphs, but not the scales of their rows: each graph
+    # has its own copy, over 1 MB for BERT-Base.
     builder = _SharingBuilder(len(content) + 1024)
     builder.Finish(schema.ModelT.InitFromPackedBuf(content, 0).Pack(builder), _IDENTIFIER)
     content = bytes(builder.Output())

@@ -1,10 +1,11 @@
 """Writes a Servable as a SavedModel in the directory layout of TensorFlow Serving.
 
-The SavedModel contains the weights, the tokenizer, vocab.txt, bert_config.json, and task.json, which describes it for
-`bert_tf.load`. It does not require this package. It requires the kernels of TensorFlow Text
-(`import tensorflow_text`; TensorFlow Serving includes them). It also contains requests that TensorFlow Serving runs
-when it loads the model, so that the first client does not have to wait. Their message types come from the optional
-tensorflow-serving-api, which is imported on use.
+The SavedModel contains the weights, the tokenizer, vocab.txt, bert_config.json, and task.json,
+which describes it for `bert_tf.load`. It does not require this package. It requires the kernels of
+TensorFlow Text (`import tensorflow_text`; TensorFlow Serving includes them). It also contains
+requests that TensorFlow Serving runs when it loads the model, so that the first client does not
+have to wait. Their message types come from the optional tensorflow-serving-api, which is imported
+on use.
 """
 
 import os
@@ -18,24 +19,28 @@ from bert_tf.errors import InputError
 from bert_tf.export import weight_storage
 from bert_tf.model_folder import task_metadata
 
-LITERT_FILE = "model.tflite"  # File name that TensorFlow Serving uses if LiteRT models are preferred.
+# File name that TensorFlow Serving uses if LiteRT models are preferred.
+LITERT_FILE = "model.tflite"
 EXTRA_FOLDER = "assets.extra"  # For files that the graph does not use.
 WARMUP_FILE = os.path.join(EXTRA_FOLDER, "tf_serving_warmup_requests")
 
 
 def save(servable, directory, *, version=None, weights="float32", litert=None):
-    """Writes `directory`/`version`, which appears there only when it is complete; if remote, saved_model.pb is last.
+    """Writes `directory`/`version`, which appears there only when it is complete.
+
+    If remote, saved_model.pb is last.
 
     Args:
       servable: Servable.
       directory: Directory of the model; created if it does not exist.
       version: int; None for the number after the highest existing one.
-      weights: str. Storage type of matrices, float32, bfloat16, or int8. All are float32 once loaded.
+      weights: str. Storage type of matrices, float32, bfloat16, or int8. All are float32 once
+        loaded.
       litert: bytes of a LiteRT model to write to LITERT_FILE next to saved_model.pb; None for none.
 
     Returns:
-      Tuple `(path, has_warmup)`: path of the SavedModel; bool, whether it contains warm-up requests, for which
-      tensorflow-serving-api must be installed.
+      Tuple `(path, has_warmup)`: path of the SavedModel; bool, whether it contains warm-up
+      requests, for which tensorflow-serving-api must be installed.
 
     Raises:
       InputError: If the version exists.
@@ -47,7 +52,8 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
     path = os.path.join(directory, str(version))
     if files.at(path).exists():
         raise InputError(f"{path}: already exists; choose another version")
-    # The module contains variables, not the model itself: Keras would add its own functions for every layer.
+    # The module contains variables, not the model itself: Keras would add its own functions for
+    # every layer.
     module = tf.Module()
     module.tokenizer = servable.tokenizer
     module.vocabulary = tf.saved_model.Asset(servable.tokenizer.vocab_file)
@@ -68,9 +74,11 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
 
 
 def _write_warmup(servable, path, model_name):
-    """Writes a request per signature to the SavedModel at `path`, as a TFRecord file of PredictionLog.
+    """Writes a request per signature to the SavedModel at `path`, as a TFRecord file of
+    PredictionLog.
 
-    Returns whether it did: tensorflow-serving-api must be installed, which defines the message types.
+    Returns whether it did: tensorflow-serving-api must be installed, which defines the message
+    types.
     """
     try:
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2

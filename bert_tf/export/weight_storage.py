@@ -1,8 +1,9 @@
 """Weights in a SavedModel: their storage types and their types in matrix multiplications.
 
-They are stored unchanged, or in fewer bits and converted when the file is loaded: a file of half or a quarter of the
-size is faster to download and load. (Casting the weights of BERT-Base at each request would take longer than the
-computation for a sentence.) Matrix multiplications use float32, or bfloat16 on CPUs and GPUs for which it is faster.
+They are stored unchanged, or in fewer bits and converted when the file is loaded: a file of half or
+a quarter of the size is faster to download and load. (Casting the weights of BERT-Base at each
+request would take longer than the computation for a sentence.) Matrix multiplications use float32,
+or bfloat16 on CPUs and GPUs for which it is faster.
 """
 
 import contextlib
@@ -15,15 +16,17 @@ from bert_tf.fast import projection_weights, replace_weights
 
 @contextlib.contextmanager
 def use_stored_weights(model, kind, module):
-    """Makes functions that are traced within a context use stored weights, which become attributes of `module`.
+    """Makes functions that are traced within a context use stored weights, which become attributes
+    of `module`.
 
-    For a model with the policy mixed_bfloat16, projections are then kept in bfloat16 and not cast at each request.
+    For a model with the policy mixed_bfloat16, projections are then kept in bfloat16 and not cast
+    at each request.
 
     Args:
       model: Model of bert_tf.models; it is unchanged after the context.
-      kind: str: float32, bfloat16, or int8. bfloat16 rounds to 8 bits of precision, int8 to 255 steps between the
-        extremes of each output of a kernel or row of embeddings. Only matrices are rounded: biases and normalization
-        stay float32.
+      kind: str: float32, bfloat16, or int8. bfloat16 rounds to 8 bits of precision, int8 to 255
+        steps between the extremes of each output of a kernel or row of embeddings. Only matrices
+        are rounded: biases and normalization stay float32.
       module: tf.Module to save.
     """
     multiplied = {} if model.compute_dtype == "float32" else {
@@ -45,10 +48,12 @@ def use_stored_weights(model, kind, module):
 
 
 class _StoredWeight(tf.saved_model.experimental.TrackableResource):
-    """A float32 variable that is stored as `kind`, and converted to `dtype` when its SavedModel is loaded.
+    """A float32 variable that is stored as `kind`, and converted to `dtype` when its SavedModel is
+    loaded.
 
-    It replaces the original tf.Variable wherever a layer reads one. It has no function that frees it: TensorFlow would
-    call that after the loaded object is deleted, although its signatures could still be in use.
+    It replaces the original tf.Variable wherever a layer reads one. It has no function that frees
+    it: TensorFlow would call that after the loaded object is deleted, although its signatures could
+    still be in use.
     """
 
     def __init__(self, variable, kind, dtype):
@@ -57,7 +62,8 @@ class _StoredWeight(tf.saved_model.experimental.TrackableResource):
         self._unique_name = f"{variable.name}_{uuid.uuid4().hex}"
         value, scale = tf.cast(variable.read_value(), tf.float32), tf.constant(1.0)
         if kind == "int8":
-            # One scale per output: kernels are [inputs, outputs], embeddings and heads are [rows or classes, H].
+            # One scale per output: kernels are [inputs, outputs], embeddings and heads are [rows or
+            # classes, H].
             axis = 0 if variable.name.split("/")[-1].startswith("kernel") else 1
             scale = tf.maximum(tf.reduce_max(tf.abs(value), axis=axis, keepdims=True) / 127, 1e-30)
             value = tf.round(value / scale)

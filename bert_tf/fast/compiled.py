@@ -1,11 +1,12 @@
 """Element-wise work of training as blocks that XLA compiles, for CPUs.
 
-TensorFlow's own operations pass over memory once each, a GELU and its gradient fifteen times. XLA turns them into one
-loop on all cores: a block takes a third to a fifth of the time. The backward pass recomputes a block's inner values
-from its inputs within that loop. Matrix multiplications stay outside, as oneDNN's kernels.
+TensorFlow's own operations pass over memory once each, a GELU and its gradient fifteen times. XLA
+turns them into one loop on all cores: a block takes a third to a fifth of the time. The backward
+pass recomputes a block's inner values from its inputs within that loop. Matrix multiplications stay
+outside, as oneDNN's kernels.
 
-XLA compiles a block once for each shape, in 0.1 to 0.3 s, for all layers that use it. So the number of tokens should
-take few values: see UnpaddedLayout.
+XLA compiles a block once for each shape, in 0.1 to 0.3 s, for all layers that use it. So the number
+of tokens should take few values: see UnpaddedLayout.
 """
 
 import functools
@@ -15,7 +16,8 @@ import tensorflow as tf
 from bert_tf.fast.layers import FastLayer
 from bert_tf.layers.basic import ACTIVATIONS, normalize
 
-TOKENS_MULTIPLE = 32  # 64 would halve the number of shapes, but compute 7% of padding in a batch of 430 tokens
+# 64 would halve the number of shapes, but compute 7% of padding in a batch of 430 tokens.
+TOKENS_MULTIPLE = 32
 
 
 class CompiledLayer(FastLayer):
@@ -43,14 +45,15 @@ def get_activation_block(name):
 
 @functools.cache
 def _get_norm_block(dropout_scale):
-    """Returns the block of a residual connection: dropout, sum, and layer normalization, in float32.
+    """Returns the block of a residual connection: dropout, sum, and layer normalization, in
+    float32.
 
     Args:
       dropout_scale: Factor of the elements that are kept.
 
     Returns:
-      A function of x, residual [T, H] of any float dtype, keep bool [T, H] or [] if all are kept, gamma and beta
-      float32 [H] -> [T, H] of x's dtype.
+      A function of x, residual [T, H] of any float dtype, keep bool [T, H] or [] if all are kept,
+      gamma and beta float32 [H] -> [T, H] of x's dtype.
     """
     def compute(x, residual, keep, gamma, beta):
         x32, residual = tf.cast(x, tf.float32), tf.cast(residual, tf.float32)
@@ -61,7 +64,8 @@ def _get_norm_block(dropout_scale):
 
 
 def _block(function):
-    """Compiles a function of tensors to a tensor, with a compiled gradient for those inputs that are floats."""
+    """Compiles a function of tensors to a tensor, with a compiled gradient for those inputs that
+    are floats."""
     forward = tf.function(function, jit_compile=True, autograph=False)
 
     @functools.partial(tf.function, jit_compile=True, autograph=False)
@@ -75,7 +79,8 @@ def _block(function):
     @tf.custom_gradient
     def block(*inputs):
         def gradient(upstream):
-            # A branch of tf.cond can only keep the inputs for its gradient if they are read outside of XLA's context.
+            # A branch of tf.cond can only keep the inputs for its gradient if they are read outside
+            # of XLA's context.
             gradients = iter(backward([tf.identity(each) for each in inputs], upstream))
             return [next(gradients) if each.dtype.is_floating else None for each in inputs]
 

@@ -25,7 +25,8 @@ class Drop(typing.NamedTuple):
 
         @tf.custom_gradient
         def drop(x):
-            # Do not write the gradient as the same product: TensorFlow would keep its float factor until then.
+            # Do not write the gradient as the same product: TensorFlow would keep its float factor
+            # until then.
             return x * (tf.cast(self.keep, x.dtype) * self.scale), lambda dy: tf.where(
                 self.keep, dy * self.scale, tf.zeros([], dy.dtype))
         return drop(x)
@@ -46,15 +47,15 @@ class PackedDropout(SeededDropout):
 def draw(rate, shape, seed, draw_words=None):
     """Draws the Drop for a tensor.
 
-    16 random bits decide about an element, half as many as in TensorFlow's dropout. Therefore, the rate is rounded to a
-    multiple of 1 / 65536, and the scale follows from the rounded rate.
+    16 random bits decide about an element, half as many as in TensorFlow's dropout. Therefore, the
+    rate is rounded to a multiple of 1 / 65536, and the scale follows from the rounded rate.
 
     Args:
       rate: float. Fraction of the elements to zero.
       shape: int [rank].
       seed: int [2].
-      draw_words: Callable (shape, seed) that returns 32 random bits for each element, uint32. If None, each word
-        decides about two elements.
+      draw_words: Callable (shape, seed) that returns 32 random bits for each element, uint32. If
+        None, each word decides about two elements.
 
     Returns:
       Drop.
@@ -63,13 +64,15 @@ def draw(rate, shape, seed, draw_words=None):
     scale = 2**16 / (2**16 - num_dropped)
     if not num_dropped:
         return Drop(tf.constant(True), scale)
-    least = tf.constant(num_dropped << 16, tf.uint32)  # of the words whose upper half keeps an element
+    # Of the words whose upper half keeps an element.
+    least = tf.constant(num_dropped << 16, tf.uint32)
     if draw_words:
         return Drop(draw_words(shape, seed) >= least, scale)
-    # The upper halves of the words drawn decide on the first half of the first axis, the lower ones on the second.
-    # Two neighbors that share a word would have to be moved apart.
+    # The upper halves of the words drawn decide on the first half of the first axis, the lower ones
+    # on the second. Two neighbors that share a word would have to be moved apart.
     first_axis = [1] + [0] * (shape.shape[0] - 1)
-    half = (shape + first_axis) // [1 + axis for axis in first_axis]  # of the first axis, rounded up
+    # Of the first axis, rounded up.
+    half = (shape + first_axis) // [1 + axis for axis in first_axis]
     words = tf.random.stateless_uniform(half, seed, minval=None, maxval=None, dtype=tf.uint32)
     lower = tf.bitwise.left_shift(words, tf.constant(16, tf.uint32))
     keep = tf.slice(tf.concat([words >= least, lower >= least], axis=0), [0] * len(first_axis), shape)
@@ -77,14 +80,16 @@ def draw(rate, shape, seed, draw_words=None):
 
 
 def hash_words(shape, seed):
-    """Returns 32 random bits for each element of a tensor, by a hash of random words for its rows and columns.
+    """Returns 32 random bits for each element of a tensor, by a hash of random words for its rows
+    and columns.
 
     XLA computes them in the operation that uses them, instead of writing and reading them.
 
-    Element (r, c) gets a_r w_c + b_r mod 2^32, with uniform words a_r (odd), b_r, and w_c: multiply-add hashing
-    (Dietzfelbinger 1996, "Universal hashing and k-wise independent random variables via integer arithmetic without
-    primes"), with random words instead of keys. All words of a row are independent, because an odd factor permutes the
-    values of a word, and any three words are independent. The four corners of a rectangle are not exactly independent.
+    Element (r, c) gets a_r w_c + b_r mod 2^32, with uniform words a_r (odd), b_r, and w_c:
+    multiply-add hashing (Dietzfelbinger 1996, "Universal hashing and k-wise independent random
+    variables via integer arithmetic without primes"), with random words instead of keys. All words
+    of a row are independent, because an odd factor permutes the values of a word, and any three
+    words are independent. The four corners of a rectangle are not exactly independent.
 
     Args:
       shape: int [rank]. The last axis has the columns, all others the rows.

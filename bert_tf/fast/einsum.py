@@ -1,4 +1,5 @@
-"""Layers for XLA on TPUs and GPUs: heads stay where the projections put them, and gradients keep fewer tensors.
+"""Layers for XLA on TPUs and GPUs: heads stay where the projections put them, and gradients keep
+fewer tensors.
 
 The compiled step then moves less data between layouts, and writes less. CPUs are slower with it.
 
@@ -15,7 +16,8 @@ from bert_tf.layers import NO_SEEDS, AttentionMaps
 from bert_tf.layers.basic import LAYER_NORM_EPSILON
 
 GELU_SCALE, GELU_CUBIC = (2 / math.pi)**0.5, 0.044715  # u = GELU_SCALE (x + GELU_CUBIC x^3)
-SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"  # of query and key, and of probabilities and value
+# Of query and key, and of probabilities and value.
+SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"
 
 
 class EinsumLayer(FastLayer):
@@ -80,7 +82,10 @@ class EinsumLayer(FastLayer):
 
 
 def merge_kernel(projection):
-    """Returns a Projection's kernel [K, M], changed by its hooks; raises InputError if a hook cannot change it."""
+    """Returns a Projection's kernel [K, M], changed by its hooks.
+
+    Raises InputError if a hook cannot change it.
+    """
     kernel = projection.kernel
     for hook in projection.hooks:
         kernel = hook.kernel(kernel)
@@ -88,14 +93,18 @@ def merge_kernel(projection):
 
 
 def take(x, at):
-    """x [B, S, ...], at int32 [B, P] -> [B, P, ...]. A product, because the gradient of a gather is a scatter."""
+    """x [B, S, ...], at int32 [B, P] -> [B, P, ...].
+
+    A product, because the gradient of a gather is a scatter.
+    """
     selected = tf.one_hot(at, tf.shape(x)[1], dtype=x.dtype)  # [B, P, S]
     return tf.einsum("bps,bs...->bp...", selected, x)
 
 
 @tf.custom_gradient
 def project_to_heads(x, kernel):
-    """Multiplies with tokens in one axis, and has a gradient with tokens in two: XLA then copies no operand.
+    """Multiplies with tokens in one axis, and has a gradient with tokens in two: XLA then copies no
+    operand.
 
     Args:
       x: [B, S, H].
@@ -111,12 +120,15 @@ def project_to_heads(x, kernel):
 
 
 def attend(query, key, value, bias, drop):
-    """Computes the context of attention; the forward and backward pass keep one tensor of the scores' size.
+    """Computes the context of attention.
 
-    With scores z, kept elements m, and factor c of the kept ones, let e = exp(z - max z) and l = sum e. The forward
-    pass computes o = c / l * (e m) V, and keeps e with the sign of m: the gradient needs no mask. For the gradient do
-    of o, let g = c / l * do. Then dV = (e m)^T g, and dz = e (m (g V^T) - sum(do o) / l): the sum over the keys in the
-    gradient of a softmax equals the sum over the head width of do o (Dao et al. 2022, arXiv:2205.14135, appendix B.2).
+    The forward and backward pass keep one tensor of the scores' size.
+
+    With scores z, kept elements m, and factor c of the kept ones, let e = exp(z - max z) and l =
+    sum e. The forward pass computes o = c / l * (e m) V, and keeps e with the sign of m: the
+    gradient needs no mask. For the gradient do of o, let g = c / l * do. Then dV = (e m)^T g, and
+    dz = e (m (g V^T) - sum(do o) / l): the sum over the keys in the gradient of a softmax equals
+    the sum over the head width of do o (Dao et al. 2022, arXiv:2205.14135, appendix B.2).
 
     Args:
       query: [B, Q, N, D], scaled.
@@ -125,7 +137,8 @@ def attend(query, key, value, bias, drop):
       drop: Drop for the probabilities [B, N, Q, S]; None when not training.
 
     Returns:
-      Context [B, Q, N, D] of query's dtype. Exponentials and sums are float32, or float64 for float64.
+      Context [B, Q, N, D] of query's dtype. Exponentials and sums are float32, or float64 for
+      float64.
     """
     dtype = query.dtype
     wide = tf.float64 if dtype == tf.float64 else tf.float32
@@ -162,8 +175,8 @@ def attend(query, key, value, bias, drop):
 def gelu_from_input(x):
     """tf.nn.gelu(x, approximate=True), whose gradient is computed only from x.
 
-    GELU is x s with s = (1 + tanh u) / 2. The gradient writes s as sigmoid(2 u): XLA would merge a second tanh with the
-    first one, and keep it from the forward to the backward pass.
+    GELU is x s with s = (1 + tanh u) / 2. The gradient writes s as sigmoid(2 u): XLA would merge a
+    second tanh with the first one, and keep it from the forward to the backward pass.
 
     Args:
       x: [T, W] of a float dtype.
@@ -183,8 +196,8 @@ def gelu_from_input(x):
 def normalize_in_one_pass(x, gamma, beta):
     """Layer normalization in float32, whose variance and gradient take one pass over x each.
 
-    The variance is the mean square minus the squared mean: with a mean of m standard deviations, its relative error is
-    about m^2 float32 roundings.
+    The variance is the mean square minus the squared mean: with a mean of m standard deviations,
+    its relative error is about m^2 float32 roundings.
 
     Args:
       x: [..., W] of a 16-bit dtype.
@@ -206,7 +219,8 @@ def normalize_in_one_pass(x, gamma, beta):
             scaled, normalized = upstream * gamma, (wide - mean) * rate
             mean_upstream = tf.reduce_mean(scaled, axis=-1, keepdims=True)
             mean_product = tf.reduce_mean(scaled * normalized, axis=-1, keepdims=True)
-            # rate * (scaled - mean_upstream - normalized * mean_product), with fewer operations per element.
+            # rate * (scaled - mean_upstream - normalized * mean_product), with fewer operations per
+            # element.
             slope = rate * rate * mean_product
             dx = scaled * rate - wide * slope - (rate * mean_upstream - mean * slope)
             axes = list(range(x.shape.rank - 1))

@@ -25,16 +25,16 @@ class Fast:
     Attributes:
       layers: str. How layers are computed, one of LAYERS:
         padded: As matrices of all positions.
-        unpadded: Only on non-padding tokens. Outputs at tokens stay the same, those at padding become zero. Shapes then
-          depend on the batch's values: not for TPUs or XLA.
-        compiled: As padded; in training, XLA compiles the element-wise work of a layer and of its gradient, which is
-          faster on a CPU; see bert_tf.fast.compiled.
+        unpadded: Only on non-padding tokens. Outputs at tokens stay the same, those at padding
+          become zero. Shapes then depend on the batch's values: not for TPUs or XLA.
+        compiled: As padded; in training, XLA compiles the element-wise work of a layer and of its
+          gradient, which is faster on a CPU; see bert_tf.fast.compiled.
         unpadded_compiled: Both. Outputs at padding are then not all zero.
         einsum: As XLA compiles them best for TPUs and GPUs; slower on a CPU.
         litert: For conversion to LiteRT.
       last_where_read: Compute the last layer only at the positions that a task model reads.
-      recompute: In training, keep only each layer's output and recompute its other activations in the backward pass
-        (activation checkpointing): less memory for about a third more work.
+      recompute: In training, keep only each layer's output and recompute its other activations in
+        the backward pass (activation checkpointing): less memory for about a third more work.
       one_hot: See FastEmbeddings.
       vocabulary_multiple, float32_scores: See FastMaskedLMHead.
     """
@@ -49,7 +49,8 @@ class Fast:
 
 @register
 class FastEncoder(BertEncoder):
-    """A BertEncoder with the same variables and the same results, except the dropout it draws and outputs of padding.
+    """A BertEncoder with the same variables and the same results, except the dropout it draws and
+    outputs of padding.
 
     Args:
       config: BertConfig.
@@ -63,7 +64,8 @@ class FastEncoder(BertEncoder):
     embeddings_class, dropout_class = FastEmbeddings, PackedDropout
 
     def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
-        vars(self).update(fast=fast, layer_class=LAYERS[fast.layers])  # Keras tracks later attributes.
+        # Keras tracks later attributes.
+        vars(self).update(fast=fast, layer_class=LAYERS[fast.layers])
         super().__init__(config, seed=seed, dtype=dtype, name=name)
         self.has_static_shapes = not fast.layers.startswith("unpadded")
         self.embeddings.one_hot = fast.one_hot or fast.layers == "litert"
@@ -96,7 +98,8 @@ class FastEncoder(BertEncoder):
         if return_attention_scores or not self.fast.last_where_read:
             return super().encode_positions(features, positions, training, pooled_positions, return_attention_scores)
         first = self.find_pooled(features, pooled_positions)
-        at = first if positions is None else tf.concat([first, positions], axis=1)  # [B, 1 + P] or [B, K + P]
+        # [B, 1 + P] or [B, K + P].
+        at = first if positions is None else tf.concat([first, positions], axis=1)
         states, _ = self._compute_states(features, self._layout(features, training), training, at=at)
         output = tf.reshape(states[-1], [*tf.unstack(tf.shape(at)), self.config.hidden_size])
         num_pooled = tf.shape(first)[1]
@@ -137,7 +140,8 @@ class FastEncoder(BertEncoder):
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
             options = {"return_attention_scores": return_attention_scores}
             if at is not None and number == len(self.encoder_layers) - 1:
-                # Not through Keras, whose scopes name operations: the last bits after oneDNN's fusion depend on names.
+                # Not through Keras, whose scopes name operations: the last bits after oneDNN's
+                # fusion depend on names.
                 layer, options = layer.call, {"at": at}
             x = self.compute_layer(number, layer, states[-1], layout, bias, seeds=seeds, **options)
             if return_attention_scores:

@@ -1,8 +1,11 @@
-"""The layers of the plain encoder on a matrix of tokens, [T, H], with operations that save memory, casts, or padding.
+"""The layers of the plain encoder on a matrix of tokens, [T, H], with operations that save memory,
+casts, or padding.
 
-TensorFlow's graph optimizer fuses the product of two matrices with the bias and the activation that follow it.
+TensorFlow's graph optimizer fuses the product of two matrices with the bias and the activation that
+follow it.
 
-Shape legend: B batch, S sequence, P positions, T tokens, H hidden, N heads, D head width, V vocabulary.
+Shape legend: B batch, S sequence, P positions, T tokens, H hidden, N heads, D head width, V
+vocabulary.
 """
 
 import tensorflow as tf
@@ -15,8 +18,9 @@ class FastEmbeddings(Embeddings):
     """See Embeddings.
 
     Attributes:
-      one_hot: bool. Look words up by a matrix multiplication with one-hot vectors, which suits a TPU. LiteRT's
-        converter turns it into one int8 lookup with a scale per row; a gather would get one scale for all rows.
+      one_hot: bool. Look words up by a matrix multiplication with one-hot vectors, which suits a
+        TPU. LiteRT's converter turns it into one int8 lookup with a scale per row; a gather would
+        get one scale for all rows.
     """
 
     one_hot = False
@@ -36,10 +40,11 @@ class FastEmbeddings(Embeddings):
 
 
 def compute_probabilities(scores, bias, training):
-    """scores [B, N, S, S], with a float32 bias added -> probabilities of the same dtype, computed in float32.
+    """scores [B, N, S, S], with a float32 bias added -> probabilities of the same dtype, computed
+    in float32.
 
-    In 16 bits, the gradient keeps the probabilities in 16 bits only. TensorFlow's gradient would also keep them in
-    float32, the largest tensor of all that a long sequence keeps.
+    In 16 bits, the gradient keeps the probabilities in 16 bits only. TensorFlow's gradient would
+    also keep them in float32, the largest tensor of all that a long sequence keeps.
     """
     def compute(scores):
         return tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), scores.dtype)
@@ -71,13 +76,14 @@ class FastLayer(EncoderLayer):
           x: [T, H].
           layout: Layout of the batch.
           bias, seeds, return_attention_scores: See EncoderLayer.
-          at: int32 [B, P], each in [0, S). Positions to compute, with the dropout that they have if all are computed;
-            None for all.
+          at: int32 [B, P], each in [0, S). Positions to compute, with the dropout that they have if
+            all are computed; None for all.
 
         Returns:
           [T, H], or [B * P, H] with `at`; and AttentionMaps if requested, [B, N, P, S] with `at`.
         """
-        query, key, value = self.split_heads(layout.spread(self.attention.qkv(x)), layout)  # [B, N, S, D] each
+        # [B, N, S, D] each.
+        query, key, value = self.split_heads(layout.spread(self.attention.qkv(x)), layout)
         attention_drop, *sum_drops = self.draw(x, layout.sequence_length, layout, seeds)
         is_training, tokens = attention_drop is not None, layout.tokens
         if at is not None:
@@ -96,7 +102,10 @@ class FastLayer(EncoderLayer):
         return (x, AttentionMaps(scores, probabilities)) if return_attention_scores else x
 
     def draw(self, x, num_queries, layout, seeds):
-        """Returns Drops of probabilities [B, N, Q, S] for Q queries, and two of x's shape; None if not training."""
+        """Returns Drops of probabilities [B, N, Q, S] for Q queries, and two of x's shape.
+
+        None if not training.
+        """
         if seeds[0] is None:
             return None, None, None
         shape = tf.stack([layout.batch_size, self.attention.num_heads, num_queries, layout.sequence_length])
@@ -126,7 +135,9 @@ class LiteRTLayer(FastLayer):
     """A FastLayer in operations that suit LiteRT, for batches of a fixed shape."""
 
     def split_heads(self, qkv, layout):
-        """See FastLayer. Splits before heads are transposed: XNNPACK has no kernel that unstacks another axis, so
+        """See FastLayer.
+
+        Splits before heads are transposed: XNNPACK has no kernel that unstacks another axis, so
         LiteRT's own kernels would run in each layer.
         """
         shape = [layout.batch_size, layout.sequence_length, -1, self.attention.head_width]
@@ -147,11 +158,11 @@ class FastMaskedLMHead(MaskedLMHead):
 
     Args:
       config, initializer: See MaskedLMHead.
-      vocabulary_multiple: int. The product with the word embedding matrix is computed for this multiple of rows, the
-        rest zeros, which are removed from the result. A GPU's matrix units need rows of 16 bytes: multiples of 8 in
-        16 bits.
-      float32_scores: bool. Under mixed precision, compute that product in float32: for few positions, as in serving,
-        this avoids a cast of the matrix and the rounding of the scores.
+      vocabulary_multiple: int. The product with the word embedding matrix is computed for this
+        multiple of rows, the rest zeros, which are removed from the result. A GPU's matrix units
+        need rows of 16 bytes: multiples of 8 in 16 bits.
+      float32_scores: bool. Under mixed precision, compute that product in float32: for few
+        positions, as in serving, this avoids a cast of the matrix and the rounding of the scores.
     """
 
     def __init__(self, config, initializer, vocabulary_multiple=1, float32_scores=False, *, dtype=None):
@@ -186,7 +197,8 @@ def take_tokens(x, at):
 def gather_rows(rows, sizes, positions):
     """Gathers rows at some positions of consecutive sequences.
 
-    `tf.gather` with batch_dims returns the same. With its gradient it takes 122 operations of a graph, and this 41.
+    `tf.gather` with batch_dims returns the same. With its gradient it takes 122 operations of a
+    graph, and this 41.
 
     Args:
       rows: [n * S, W], n sequences of S positions.

@@ -1,7 +1,8 @@
 """Layouts of a batch's tokens: all positions, or only the non-padding tokens.
 
-Projections, normalization, and dropout work token by token: on a batch that is half padding, half of that work is
-wasted. With UnpaddedLayout they see a matrix of the T non-padding tokens. Only attention needs the tokens by sequence.
+Projections, normalization, and dropout work token by token: on a batch that is half padding, half
+of that work is wasted. With UnpaddedLayout they see a matrix of the T non-padding tokens. Only
+attention needs the tokens by sequence.
 
 Shape legend: B batch, S sequence, T tokens, W width of any kind.
 """
@@ -14,7 +15,8 @@ from bert_tf.fast.dropout import draw, hash_words
 
 
 class Layout:
-    """A layout in which every position is a token, T = B * S: shapes stay static, as TPUs and XLA require.
+    """A layout in which every position is a token, T = B * S: shapes stay static, as TPUs and XLA
+    require.
 
     Args:
       input_mask: int32 [B, S], 0 at padding.
@@ -56,8 +58,8 @@ def flatten(x):
 class SequenceLayout(Layout):
     """A layout whose T is two axes, B and S: where others have [T, W], it has [B, S, W].
 
-    XLA merges a matrix multiplication with the next operations only if no reshape is between them, and attention needs
-    both axes.
+    XLA merges a matrix multiplication with the next operations only if no reshape is between them,
+    and attention needs both axes.
     """
 
     def tokens(self, x):
@@ -69,7 +71,10 @@ class SequenceLayout(Layout):
         return x
 
     def draw(self, rate, shape, seed):
-        """See Layout. XLA fuses the hash into its users, and writes random bits only for rows and columns."""
+        """See Layout.
+
+        XLA fuses the hash into its users, and writes random bits only for rows and columns.
+        """
         return draw(rate, shape, seed, draw_words=hash_words)
 
 
@@ -78,8 +83,8 @@ class UnpaddedLayout(Layout):
 
     Args:
       input_mask: int32 [B, S], 1, or a sequence's number, at tokens and 0 at padding.
-      multiple: int. T is rounded up to a multiple of this, as far as there are positions, by adding padding after the
-        tokens. XLA compiles once per shape, and so compiles less often.
+      multiple: int. T is rounded up to a multiple of this, as far as there are positions, by adding
+        padding after the tokens. XLA compiles once per shape, and so compiles less often.
     """
 
     def __init__(self, input_mask, multiple=1):
@@ -87,11 +92,14 @@ class UnpaddedLayout(Layout):
         flat = tf.reshape(input_mask, [-1])
         tokens = tf.where(flat > 0)  # int64 [T, 1], where in [B * S] each token is
         num_tokens = tf.shape(tokens)[0]
-        self.num_tokens = num_tokens if multiple > 1 else None  # int32 scalar, without the padding; None for T
-        # One row of padding if there is no token, so that there is a row to gather instead of others.
+        # Int32 scalar, without the padding; None for T.
+        self.num_tokens = num_tokens if multiple > 1 else None
+        # One row of padding if there is no token, so that there is a row to gather instead of
+        # others.
         num_filled = tf.maximum(-num_tokens % multiple, 1 - num_tokens)
         positions = tf.concat([tokens, tf.where(flat <= 0)[:num_filled]], axis=0)
-        self._rows = positions[:, 0]  # to gather; a GPU slices int64 in its own memory, but int32 on the host
+        # To gather; a GPU slices int64 in its own memory, but int32 on the host.
+        self._rows = positions[:, 0]
         # Where in [T] each position is, from 1; 0 at padding.
         numbers = tf.range(1, tf.size(self._rows, tf.int64) + 1, dtype=tf.int64)
         self._numbers = tf.scatter_nd(positions, numbers, tf.shape(flat, tf.int64))  # int64 [B * S]
@@ -106,14 +114,19 @@ class UnpaddedLayout(Layout):
         return super().sequences(_set_gradient(self._put_rows, self._take_rows)(x))
 
     def spread(self, x):
-        """[T, W] -> [B * S, W] for attention, where the rows of padding have no meaning and must not be used.
+        """[T, W] -> [B * S, W] for attention, where the rows of padding have no meaning and must
+        not be used.
 
-        The gradient must be zero there, as it is in attention: masked positions have a probability of exactly 0.
+        The gradient must be zero there, as it is in attention: masked positions have a probability
+        of exactly 0.
         """
         return _set_gradient(lambda x: tf.gather(x, tf.maximum(self._numbers - 1, 0)), self._take_rows)(x)
 
     def draw_for(self, x, rate, seed):
-        """See Layout. Draws for the tokens only, so that the padding computed with them does not change the draws."""
+        """See Layout.
+
+        Draws for the tokens only, so that the padding computed with them does not change the draws.
+        """
         if self.num_tokens is None:
             return super().draw_for(x, rate, seed)
         shape = tf.shape(x)

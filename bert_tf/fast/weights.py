@@ -1,7 +1,8 @@
 """A model's projections in the dtype that they are multiplied in.
 
-Under mixed precision, Keras casts a kernel each time it is used. For one sentence on a CPU, this takes longer than the
-product. So a model that answers many requests, or runs several micro-batches per step, has them cast once.
+Under mixed precision, Keras casts a kernel each time it is used. For one sentence on a CPU, this
+takes longer than the product. So a model that answers many requests, or runs several micro-batches
+per step, has them cast once.
 """
 
 import contextlib
@@ -19,17 +20,21 @@ def projection_weights(model):
 
 @contextlib.contextmanager
 def replace_weights(model, replacements):
-    """Makes a model's layers read other values than their variables in a context; functions traced in it keep these.
+    """Makes a model's layers read other values than their variables in a context.
+
+    Functions traced in it keep these.
 
     Args:
       model: Model of bert_tf.models; it is unchanged after the context.
-      replacements: Dict of the `ref()` of a variable to its replacement, which converts to a tensor.
+      replacements: Dict of the `ref()` of a variable to its replacement, which converts to a
+        tensor.
     """
     attributes = [(layer, name, value) for layer in (model, *model.submodules) for name, value in vars(layer).items()
                   if isinstance(value, tf.Variable) and value.ref() in replacements]
     try:
         for layer, name, variable in attributes:
-            vars(layer)[name] = replacements[variable.ref()]  # bypasses Keras, which would track it as a new weight
+            # Bypasses Keras, which would track it as a new weight.
+            vars(layer)[name] = replacements[variable.ref()]
         yield
     finally:
         for layer, name, variable in attributes:
@@ -54,5 +59,6 @@ class CastWeights:
             cast.assign(tf.cast(variable.deref(), cast.dtype))
 
     def apply(self):
-        """Makes functions that are traced in a context compute with the weights of the last `refresh`."""
+        """Makes functions that are traced in a context compute with the weights of the last
+        `refresh`."""
         return replace_weights(self._model, self._casts)

@@ -1,8 +1,10 @@
-"""Reads files, and writes files that appear under their names only when they are complete; local or remote.
+"""Reads files, and writes files that appear under their names only when they are complete.
 
-A path is a str, bytes, or os.PathLike, of Python's file system (`local.Local`) or of one that TensorFlow supports, such
-as gs:// (`remote.Remote`). `at(path)` returns the object of either class that queries and changes it. TensorFlow is
-imported only for remote paths.
+Local or remote.
+
+A path is a str, bytes, or os.PathLike, of Python's file system (`local.Local`) or of one that
+TensorFlow supports, such as gs:// (`remote.Remote`). `at(path)` returns the object of either class
+that queries and changes it. TensorFlow is imported only for remote paths.
 
 Errors are OSErrors that name the path; for a remote path, with the server's reason.
 """

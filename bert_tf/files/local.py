@@ -27,8 +27,8 @@ class AnyPath:
 
     Attributes:
       path: str.
-      is_store: bool. Whether the file system is an object store, such as gs://: directories do not have to be created,
-        objects appear after their upload, and a rename is a copy and a removal.
+      is_store: bool. Whether the file system is an object store, such as gs://: directories do not
+        have to be created, objects appear after their upload, and a rename is a copy and a removal.
     """
 
     is_store = False
@@ -37,7 +37,10 @@ class AnyPath:
         self.path = path
 
     def exists(self):
-        """Returns whether it exists; raises OSError if a bucket does not exist or cannot be read."""
+        """Returns whether it exists.
+
+        Raises OSError if a bucket does not exist or cannot be read.
+        """
         return self.stat() is not None
 
     def is_file(self):
@@ -55,7 +58,10 @@ class AnyPath:
         return self.stat(required=True).size
 
     def modified_ns(self):
-        """Returns the time of the last write to the file, in nanoseconds since 1970; if local, in whole seconds."""
+        """Returns the time of the last write to the file, in nanoseconds since 1970.
+
+        If local, in whole seconds.
+        """
         return self.stat(required=True).modified_ns
 
     def names_if_dir(self):
@@ -74,7 +80,10 @@ class Local(AnyPath):
     """A path of Python's file system. `Remote` has the same methods."""
 
     def stat(self, required=False):
-        """Returns the Status, or None if nothing exists; if `required`, raises FileNotFoundError instead."""
+        """Returns the Status, or None if nothing exists.
+
+        If `required`, raises FileNotFoundError instead.
+        """
         try:
             found = os.stat(self.path)
         except (OSError, ValueError):
@@ -89,19 +98,25 @@ class Local(AnyPath):
         return os.path.realpath(self.path)
 
     def names(self):
-        """Returns the names of the files and directories in the directory, sorted; OSError if it does not exist."""
+        """Returns the names of the files and directories in the directory, sorted.
+
+        OSError if it does not exist.
+        """
         return sorted(os.listdir(self.path))
 
     def files_below(self):
-        """Returns the sorted paths of all files in the directory and its subdirectories, without hidden ones.
+        """Returns the sorted paths of all files in the directory and its subdirectories, without
+        hidden ones.
 
-        It does not enter local directories that are links. Raises OSError if a directory cannot be read.
+        It does not enter local directories that are links. Raises OSError if a directory cannot be
+        read.
         """
         def stop(error):
             raise error
 
         found = []
-        for parent, folders, names in os.walk(self.path, onerror=stop):  # which ignores errors by default
+        # Which ignores errors by default.
+        for parent, folders, names in os.walk(self.path, onerror=stop):
             folders[:] = [name for name in folders if not name.startswith(".")]
             found.extend(os.path.join(parent, name) for name in names if not name.startswith("."))
         return sorted(found)
@@ -132,14 +147,19 @@ class Local(AnyPath):
         shutil.rmtree(self.path)
 
     def open(self):
-        """Opens the file to read bytes: a file object with seek and tell. Its OSErrors contain the path."""
+        """Opens the file to read bytes: a file object with seek and tell.
+
+        Its OSErrors contain the path.
+        """
         return open(self.path, "rb")
 
     def local_copy(self):
-        """Returns a context with the path of a local copy of the file with the same name; a local file is not copied.
+        """Returns a context with the path of a local copy of the file with the same name.
 
-        For code that can only read local files, for example with memory maps, which outlive the copy. Copies are
-        temporary files (environment variable TMPDIR).
+        A local file is not copied.
+
+        For code that can only read local files, for example with memory maps, which outlive the
+        copy. Copies are temporary files (environment variable TMPDIR).
         """
         return contextlib.nullcontext(self.path)
 
@@ -153,7 +173,8 @@ class Local(AnyPath):
 
     @contextlib.contextmanager
     def new_local_file(self):
-        """Provides the name of a local file to write in a context, which becomes the file afterward.
+        """Provides the name of a local file to write in a context, which becomes the file
+        afterward.
 
         For code that cannot write to an open file. Raises the errors of `writing.new_file`.
         """
@@ -182,7 +203,8 @@ class Local(AnyPath):
     def new_files(self):
         """See `writing.new_files`."""
         existed = os.path.isdir(self.path)
-        # Inside, since another directory can be on another file system, to which files cannot be renamed.
+        # Inside, since another directory can be on another file system, to which files cannot be
+        # renamed.
         unfinished = os.path.join(self.path, PARTIAL_SUFFIX)
         try:
             _make_empty(unfinished, self.path)
@@ -196,7 +218,10 @@ class Local(AnyPath):
                     os.rmdir(self.path)
 
     def _receive(self, source):
-        """Moves all files of a directory to this one, overwriting existing ones; after an error, none is moved."""
+        """Moves all files of a directory to this one, overwriting existing ones.
+
+        After an error, none is moved.
+        """
         names = sorted(os.listdir(source))
         for name in names:
             if os.path.isdir(os.path.join(self.path, name)):
@@ -229,7 +254,10 @@ def convert_write_errors(subject):
 
 
 def _make_empty(folder, subject):
-    """Creates a local directory, instead of a leftover of a killed process; `subject`: See `convert_write_errors`."""
+    """Creates a local directory, instead of a leftover of a killed process.
+
+    `subject`: See `convert_write_errors`.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     with convert_write_errors(subject):
         os.makedirs(folder)

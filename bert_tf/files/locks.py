@@ -13,10 +13,13 @@ LOCKS = "/proc/locks"  # Process of each lock on Linux.
 
 @contextlib.contextmanager
 def lock_output(argument, path):
-    """Prevents other processes of this machine from writing to an output within a context; ignores remote outputs.
+    """Prevents other processes of this machine from writing to an output within a context.
 
-    A directory itself is locked. For a file, or a directory that does not exist yet, .NAME.lock exists next to it until
-    the end of the context. A leftover lock file of a killed process is harmless.
+    Ignores remote outputs.
+
+    A directory itself is locked. For a file, or a directory that does not exist yet, .NAME.lock
+    exists next to it until the end of the context. A leftover lock file of a killed process is
+    harmless.
 
     Args:
       argument: Name of the flag that the path was given with, for the error. None if there is none.
@@ -56,7 +59,8 @@ def _holder(descriptor):
     inode = str(os.fstat(descriptor).st_ino)
     with contextlib.suppress(OSError), open(LOCKS, encoding="ascii") as file:
         for line in file:
-            fields = line.split()  # number: FLOCK ADVISORY WRITE process device:device:inode start end
+            # Number: FLOCK ADVISORY WRITE process device:device:inode start end.
+            fields = line.split()
             if fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode:
                 return f"process {fields[4]}"
     return "another process"

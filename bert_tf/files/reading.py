@@ -10,8 +10,10 @@ import sys
 from bert_tf.errors import InputError
 from bert_tf.files.remote import at
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # Half of a surrogate pair: possible in JSON, but not in UTF-8.
-_STAND_IN = "\U0010ffff"  # Not a character, so it is in no vocabulary: [UNK], like half of a pair in the original.
+# Half of a surrogate pair: possible in JSON, but not in UTF-8.
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# Not a character, so it is in no vocabulary: [UNK], like half of a pair in the original.
+_STAND_IN = "\U0010ffff"
 
 
 def read_bytes(path):
@@ -25,7 +27,9 @@ def read_bytes(path):
 
 
 class LineDecoder:
-    """Decodes lines of UTF-8 text. Invalid bytes are dropped, as in the original, and their lines are counted.
+    """Decodes lines of UTF-8 text.
+
+    Invalid bytes are dropped, as in the original, and their lines are counted.
 
     Attributes:
       num_garbled: int. Number of lines with such bytes.
@@ -44,7 +48,8 @@ class LineDecoder:
             return line.decode(encoding, "ignore")
 
     def lines(self, file, path):
-        """Yields the decoded lines of an open file, without a byte-order mark, and with their line ends.
+        """Yields the decoded lines of an open file, without a byte-order mark, and with their line
+        ends.
 
         Raises:
           InputError: See `check_text`.
@@ -55,7 +60,8 @@ class LineDecoder:
             yield self(line, not number)
 
     def tell(self, path):
-        """Prints a message to standard error if bytes of a file were dropped, with the number of lines."""
+        """Prints a message to standard error if bytes of a file were dropped, with the number of
+        lines."""
         if self.num_garbled:
             print(f"{path}: {describe_dropped_bytes(self.num_garbled)}", file=sys.stderr)
 
@@ -80,27 +86,38 @@ def describe_dropped_bytes(num_lines):
 
 
 def read_lines(path, decoder):
-    """Reads the lines of a text file, a list of str without line ends, \\n or \\r\\n; decoder: LineDecoder."""
+    """Reads the lines of a text file, a list of str without line ends, \\n or \\r\\n.
+
+    Decoder: LineDecoder.
+    """
     return [line.removesuffix("\n").removesuffix("\r") for line in decoder.lines(io.BytesIO(read_bytes(path)), path)]
 
 
 def read_text(path):
-    """Reads a UTF-8 file without its byte-order mark; raises InputError with the path if it is not UTF-8."""
+    """Reads a UTF-8 file without its byte-order mark.
+
+    Raises InputError with the path if it is not UTF-8.
+    """
     content = read_bytes(path)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        number = len(content) - len(error.object) + error.start + 1  # the decoder removes the mark first
+        # The decoder removes the mark first.
+        number = len(content) - len(error.object) + error.start + 1
         raise InputError(f"{os.fsdecode(path)}: byte {number:,} is 0x{error.object[error.start]:02x}, which is not "
                          "UTF-8; save the file as UTF-8") from error
 
 
 def read_json(path):
-    """Reads the value of a JSON file; raises InputError with the path if it is not JSON, or is nested too deeply."""
+    """Reads the value of a JSON file.
+
+    Raises InputError with the path if it is not JSON, or is nested too deeply.
+    """
     text = read_text(path)
     try:
         return json.loads(text)
-    except ValueError as error:  # JSONDecodeError, or the error for integers with too many digits for Python
+    # JSONDecodeError, or the error for integers with too many digits for Python.
+    except ValueError as error:
         raise InputError(f"{os.fsdecode(path)}: is not JSON: {error}") from error
     except RecursionError as error:
         raise InputError(f"{os.fsdecode(path)}: the JSON is nested too deeply") from error
@@ -115,5 +132,6 @@ def read_json_object(path):
 
 
 def replace_surrogates(text):
-    """Returns a text that UTF-8 can encode: replaces half surrogate pairs by a character that is in no vocabulary."""
+    """Returns a text that UTF-8 can encode: replaces half surrogate pairs by a character that is
+    in no vocabulary."""
     return text if text.isascii() else _LONE_SURROGATE.sub(_STAND_IN, text)

@@ -1,7 +1,9 @@
-"""TensorFlow's file systems, such as gs://. Each error is an OSError with the path and a readable reason.
+"""TensorFlow's file systems, such as gs://.
 
-The client of a bucket is called as little as possible: each call is a network request. Each file system has its own
-error texts; this module recognizes those of TensorFlow's gs:// client.
+Each error is an OSError with the path and a readable reason.
+
+The client of a bucket is called as little as possible: each call is a network request. Each file
+system has its own error texts; this module recognizes those of TensorFlow's gs:// client.
 """
 
 import collections
@@ -16,30 +18,35 @@ from bert_tf.errors import InputError
 from bert_tf.files.local import AnyPath, Local, Status
 from bert_tf.files.temporary import PARTIAL_SUFFIX
 
-# Schemes of stores whose objects appear after their upload, and whose directories are only prefixes of names. A rename
-# is a copy and a removal there, so files are uploaded under their final names.
+# Schemes of stores whose objects appear after their upload, and whose directories are only prefixes
+# of names. A rename is a copy and a removal there, so files are uploaded under their final names.
 OBJECT_STORES = ("gs", "s3", "az", "oss")
 
-_PATTERN = re.compile(r"[\[\]\\*?]")  # TensorFlow searches for checkpoints with patterns, and cannot escape these.
+# TensorFlow searches for checkpoints with patterns, and cannot escape these.
+_PATTERN = re.compile(r"[\[\]\\*?]")
 _BUCKET = re.compile(r"gs://([^/]+)")
-_BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # For a name with a space, the client would retry for minutes.
+# For a name with a space, the client would retry for minutes.
+_BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _RESPONSE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
 _BUFFER_BYTES = 1 << 20  # each read of a remote file is a call into TensorFlow
 _LONGEST_REASON = 300  # Maximum number of characters: a server can respond with an HTML page.
 
 
 def is_remote(path):
-    """Returns whether a path belongs to a file system that TensorFlow supports and Python does not, such as gs://."""
+    """Returns whether a path belongs to a file system that TensorFlow supports and Python does
+    not, such as gs://."""
     return "://" in os.fsdecode(path)
 
 
 def at(path):
-    """Returns a path, str, bytes, or os.PathLike, as `Local` or `Remote`, to query it and what it contains."""
+    """Returns a path, str, bytes, or os.PathLike, as `Local` or `Remote`, to query it and what
+    it contains."""
     return (Remote if is_remote(path) else Local)(os.fsdecode(path))
 
 
 def check_no_pattern(path, argument=None):
-    """Raises InputError for a path of a checkpoint, the value of an argument, that TensorFlow takes for a pattern."""
+    """Raises InputError for a path of a checkpoint, the value of an argument, that TensorFlow
+    takes for a pattern."""
     if found := _PATTERN.search(os.fsdecode(path)):
         subject = f"`{argument}`={path}" if argument else path
         raise InputError(f"{subject}: contains {found[0]}, which TensorFlow interprets as a pattern when it searches "
@@ -47,7 +54,8 @@ def check_no_pattern(path, argument=None):
 
 
 def folders_among(paths):
-    """Returns the set of paths that are directories, with one request per directory of an object store."""
+    """Returns the set of paths that are directories, with one request per directory of an object
+    store."""
     by_parent = collections.defaultdict(list)
     for path in map(os.fsdecode, paths):
         by_parent[os.path.dirname(path)].append(path)
@@ -62,7 +70,9 @@ def folders_among(paths):
 
 
 class Remote(AnyPath):
-    """A path of a file system that TensorFlow supports and Python does not, such as gs://. See `Local`.
+    """A path of a file system that TensorFlow supports and Python does not, such as gs://.
+
+    See `Local`.
 
     Files are collected in a local temporary directory, and uploaded when they are complete.
     """
@@ -72,7 +82,10 @@ class Remote(AnyPath):
         self.is_store = path.partition("://")[0] in OBJECT_STORES
 
     def stat(self, required=False):
-        """See `Local.stat`. Raises OSError if the bucket or the file system does not exist or is not accessible."""
+        """See `Local.stat`.
+
+        Raises OSError if the bucket or the file system does not exist or is not accessible.
+        """
         path = self.path if self.path.endswith("://") else self.path.rstrip("/")
         try:
             with convert_errors(path, "read") as gfile:
@@ -104,11 +117,15 @@ class Remote(AnyPath):
         return sorted(found)
 
     def folders(self):
-        """Returns the set of the paths of the directories in this directory of an object store, with one request."""
+        """Returns the set of the paths of the directories in this directory of an object store,
+        with one request."""
         return {f"{self.path}/{name.rstrip('/')}" for name in self._children() if name.endswith("/")}
 
     def _children(self):
-        """Returns a set of the names in this directory; in an object store, the names of directories end in "/"."""
+        """Returns a set of the names in this directory.
+
+        In an object store, the names of directories end in "/".
+        """
         with convert_errors(self.path, "read") as gfile:
             return {name for name in gfile.listdir(self.path) if name.strip("/")}
 
@@ -117,7 +134,8 @@ class Remote(AnyPath):
             return sorted(gfile.glob(self.path))
 
     def make_dirs(self):
-        if not self.is_store:  # the gs:// client would retry for minutes in a bucket that does not exist
+        # The gs:// client would retry for minutes in a bucket that does not exist.
+        if not self.is_store:
             with convert_errors(self.path, "written") as gfile:
                 gfile.makedirs(self.path)
         return []
@@ -147,7 +165,8 @@ class Remote(AnyPath):
                 Remote(self.path + PARTIAL_SUFFIX).remove()
 
     def upload(self, local):
-        """Copies a local file to this path in one call, which Ctrl-C cannot interrupt and leave a partial file."""
+        """Copies a local file to this path in one call, which Ctrl-C cannot interrupt and leave
+        a partial file."""
         name = self.path if self.is_store else self.path + PARTIAL_SUFFIX
         self.discard()  # some file systems do not truncate a file that is opened again
         try:
@@ -178,11 +197,15 @@ class Remote(AnyPath):
     new_folder = new_files
 
     def _receive(self, source):
-        """Uploads all files of a local directory, overwriting existing ones; after an error, none of them exists."""
+        """Uploads all files of a local directory, overwriting existing ones.
+
+        After an error, none of them exists.
+        """
         names = [os.path.relpath(path, source) for path in Local(source).files_below()]
         names.sort(key=lambda name: (os.sep not in name, name))
         targets = [Remote(f"{self.path}/{name}") for name in names]
-        for target in targets:  # remove all old files, so that none is ever read together with a new one
+        # Remove all old files, so that none is ever read together with a new one.
+        for target in targets:
             if target.is_file():
                 target.remove()
         try:
@@ -233,7 +256,8 @@ class Reader(io.RawIOBase):
 
 @contextlib.contextmanager
 def convert_errors(path, done):
-    """Provides `tf.io.gfile` in a context and converts its errors to OSErrors: "PATH: cannot be DONE: WHY"."""
+    """Provides `tf.io.gfile` in a context and converts its errors to OSErrors: "PATH: cannot be
+    DONE: WHY"."""
     bucket = _BUCKET.match(path)
     if bucket and not _BUCKET_NAME.fullmatch(bucket[1]):
         raise OSError(f"{path}: {bucket[1]!r} is not a bucket name; use only lowercase letters, digits, - _ .")
@@ -249,7 +273,8 @@ def convert_errors(path, done):
 
 
 def _reason(error):
-    """Returns the reason for TensorFlow's error, in one line: a server's message, or that of TensorFlow."""
+    """Returns the reason for TensorFlow's error, in one line: a server's message, or that of
+    TensorFlow."""
     reason = " ".join((error.message or "").split()) or type(error).__name__
     if response := _RESPONSE.search(error.message or ""):
         with contextlib.suppress(TypeError, ValueError, KeyError):  # not a JSON response

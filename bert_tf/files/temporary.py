@@ -1,4 +1,5 @@
-"""The temporary files of a process, in a directory that a later process removes if this one was killed."""
+"""The temporary files of a process, in a directory that a later process removes if this one was
+killed."""
 
 import contextlib
 import fcntl
@@ -8,15 +9,18 @@ import tempfile
 
 PARTIAL_SUFFIX = ".partial"  # Suffix of a file or directory that is being written.
 _PREFIX = "bert_tf_temporary_"
-_UNLOCKED_PREFIX = ".unlocked-"  # Prefix of a directory without a lock yet, so that no process removes it.
+# Prefix of a directory without a lock yet, so that no process removes it.
+_UNLOCKED_PREFIX = ".unlocked-"
 
 
 @contextlib.contextmanager
 def use_temporary_directory():
-    """Makes Python put temporary files into a directory of this process within a context, and removes it afterward.
+    """Makes Python put temporary files into a directory of this process within a context, and
+    removes it afterward.
 
-    It is in the current directory for temporary files, and locked as long as the process lives. First, directories that
-    killed processes of this user left there are removed. If no directory can be created, nothing changes.
+    It is in the current directory for temporary files, and locked as long as the process lives.
+    First, directories that killed processes of this user left there are removed. If no directory
+    can be created, nothing changes.
     """
     before, folder, lock = tempfile.tempdir, None, None
     with contextlib.suppress(OSError):
@@ -36,10 +40,12 @@ def use_temporary_directory():
 
 
 def _make_locked(above):
-    """Creates a directory in `above` that belongs to this process until it closes the lock or ends in any way.
+    """Creates a directory in `above` that belongs to this process until it closes the lock or ends
+    in any way.
 
     Returns:
-      Path of the directory, and file descriptor of the lock; raises OSError if one of them cannot be created.
+      Path of the directory, and file descriptor of the lock; raises OSError if one of them cannot
+      be created.
     """
     unlocked = tempfile.mkdtemp(prefix=_UNLOCKED_PREFIX, dir=above)
     lock = os.open(unlocked, os.O_RDONLY)
@@ -55,7 +61,8 @@ def _make_locked(above):
 
 
 def _remove_unlocked(above):
-    """Removes directories of this user that `_make_locked` created there and whose processes have ended."""
+    """Removes directories of this user that `_make_locked` created there and whose processes
+    have ended."""
     with os.scandir(above) as entries:
         left = [entry.path for entry in entries
                 if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False)

@@ -1,8 +1,8 @@
 """Files and directories that appear under their names only when they are complete, local or remote.
 
-If a file system can rename by moving, a file is written under another name (.partial) and renamed. An object store
-(gs://) cannot, but shows an object only after its upload: there, a file is uploaded under its name in one call. The old
-content exists until then.
+If a file system can rename by moving, a file is written under another name (.partial) and renamed.
+An object store (gs://) cannot, but shows an object only after its upload: there, a file is uploaded
+under its name in one call. The old content exists until then.
 """
 
 import contextlib
@@ -19,9 +19,11 @@ from bert_tf.files.temporary import PARTIAL_SUFFIX
 
 @contextlib.contextmanager
 def new_file(path, mode="w", newline=None):
-    """Opens a file that appears under `path`, or replaces a file of that name, when the block ends without an error.
+    """Opens a file that appears under `path`, or replaces a file of that name, when the block ends
+    without an error.
 
-    After an error, such as Ctrl-C, the old file is unchanged. Two processes must not write to one path at a time.
+    After an error, such as Ctrl-C, the old file is unchanged. Two processes must not write to one
+    path at a time.
 
     Args:
       path: Path of the file. Its directory must exist, except in an object store.
@@ -29,7 +31,8 @@ def new_file(path, mode="w", newline=None):
       newline: See Python's `open`. For text only.
 
     Raises:
-      OSError: If `path` cannot be written, with the path. An error of the block itself is unchanged.
+      OSError: If `path` cannot be written, with the path. An error of the block itself is
+        unchanged.
     """
     place = at(path)
     with place.new_file() as name:
@@ -62,11 +65,12 @@ def to_json(path, value, **options):
 def new_folder(path):
     """Provides an empty local directory to fill in a context, then gives it the name `path`.
 
-    After an error, nothing exists. A remote directory is uploaded file by file, subdirectories first: a reader must
-    wait for the last file at its top, which is saved_model.pb in a SavedModel.
+    After an error, nothing exists. A remote directory is uploaded file by file, subdirectories
+    first: a reader must wait for the last file at its top, which is saved_model.pb in a SavedModel.
 
     Args:
-      path: Path of the directory. It must not exist. For a local directory, the parent directory must exist.
+      path: Path of the directory. It must not exist. For a local directory, the parent directory
+        must exist.
 
     Raises:
       InputError: If another process writes to it.
@@ -81,10 +85,12 @@ def new_folder(path):
 
 
 def new_files(folder):
-    """Returns a context with an empty local directory for files that then move into `folder`, all or none.
+    """Returns a context with an empty local directory for files that then move into `folder`, all
+    or none.
 
-    They overwrite files with the same names. After an error, `folder` is unchanged. Two processes must not write to one
-    folder at a time. To a remote directory, files are uploaded in the order of their names, after all old ones are
+    They overwrite files with the same names. After an error, `folder` is unchanged. Two processes
+    must not write to one folder at a time. To a remote directory, files are uploaded in the order
+    of their names, after all old ones are
     removed: the last one can describe the others. After an error in an upload, none of them exists.
 
     Args:
@@ -97,13 +103,17 @@ def new_files(folder):
 
 
 def is_empty(folder):
-    """Returns whether a directory does not exist, or contains only the unfinished files of a killed process."""
+    """Returns whether a directory does not exist, or contains only the unfinished files of a
+    killed process."""
     return all(name.endswith(PARTIAL_SUFFIX) for name in at(folder).names_if_dir())
 
 
 @contextlib.contextmanager
 def folder_for(path):
-    """Creates a directory for a context; after an error, removes the empty directories that it created."""
+    """Creates a directory for a context.
+
+    After an error, removes the empty directories that it created.
+    """
     created = at(path).make_dirs()
     try:
         yield

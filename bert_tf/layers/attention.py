@@ -1,6 +1,9 @@
-"""Multi-head self-attention (section 3.2 of "Attention Is All You Need"; the original's `attention_layer`).
+"""Multi-head self-attention (section 3.2 of "Attention Is All You Need".
 
-Shape legend: B batch, S sequence, H hidden, N heads, D head width (H = N * D with the config's own heads).
+The original's `attention_layer`).
+
+Shape legend: B batch, S sequence, H hidden, N heads, D head width (H = N * D with the config's own
+heads).
 """
 
 import typing
@@ -18,9 +21,11 @@ def attention_bias(input_mask, is_packed=False, is_causal=False):
     """Returns what to add to attention scores so that no token attends to padding.
 
     Args:
-      input_mask: int32 [B, S], 1 at tokens and 0 at padding; in packed rows, the number of each token's sequence.
+      input_mask: int32 [B, S], 1 at tokens and 0 at padding; in packed rows, the number of each
+        token's sequence.
       is_packed: bool. Whether tokens attend only to tokens of the same sequence.
-      is_causal: bool. Whether tokens attend only to themselves and earlier tokens, also of the same sequence.
+      is_causal: bool. Whether tokens attend only to themselves and earlier tokens, also of the same
+        sequence.
 
     Returns:
       float32 [B, 1, 1, S], or [B, 1, S, S] if rows are packed or attention is causal.
@@ -38,7 +43,8 @@ class AttentionMaps(typing.NamedTuple):
     """The attention of a batch in one layer, before dropout.
 
     Attributes:
-      scores: [B, N, S, S]. Scaled products of query and key, before the bias; those of padding have no meaning.
+      scores: [B, N, S, S]. Scaled products of query and key, before the bias; those of padding have
+        no meaning.
       probabilities: [B, N, S, S]. Their softmax, with the bias.
     """
 
@@ -47,10 +53,12 @@ class AttentionMaps(typing.NamedTuple):
 
 
 class SelfAttention(SavedLayer, tf_keras.layers.Layer):
-    """Self-attention: every token attends to every token of its sequence, unless the bias excludes it.
+    """Self-attention: every token attends to every token of its sequence, unless the bias excludes
+    it.
 
-    The kernels of query, key, and value are concatenated in `qkv/kernel` [H, 3 N D], so that one matrix multiplication
-    computes all three; checkpoints in and out have the original's three kernels.
+    The kernels of query, key, and value are concatenated in `qkv/kernel` [H, 3 N D], so that one
+    matrix multiplication computes all three; checkpoints in and out have the original's three
+    kernels.
 
     Args:
       config: BertConfig.
@@ -82,6 +90,7 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
         query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]))  # [B, N, S, D] each
         scores = tf.matmul(query * self.head_width**-0.5, key, transpose_b=True)  # [B, N, S, S]
         probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), x.dtype)
-        context = tf.transpose(tf.matmul(self.dropout(probabilities, seed), value), [0, 2, 1, 3])  # [B, S, N, D]
+        # [B, S, N, D].
+        context = tf.transpose(tf.matmul(self.dropout(probabilities, seed), value), [0, 2, 1, 3])
         context = tf.reshape(context, [shape[0], shape[1], self.num_heads * self.head_width])
         return context, AttentionMaps(scores, probabilities)

@@ -24,7 +24,8 @@ ACTIVATIONS = {
 class WeightInitializer:
     """Truncated normal for every kernel and embedding (the original's `create_initializer`).
 
-    Each call uses its own stream of `seed`: layers that are created in the same order get the same weights.
+    Each call uses its own stream of `seed`: layers that are created in the same order get the same
+    weights.
 
     Args:
       standard_deviation: float.
@@ -58,7 +59,10 @@ class Projection(SavedLayer, tf_keras.layers.Layer):
         self.activation = activation
 
     def call(self, x, activated=True):
-        """x [..., input_width] -> [..., output_width]; activated: bool. Whether to apply the activation."""
+        """x [..., input_width] -> [..., output_width]; activated: bool.
+
+        Whether to apply the activation.
+        """
         y = tf.nn.bias_add(multiply(x, tf.cast(self.kernel, x.dtype), self.hooks), self.bias)
         activate = ACTIVATIONS[self.activation]
         return activate(y) if activated and activate else y
@@ -78,7 +82,8 @@ def _matmul(x, kernel):
 
 
 class LayerNorm(SavedLayer, tf_keras.layers.Layer):
-    """Normalizes the last axis to mean 0 and variance 1, then scales by `gamma` and shifts by `beta`.
+    """Normalizes the last axis to mean 0 and variance 1, then scales by `gamma` and shifts by
+    `beta`.
 
     Statistics, `gamma`, and `beta` are float32 under any dtype policy.
     """
@@ -95,7 +100,8 @@ class LayerNorm(SavedLayer, tf_keras.layers.Layer):
 
 
 def normalize(x, gamma, beta):
-    """Normalizes x float32 [..., W] to mean 0 and variance 1 over its last axis, then scales and shifts by [W]."""
+    """Normalizes x float32 [..., W] to mean 0 and variance 1 over its last axis, then scales and
+    shifts by [W]."""
     # Fewer passes over x than tf.nn.moments takes.
     centered = x - tf.reduce_mean(x, axis=-1, keepdims=True)
     variance = tf.reduce_mean(tf.square(centered), axis=-1, keepdims=True)
@@ -103,12 +109,16 @@ def normalize(x, gamma, beta):
 
 
 class SeededDropout(SavedLayer, tf_keras.layers.Layer):
-    """Zeroes a fraction `rate` of the elements and scales the others so that the mean stays the same."""
+    """Zeroes a fraction `rate` of the elements and scales the others so that the mean stays the
+    same."""
 
     def __init__(self, rate, *, dtype=None):
         super().__init__(name="dropout", dtype=dtype)
         self.rate = rate
 
     def call(self, x, seed=None):
-        """x of any shape; seed int [2], a new one for each use, or None when not training -> the same shape."""
+        """x of any shape.
+
+        Seed int [2], a new one for each use, or None when not training -> the same shape.
+        """
         return x if seed is None else tf.nn.experimental.stateless_dropout(x, self.rate, seed)

@@ -11,10 +11,11 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
     """Word + segment + position embedding, normalized (the original's `embedding_lookup` and
     `embedding_postprocessor`; section 3 of the paper, "Input/Output Representations").
 
-    Weights: `word_embeddings` [V, H], `token_type_embeddings` [segment types, H], `position_embeddings`
-    [longest sequence, H], and LayerNorm's. If factorized, `word_embeddings` [V, E] and `embedding_projection` [E, H],
-    whose product replaces it. With `project_embedding_sum`, all tables and LayerNorm have E columns, and the projection
-    of their output has a bias, `embedding_projection_bias` [H]. All are float32 under any dtype policy.
+    Weights: `word_embeddings` [V, H], `token_type_embeddings` [segment types, H],
+    `position_embeddings` [longest sequence, H], and LayerNorm's. If factorized, `word_embeddings`
+    [V, E] and `embedding_projection` [E, H], whose product replaces it. With
+    `project_embedding_sum`, all tables and LayerNorm have E columns, and the projection of their
+    output has a bias, `embedding_projection_bias` [H]. All are float32 under any dtype policy.
 
     Args:
       config: BertConfig.
@@ -48,8 +49,10 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
 
         Args:
           input_ids: int32 [B, S], each in [0, V).
-          segment_ids: int32 [B, S], each in [0, segment types); unused if there are no segment types.
-          positions: int32 [B, S]. 0-based position of each token in its sequence; None for 0, 1, ..., S - 1.
+          segment_ids: int32 [B, S], each in [0, segment types); unused if there are no segment
+            types.
+          positions: int32 [B, S]. 0-based position of each token in its sequence; None for 0, 1,
+            ..., S - 1.
           seed: int [2], of dropout; None when not training.
 
         Returns:
@@ -59,7 +62,8 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
         return self.project(self.dropout(x, seed))
 
     def sum(self, input_ids, segment_ids, positions, length):
-        """Returns the sum of the three embeddings, [B, S, H], or [B, S, E] with `project_embedding_sum`; length: S."""
+        """Returns the sum of the three embeddings, [B, S, H], or [B, S, E] with
+        `project_embedding_sum`; length: S."""
         x = self.look_up(input_ids)
         for hook in self.hooks:
             x = hook.rows(x, self.word_embeddings)
@@ -68,21 +72,26 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
             shape = tf.concat([tf.shape(input_ids), [self._config.hidden_size]], axis=0)
             x = tf.reshape(multiply(rows, self.embedding_projection, self.hooks), shape)
         if self.token_type_embeddings is not None:
-            # A one-hot matmul instead of a gather, since the table is small: its gradient is dense, and the original's
-            # clipping by global norm depends on that.
+            # A one-hot matmul instead of a gather, since the table is small: its gradient is dense,
+            # and the original's clipping by global norm depends on that.
             x += tf.matmul(tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)
         table = self.position_embeddings[:length]  # [S, H]
         if positions is None:
             return x + table
-        return x + tf.gather(table, positions)  # [B, S, H]; the gradient is dense, like that of a slice
+        # [B, S, H]; the gradient is dense, like that of a slice.
+        return x + tf.gather(table, positions)
 
     def project(self, x):
-        """Projects a normalized sum [..., E] to [..., H] with `project_embedding_sum`; otherwise, returns it."""
+        """Projects a normalized sum [..., E] to [..., H] with `project_embedding_sum`.
+
+        Otherwise, returns it.
+        """
         if self.embedding_projection_bias is None:
             return x
         return tf.nn.bias_add(multiply(x, self.embedding_projection, self.hooks), self.embedding_projection_bias)
 
     def look_up(self, ids):
         """Returns the rows of the word table for ids int32 [B, S]."""
-        # Read the table as a tensor: TensorFlow copies a variable at each read once a gather has used it directly.
+        # Read the table as a tensor: TensorFlow copies a variable at each read once a gather has
+        # used it directly.
         return tf.gather(tf.convert_to_tensor(self.word_embeddings), ids)

@@ -42,9 +42,10 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
 
         Args:
           x: [B, S, H].
-          bias: float32 [B, 1, 1, S] or [B, 1, S, S], added to the attention scores; from `attention_bias`.
-          seeds: Three seeds of dropout, each int [2]: of the attention probabilities, after the attention, and after
-            the feed-forward network; NO_SEEDS when not training.
+          bias: float32 [B, 1, 1, S] or [B, 1, S, S], added to the attention scores; from
+            `attention_bias`.
+          seeds: Three seeds of dropout, each int [2]: of the attention probabilities, after the
+            attention, and after the feed-forward network; NO_SEEDS when not training.
           return_attention_scores: bool. Whether to return AttentionMaps, too.
 
         Returns:

@@ -1,4 +1,5 @@
-"""Layers on the outputs of an encoder: a bidirectional LSTM over words or tokens, and a learned mix of layers.
+"""Layers on the outputs of an encoder: a bidirectional LSTM over words or tokens, and a learned mix
+of layers.
 
 Shape legend: B batch, W words, S sequence, H hidden.
 """
@@ -14,8 +15,8 @@ LSTM_SEEDS = 2**24  # Keras accepts 31 bits, and several seeds are derived from 
 class BiLSTM(SavedLayer, tf_keras.layers.Layer):
     """Two LSTMs, one per direction, with concatenated outputs.
 
-    These are Keras layers with the settings that cuDNN requires: tanh, sigmoid, bias, no recurrent dropout. They
-    compute in float32.
+    These are Keras layers with the settings that cuDNN requires: tanh, sigmoid, bias, no recurrent
+    dropout. They compute in float32.
 
     Args:
       input_width: int. Size of the input embeddings.
@@ -34,12 +35,17 @@ class BiLSTM(SavedLayer, tf_keras.layers.Layer):
         self.both.build(tf.TensorShape([None, None, input_width]))
 
     def call(self, x, mask):
-        """x float32 [B, W, input_width]; mask bool [B, W], False after the last word of a row -> [B, W, 2 * width]."""
+        """x float32 [B, W, input_width].
+
+        Mask bool [B, W], False after the last word of a row -> [B, W, 2 * width].
+        """
         return self.both(x, mask=tf.ensure_shape(mask, [None, None]))
 
 
 class BiLSTMHead(SavedLayer, tf_keras.layers.Layer):
-    """A BiLSTM between the encoder and the head of a task (table 5 of the paper); its outputs have the size H.
+    """A BiLSTM between the encoder and the head of a task (table 5 of the paper).
+
+    Its outputs have the size H.
 
     Args:
       width: int. H, which is even.
@@ -59,8 +65,8 @@ class BiLSTMHead(SavedLayer, tf_keras.layers.Layer):
           input_mask: int32 [B, S], 1 at tokens and 0 at padding, which follows the tokens.
 
         Returns:
-          Outputs for the tokens, float32 [B, S, H], and for the whole sequence, float32 [B, H]: those of each
-          direction after its last step.
+          Outputs for the tokens, float32 [B, S, H], and for the whole sequence, float32 [B, H]:
+          those of each direction after its last step.
         """
         outputs = self.lstm(tf.cast(x, tf.float32), input_mask > 0)
         forward, backward = tf.split(outputs, 2, axis=-1)

@@ -1,10 +1,12 @@
-"""Runs any number of rows of any length through graphs of fixed shapes, one per bucket of batch size and length.
+"""Runs any number of rows of any length through graphs of fixed shapes, one per bucket of batch
+size and length.
 
-Rows are sorted by length and split into batches with the minimum cost. A batch costs its positions, including padding,
-and a constant for the call.
+Rows are sorted by length and split into batches with the minimum cost. A batch costs its positions,
+including padding, and a constant for the call.
 
-LiteRT's older Interpreter would repack the weights for each graph of a file on its first use, which takes seconds and
-hundreds of megabytes. CompiledModel has a cache of packed weights that all graphs share.
+LiteRT's older Interpreter would repack the weights for each graph of a file on its first use, which
+takes seconds and hundreds of megabytes. CompiledModel has a cache of packed weights that all graphs
+share.
 """
 
 import atexit
@@ -28,8 +30,9 @@ HEAD = "masks_"  # HEAD, number: a masked LM's head on this many states.
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # Default lengths of rows.
 BATCH_SIZES = (1, 8)  # Default batch sizes.
 
-# Cost of a call in positions. For BERT-Base on 2 cores, it is 3 or 4 with AVX2, from the times of graphs with one row;
-# about 9 with AVX-512, estimated from the times of one sentence and of 8 x 128.
+# Cost of a call in positions. For BERT-Base on 2 cores, it is 3 or 4 with AVX2, from the times of
+# graphs with one row; about 9 with AVX-512, estimated from the times of one sentence and of 8 x
+# 128.
 CALL = 8
 
 CACHE_IN_MEMORY = ":memory"  # XNNPACK's name for a cache of packed weights that is not a file.
@@ -37,10 +40,14 @@ CREATION = threading.Lock()  # standard error and the environment belong to the 
 
 
 class Buckets:
-    """The graphs of a file, behind a lock: threads take turns, and weights and memory exist once."""
+    """The graphs of a file, behind a lock: threads take turns, and weights and memory exist
+    once."""
 
     def __init__(self, path, num_threads=None):
-        """Args: path: local .tflite file; num_threads: int, threads per matrix multiplication, None for all cores."""
+        """Args: path: local .tflite file.
+
+        Num_threads: int, threads per matrix multiplication, None for all cores.
+        """
         try:
             self._graphs = open_graphs(path, num_threads or processor.count_cores())
         except (ValueError, RuntimeError) as error:
@@ -58,7 +65,8 @@ class Buckets:
         """Runs the model on a list of `rows.Row`, none longer than the longest bucket.
 
         Returns:
-          List of dicts, one per row: output name -> float32 array of that row, of the length of its bucket.
+          List of dicts, one per row: output name -> float32 array of that row, of the length of its
+          bucket.
         """
         results = [None] * len(rows)
         by_length = sorted(range(len(rows)), key=lambda number: len(rows[number].ids))
@@ -76,7 +84,10 @@ class Buckets:
         return results
 
     def run_head(self, vectors):
-        """Runs a masked LM's head; float32 [N, H] -> dict of name -> array [N, ...], N at least 1."""
+        """Runs a masked LM's head.
+
+        Float32 [N, H] -> dict of name -> array [N, ...], N at least 1.
+        """
         parts = []
         for size, _, start, end in plan([1] * len(vectors), {1: self._head_sizes}):
             batch = np.zeros([size, vectors.shape[1]], np.float32)
@@ -86,7 +97,10 @@ class Buckets:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _call(self, name, inputs):
-        """Runs a signature on a dict of input name to an array of its shape and dtype; returns a dict of arrays."""
+        """Runs a signature on a dict of input name to an array of its shape and dtype.
+
+        Returns a dict of arrays.
+        """
         with self._lock:
             if name not in self._buffers:
                 signature = self._signatures[name]
@@ -112,7 +126,8 @@ def _write(buffers, inputs):
 
 
 def plan(lengths, batch_sizes):
-    """Computes the batches with the minimum cost, by dynamic programming over the first 1, 2, ... rows.
+    """Computes the batches with the minimum cost, by dynamic programming over the first 1, 2, ...
+    rows.
 
     Args:
       lengths: Ascending list of int. Lengths of rows; none over the longest bucket.
@@ -157,17 +172,19 @@ def _environment():
 
 @contextlib.contextmanager
 def _off_first_core():
-    """Keeps threads that are created within a context off the first core, which remains for the thread that calls them.
+    """Keeps threads that are created within a context off the first core, which remains for the
+    thread that calls them.
 
-    A thread that is woken after a pause often starts on its caller's core, where both take turns: a request then takes
-    as long as with one thread.
+    A thread that is woken after a pause often starts on its caller's core, where both take turns: a
+    request then takes as long as with one thread.
     """
     if not hasattr(os, "sched_setaffinity"):  # macOS
         yield
         return
     cores = os.sched_getaffinity(0)
     if len(cores) > 1:
-        os.sched_setaffinity(0, cores - {min(cores)})  # Only this thread and threads that it creates.
+        # Only this thread and threads that it creates.
+        os.sched_setaffinity(0, cores - {min(cores)})
     try:
         yield
     finally:
@@ -176,7 +193,8 @@ def _off_first_core():
 
 @contextlib.contextmanager
 def quiet():
-    """Suppresses standard error within a context: LiteRT and its converter print a dozen lines, without an option."""
+    """Suppresses standard error within a context: LiteRT and its converter print a dozen lines,
+    without an option."""
     kept = os.dup(2)
     try:
         _silence()

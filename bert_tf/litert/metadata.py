@@ -1,8 +1,8 @@
 """The metadata of a .tflite file: a zip archive at its end, like LiteRT's own metadata.
 
-LiteRT reads a file from its beginning and ignores the archive; `unzip` reads it from its end. It contains the task.json
-of the model, the vocabulary, and a checksum of the graphs: LiteRT does not verify them, and a damaged file can end the
-process.
+LiteRT reads a file from its beginning and ignores the archive; `unzip` reads it from its end. It
+contains the task.json of the model, the vocabulary, and a checksum of the graphs: LiteRT does not
+verify them, and a damaged file can end the process.
 """
 
 import io
@@ -23,10 +23,12 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def append(content, metadata, vocabulary):
-    """Returns the bytes of a .tflite file with the TaskMetadata and the vocabulary, a list of str, of its model."""
+    """Returns the bytes of a .tflite file with the TaskMetadata and the vocabulary, a list of
+    str, of its model."""
     stream = io.BytesIO()
     stream.write(content)
-    with zipfile.ZipFile(stream, "a") as archive:  # appends; offsets are relative to the beginning of the file
+    # Appends; offsets are relative to the beginning of the file.
+    with zipfile.ZipFile(stream, "a") as archive:
         for name, text in ((TASK_FILE, metadata.to_json()),
                            (CHECKSUM_FILE, str(zlib.crc32(content))),
                            (VOCABULARY_FILE, "\n".join(vocabulary) + "\n")):

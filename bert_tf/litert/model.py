@@ -10,10 +10,12 @@ from bert_tf.tokenization.words import PlainTokenizer
 
 
 class LiteRTModel:
-    """A model that export_saved_model wrote with `format`=litert; it loads fast, since it does not use TensorFlow.
+    """A model that export_saved_model wrote with `format`=litert.
 
-    A model can be used from several threads. The file's graphs then take turns; each uses `num_threads` cores. A graph
-    is prepared on its first use, which takes a fraction of a second.
+    It loads fast, since it does not use TensorFlow.
+
+    A model can be used from several threads. The file's graphs then take turns; each uses
+    `num_threads` cores. A graph is prepared on its first use, which takes a fraction of a second.
 
     Attributes:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
@@ -21,7 +23,9 @@ class LiteRTModel:
     """
 
     def __init__(self, path, num_threads=None):
-        """Args: path: local .tflite file; num_threads: int, threads per matrix multiplication, None for one per core.
+        """Args: path: local .tflite file.
+
+        Num_threads: int, threads per matrix multiplication, None for one per core.
 
         Raises:
           InputError: If the file has another format.
@@ -33,22 +37,26 @@ class LiteRTModel:
         self._buckets = Buckets(path, num_threads)
 
     def __call__(self, **texts):
-        """Responds to a request, which LoadedModel checks: lists of B str, one for each of the kind's `inputs`.
+        """Responds to a request, which LoadedModel checks: lists of B str, one for each of the
+        kind's `inputs`.
 
         Returns:
-          Dict of arrays [B, ...] with the names, shapes, and types of the SavedModel's signature serving_default;
-          strings are bytes.
+          Dict of arrays [B, ...] with the names, shapes, and types of the SavedModel's signature
+          serving_default; strings are bytes.
         """
         return KINDS[self.kind].answer(self.metadata, self._tokenizer, self._buckets, *texts.values())
 
     def compute_outputs(self, features):
-        """Returns the outputs of the graphs for rows of IDs, before conversion to predictions, to evaluate a model.
+        """Returns the outputs of the graphs for rows of IDs, before conversion to predictions, to
+        evaluate a model.
 
         Args:
-          features: Dict of input_ids, input_mask, and segment_ids, int arrays [N, S]; padding is at the end of rows.
+          features: Dict of input_ids, input_mask, and segment_ids, int arrays [N, S]; padding is at
+            the end of rows.
 
         Returns:
-          Dict of output name to float32 array [N, ...]; for outputs per token [N, S, ...], with 0 at padding.
+          Dict of output name to float32 array [N, ...]; for outputs per token [N, S, ...], with 0
+          at padding.
         """
         counts, width = features["input_mask"].sum(axis=1), features["input_ids"].shape[1]
         rows = [Row(ids[:count].tolist(), segments[:count].tolist(), False) for ids, segments, count in zip(

@@ -1,11 +1,14 @@
-"""The files next to a model's weights: config, vocabulary, casing, and task. Does not import TensorFlow.
+"""The files next to a model's weights: config, vocabulary, casing, and task.
+
+Does not import TensorFlow.
 
     find_config(checkpoint)       path of the config, in any format
     read_config(path)             reads it as BertConfig
     find_tokenizer(checkpoint)    vocabulary and casing
     task_metadata.read(checkpoint) its TaskMetadata
 
-`checkpoint` is a path for `bert_tf.checkpoints.find_checkpoint`: a directory, a prefix, or a file, local or remote.
+`checkpoint` is a path for `bert_tf.checkpoints.find_checkpoint`: a directory, a prefix, or a file,
+local or remote.
 """
 
 from bert_tf.model_folder.configs import find_config, read_config

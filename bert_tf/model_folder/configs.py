@@ -1,4 +1,5 @@
-"""The config next to a checkpoint, in the format of the original, Hugging Face, or the Model Garden.
+"""The config next to a checkpoint, in the format of the original, Hugging Face, or the Model
+Garden.
 
 A SavedModel of the Model Garden has no config; its variables show the sizes.
 """
@@ -20,14 +21,16 @@ ORIGINAL_NAME = "bert_config.json"
 GARDEN_NAME = "params.yaml"
 GARDEN_SUFFIXES = (".yaml", ".yml")
 
-# Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig, and its defaults if they differ.
+# Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig, and its defaults
+# if they differ.
 GARDEN_KEYS = {"num_layers": "num_hidden_layers", "hidden_activation": "hidden_act",
                "dropout_rate": "hidden_dropout_prob", "attention_dropout_rate": "attention_probs_dropout_prob",
                **{name: name for name in ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size",
                                           "max_position_embeddings", "type_vocab_size", "initializer_range")}}
 GARDEN_DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2}
 GARDEN_ENCODERS = ("bert", "bert_v2")
-GARDEN_PATHS = ((), ("encoder",), ("model", "encoder"), ("task", "model", "encoder"))  # paths to an EncoderConfig
+# Paths to an EncoderConfig.
+GARDEN_PATHS = ((), ("encoder",), ("model", "encoder"), ("task", "model", "encoder"))
 
 
 def find_config(checkpoint):
@@ -49,12 +52,15 @@ def find_config(checkpoint):
 
 
 def read_config(path):
-    """Reads the BertConfig of a bert_config.json, Hugging Face's config.json, or the Model Garden's params.yaml.
+    """Reads the BertConfig of a bert_config.json, Hugging Face's config.json, or the Model Garden's
+    params.yaml.
 
-    The saved_model.pb of a SavedModel of the Model Garden is accepted too. Its activation is assumed to be "gelu".
+    The saved_model.pb of a SavedModel of the Model Garden is accepted too. Its activation is
+    assumed to be "gelu".
 
     Raises:
-      InputError: If the file is not a config, or if this project does not support the model, with the path.
+      InputError: If the file is not a config, or if this project does not support the model, with
+        the path.
     """
     path = os.fsdecode(path)
     if path.endswith(GARDEN_SUFFIXES):
@@ -79,7 +85,10 @@ def _get_nested(values, keys):
 
 
 def _check_same_sizes(path, other):
-    """Raises InputError if two configs are of weights with different shapes; ignores configs that cannot be read."""
+    """Raises InputError if two configs are of weights with different shapes.
+
+    Ignores configs that cannot be read.
+    """
     try:
         config, other_config = read_config(path), read_config(other)
     except InputError:
@@ -119,7 +128,8 @@ def _read_yaml(path):
     text = read_text(path)
     try:
         return yaml.load(text, _Loader)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: for example, an invalid date such as 2001-99-99
+    # ValueError: for example, an invalid date such as 2001-99-99.
+    except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
         raise InputError(f"{path}: the YAML is nested too deeply") from error

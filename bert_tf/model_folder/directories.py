@@ -1,4 +1,5 @@
-"""Directories of the files of a model: next to its checkpoint, or one level up for the best weights of a run."""
+"""Directories of the files of a model: next to its checkpoint, or one level up for the best
+weights of a run."""
 
 import os
 
@@ -12,8 +13,8 @@ BEST_FOLDER = "best"  # The directory in which a fine-tuning run keeps only its 
 def list_directories(checkpoint):
     """Returns the directories that can contain the files of a checkpoint, a directory or a prefix.
 
-    These are its own, and the run's directory for the checkpoint in best/. For the variables of a SavedModel, it is the
-    directory of the SavedModel.
+    These are its own, and the run's directory for the checkpoint in best/. For the variables of a
+    SavedModel, it is the directory of the SavedModel.
     """
     checkpoint = os.fsdecode(checkpoint)
     folder = checkpoint if files.at(checkpoint).is_dir() else os.path.dirname(checkpoint) or os.curdir
@@ -25,7 +26,8 @@ def list_directories(checkpoint):
 
 
 def list_files(checkpoint, names):
-    """Returns the existing paths of `names`, in their order, in the first of `list_directories` with any of them."""
+    """Returns the existing paths of `names`, in their order, in the first of `list_directories`
+    with any of them."""
     for folder in list_directories(checkpoint):
         found = [path for path in (os.path.join(folder, name) for name in names) if files.at(path).exists()]
         if found:
@@ -34,5 +36,8 @@ def list_files(checkpoint, names):
 
 
 def find_file(checkpoint, *names):
-    """Returns the path of the first of these files that exists next to a checkpoint; None if there is none."""
+    """Returns the path of the first of these files that exists next to a checkpoint.
+
+    None if there is none.
+    """
     return next(iter(list_files(checkpoint, names)), None)

@@ -1,4 +1,5 @@
-"""Finds the files next to checkpoints: the config, the vocabulary, the casing, and the task, and records their sources.
+"""Finds the files next to checkpoints: the config, the vocabulary, the casing, and the task, and
+records their sources.
 
     files = ModelFiles({"init_checkpoint": "uncased_L-12_H-768_A-12", "output_dir": "mrpc"})
 
@@ -42,7 +43,8 @@ class ModelFiles:
     """Files next to checkpoints; reading an attribute raises InputError if a file is corrupted.
 
     Attributes:
-      checkpoints: Dict of argument -> checkpoint: directory, prefix, or file. The first takes precedence.
+      checkpoints: Dict of argument -> checkpoint: directory, prefix, or file. The first takes
+        precedence.
     """
 
     checkpoints: dict
@@ -54,7 +56,8 @@ class ModelFiles:
 
     @functools.cached_property
     def vocabularies(self):
-        """Dict of argument -> path of the vocab.txt, or of the tokenizer.json that contains the vocabulary."""
+        """Dict of argument -> path of the vocab.txt, or of the tokenizer.json that contains the
+        vocabulary."""
         return self._find_each(find_vocabulary)
 
     @functools.cached_property
@@ -74,7 +77,8 @@ class ModelFiles:
 
     @property
     def casing(self):
-        """(argument, TokenizerFiles) of the first checkpoint with a known casing, or (None, TokenizerFiles())."""
+        """(argument, TokenizerFiles) of the first checkpoint with a known casing, or (None,
+        TokenizerFiles())."""
         return next(((name, files) for name, files in self.tokenizers.items() if files.casing_from),
                     (None, TokenizerFiles()))
 
@@ -84,9 +88,11 @@ class ModelFiles:
 
 
 def check_run_vocabulary(argument, path, vocab_file, existing):
-    """Raises InputError if an explicit vocabulary differs from that of the run to which a checkpoint belongs.
+    """Raises InputError if an explicit vocabulary differs from that of the run to which a
+    checkpoint belongs.
 
-    The path of the checkpoint is the value of `argument`. `existing`: Path of the vocabulary next to it, or None.
+    The path of the checkpoint is the value of `argument`. `existing`: Path of the vocabulary next
+    to it, or None.
     """
     if existing and find_file(path, TASK_FILE, RUN_FILE) and (
             read_bytes(to_vocab_txt(existing)) != read_bytes(to_vocab_txt(vocab_file))):
@@ -95,16 +101,21 @@ def check_run_vocabulary(argument, path, vocab_file, existing):
 
 
 def describe_vocabulary_difference(vocab_file, existing):
-    """Returns how many IDs have another entry than in the vocabulary of a model, for a note; "" if none has."""
+    """Returns how many IDs have another entry than in the vocabulary of a model, for a note.
+
+    "" if none has.
+    """
     ours, theirs = (read_bytes(to_vocab_txt(path)).splitlines() for path in (vocab_file, existing))
     number = sum(our != their for our, their in itertools.zip_longest(ours, theirs))
     return f": {number:,} of {max(len(ours), len(theirs)):,} IDs have another token" if number else ""
 
 
 def save_tokenizer(folder, tokenizer, **settings):
-    """Writes vocab.txt and tokenizer_config.json, so that the next job finds both next to the model.
+    """Writes vocab.txt and tokenizer_config.json, so that the next job finds both next to the
+    model.
 
-    Unknown parts of the TokenizerFiles are not written. `settings`: Further ones of tokenizer_config.json.
+    Unknown parts of the TokenizerFiles are not written. `settings`: Further ones of
+    tokenizer_config.json.
     """
     for name, content in to_saved_files(tokenizer, **settings).items():
         path = os.path.join(folder, name)
@@ -125,7 +136,8 @@ def to_saved_files(tokenizer, **settings):
 
 
 def to_vocab_txt(path):
-    """Returns the path of a vocabulary with one token per line: itself, or a temporary copy for a tokenizer.json.
+    """Returns the path of a vocabulary with one token per line: itself, or a temporary copy for a
+    tokenizer.json.
 
     Vocabularies are read, compared, and copied as lines; messages about one of them name the copy.
     """

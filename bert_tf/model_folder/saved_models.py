@@ -1,7 +1,8 @@
-"""Encoders of TF Hub and Kaggle Models: SavedModels of tf-models-official, which its `export_tfhub_lib` writes.
+"""Encoders of TF Hub and Kaggle Models: SavedModels of tf-models-official, which its
+`export_tfhub_lib` writes.
 
-They contain no config: the shapes of the variables in saved_model.pb show the sizes. TensorFlow, which has the message
-types of this file, is only imported for SavedModels of other projects.
+They contain no config: the shapes of the variables in saved_model.pb show the sizes. TensorFlow,
+which has the message types of this file, is only imported for SavedModels of other projects.
 """
 
 import os
@@ -12,7 +13,8 @@ from bert_tf.tasks.metadata import TASK_FILE
 
 SAVED_MODEL_NAME = "saved_model.pb"
 VARIABLES_FOLDER = "variables"
-VARIABLES_NAME = os.path.join(VARIABLES_FOLDER, "variables")  # Prefix of a checkpoint in the directory.
+# Prefix of a checkpoint in the directory.
+VARIABLES_NAME = os.path.join(VARIABLES_FOLDER, "variables")
 VOCABULARY_PATH = os.path.join("assets", "vocab.txt")
 TASK_PATH = os.path.join("assets.extra", TASK_FILE)  # Only in the exports of these scripts.
 CASING = "do_lower_case/.ATTRIBUTES/VARIABLE_VALUE"  # Key of the casing in that checkpoint.
@@ -22,7 +24,8 @@ LAYER = "transformer/layer_{}/{}/kernel"
 
 
 def find_version(folder):
-    """Returns the directory itself, or its subdirectory with the highest version, with a SavedModel, or None."""
+    """Returns the directory itself, or its subdirectory with the highest version, with a
+    SavedModel, or None."""
     names = files.at(folder).names_if_dir()
     versions = sorted((int(name) for name in names if name.isdecimal()), reverse=True)
     for path in (folder, *(os.path.join(folder, str(version)) for version in versions)):
@@ -46,7 +49,8 @@ def read_variables(path):
 
 
 def is_encoder(folder):
-    """Returns whether a directory is the SavedModel of an encoder of tf-models-official, not one of these scripts."""
+    """Returns whether a directory is the SavedModel of an encoder of tf-models-official, not one
+    of these scripts."""
     path = os.path.join(folder, SAVED_MODEL_NAME)
     if not files.at(path).is_file() or files.at(os.path.join(folder, TASK_PATH)).is_file():
         return False
@@ -54,7 +58,8 @@ def is_encoder(folder):
 
 
 def read_sizes(path):
-    """Reads the sizes of an encoder of tf-models-official, a dict of fields of BertConfig, from its saved_model.pb.
+    """Reads the sizes of an encoder of tf-models-official, a dict of fields of BertConfig, from its
+    saved_model.pb.
 
     Raises:
       InputError: If it is another model than a BERT, with the path.
@@ -73,7 +78,10 @@ def read_sizes(path):
 
 
 def read_casing(path):
-    """Reads whether the encoder of a saved_model.pb lowercases, from its variable do_lower_case; None without one."""
+    """Reads whether the encoder of a saved_model.pb lowercases, from its variable do_lower_case.
+
+    None without one.
+    """
     if not is_encoder(os.path.dirname(path)):
         return None
     import tensorflow as tf

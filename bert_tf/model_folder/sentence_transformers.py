@@ -1,4 +1,5 @@
-"""Reads how a directory of sentence-transformers computes the embedding of a text from the outputs of its encoder."""
+"""Reads how a directory of sentence-transformers computes the embedding of a text from the
+outputs of its encoder."""
 
 import os
 
@@ -10,17 +11,23 @@ from bert_tf.tasks.metadata import SENTENCE_POOLINGS, TaskMetadata
 
 MODULES_NAME = "modules.json"
 PROMPTS_NAME = "config_sentence_transformers.json"
-TRANSFORMER_NAMES = ("sentence_bert_config.json", "sentence_distilbert_config.json")  # Settings of the encoder.
-MODULES = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])  # The supported models.
-PREFIX = "pooling_mode_"  # Keys of the pooling: one Boolean for each mode, or in later versions, their names.
+# Settings of the encoder.
+TRANSFORMER_NAMES = ("sentence_bert_config.json", "sentence_distilbert_config.json")
+# The supported models.
+MODULES = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
+# Keys of the pooling: one Boolean for each mode, or in later versions, their names.
+PREFIX = "pooling_mode_"
 POOLINGS = {f"{PREFIX}mean_tokens": "mean", f"{PREFIX}max_tokens": "max", f"{PREFIX}cls_token": "cls"}
 
 
 def read_sentence_transformer(checkpoint):
-    """Reads the TaskMetadata of an encoder from modules.json and the files that it names; None without modules.json.
+    """Reads the TaskMetadata of an encoder from modules.json and the files that it names.
+
+    None without modules.json.
 
     Raises:
-      InputError: If a file is corrupted, or if this project does not support a module or the pooling, with the path.
+      InputError: If a file is corrupted, or if this project does not support a module or the
+        pooling, with the path.
     """
     path = find_file(checkpoint, MODULES_NAME)
     if path is None:

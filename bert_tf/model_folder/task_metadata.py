@@ -18,7 +18,8 @@ from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 DEFAULTS = {"max_seq_length": 128, "do_lower_case": True}  # The original's.
 CASING = ("do_lower_case", "strip_accents")
 SHARED_FIELDS = (*CASING, "max_seq_length")  # read from task.json if the model serves another task
-FIXED_FIELDS = ("labels", "pairs", "multi_label", *CASING)  # not changed by settings; lengths can change
+# Not changed by settings; lengths can change.
+FIXED_FIELDS = ("labels", "pairs", "multi_label", *CASING)
 DEFAULT_LABELS = 2  # Number of labels in transformers if config.json does not contain it.
 
 
@@ -29,10 +30,12 @@ def keep(output_dir, metadata):
 
 
 def read(checkpoint):
-    """Reads the TaskMetadata next to a checkpoint, a directory or a prefix; returns None if there is none.
+    """Reads the TaskMetadata next to a checkpoint, a directory or a prefix.
 
-    It is in the checkpoint's directory; for the weights in OUTPUT_DIR/best, it is in OUTPUT_DIR. Without a task.json,
-    it is the task in Hugging Face's config.json.
+    Returns None if there is none.
+
+    It is in the checkpoint's directory; for the weights in OUTPUT_DIR/best, it is in OUTPUT_DIR.
+    Without a task.json, it is the task in Hugging Face's config.json.
 
     Raises:
       InputError: If a task.json is invalid, or if the labels in a config.json are.
@@ -42,7 +45,8 @@ def read(checkpoint):
 
 
 def read_to_serve(checkpoint):
-    """Like `read`, but without a task.json, the model is a sentence encoder if sentence-transformers trained it.
+    """Like `read`, but without a task.json, the model is a sentence encoder if
+    sentence-transformers trained it.
 
     Only predictions depend on its pooling, so fine-tuning accepts any.
 
@@ -89,7 +93,10 @@ def resolve(stored, kind, requested, defaults, checkpoint):
 
 
 def read_labels(path):
-    """Reads `labels_file`, with a label name on each line; raises InputError if it is empty or invalid."""
+    """Reads `labels_file`, with a label name on each line.
+
+    Raises InputError if it is empty or invalid.
+    """
     labels = tuple(map(str.strip, read_text(path).splitlines()))
     if not labels:
         raise InputError("is empty; omit it for a model that predicts a number", "labels_file", path)
@@ -108,9 +115,11 @@ def read_file(path):
 
 
 def read_hugging_face_task(checkpoint):
-    """Reads the kind and the labels of a model from its config.json: TaskMetadata without other values.
+    """Reads the kind and the labels of a model from its config.json: TaskMetadata without other
+    values.
 
-    Returns None without a config.json, or if it has no task; raises InputError if the labels are invalid.
+    Returns None without a config.json, or if it has no task; raises InputError if the labels are
+    invalid.
     """
     path = find_file(checkpoint, CONFIG_NAME)
     values = read_json_object(path) if path else {}
@@ -130,7 +139,10 @@ def read_hugging_face_task(checkpoint):
 
 
 def get_task_settings(kind, labels=(), multi_label=False):
-    """Returns the keys of a config.json that describe a task, a dict; for the arguments, see TaskMetadata."""
+    """Returns the keys of a config.json that describe a task, a dict.
+
+    For the arguments, see TaskMetadata.
+    """
     kind = KINDS[kind]
     values = {"architectures": [kind.hugging_face[0]]}
     if kind.may_give_number:
@@ -161,6 +173,9 @@ def _labels(path, values):
 
 
 def read_run(checkpoint):
-    """Returns the initial settings of the run of a checkpoint, the dict in its run.json; {} if there is none."""
+    """Returns the initial settings of the run of a checkpoint, the dict in its run.json.
+
+    {} if there is none.
+    """
     path = find_file(checkpoint, RUN_FILE)
     return read_json_object(path) if path else {}

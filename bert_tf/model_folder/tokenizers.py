@@ -18,11 +18,13 @@ TOKENIZER_CONFIG_NAME = "tokenizer_config.json"  # transformers: the arguments o
 
 NORMALIZER = "BertNormalizer"
 
-# Classes of transformers that split texts like BERT's tokenizer; the last two are for any tokenizer.json.
+# Classes of transformers that split texts like BERT's tokenizer; the last two are for any
+# tokenizer.json.
 TOKENIZER_CLASSES = ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast",
                      "ElectraTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
 
-# Settings of tokenizer_config.json that affect the tokens, and the only value that this project supports.
+# Settings of tokenizer_config.json that affect the tokens, and the only value that this project
+# supports.
 FIXED_SETTINGS = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "word_tokenizer_type": "basic",
                   "subword_tokenizer_type": "wordpiece"}
 FIXED_NORMALIZER_SETTINGS = {"type": NORMALIZER, "clean_text": True, "handle_chinese_chars": True}
@@ -33,26 +35,32 @@ FIXED_MODEL_SETTINGS = {"type": "WordPiece", "unk_token": UNKNOWN, "continuing_s
 class TokenizerFiles:
     """A vocabulary and a casing."""
 
-    vocab_file: str | None = None  # Path of vocab.txt, or else of the tokenizer.json that contains the vocabulary.
+    # Path of vocab.txt, or else of the tokenizer.json that contains the vocabulary.
+    vocab_file: str | None = None
     do_lower_case: bool | None = None  # None if unknown.
-    strip_accents: bool | None = None  # None if the tokenizer removes accents exactly if it lowercases.
-    casing_from: str | None = None  # Path of the file, or name of the directory, that determines the casing.
+    # None if the tokenizer removes accents exactly if it lowercases.
+    strip_accents: bool | None = None
+    # Path of the file, or name of the directory, that determines the casing.
+    casing_from: str | None = None
 
 
 def find_tokenizer(checkpoint):
     """Finds the TokenizerFiles next to a checkpoint.
 
-    The casing is from the first of these that has it: task.json of this project, tokenizer_config.json, the normalizer
-    of tokenizer.json, do_lower_case of a SavedModel, the directory name of a published model, or params.yaml.
+    The casing is from the first of these that has it: task.json of this project,
+    tokenizer_config.json, the normalizer of tokenizer.json, do_lower_case of a SavedModel, the
+    directory name of a published model, or params.yaml.
 
     Raises:
-      InputError: If a file is corrupted, or if this project does not support the tokenizer, with the path.
+      InputError: If a file is corrupted, or if this project does not support the tokenizer, with
+        the path.
     """
     vocab_file, strip_accents = find_vocabulary(checkpoint), None
     for name, read in _CASINGS.items():
         path = find_file(checkpoint, name)
         do_lower_case, accents = read(path) if path else (None, None)
-        strip_accents = accents if strip_accents is None else strip_accents  # Can be in another file.
+        # Can be in another file.
+        strip_accents = accents if strip_accents is None else strip_accents
         if do_lower_case is not None:
             break
     else:
@@ -61,14 +69,17 @@ def find_tokenizer(checkpoint):
         if path is None and garden:
             path, do_lower_case = garden, read_garden_casing(garden)
     if do_lower_case is None and strip_accents is not None:
-        path, do_lower_case = find_file(checkpoint, TOKENIZER_CONFIG_NAME), True  # The default of transformers.
+        # The default of transformers.
+        path, do_lower_case = find_file(checkpoint, TOKENIZER_CONFIG_NAME), True
     if do_lower_case is None:
         return TokenizerFiles(vocab_file)
     return TokenizerFiles(vocab_file, do_lower_case, None if strip_accents == do_lower_case else strip_accents, path)
 
 
 def find_vocabulary(checkpoint):
-    """Returns the path of the vocab.txt next to a checkpoint, or else of the tokenizer.json; None without either.
+    """Returns the path of the vocab.txt next to a checkpoint, or else of the tokenizer.json.
+
+    None without either.
 
     In a SavedModel, the vocab.txt is in assets/.
     """
@@ -76,10 +87,12 @@ def find_vocabulary(checkpoint):
 
 
 def read_tokenizer_json_vocabulary(path):
-    """Returns the tokens of the vocabulary in a tokenizer.json, a list of str in the order of their IDs.
+    """Returns the tokens of the vocabulary in a tokenizer.json, a list of str in the order of their
+    IDs.
 
     Raises:
-      InputError: If the file is corrupted, or if it contains no WordPiece vocabulary like BERT's, with the path.
+      InputError: If the file is corrupted, or if it contains no WordPiece vocabulary like BERT's,
+        with the path.
     """
     values = read_json_object(path)
     model = values.get("model")
@@ -118,7 +131,8 @@ _CASINGS = {TASK_FILE: lambda path: _get_casing(path, read_json_object(path)),
 
 
 def _get_casing(path, values, lower_case="do_lower_case"):
-    """Returns do_lower_case and strip_accents of a dict of JSON values, bool, or None if unknown."""
+    """Returns do_lower_case and strip_accents of a dict of JSON values, bool, or None if
+    unknown."""
     for name in (lower_case, "strip_accents"):
         if not isinstance(values.get(name), bool | None):
             raise InputError(f"{path}: {name} is {values[name]!r}: must be true or false")

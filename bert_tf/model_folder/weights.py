@@ -1,4 +1,5 @@
-"""Finds by the names of files if there is a checkpoint, and which of Hugging Face's weights a directory contains."""
+"""Finds by the names of files if there is a checkpoint, and which of Hugging Face's weights a
+directory contains."""
 
 import contextlib
 import os
@@ -15,7 +16,8 @@ WEIGHTS_NAME = "model.safetensors"
 SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # Maps tensors to one of several files.
 PICKLE_NAMES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 PICKLE_SUFFIXES = (".bin", ".bin.index.json", ".pt", ".pth")
-KERAS_NAME = "tf_model.h5"  # The name in transformers, which converts it in version 4.46, but not 4.51 or 4.57.
+# The name in transformers, which converts it in version 4.46, but not 4.51 or 4.57.
+KERAS_NAME = "tf_model.h5"
 KERAS_SUFFIXES = (".h5", ".keras")
 REJECTED_SUFFIXES = (*PICKLE_SUFFIXES, *KERAS_SUFFIXES)
 WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *REJECTED_SUFFIXES)
@@ -23,7 +25,8 @@ EXAMPLE = "google-bert/bert-base-uncased"  # A model of Hugging Face's hub.
 
 
 def check_exists(path, argument="path"):
-    """Raises InputError if there is no directory, file, or prefix of a checkpoint at the path of an argument."""
+    """Raises InputError if there is no directory, file, or prefix of a checkpoint at the path of
+    an argument."""
     if not any(files.at(name).exists() for name in (path, f"{path}.index")):
         is_hub_name = re.fullmatch(r"\w[\w.-]*/[\w.-]+", path) or path.startswith("bert-")
         raise InputError(f"does not exist; {describe_download(path if is_hub_name else EXAMPLE)}", argument, path)
@@ -36,7 +39,8 @@ def describe_download(name=EXAMPLE):
 
 
 def weights_in(folder):
-    """Returns the path of a directory's model.safetensors, its index if it is sharded, or else a file that is rejected.
+    """Returns the path of a directory's model.safetensors, its index if it is sharded, or else a
+    file that is rejected.
 
     Returns None if it contains none of them.
     """
@@ -45,7 +49,8 @@ def weights_in(folder):
 
 
 def is_hugging_face(checkpoint):
-    """Returns whether a checkpoint is in Hugging Face's format, and a directory contains no TensorFlow checkpoint."""
+    """Returns whether a checkpoint is in Hugging Face's format, and a directory contains no
+    TensorFlow checkpoint."""
     if checkpoint.endswith(WEIGHTS_SUFFIXES):
         return True
     return files.at(checkpoint).is_dir() and weights_in(checkpoint) is not None and not (
@@ -53,7 +58,8 @@ def is_hugging_face(checkpoint):
 
 
 def check_loadable(checkpoint):
-    """Raises InputError if Hugging Face's config.json describes an unsupported model, or for unsupported files.
+    """Raises InputError if Hugging Face's config.json describes an unsupported model, or for
+    unsupported files.
 
     These are pickles, files of Keras, and exports.
     """

@@ -1,10 +1,12 @@
-"""The original's optimizer and LAMB: AdamW without bias correction, clipping, linear warm-up and decay.
+"""The original's optimizer and LAMB: AdamW without bias correction, clipping, linear warm-up and
+decay.
 
     optimizer = create_optimizer(learning_rate, num_train_steps, num_warmup_steps)
     optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
 
-With a strategy or micro-batches, each part of a batch provides the gradients of its partial loss (bert_tf.losses). The
-partial losses add up to the loss of the whole batch, and the update is equal to a single device's.
+With a strategy or micro-batches, each part of a batch provides the gradients of its partial loss
+(bert_tf.losses). The partial losses add up to the loss of the whole batch, and the update is equal
+to a single device's.
 """
 
 from bert_tf.optimization.adamw import BertAdamW

@@ -9,7 +9,8 @@ from bert_tf.saved_objects import register
 
 @register
 class BertAdamW(ClippingOptimizer):
-    """Adam with decoupled weight decay and no bias correction (the original's `AdamWeightDecayOptimizer`).
+    """Adam with decoupled weight decay and no bias correction (the original's
+    `AdamWeightDecayOptimizer`).
 
     See ClippingOptimizer for the arguments.
     """
@@ -18,10 +19,11 @@ class BertAdamW(ClippingOptimizer):
 
     @property
     def gradient_scale(self):
-        """Correction for TensorFlow's kernel, which computes 1 - beta_2 in float32, with an error of 1.3e-5 for 0.999.
+        """Correction for TensorFlow's kernel, which computes 1 - beta_2 in float32, with an error
+        of 1.3e-5 for 0.999.
 
-        If gradients are scaled by this, and the learning rate by its inverse, the second moment and the update are
-        correct.
+        If gradients are scaled by this, and the learning rate by its inverse, the second moment and
+        the update are correct.
         """
         return float(np.sqrt((1 - self._beta_2) / (1 - np.float32(self._beta_2))))
 
@@ -30,7 +32,8 @@ class BertAdamW(ClippingOptimizer):
         (values, scalars), index = gradient, self._index_dict[self._var_key(variable)]
         if self._decay and self.decays(variable):
             variable.assign_sub(self.scale_rate(variable, scalars.decay) * variable)
-        # The kernel corrects the learning rate for bias with the powers of the two betas; powers of 0 disable that.
+        # The kernel corrects the learning rate for bias with the powers of the two betas; powers of
+        # 0 disable that.
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle, m=self._first_moments[index].handle, v=self._second_moments[index].handle,
             beta1_power=scalars.zero, beta2_power=scalars.zero, lr=self.scale_rate(variable, scalars.kernel_rate),

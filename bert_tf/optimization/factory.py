@@ -1,4 +1,7 @@
-"""Creates an optimizer with its schedule (the original's `optimization.create_optimizer`); learning rates by layer."""
+"""Creates an optimizer with its schedule (the original's `optimization.create_optimizer`).
+
+Learning rates by layer.
+"""
 
 import re
 
@@ -22,18 +25,20 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
     Args:
       learning_rate: float. Peak learning rate.
       num_train_steps: int. Step at which the learning rate reaches 0.
-      num_warmup_steps: int. Steps over which the learning rate rises linearly; 0 for none. If there are more than
-        training steps, it never reaches its peak.
+      num_warmup_steps: int. Steps over which the learning rate rises linearly; 0 for none. If there
+        are more than training steps, it never reaches its peak.
       optimizer: str. "adamw" or "lamb".
-      decay_power: float. The learning rate is proportional to the fraction of remaining steps to this power; 1 is the
-        original's.
-      weight_decay: float. Fraction of a variable that decays per step at learning rate 1; 0 for none.
+      decay_power: float. The learning rate is proportional to the fraction of remaining steps to
+        this power; 1 is the original's.
+      weight_decay: float. Fraction of a variable that decays per step at learning rate 1; 0 for
+        none.
       clip_norm: float. Maximum global norm of the gradients; 0 for no clipping.
-      no_decay: Regular expressions. Variables with matching names have no weight decay, and LAMB does not adapt their
-        learning rates.
+      no_decay: Regular expressions. Variables with matching names have no weight decay, and LAMB
+        does not adapt their learning rates.
       beta_1, beta_2: float below 1. Decay rates of the means of the gradients and of their squares.
       epsilon: float. Added to the square root of the latter.
-      scale_loss: bool. Whether to scale the loss against underflow, as float16 requires; see DynamicLossScale.
+      scale_loss: bool. Whether to scale the loss against underflow, as float16 requires; see
+        DynamicLossScale.
 
     Returns:
       A tf_keras optimizer whose `apply_gradients` takes raw gradients.
@@ -54,8 +59,9 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
 class WarmupDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
     """Rises from 0 to `peak` over the warm-up steps, then falls to 0 at `num_train_steps`.
 
-    As in the original, the decay starts at step 0, not at the end of the warm-up, so the learning rate drops where the
-    two meet. It is linear, or the fraction of remaining steps to the power `power`.
+    As in the original, the decay starts at step 0, not at the end of the warm-up, so the learning
+    rate drops where the two meet. It is linear, or the fraction of remaining steps to the power
+    `power`.
     """
 
     def __init__(self, peak, num_train_steps, num_warmup_steps, power=1.0):
@@ -71,7 +77,8 @@ class WarmupDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
                 "num_warmup_steps": self._num_warmup_steps, "power": self._power}
 
     def __call__(self, step):
-        """Returns the learning rate, float32 scalar, at a step, integer scalar, which is 0 for the first update."""
+        """Returns the learning rate, float32 scalar, at a step, integer scalar, which is 0 for
+        the first update."""
         step = tf.cast(step, tf.float32)
         remaining = 1.0 - tf.minimum(step / self._num_train_steps, 1.0)
         decayed = self._peak * (remaining if self._power == 1 else remaining**self._power)
@@ -84,13 +91,15 @@ class WarmupDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
 def layerwise_factors(variables, num_layers, decay):
     """Computes the factor of the learning rate for each variable of a model.
 
-    Lower layers represent language in general and change less in fine-tuning (Sun et al. 2019, arXiv:1905.05583,
-    section 5.3.4; ELECTRA, appendix B). The top layer of the encoder, the pooler, and the head have the full learning
-    rate. Each lower layer has `decay` times the rate of the layer above it, and the embeddings have `decay` times the
-    rate of the lowest layer. (In ELECTRA's code, the top layer is two powers below the head.)
+    Lower layers represent language in general and change less in fine-tuning (Sun et al. 2019,
+    arXiv:1905.05583, section 5.3.4; ELECTRA, appendix B). The top layer of the encoder, the pooler,
+    and the head have the full learning rate. Each lower layer has `decay` times the rate of the
+    layer above it, and the embeddings have `decay` times the rate of the lowest layer. (In
+    ELECTRA's code, the top layer is two powers below the head.)
 
     Args:
-      variables: Variables of a model of bert_tf.models, identified by name. Its layers must not share their weights.
+      variables: Variables of a model of bert_tf.models, identified by name. Its layers must not
+        share their weights.
       num_layers: int. Number of layers of its encoder.
       decay: float.
 

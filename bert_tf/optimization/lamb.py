@@ -1,4 +1,5 @@
-"""LAMB, for batches of many thousands of examples (You et al. 2020, arXiv:1904.00962, algorithm 2)."""
+"""LAMB, for batches of many thousands of examples (You et al. 2020, arXiv:1904.00962, algorithm
+2)."""
 
 import tensorflow as tf
 
@@ -11,8 +12,9 @@ from bert_tf.variables import original_names
 class Lamb(ClippingOptimizer):
     """Adam with bias correction, with each variable's update scaled to the norm of the variable.
 
-    Variables are the original's: query, key, and value, which share one kernel here, have separate norms.
-    Variables without weight decay are not scaled either. Equivalent to official.modeling.optimization.lamb.
+    Variables are the original's: query, key, and value, which share one kernel here, have separate
+    norms. Variables without weight decay are not scaled either. Equivalent to
+    official.modeling.optimization.lamb.
 
     See ClippingOptimizer for the arguments.
     """
@@ -36,7 +38,8 @@ class Lamb(ClippingOptimizer):
         variable.assign_sub(rate * update)
 
     def _bias_correction(self, beta):
-        """Returns 1 / (1 - beta^t) for update t, in the kernel's float32, so that it is exact for the first update."""
+        """Returns 1 / (1 - beta^t) for update t, in the kernel's float32, so that it is exact
+        for the first update."""
         return 1.0 / (1.0 - tf.pow(tf.constant(beta), tf.cast(self.iterations + 1, tf.float32)))
 
 
@@ -44,7 +47,8 @@ def trust_ratio(variable, update):
     """Computes the norm of a variable over the norm of its update, or 1 if either is 0.
 
     Args:
-      variable: float32 [..., W]. One or more of the original's variables, concatenated on the last axis.
+      variable: float32 [..., W]. One or more of the original's variables, concatenated on the last
+        axis.
       update: float32 [..., W].
 
     Returns:

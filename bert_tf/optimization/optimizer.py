@@ -1,9 +1,10 @@
-"""The base class of the optimizers: it sums and clips gradients, and skips updates that are not finite.
+"""The base class of the optimizers: it sums and clips gradients, and skips updates that are not
+finite.
 
-The original clips by a global norm that includes a sparse gradient by its slices, before duplicate rows are summed
-(`tf.clip_by_global_norm` on IndexedSlices). The slices of the parts of a batch, on replicas and in micro-batches,
-together make up those of the batch, so the sums of their squares add up. A dense gradient must be summed over the parts
-first.
+The original clips by a global norm that includes a sparse gradient by its slices, before duplicate
+rows are summed (`tf.clip_by_global_norm` on IndexedSlices). The slices of the parts of a batch, on
+replicas and in micro-batches, together make up those of the batch, so the sums of their squares add
+up. A dense gradient must be summed over the parts first.
 """
 
 import re
@@ -16,13 +17,17 @@ CLIP_NORM = 1.0  # These and the patterns: the original's `optimization.create_o
 WEIGHT_DECAY = 0.01
 NO_DECAY_PATTERNS = ("LayerNorm", "layer_norm", "bias")
 
-INITIAL = 2.0**15  # These values, and the rule, are from tf_keras.mixed_precision.LossScaleOptimizer.
+# These values, and the rule, are from tf_keras.mixed_precision.LossScaleOptimizer.
+INITIAL = 2.0**15
 GROWTH_STEPS = 2000
 FACTOR = 2.0
 
 
 class MergedSlices(typing.NamedTuple):
-    """A sparse gradient after its slices were summed per row. To add up two parts, add each field."""
+    """A sparse gradient after its slices were summed per row.
+
+    To add up two parts, add each field.
+    """
 
     values: tf.Tensor  # float32, with the shape of the variable.
     squared_norm: tf.Tensor  # float32 scalar. Sum of squares of the slices.
@@ -36,16 +41,19 @@ def merge_slices(gradient):
 
 
 def _global_norm(gradients):
-    """Computes the norm, float32 scalar, of results of `merge_slices`, summed over micro-batches and replicas."""
+    """Computes the norm, float32 scalar, of results of `merge_slices`, summed over micro-batches
+    and replicas."""
     halves = [gradient.squared_norm / 2 if isinstance(gradient, MergedSlices) else tf.nn.l2_loss(gradient)
               for gradient in gradients]
     return tf.sqrt(2 * tf.add_n(halves))
 
 
 class DynamicLossScale(tf.Module):
-    """A factor of the loss, at least 1: halves when a gradient overflows, doubles after GROWTH_STEPS good steps.
+    """A factor of the loss, at least 1: halves when a gradient overflows, doubles after
+    GROWTH_STEPS good steps.
 
-    Otherwise, gradients of float16 activations would be rounded to zero. bfloat16 has the range of float32.
+    Otherwise, gradients of float16 activations would be rounded to zero. bfloat16 has the range of
+    float32.
     """
 
     def __init__(self):
@@ -55,7 +63,10 @@ class DynamicLossScale(tf.Module):
         self._good_steps = tf.Variable(0, name="good_steps", dtype=tf.int64, **options)
 
     def update(self, is_finite):
-        """Updates the scale after a step; is_finite: bool scalar, whether its gradients were, on all replicas."""
+        """Updates the scale after a step.
+
+        Is_finite: bool scalar, whether its gradients were, on all replicas.
+        """
         good_steps = tf.where(is_finite, self._good_steps + 1, 0)
         grows = good_steps >= GROWTH_STEPS
         raised = tf.where(grows, self.value * FACTOR, self.value)
@@ -65,7 +76,10 @@ class DynamicLossScale(tf.Module):
 
 
 class Scalars(typing.NamedTuple):
-    """Values for all variables of an update, float32 scalars; for a skipped update, they change nothing."""
+    """Values for all variables of an update, float32 scalars.
+
+    For a skipped update, they change nothing.
+    """
 
     rate: tf.Tensor
     decay: tf.Tensor  # Fraction of a variable that decays.
@@ -77,11 +91,13 @@ class Scalars(typing.NamedTuple):
 
 
 class ClippingOptimizer(tf_keras.optimizers.Optimizer):
-    """Clips the gradients of the whole batch, over all replicas, by one global norm; a subclass updates a variable.
+    """Clips the gradients of the whole batch, over all replicas, by one global norm.
 
-    A subclass implements Keras' `update_step(gradient, variable)`. Its gradient is a pair: values, float32 with the
-    shape of the variable, zeros for a skipped update; and Scalars. It can set `gradient_scale`, a float by which the
-    clipped gradients are multiplied.
+    A subclass updates a variable.
+
+    A subclass implements Keras' `update_step(gradient, variable)`. Its gradient is a pair: values,
+    float32 with the shape of the variable, zeros for a skipped update; and Scalars. It can set
+    `gradient_scale`, a float by which the clipped gradients are multiplied.
 
     Args:
       learning_rate: float or schedule.
@@ -123,7 +139,8 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     def build(self, var_list, aside=()):
         """Creates the moments, zeros of each variable's shape.
 
-        Those of the variables `aside` come last, so that a checkpoint with them can also be read without them.
+        Those of the variables `aside` come last, so that a checkpoint with them can also be read
+        without them.
         """
         super().build([*var_list, *aside])
         if getattr(self, "_built", False):
@@ -148,8 +165,9 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """Sums gradients over replicas, clips them, and updates the variables.
 
         Args:
-          grads_and_vars: Pairs of a raw gradient (dense, IndexedSlices, or None for no update) and its variable. In the
-            replica context of a strategy, the gradient of the replica's partial loss.
+          grads_and_vars: Pairs of a raw gradient (dense, IndexedSlices, or None for no update) and
+            its variable. In the replica context of a strategy, the gradient of the replica's
+            partial loss.
           name: str. Scope of the optimizer's variables.
           skip_gradients_aggregation: bool. True if the gradients are already equal on all replicas.
 
@@ -158,7 +176,8 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """
         grads_and_vars = list(grads_and_vars)
         with tf.name_scope(name or self.name), tf.init_scope():
-            self.build([variable for _, variable in grads_and_vars])  # Keras files have moments of all of them.
+            # Keras files have moments of all of them.
+            self.build([variable for _, variable in grads_and_vars])
         gradients, variables = zip(*((merge_slices(gradient), variable) for gradient, variable in grads_and_vars
                                      if gradient is not None), strict=True)
         if not skip_gradients_aggregation:
@@ -168,18 +187,20 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         return self.iterations
 
     def apply_summed(self, gradients, variables, *, loss=0.0, name=None):
-        """Clips and updates; if the loss or the gradients are not finite, it only increases the step counter.
+        """Clips and updates.
+
+        If the loss or the gradients are not finite, it only increases the step counter.
 
         Args:
-          gradients: Results of `merge_slices`, summed over micro-batches and replicas; if there is a `loss_scale`,
-            of the scaled loss.
+          gradients: Results of `merge_slices`, summed over micro-batches and replicas; if there is
+            a `loss_scale`, of the scaled loss.
           variables: Variables of the gradients, in the same order.
           loss: float32 scalar. Unscaled loss, the same on all replicas.
           name: See `apply_gradients`.
 
         Returns:
-          bool scalar. False if the loss was not finite, or if the gradients were not and the loss scale cannot
-          decrease.
+          bool scalar. False if the loss was not finite, or if the gradients were not and the loss
+          scale cannot decrease.
         """
         scale = 1.0 if self._loss_scale is None else self.loss_scale
         norm = _global_norm(gradients) / scale

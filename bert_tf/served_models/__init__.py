@@ -1,4 +1,5 @@
-"""Served models: a model of each kind of task and its tokenizer, as functions from texts to predictions.
+"""Served models: a model of each kind of task and its tokenizer, as functions from texts to
+predictions.
 
     served = SERVED_MODELS[metadata.kind]
     servable = served(served.create_model(BertEncoder(config), metadata), tokenizer, metadata)

@@ -13,22 +13,27 @@ EXAMPLE = "The quick brown fox jumps over [MASK] lazy dog."  # Each text of a wa
 
 
 class Servable:
-    """A model and its tokenizer as functions from a request to a response; each kind of task has a subclass.
+    """A model and its tokenizer as functions from a request to a response.
+
+    Each kind of task has a subclass.
 
     Signatures for any number of examples B, including 0:
-      serving_default: strings, see `text_inputs`. Texts are truncated to max_seq_length tokens, and "was_cut" bool [B]
-        in the response is True for truncated texts. Invalid UTF-8 bytes are dropped.
+      serving_default: strings, see `text_inputs`. Texts are truncated to max_seq_length tokens, and
+        "was_cut" bool [B] in the response is True for truncated texts. Invalid UTF-8 bytes are
+        dropped.
       ids: "input_ids", "input_mask", "segment_ids", int32 [B, S].
-      tf_example: "examples" string [B], serialized tf.Examples with int64 features of these names, of equal length
-        within an example; shorter examples are padded.
+      tf_example: "examples" string [B], serialized tf.Examples with int64 features of these names,
+        of equal length within an example; shorter examples are padded.
     An invalid request fails with InvalidArgumentError without affecting others.
 
     Attributes:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
       model_class: Class of bert_tf.models.
-      metadata: TaskMetadata with the fields of the kind and the casing of the tokenizer, as exports contain it.
+      metadata: TaskMetadata with the fields of the kind and the casing of the tokenizer, as exports
+        contain it.
       text_inputs: Dict of name of each input of serving_default to its shape.
-      example_texts: Dict of the same names to nested lists of str: a warm-up request of one example.
+      example_texts: Dict of the same names to nested lists of str: a warm-up request of one
+        example.
     """
 
     kind: ClassVar[str]
@@ -36,15 +41,17 @@ class Servable:
 
     def __init__(self, model, tokenizer, metadata, *, static_length=False):
         """Args:
-          model: Model from `create_model`. With the layers "unpadded", batches of mixed lengths are faster.
+          model: Model from `create_model`. With the layers "unpadded", batches of mixed lengths are
+            faster.
           tokenizer: BertTokenizer that the model was trained with. It determines the casing.
           metadata: TaskMetadata. Defaults of unset fields: see `fields` of the kind.
-          static_length: bool. If True, inputs always have max_seq_length columns, as TPUs and XLA require; otherwise,
-            texts are padded to the longest of a request.
+          static_length: bool. If True, inputs always have max_seq_length columns, as TPUs and XLA
+            require; otherwise, texts are padded to the longest of a request.
 
         Raises:
-          InputError: If max_seq_length is over the model's max_position_embeddings, or is too short for the longest
-            question of a span labeler, 3 special tokens, and one more, or if the metadata do not match the model.
+          InputError: If max_seq_length is over the model's max_position_embeddings, or is too short
+            for the longest question of a span labeler, 3 special tokens, and one more, or if the
+            metadata do not match the model.
         """
         self.model = model
         self.tokenizer = tokenizer
@@ -69,7 +76,8 @@ class Servable:
 
     @classmethod
     def create_model(cls, encoder, metadata):
-        """Creates the model of the kind, by default a `model_class`: BertEncoder, TaskMetadata -> tf_keras.Model."""
+        """Creates the model of the kind, by default a `model_class`: BertEncoder, TaskMetadata
+        -> tf_keras.Model."""
         del metadata
         return cls.model_class(encoder)
 
@@ -83,7 +91,8 @@ class Servable:
         raise NotImplementedError
 
     def compute_outputs(self, features):
-        """Computes the float32 outputs [B, ...] that responses are based on, for features int32 [B, S] of single rows.
+        """Computes the float32 outputs [B, ...] that responses are based on, for features int32 [B,
+        S] of single rows.
 
         LiteRT's graphs compute these, and `bert_tf.litert` converts them to responses.
         """
@@ -101,14 +110,18 @@ class Servable:
         return self.tokenizer.tokenize(texts)
 
     def pack(self, first, second=None):
-        """Converts RaggedTensors int32 [B, (tokens)] to features and was_cut; see `model_inputs.pack`."""
+        """Converts RaggedTensors int32 [B, (tokens)] to features and was_cut.
+
+        See `model_inputs.pack`.
+        """
         return pack(self.tokenizer, first, second, max_seq_length=self.max_seq_length, static_length=self.static_length)
 
     def signatures(self, *names):
-        """Traces the signatures with these names, by default all: dict of name -> concrete function.
+        """Traces the signatures with these names, by default all: dict of name -> concrete
+        function.
 
-        The model is traced once for all of them, which makes them smaller and faster to load: within this method,
-        `answer` is one graph.
+        The model is traced once for all of them, which makes them smaller and faster to load:
+        within this method, `answer` is one graph.
         """
         ids = dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))
         functions = {
@@ -145,7 +158,8 @@ class Servable:
 
 
 def parse_rows(serialized):
-    """Parses serialized tf.Examples, string [B], to FEATURES, RaggedTensors int64 [B, (S)] of equal row lengths."""
+    """Parses serialized tf.Examples, string [B], to FEATURES, RaggedTensors int64 [B, (S)] of
+    equal row lengths."""
     parsed = tf.io.parse_example(serialized, dict.fromkeys(FEATURES, tf.io.RaggedFeature(tf.int64)))
     lengths = parsed["input_ids"].row_lengths()
     checks = [check(parsed[name].row_lengths() == tf.cast(lengths, parsed[name].row_splits.dtype),
@@ -155,10 +169,12 @@ def parse_rows(serialized):
 
 
 def trace(function, specs):
-    """Returns the concrete function of `function(**tensors)` that takes tensors by the names of `specs`."""
+    """Returns the concrete function of `function(**tensors)` that takes tensors by the names of
+    `specs`."""
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
 
-    # With only autograph=False, AutoGraph would search the layers for code to convert, which takes seconds.
+    # With only autograph=False, AutoGraph would search the layers for code to convert, which takes
+    # seconds.
     @tf.autograph.experimental.do_not_convert
     def check_and_call(*tensors):  # A request can have any shape, whatever its signature declares.
         return function(**{spec.name: tf.ensure_shape(tensor, spec.shape)
@@ -168,10 +184,12 @@ def trace(function, specs):
 
 
 def check_features(features, config):
-    """Checks features int32 or int64 [B, S] from a client; returns int32, or fails with InvalidArgumentError.
+    """Checks features int32 or int64 [B, S] from a client.
 
-    Otherwise, inconsistent shapes, sequences over max_position_embeddings, and IDs out of range would cause unclear
-    errors or, on some devices, wrong predictions.
+    Returns int32, or fails with InvalidArgumentError.
+
+    Otherwise, inconsistent shapes, sequences over max_position_embeddings, and IDs out of range
+    would cause unclear errors or, on some devices, wrong predictions.
     """
     ids = features["input_ids"]
     limits = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.num_segments}
@@ -189,22 +207,27 @@ def check_features(features, config):
 
 
 def check(condition, message):
-    """Creates an op that fails with InvalidArgumentError and a message unless all of a bool tensor is True.
+    """Creates an op that fails with InvalidArgumentError and a message unless all of a bool tensor
+    is True.
 
-    The assertions of tf.debugging create a conditional and two functions each, which used to be half of "ids" and
-    "tf_example".
+    The assertions of tf.debugging create a conditional and two functions each, which used to be
+    half of "ids" and "tf_example".
     """
     return tf.raw_ops.Assert(condition=tf.reduce_all(condition), data=[message])
 
 
 def after(checks, tensors):
-    """Returns the dict `tensors`, to use after the assertions `checks` pass; those of eager mode, None, have passed."""
+    """Returns the dict `tensors`, to use after the assertions `checks` pass.
+
+    Those of eager mode, None, have passed.
+    """
     with tf.control_dependencies([check for check in checks if check is not None]):
         return {name: tf.identity(value) for name, value in tensors.items()}
 
 
 def check_same_size(**texts):
-    """Returns the tensors `texts`, or fails with InvalidArgumentError unless all have the same number of examples."""
+    """Returns the tensors `texts`, or fails with InvalidArgumentError unless all have the same
+    number of examples."""
     (name, first), *others = texts.items()
     checks = [check(tf.shape(value)[0] == tf.shape(first)[0], f"{other} must contain as many examples as {name}")
               for other, value in others]

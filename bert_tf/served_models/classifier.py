@@ -12,13 +12,15 @@ class ServedClassifier(Servable):
     """A BertClassifier that takes "text" string [B], or "text_a" and "text_b" for pairs.
 
     In addition to "was_cut", it returns:
-      "label" string [B], the most likely one; "labels" string [B, L], the names in the order of "probabilities"
+      "label" string [B], the most likely one; "labels" string [B, L], the names in the order of
+      "probabilities"
         float32 [B, L], which sum to 1;
-      or, if it is multi-label, "labels", independent "probabilities" per label, and "has_label" bool [B, L], True for
+      or, if it is multi-label, "labels", independent "probabilities" per label, and "has_label"
+      bool [B, L], True for
         probabilities over one half;
       or, without labels, "value" float32 [B].
-    With `window_stride` in the metadata, the prediction is for all windows of a text that is longer than
-    max_seq_length; "ids" and "tf_example" take single windows.
+    With `window_stride` in the metadata, the prediction is for all windows of a text that is longer
+    than max_seq_length; "ids" and "tf_example" take single windows.
     """
 
     kind = "classifier"

@@ -8,9 +8,10 @@ from bert_tf.served_models.base import Servable
 class ServedEncoder(Servable):
     """A BertEncoder that takes "text" string [B], or "text_a" and "text_b" for pairs.
 
-    In addition to "was_cut", it returns "pooled_output" float32 [B, H], if there is a pooler; "sequence_output"
-    float32 [B, S, H], valid where "input_mask" int32 [B, S] is 1; "pieces" string [B, S], the WordPiece tokens. A model
-    of sentence-transformers also returns "sentence_embedding" float32 [B, H].
+    In addition to "was_cut", it returns "pooled_output" float32 [B, H], if there is a pooler;
+    "sequence_output" float32 [B, S, H], valid where "input_mask" int32 [B, S] is 1; "pieces" string
+    [B, S], the WordPiece tokens. A model of sentence-transformers also returns "sentence_embedding"
+    float32 [B, H].
     """
 
     kind = "encoder"

@@ -10,11 +10,11 @@ from bert_tf.tokenization.model_inputs import to_dense
 class ServedMultipleChoice(Servable):
     """A BertMultipleChoice that takes "text_a" string [B] and "choices" string [B, C].
 
-    Each choice is packed as the second text of a pair. Signature "ids" takes int32 [B, C, S]; an example of
-    "tf_example" contains its C rows concatenated, all of the same length.
+    Each choice is packed as the second text of a pair. Signature "ids" takes int32 [B, C, S]; an
+    example of "tf_example" contains its C rows concatenated, all of the same length.
 
-    In addition to "was_cut", True if any choice was truncated, it returns "choice" int32 [B], the index of the
-    best one, and "probabilities" float32 [B, C].
+    In addition to "was_cut", True if any choice was truncated, it returns "choice" int32 [B], the
+    index of the best one, and "probabilities" float32 [B, C].
     """
 
     kind = "multiple_choice"
@@ -37,7 +37,8 @@ class ServedMultipleChoice(Servable):
         return {"choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32), "probabilities": probabilities}
 
     def compute_outputs(self, features):
-        """Scores rows, each a text with one of its choices: int32 [B, S] -> "logits" float32 [B, 1]."""
+        """Scores rows, each a text with one of its choices: int32 [B, S] -> "logits" float32 [B,
+        1]."""
         return self.model({name: value[:, tf.newaxis] for name, value in features.items()})
 
     @property
@@ -48,9 +49,11 @@ class ServedMultipleChoice(Servable):
         rows = parse_rows(serialized)
         lengths = rows["input_ids"].row_lengths()
         checks = [check(lengths == tf.reduce_max(lengths), "all examples must have the same length")]
-        rows = {name: to_dense(value, 0) for name, value in after(checks, rows).items()}  # [B, C * S]
+        # [B, C * S].
+        rows = {name: to_dense(value, 0) for name, value in after(checks, rows).items()}
         shape = tf.shape(rows["input_ids"])
         starts = tf.reduce_sum(tf.cast(rows["input_ids"] == self.tokenizer.cls_id, tf.int32), axis=1)
-        choices = tf.maximum(tf.reduce_max(starts), 1)  # each begins with [CLS], which does not occur elsewhere
+        # Each begins with [CLS], which does not occur elsewhere.
+        choices = tf.maximum(tf.reduce_max(starts), 1)
         return {name: tf.ensure_shape(tf.reshape(value, [shape[0], choices, shape[1] // choices]), self.ids_shape)
                 for name, value in rows.items()}

@@ -1,6 +1,7 @@
 """The served model from a question and a context to the answer in the context.
 
-Legend: B questions, P tokens of all their contexts, W windows of all contexts, K candidates, S sequence.
+Legend: B questions, P tokens of all their contexts, W windows of all contexts, K candidates, S
+sequence.
 """
 
 from typing import NamedTuple
@@ -14,20 +15,24 @@ from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import split_into_windows, to_dense
 
-# Word separators of the original's `read_squad_examples`; each is replaced by the same number of space bytes.
+# Word separators of the original's `read_squad_examples`; each is replaced by the same number of
+# space bytes.
 _WORD_SEPARATORS = (("[\t\r\n]", " "), ("\u202f", "   "))
 
 
 class ServedSpanLabeler(Servable):
     """A BertSpanLabeler that takes "question" string [B] and "context" string [B].
 
-    Contexts are split into windows, and the best span over all of them is found by the rules of the original's
-    `write_predictions`, but its text is always the source of its tokens. serving_default returns:
-      "answer" string [B], as in the context; "score" float32 [B], the sum of its start and end scores;
-      "start", "end" int32 [B], half-open, in characters (Unicode code points) of the context without invalid UTF-8;
-      "null_score_diff" float32 [B]: the score of no answer minus "score". With `version_2_with_negative`, the
+    Contexts are split into windows, and the best span over all of them is found by the rules of the
+    original's `write_predictions`, but its text is always the source of its tokens. serving_default
+    returns:
+      "answer" string [B], as in the context; "score" float32 [B], the sum of its start and end
+      scores; "start", "end" int32 [B], half-open, in characters (Unicode code points) of the
+      context without invalid UTF-8; "null_score_diff" float32 [B]: the score of no answer minus
+      "score". With `version_2_with_negative`, the
         answer is "" and the span 0, 0 if this is over the threshold;
-      "answers" string [B, K], "scores" float32 [B, K]: the best answers with different texts, padded with ""
+      "answers" string [B, K], "scores" float32 [B, K]: the best answers with different texts,
+      padded with ""
         and NO_SPAN;
       "was_cut" bool [B]: whether the question or the context was truncated.
     "ids" and "tf_example" return "start_logits" and "end_logits", float32 [B, S].
@@ -64,13 +69,15 @@ class ServedSpanLabeler(Servable):
                 "null_score_diff": null_score_diff, "answers": answers, "scores": answer_scores, "was_cut": was_cut}
 
     def _encode(self, question, context):
-        """Converts string [B] each to (Pieces, Windows, features int32 [W, S], was_cut bool [B])."""
+        """Converts string [B] each to (Pieces, Windows, features int32 [W, S], was_cut bool
+        [B])."""
         question, context = check_same_size(question=question, context=context)
         query = self.tokenizer.tokenize(question)
         pieces = split_contexts(self.tokenizer, context)
         query_cut = query.row_lengths() > self.metadata.max_query_length
         query = query[:, : self.metadata.max_query_length]
-        room = self.max_seq_length - 3 - query.row_lengths()  # the original's 3: [CLS] and two [SEP]
+        # The original's 3: [CLS] and two [SEP].
+        room = self.max_seq_length - 3 - query.row_lengths()
         windows = split_into_windows(pieces.ids, room, self.metadata.doc_stride, MAX_WINDOWS)
         features, _ = self.pack(tf.gather(query, windows.rows), windows.ids)
         return pieces, windows, features, windows.was_cut | query_cut
@@ -107,16 +114,17 @@ def split_contexts(tokenizer, texts):
 def extract_span_texts(pieces, rows, first, last):
     """Extracts the source text of token spans, with any white space between words as one space.
 
-    The original's `get_final_text`, which writes the prediction files, does not know the sources. It searches for the
-    tokens, and returns complete words, up to the next white space, if a token is [UNK] or has other characters than
-    the text.
+    The original's `get_final_text`, which writes the prediction files, does not know the sources.
+    It searches for the tokens, and returns complete words, up to the next white space, if a token
+    is [UNK] or has other characters than the text.
 
     Args:
       pieces, rows: `Pieces`, and the context of each span in them, int64 [A].
       first, last: int64 [A]. Tokens, counted over all contexts.
 
     Returns:
-      Tuple `(texts, starts, ends)`: string [A]; int32 [A], the half-open span in the context, in characters.
+      Tuple `(texts, starts, ends)`: string [A]; int32 [A], the half-open span in the context, in
+      characters.
     """
     starts, ends = tf.gather(pieces.byte_starts, first), tf.gather(pieces.byte_ends, last)
     contexts = tf.gather(pieces.texts, rows)
@@ -127,16 +135,20 @@ def extract_span_texts(pieces, rows, first, last):
 
 
 def rank_spans(windows, features, logits, ids, max_answer_length):
-    """Finds the N_BEST_SIZE best spans of each context; see bert_tf.tasks.span_decoding, which does the same in NumPy.
+    """Finds the N_BEST_SIZE best spans of each context.
+
+    See bert_tf.tasks.span_decoding, which does the same in NumPy.
 
     Args:
-      windows, features: bert_tf.tokenization.model_inputs.Windows, and input_mask int32 [W, S], one per row.
+      windows, features: bert_tf.tokenization.model_inputs.Windows, and input_mask int32 [W, S], one
+        per row.
       logits: Dict of start_logits and end_logits, float32 [W, S].
       ids: RaggedTensor int32 [B, (tokens)] of the contexts.
       max_answer_length: int. Maximum number of tokens of a span.
 
     Returns:
-      RaggedTensors [B, (K)]: float32 scores, descending; int64 first and last tokens, counted over all contexts.
+      RaggedTensors [B, (K)]: float32 scores, descending; int64 first and last tokens, counted over
+      all contexts.
     """
     is_real = features["input_mask"] > 0
     num_positions = tf.minimum(N_BEST_SIZE, tf.shape(is_real)[1])
@@ -169,11 +181,13 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
 
 
 def show_most_context(windows, positions, num_contexts):
-    """Returns whether no other window shows more context of a token (the original's `_check_is_max_context`).
+    """Returns whether no other window shows more context of a token (the original's
+    `_check_is_max_context`).
 
     Args:
       windows: Windows.
-      positions: int64 [W, K]. Tokens of each window, 0-based within its context. The result is bool [W, K].
+      positions: int64 [W, K]. Tokens of each window, 0-based within its context. The result is bool
+        [W, K].
       num_contexts: int64, B.
     """
     def group_by_context(values):  # [W] -> [W, 1, windows of the same context]
@@ -197,7 +211,10 @@ def _top_k(scores, count):
 
 
 def _distinct(texts, scores, count):
-    """Returns the first `count` distinct texts per row and their scores; [B, N_BEST_SIZE] -> [B, count]."""
+    """Returns the first `count` distinct texts per row and their scores.
+
+    [B, N_BEST_SIZE] -> [B, count].
+    """
     is_same = texts[:, :, tf.newaxis] == texts[:, tf.newaxis, :]
     earlier = tf.linalg.band_part(tf.ones([N_BEST_SIZE, N_BEST_SIZE]), -1, 0) - tf.eye(N_BEST_SIZE) > 0
     is_distinct = ~tf.reduce_any(is_same & earlier, axis=2) & (scores > NO_SPAN)

@@ -16,11 +16,15 @@ from bert_tf.tasks import KINDS, Encoder, MaskedLM
 from bert_tf.tokenization import read_tokenizer
 from bert_tf.variables import POOLER
 
-SENTENCE_ORDER = "sentence_order"  # The `objective` of a pre-training run with another label than the next sentence.
+# The `objective` of a pre-training run with another label than the next sentence.
+SENTENCE_ORDER = "sentence_order"
 
 
 def load_model(path, **options):
-    """Loads a checkpoint of any kind of task and any format as LoadedModel. For the arguments, see `load_servable`."""
+    """Loads a checkpoint of any kind of task and any format as LoadedModel.
+
+    For the arguments, see `load_servable`.
+    """
     servable = load_servable(path, **options)
     signature = servable.signatures("serving_default")["serving_default"]
     encoder = getattr(servable.model, "encoder", servable.model)
@@ -37,7 +41,8 @@ def load_model(path, **options):
 
 def load_servable(path, metadata, config, vocab_file, *, static_length=False, layers=None, dtype="float32",
          argument="init_checkpoint"):
-    """Loads the checkpoint at a path, in any format, as a Servable for a TaskMetadata, a BertConfig, and a vocab.txt.
+    """Loads the checkpoint at a path, in any format, as a Servable for a TaskMetadata, a
+    BertConfig, and a vocab.txt.
 
     Args:
       static_length: bool. See Servable.
@@ -60,7 +65,8 @@ def load_servable(path, metadata, config, vocab_file, *, static_length=False, la
     if missing:
         needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model with its heads"
         raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", argument, path)
-    # The head for ALBERT's sentence order has the same variables; the run.json of its training tells it apart.
+    # The head for ALBERT's sentence order has the same variables; the run.json of its training
+    # tells it apart.
     has_next_sentence = metadata.pairs and not any(
         name.startswith(MaskedLM.unused_variables) for name in report.missing
     ) and task_metadata.read_run(path).get("objective") != SENTENCE_ORDER
@@ -71,7 +77,8 @@ def load_servable(path, metadata, config, vocab_file, *, static_length=False, la
 
 
 def detect_kind(checkpoint, config):
-    """Returns the kind of a checkpoint without a task: "masked_lm" if it has the weights of that head, or "encoder".
+    """Returns the kind of a checkpoint without a task: "masked_lm" if it has the weights of that
+    head, or "encoder".
 
     With causal attention in the BertConfig, that head predicts the next token.
     """

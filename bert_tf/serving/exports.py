@@ -14,12 +14,14 @@ def is_export(path):
     if saved_models.is_encoder(path):
         return False
     version = saved_models.find_version(path)
-    return path.endswith(LITERT_SUFFIX) or bool(  # A LiteRT file in a directory is rejected when it is opened.
+    # A LiteRT file in a directory is rejected when it is opened.
+    return path.endswith(LITERT_SUFFIX) or bool(
         version == path or ((version or _litert_in(path)) and not find_config(path)))
 
 
 def find_latest_version(folder, argument="model"):
-    """Returns the directory itself, or its subdirectory with the highest version, that contains a saved_model.pb."""
+    """Returns the directory itself, or its subdirectory with the highest version, that contains
+    a saved_model.pb."""
     path = saved_models.find_version(folder)
     if path is None:
         litert = _litert_in(folder)
@@ -29,7 +31,10 @@ def find_latest_version(folder, argument="model"):
 
 
 def read_metadata(folder, argument="model"):
-    """Reads the TaskMetadata of a SavedModel without loading it; raises InputError if it was exported by others."""
+    """Reads the TaskMetadata of a SavedModel without loading it.
+
+    Raises InputError if it was exported by others.
+    """
     path = os.path.join(find_latest_version(folder, argument), saved_models.TASK_PATH)
     if not files.at(path).is_file():
         raise InputError("was not exported by export_saved_model: its SavedModel has no "

@@ -25,42 +25,47 @@ def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_ca
          max_query_length=None, max_answer_length=None, version_2_with_negative=None, null_score_diff_threshold=None):
     """Loads a model that answers raw text.
 
-    The options have the names of the flags of run.predict; `kind` is --task. All but `kind` and `top_k` are for
-    checkpoints, since an export contains them. None stands for the value next to the checkpoint, or its default.
+    The options have the names of the flags of run.predict; `kind` is --task. All but `kind` and
+    `top_k` are for checkpoints, since an export contains them. None stands for the value next to
+    the checkpoint, or its default.
 
     Args:
-      path: str or os.PathLike. Local or remote (gs://): the directory or prefix of a checkpoint of this project, the
-        original BERT, Hugging Face, sentence-transformers, or the Model Garden; a SavedModel that export_saved_model
-        wrote, with or without its version (defaults to the latest); or a .tflite file that it wrote, which does not
-        require TensorFlow.
-      kind: str. Required kind of task: "classifier", "token_classifier", "span_labeler", "multiple_choice", "encoder",
-        or "masked_lm". Defaults to the kind in the model's directory, otherwise to "masked_lm" for weights of that
-        head, otherwise to "encoder".
+      path: str or os.PathLike. Local or remote (gs://): the directory or prefix of a checkpoint of
+        this project, the original BERT, Hugging Face, sentence-transformers, or the Model Garden; a
+        SavedModel that export_saved_model wrote, with or without its version (defaults to the
+        latest); or a .tflite file that it wrote, which does not require TensorFlow.
+      kind: str. Required kind of task: "classifier", "token_classifier", "span_labeler",
+        "multiple_choice", "encoder", or "masked_lm". Defaults to the kind in the model's directory,
+        otherwise to "masked_lm" for weights of that head, otherwise to "encoder".
       bert_config_file: str or os.PathLike. Config, or name of a published size.
       vocab_file: str or os.PathLike. Vocabulary.
       do_lower_case: bool. Whether to lowercase texts.
       strip_accents: bool. Whether to strip accents.
-      max_seq_length: int. Maximum number of tokens of an input, including [CLS] and [SEP]. Defaults to the length in
-        the model's directory; without one, to all positions for an encoder or a masked LM, otherwise to 128.
+      max_seq_length: int. Maximum number of tokens of an input, including [CLS] and [SEP]. Defaults
+        to the length in the model's directory; without one, to all positions for an encoder or a
+        masked LM, otherwise to 128.
       pairs: bool. Whether an example has two texts, for classifiers, encoders, and masked LMs.
       labels_file: str or os.PathLike. File of label names, one per line, in the order of their IDs.
       multi_label: bool. Whether a text can have several labels of a classifier.
-      top_k: int. Candidates per [MASK], or answers per question; 5 by default. An export must have at least as many.
+      top_k: int. Candidates per [MASK], or answers per question; 5 by default. An export must have
+        at least as many.
       doc_stride: int. Tokens between the starts of two windows of a long context; 128 by default.
       max_query_length: int. Maximum number of tokens of a question; 64 by default.
       max_answer_length: int. Maximum number of tokens of an answer; 30 by default.
       version_2_with_negative: bool. Whether a question can have no answer.
-      null_score_diff_threshold: float. Score difference above which a question has no answer; 0 by default.
+      null_score_diff_threshold: float. Score difference above which a question has no answer; 0 by
+        default.
 
     Returns:
       LoadedModel:
-        model(text_a=[...], text_b=[...]): dict of arrays, the outputs of the signature serving_default;
-        model.predict(text_a=[...], text_b=[...]): list of dicts, the JSON objects of run.predict;
-        model.encode([...]): embeddings, float32 [N, hidden_size];
-        model.kind, model.inputs, model.labels, model.limit, model.metadata.
+        model(text_a=[...], text_b=[...]): dict of arrays, the outputs of the signature
+        serving_default; model.predict(text_a=[...], text_b=[...]): list of dicts, the JSON objects
+        of run.predict; model.encode([...]): embeddings, float32 [N, hidden_size]; model.kind,
+        model.inputs, model.labels, model.limit, model.metadata.
 
     Raises:
-      bert_tf.errors.InputError: If there is no model, if it is corrupted, or if an option cannot be used with it.
+      bert_tf.errors.InputError: If there is no model, if it is corrupted, or if an option cannot be
+        used with it.
     """
     options = {name: value for name, value in locals().items()
                if value is not None and name not in ("path", "kind", "top_k")}
@@ -77,7 +82,10 @@ def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_ca
 
 
 def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labels_file=None, **options):
-    """Loads a checkpoint with the files in its directory. For the arguments, see `bert_tf.load`; None is unset."""
+    """Loads a checkpoint with the files in its directory.
+
+    For the arguments, see `bert_tf.load`; None is unset.
+    """
     check_exists(path)
     check_loadable(path)
     stored, tokenizer = task_metadata.read_to_serve(path), find_tokenizer(path)
@@ -123,7 +131,8 @@ def open_export(path, kind=None, top_k=None, argument="model"):
       argument: str. Name of the argument with the path, for error messages.
 
     Raises:
-      InputError: If the export does not exist, is corrupted or another project's, or does not meet the requirements.
+      InputError: If the export does not exist, is corrupted or another project's, or does not meet
+        the requirements.
     """
     litert = open_litert(path, argument) if path.endswith(exports.LITERT_SUFFIX) else None
     version = path if litert else exports.find_latest_version(path, argument)
@@ -142,7 +151,10 @@ def open_export(path, kind=None, top_k=None, argument="model"):
 
 
 def open_litert(path, argument="model"):
-    """Opens a .tflite file, local or remote, as LiteRTModel; raises InputError if it does not exist or is corrupted."""
+    """Opens a .tflite file, local or remote, as LiteRTModel.
+
+    Raises InputError if it does not exist or is corrupted.
+    """
     if not files.at(path).is_file():
         raise InputError("does not exist", argument, path)
     with files.at(path).local_copy() as local:

@@ -23,7 +23,8 @@ class LoadedModel:
       inputs: Tuple of str. Names of the texts of a request, in their order.
       path: str. Path of the model.
       limit: int. Maximum length of inputs in tokens, including [CLS] and [SEP].
-      labels: Tuple of str or None. Names in the order of their IDs; None for a model without labels.
+      labels: Tuple of str or None. Names in the order of their IDs; None for a model without
+        labels.
     """
 
     def __init__(self, metadata, path, answer, embed=None):
@@ -32,10 +33,11 @@ class LoadedModel:
         Args:
           metadata: TaskMetadata.
           path: str. Path of the model.
-          answer: Function of a dict of `inputs` -> nested lists of str, all of the same size, that returns the
-            outputs of serving_default; see `__call__`.
-          embed: Function of a list of B str that returns the encoder's sequence_output, float32 [B, S, H], input_mask,
-            int [B, S], and was_cut, bool [B]. None for exports, whose kind determines whether they return these.
+          answer: Function of a dict of `inputs` -> nested lists of str, all of the same size, that
+            returns the outputs of serving_default; see `__call__`.
+          embed: Function of a list of B str that returns the encoder's sequence_output, float32 [B,
+            S, H], input_mask, int [B, S], and was_cut, bool [B]. None for exports, whose kind
+            determines whether they return these.
         """
         self.metadata, self.path = metadata, path
         self.kind, self.limit, self.labels = metadata.kind, metadata.max_seq_length, metadata.labels or None
@@ -48,14 +50,16 @@ class LoadedModel:
         """Computes the response to a request as one batch.
 
         Args:
-          **texts: Lists of B str, one per name in `inputs`; `choices` of multiple choice is a list of B lists of the
-            same length. `text_a` and `text_b` are accepted for the first and the second input of any model.
+          **texts: Lists of B str, one per name in `inputs`; `choices` of multiple choice is a list
+            of B lists of the same length. `text_a` and `text_b` are accepted for the first and the
+            second input of any model.
 
         Returns:
           Dict of arrays [B, ...]: the outputs of the signature serving_default; strings are bytes.
 
         Raises:
-          InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first.
+          InputError: If an input is missing, unknown, not a list of texts, or has a different size
+            than the first.
         """
         return self._answer(check_request(self.kind, self._ranks, self._rename_inputs(texts)))
 
@@ -87,9 +91,10 @@ class LoadedModel:
     def encode(self, texts, batch_size=32):
         """Computes embeddings of texts.
 
-        A model of sentence-transformers pools and normalizes as its directory says. Otherwise, the embedding is the
-        mean of the last layer's outputs over all tokens, including [CLS] and [SEP]. Longer texts than the model's limit
-        are truncated. The first call with such texts warns about them.
+        A model of sentence-transformers pools and normalizes as its directory says. Otherwise, the
+        embedding is the mean of the last layer's outputs over all tokens, including [CLS] and
+        [SEP]. Longer texts than the model's limit are truncated. The first call with such texts
+        warns about them.
 
         Args:
           texts: List of N str.

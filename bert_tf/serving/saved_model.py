@@ -9,7 +9,10 @@ from bert_tf.tasks import KINDS
 
 
 def load_saved_model(path):
-    """Calls tf.saved_model.load; raises InputError with the path if the SavedModel is corrupted or incomplete."""
+    """Calls tf.saved_model.load.
+
+    Raises InputError with the path if the SavedModel is corrupted or incomplete.
+    """
     check_no_pattern(path)
     try:
         return tf.saved_model.load(path)
@@ -19,12 +22,15 @@ def load_saved_model(path):
 
 
 def call_signature(signature, texts, metadata):
-    """Calls a signature, a concrete function, of a model with a TaskMetadata; returns a dict of NumPy arrays.
+    """Calls a signature, a concrete function, of a model with a TaskMetadata.
+
+    Returns a dict of NumPy arrays.
 
     `texts`: Dict of input -> nested lists of str.
     """
     ranks = KINDS[metadata.kind].inputs(metadata.pairs)
-    empty = {name: [0, 1][:rank] for name, rank in ranks.items()}  # multiple choice requires a choice
+    # Multiple choice requires a choice.
+    empty = {name: [0, 1][:rank] for name, rank in ranks.items()}
     answer = signature(**{name: tf.constant(value, tf.string, None if value else empty[name])
                           for name, value in texts.items()})
     return {name: value.numpy() for name, value in answer.items()}

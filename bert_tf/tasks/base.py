@@ -1,4 +1,5 @@
-"""The contract of a kind of task, without TensorFlow, and the registry of what belongs to each kind."""
+"""The contract of a kind of task, without TensorFlow, and the registry of what belongs to each
+kind."""
 
 import collections.abc
 import importlib
@@ -26,13 +27,19 @@ class Kind:
     """A kind of task. Each subclass is in the module of its name."""
 
     name: ClassVar[str]  # In task.json, and value of `--task`.
-    is_fine_tuned: ClassVar[bool] = True  # False if any checkpoint can serve as it, fine-tuned or not.
-    hugging_face: ClassVar[tuple] = ()  # Model classes of transformers for this kind; the first is the one to write.
-    fields: ClassVar[dict] = {}  # Fields of TaskMetadata that not all kinds have -> their defaults for predictions.
-    may_give_number: ClassVar[bool] = False  # Whether a model without labels predicts a number (regression).
+    # False if any checkpoint can serve as it, fine-tuned or not.
+    is_fine_tuned: ClassVar[bool] = True
+    # Model classes of transformers for this kind; the first is the one to write.
+    hugging_face: ClassVar[tuple] = ()
+    # Fields of TaskMetadata that not all kinds have -> their defaults for predictions.
+    fields: ClassVar[dict] = {}
+    # Whether a model without labels predicts a number (regression).
+    may_give_number: ClassVar[bool] = False
     head_scope: ClassVar[str] = ""  # Prefix of the names of the head's variables.
-    unused_variables: ClassVar[tuple] = ()  # Name prefixes of variables that do not affect the predictions.
-    per_position: ClassVar[dict] = {}  # Outputs of the model that have a position axis -> this axis, negative.
+    # Name prefixes of variables that do not affect the predictions.
+    unused_variables: ClassVar[tuple] = ()
+    # Outputs of the model that have a position axis -> this axis, negative.
+    per_position: ClassVar[dict] = {}
 
     @property
     def has_labels(self):
@@ -48,14 +55,17 @@ class Kind:
         return not variable.startswith(self.unused_variables)
 
     def inputs(self, pairs=False):
-        """Returns the inputs of serving_default: dict of name -> rank, 1 for string [B], 2 for string [B, choices].
+        """Returns the inputs of serving_default: dict of name -> rank, 1 for string [B], 2 for
+        string [B, choices].
 
-        `pairs`: bool. Whether an example is two texts; only for kinds whose metadata has this field.
+        `pairs`: bool. Whether an example is two texts; only for kinds whose metadata has this
+          field.
         """
         return PAIR if pairs and "pairs" in self.fields else TEXT
 
     def answer(self, metadata, tokenizer, buckets, *texts):
-        """Computes the response to a request in NumPy: the same as the kind's Servable in TensorFlow.
+        """Computes the response to a request in NumPy: the same as the kind's Servable in
+        TensorFlow.
 
         Args:
           metadata, tokenizer: TaskMetadata of an export, and PlainTokenizer.
@@ -63,7 +73,8 @@ class Kind:
           *texts: Lists of str in the order of `inputs`, all of length B.
 
         Returns:
-          Dict of arrays [B, ...] with the names, shapes, and types of serving_default; strings are bytes.
+          Dict of arrays [B, ...] with the names, shapes, and types of serving_default; strings are
+          bytes.
         """
         raise NotImplementedError
 
@@ -87,7 +98,8 @@ class Kind:
         raise NotImplementedError
 
     def to_logits(self, answer):
-        """Converts the response of an export's signature "ids" to the outputs of the model, up to a constant."""
+        """Converts the response of an export's signature "ids" to the outputs of the model, up
+        to a constant."""
         return {"logits": np.log(np.maximum(answer["probabilities"], LEAST_PROBABILITY))}
 
 
@@ -108,7 +120,8 @@ def add_article(kind):
 
 
 def round_for_json(values):
-    """Rounds an array of float [N], or a scalar of NumPy, to a list of float or a float with DECIMALS places."""
+    """Rounds an array of float [N], or a scalar of NumPy, to a list of float or a float with
+    DECIMALS places."""
     return np.round(values.astype(np.float64), DECIMALS).tolist()
 
 

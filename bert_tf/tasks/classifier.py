@@ -32,7 +32,9 @@ class Classifier(Kind):
                 "probabilities": softmax(logits), "was_cut": was_cut}
 
     def json_rows(self, outputs):
-        """{"label": "yes", "probabilities": {"no": 0.1, "yes": 0.9}}; for multi-label models, "labels" with a list.
+        """{"label": "yes", "probabilities": {"no": 0.1, "yes": 0.9}}.
+
+        For multi-label models, "labels" with a list.
 
         A regression has {"value": 3.2}.
         """

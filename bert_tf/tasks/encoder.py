@@ -53,7 +53,8 @@ class Encoder(Kind):
 
 
 def pool_tokens(sequence_output, input_mask, pooling="mean", normalize=False):
-    """Pools the outputs of a text's tokens, including [CLS] and [SEP], to its embedding, like sentence-transformers.
+    """Pools the outputs of a text's tokens, including [CLS] and [SEP], to its embedding, like
+    sentence-transformers.
 
     Args:
       sequence_output: float32 [B, S, H]. Outputs of the last layer.

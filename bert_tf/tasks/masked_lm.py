@@ -51,7 +51,10 @@ class MaskedLM(Kind):
         return answer
 
     def json_rows(self, outputs):
-        """{"masks": [[{"piece": "paris", "probability": 0.4}, ...], ...]}; with next sentence also "is_next": 0.9."""
+        """{"masks": [[{"piece": "paris", "probability": 0.4}, ...], ...]}.
+
+        With next sentence also "is_next": 0.9.
+        """
         rows = [{"masks": [[{"piece": piece.decode(), "probability": round_for_json(probability)}
                             for piece, probability in zip(outputs["pieces"][index, mask],
                                                           outputs["probabilities"][index, mask], strict=True)]
@@ -63,6 +66,9 @@ class MaskedLM(Kind):
 
 
 def _tokenize(tokenizer, text):
-    """Returns the IDs of a text, list of int. The tokenizer, like the original's, reads a literal [MASK] as words."""
+    """Returns the IDs of a text, list of int.
+
+    The tokenizer, like the original's, reads a literal [MASK] as words.
+    """
     first, *others = text.split(MASK)
     return [*tokenizer.ids(first), *(id_ for part in others for id_ in (tokenizer.mask_id, *tokenizer.ids(part)))]

@@ -1,4 +1,7 @@
-"""The description of a trained model, which every format of a model contains. Does not import TensorFlow."""
+"""The description of a trained model, which every format of a model contains.
+
+Does not import TensorFlow.
+"""
 
 import dataclasses
 import json
@@ -20,9 +23,10 @@ _TYPE_NAMES = {str: "a name", int: "an integer", float: "a number", bool: "true 
 class TaskMetadata:
     """The task of a model, and all that loading it for predictions requires.
 
-    It is in the task.json next to a checkpoint, in a LiteRT file, and in assets.extra/ of a SavedModel, always as the
-    same JSON. None stands for an unknown or unused value, which the JSON omits. `Kind.fields` lists the fields of a
-    kind and their defaults. A task.json of a training run lacks the fields that only predictions use.
+    It is in the task.json next to a checkpoint, in a LiteRT file, and in assets.extra/ of a
+    SavedModel, always as the same JSON. None stands for an unknown or unused value, which the JSON
+    omits. `Kind.fields` lists the fields of a kind and their defaults. A task.json of a training
+    run lacks the fields that only predictions use.
 
     Raises:
       InputError: If a value has the wrong type, the kind is unknown, or a label occurs twice.
@@ -33,26 +37,30 @@ class TaskMetadata:
     do_lower_case: bool | None  # Casing of the tokenizer.
     # Names in the order of their IDs; empty for regressions, span labelers, and multiple choice.
     labels: tuple[str, ...] = ()
-    pairs: bool | None = None  # Whether an example of a classifier, an encoder, or a masked LM is two texts.
+    # Whether an example of a classifier, an encoder, or a masked LM is two texts.
+    pairs: bool | None = None
     multi_label: bool = False  # Whether a text can have several of the labels.
-    # Span labelers: tokens between the starts of two windows of a context; maximum lengths of questions and answers in
-    # tokens; whether a question can have no answer; score difference above which it has none.
+    # Span labelers: tokens between the starts of two windows of a context; maximum lengths of
+    # questions and answers in tokens; whether a question can have no answer; score difference above
+    # which it has none.
     doc_stride: int | None = None
     max_query_length: int | None = None
     max_answer_length: int | None = None
     version_2_with_negative: bool | None = None
     null_score_diff_threshold: float | None = None
     top_k: int | None = None  # Candidates per [MASK], or answers per question.
-    next_sentence: bool | None = None  # Whether a masked LM has a trained head for the next sentence.
+    # Whether a masked LM has a trained head for the next sentence.
+    next_sentence: bool | None = None
     has_pooler: bool | None = None  # Whether the pooler of an encoder is trained.
-    # Encoders of sentence-transformers: pooling of the last layer's outputs to a text's embedding, one of
-    # SENTENCE_POOLINGS; whether embeddings are divided by their L2 norm.
+    # Encoders of sentence-transformers: pooling of the last layer's outputs to a text's embedding,
+    # one of SENTENCE_POOLINGS; whether embeddings are divided by their L2 norm.
     sentence_pooling: str | None = None
     normalize: bool | None = None
-    # Whether the tokenizer removes accents; None for `do_lower_case`. A value equal to `do_lower_case` becomes None.
+    # Whether the tokenizer removes accents; None for `do_lower_case`. A value equal to
+    # `do_lower_case` becomes None.
     strip_accents: bool | None = None
-    # Classifiers that read long texts in windows: pooling of the logits; tokens between the starts of two windows of a
-    # text; maximum number of windows of a text.
+    # Classifiers that read long texts in windows: pooling of the logits; tokens between the starts
+    # of two windows of a text; maximum number of windows of a text.
     window_pooling: str | None = None
     window_stride: int | None = None
     max_windows: int | None = None
@@ -77,7 +85,8 @@ class TaskMetadata:
                 raise InputError(f"{name} is {getattr(self, name)!r:.80}: must be one of "
                                  f"{', '.join(filter(None, choices))}")
         check_unique(self.labels)
-        if self.strip_accents == self.do_lower_case:  # the same tokenizer, even if it was set explicitly
+        # The same tokenizer, even if it was set explicitly.
+        if self.strip_accents == self.do_lower_case:
             object.__setattr__(self, "strip_accents", None)
 
     @property
@@ -90,7 +99,8 @@ class TaskMetadata:
         """Converts the content of the JSON file at `path`.
 
         Raises:
-          InputError: If the content is not an object, if a key is unknown or missing, or if a value is invalid.
+          InputError: If the content is not an object, if a key is unknown or missing, or if a value
+            is invalid.
         """
         try:
             return cls(**values)

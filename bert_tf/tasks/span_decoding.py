@@ -1,4 +1,5 @@
-"""Decodes start and end scores of windows to spans, in NumPy, by the rules of the original's `write_predictions`.
+"""Decodes start and end scores of windows to spans, in NumPy, by the rules of the original's
+`write_predictions`.
 
 Scores are added in the precision of the input. Equal scores keep the original's order. The graph of
 `bert_tf.served_models.span_labeler` computes the same.
@@ -10,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-N_BEST_SIZE = 20  # The original's default: number of starts and ends to try per window, and of spans to consider.
+# The original's default: number of starts and ends to try per window, and of spans to consider.
+N_BEST_SIZE = 20
 NO_SPAN = -1e6  # Score if a context has no span; JSON has no infinity.
 
 
@@ -25,7 +27,8 @@ class ScoredWindow(NamedTuple):
     """A row that contains a window, and its scores."""
 
     begin: int  # Position of the window's first token in the row.
-    is_fullest: np.ndarray  # bool [length]. Whether no other window shows more context of each token of the window.
+    # Bool [length]. Whether no other window shows more context of each token of the window.
+    is_fullest: np.ndarray
     start_scores: np.ndarray  # float [S].
     end_scores: np.ndarray
 
@@ -44,7 +47,8 @@ NO_SPANS = Spans(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int64, 
 
 
 def split_into_windows(total, room, doc_stride, max_windows=None):
-    """Splits a context into overlapping windows, as in the original's `convert_examples_to_features`.
+    """Splits a context into overlapping windows, as in the original's
+    `convert_examples_to_features`.
 
     Args:
       total, room: int. Tokens of the context, and maximum number of tokens of a window.
@@ -52,7 +56,8 @@ def split_into_windows(total, room, doc_stride, max_windows=None):
       max_windows: int, or None for no limit.
 
     Returns:
-      Tuple `(windows, was_cut)`: list of Window, at least one; bool, whether the context requires more windows.
+      Tuple `(windows, was_cut)`: list of Window, at least one; bool, whether the context requires
+      more windows.
     """
     step = min(room, doc_stride)
     required = 1 + -(-max(total - room, 0) // step)
@@ -61,10 +66,12 @@ def split_into_windows(total, room, doc_stride, max_windows=None):
 
 
 def find_fullest_windows(windows):
-    """Finds the window that shows the most context of each token (the original's `_check_is_max_context`).
+    """Finds the window that shows the most context of each token (the original's
+    `_check_is_max_context`).
 
-    It maximizes the smaller number of tokens on the left and right, plus a hundredth of the window's length. Among
-    equal windows, the first one wins. Takes the Windows of a context, in order; returns their numbers, int32 [P].
+    It maximizes the smaller number of tokens on the left and right, plus a hundredth of the
+    window's length. Among equal windows, the first one wins. Takes the Windows of a context, in
+    order; returns their numbers, int32 [P].
     """
     total = windows[-1].start + windows[-1].length
     fullest, best = np.zeros(total, np.int32), np.full(total, -1.0)
@@ -81,7 +88,8 @@ def find_spans(windows, n_best_size, max_answer_length):
     """Finds possible answers among the `n_best_size` best starts and ends of each ScoredWindow.
 
     Returns:
-      Spans of at most `max_answer_length` tokens, in the order in which the original considers them.
+      Spans of at most `max_answer_length` tokens, in the order in which the original considers
+      them.
     """
     candidates = [NO_SPANS]
     for number, window in enumerate(windows):
@@ -98,5 +106,8 @@ def find_spans(windows, n_best_size, max_answer_length):
 
 
 def rank(scores, count=None):
-    """Returns the positions of the `count` largest of float [N], descending; of equal values, the first comes first."""
+    """Returns the positions of the `count` largest of float [N], descending.
+
+    Of equal values, the first comes first.
+    """
     return np.argsort(-scores, kind="stable")[:count]

@@ -29,7 +29,8 @@ class Context(NamedTuple):
     ends: list
 
     def span_text(self, first, last):
-        """Extracts the text of tokens `first` to `last`, as `extract_span_texts` does: (text, start, end)."""
+        """Extracts the text of tokens `first` to `last`, as `extract_span_texts` does: (text,
+        start, end)."""
         start, end = self.starts[first], self.ends[last]
         return _SEPARATORS.sub(" ", self.text[start:end]), start, end
 
@@ -77,7 +78,8 @@ class SpanLabeler(Kind):
                 "was_cut": np.array([was_cut for *_, was_cut in requests], bool)}
 
     def json_rows(self, outputs):
-        """{"answer": "...", "start": 0, "end": 9, "score": 7.1, "null_score_diff": -3.0, "answers": [...]}.
+        """{"answer": "...", "start": 0, "end": 9, "score": 7.1, "null_score_diff": -3.0, "answers":
+        [...]}.
 
         Each answer is {"text": "...", "score": 7.1}.
         """
@@ -89,7 +91,10 @@ class SpanLabeler(Kind):
                 for index in range(len(outputs["answer"]))]
 
     def is_right(self, row, expected):
-        """See `Kind`; `expected` lists all correct answers, empty for none. Compares like SQuAD's evaluation."""
+        """See `Kind`; `expected` lists all correct answers, empty for none.
+
+        Compares like SQuAD's evaluation.
+        """
         answer = normalize(row["answer"])
         return any(normalize(text) == answer for text in expected) or not (row["answer"] or expected)
 
@@ -98,7 +103,8 @@ class SpanLabeler(Kind):
 
 
 def normalize(text):
-    """Removes case, punctuation, articles, and extra white space from a text, as SQuAD's evaluation does."""
+    """Removes case, punctuation, articles, and extra white space from a text, as SQuAD's
+    evaluation does."""
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
@@ -114,7 +120,8 @@ def split(tokenizer, text):
 
 
 def _answer(metadata, context, windows, rows, outputs):
-    """Returns a question's answer, a dict of output names -> values, from its Windows, Rows, and outputs."""
+    """Returns a question's answer, a dict of output names -> values, from its Windows, Rows, and
+    outputs."""
     fullest = span_decoding.find_fullest_windows(windows)
     scored = [span_decoding.ScoredWindow(
         len(row.ids) - 1 - length,  # a window is last in its row, before a [SEP]

@@ -1,1 +1,2 @@
-"""Training techniques that attach to a model: LoRA, freezing, masks, int8, distillation, BERT-of-Theseus."""
+"""Training techniques that attach to a model: LoRA, freezing, masks, int8, distillation,
+BERT-of-Theseus."""

@@ -1,11 +1,12 @@
-"""Knowledge distillation: a small student model learns the predictions and hidden states of a large teacher.
+"""Knowledge distillation: a small student model learns the predictions and hidden states of a large
+teacher.
 
-The losses of predictions are from Hinton et al. 2015 ("Distilling the Knowledge in a Neural Network"), of hidden states
-and attention scores from TinyBERT (Jiao et al. 2019, section 3), and of [CLS] states from patient distillation
-(Sun et al. 2019, section 3.2).
+The losses of predictions are from Hinton et al. 2015 ("Distilling the Knowledge in a Neural
+Network"), of hidden states and attention scores from TinyBERT (Jiao et al. 2019, section 3), and of
+[CLS] states from patient distillation (Sun et al. 2019, section 3.2).
 
-Shape legend: B batch, S sequence, H hidden, N heads, K compared layers, R rows that the encoder reads: B * choices for
-multiple choice, B for other models.
+Shape legend: B batch, S sequence, H hidden, N heads, K compared layers, R rows that the encoder
+reads: B * choices for multiple choice, B for other models.
 """
 
 import dataclasses
@@ -29,9 +30,9 @@ def call_with_inner(model, features, names, layers=None, training=False):
       layers: K int. 0-based layers; None for all.
 
     Returns:
-      Dict of the model's outputs, and of those in `names`, in the compute dtype: "hidden" [R, 1 + K, S, H], the
-      embeddings first; "attention" [R, K, N, S, S], the raw scores; and "cls" [R, K - 1, H], without the last of the
-      layers, on which the logits depend.
+      Dict of the model's outputs, and of those in `names`, in the compute dtype: "hidden" [R, 1 +
+      K, S, H], the embeddings first; "attention" [R, K, N, S, S], the raw scores; and "cls" [R, K -
+      1, H], without the last of the layers, on which the logits depend.
     """
     if not names:
         return model(features, training=training)
@@ -54,8 +55,10 @@ class DistilledModel:
     Args:
       student: Model of bert_tf.models.
       names: Names of INNER to compare, in all of the student's layers.
-      call_teacher: Function features -> dict of the teacher's outputs, from `call_with_inner` with as many layers.
-      projection: Layer from the student's hidden size to the teacher's, which is trained too; None if they are equal.
+      call_teacher: Function features -> dict of the teacher's outputs, from `call_with_inner` with
+        as many layers.
+      projection: Layer from the student's hidden size to the teacher's, which is trained too; None
+        if they are equal.
     """
 
     def __init__(self, student, names, call_teacher, projection=None):
@@ -69,7 +72,8 @@ class DistilledModel:
                 *(self._projection.trainable_variables if self._projection else ())]
 
     def __call__(self, features, training=False):
-        """Returns the student's outputs, with the dicts of the tensors to compare as STUDENT and TEACHER."""
+        """Returns the student's outputs, with the dicts of the tensors to compare as STUDENT and
+        TEACHER."""
         outputs = call_with_inner(self._student, features, self._names, training=training)
         if self._projection:
             outputs |= {name: self._project(outputs[name]) for name in ("hidden", "cls") if name in outputs}
@@ -82,11 +86,14 @@ class DistilledModel:
 
 
 def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", temperature=1.0):
-    """Creates the weighted sum of the losses between the student and the teacher of a DistilledModel.
+    """Creates the weighted sum of the losses between the student and the teacher of a
+    DistilledModel.
 
     Args:
-      weights: Dict of name in OUTER or INNER of `layer_maps` -> float. Losses to compute, with their weights.
-      label_loss: `bert_tf.losses.TotalLoss` of the task without factors. Required if `weights` has "label".
+      weights: Dict of name in OUTER or INNER of `layer_maps` -> float. Losses to compute, with
+        their weights.
+      label_loss: `bert_tf.losses.TotalLoss` of the task without factors. Required if `weights` has
+        "label".
       logits_loss: Key of LOGITS_LOSSES.
       temperature: float. Logits are divided by it; the loss is multiplied by its square.
 
@@ -108,18 +115,21 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
 
 
 def soft_cross_entropy(student, teacher, temperature):
-    """Computes the KL divergence of the student's softmax from the teacher's, times T^2: [..., classes] -> [...]."""
+    """Computes the KL divergence of the student's softmax from the teacher's, times T^2: [...,
+    classes] -> [...]."""
     teacher_logs = tf.nn.log_softmax(teacher / temperature)
     student_logs = tf.nn.log_softmax(student / temperature)
     return temperature**2 * tf.reduce_sum(tf.exp(teacher_logs) * (teacher_logs - student_logs), axis=-1)
 
 
 def _compare_inner(name, outputs, features):
-    """Computes squared differences of one of INNER, float32; the last axes of hidden states and heads are averaged.
+    """Computes squared differences of one of INNER, float32.
+
+    The last axes of hidden states and heads are averaged.
 
     Returns:
-      For "hidden", [R, K, S]; for "attention", [R, K, S, S], 0 at padding, even for NaN; for "cls", of normalized
-      states, [R, K, H].
+      For "hidden", [R, K, S]; for "attention", [R, K, S, S], 0 at padding, even for NaN; for "cls",
+      of normalized states, [R, K, H].
     """
     states = [tf.cast(outputs[model][name], tf.float32) for model in (STUDENT, TEACHER)]
     if name == "hidden":
@@ -162,7 +172,8 @@ LOGITS_LOSSES = {  # Kind of logits -> counts of a Term.
     "spans": lambda features: 2,  # a start and an end per example, [B, S] each
     "masked_lm": count_predictions,
 }
-# One of INNER -> counts of a Term. All are sums over layers: of tokens, pairs of tokens in the same row, and rows.
+# One of INNER -> counts of a Term. All are sums over layers: of tokens, pairs of tokens in the same
+# row, and rows.
 INNER_LOSSES = {
     "hidden": lambda features: _count_tokens(features)[:, tf.newaxis],  # [R, 1, S]
     "attention": lambda features: tf.reduce_sum(tf.square(tf.reduce_sum(_count_tokens(features), -1))),

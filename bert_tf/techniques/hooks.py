@@ -1,6 +1,8 @@
-"""Hooks: training techniques change how a layer multiplies by its matrix (Projection, LinearHead, Embeddings).
+"""Hooks: training techniques change how a layer multiplies by its matrix (Projection, LinearHead,
+Embeddings).
 
-    attach(layer, hook)                    until `detach(layer, hook)`; functions that are traced until then keep it
+    attach(layer, hook)                    until `detach(layer, hook)`; functions that are traced
+    until then keep it
 """
 
 from bert_tf.errors import InputError
@@ -10,7 +12,10 @@ class Hook:
     """Changes how a layer multiplies by its matrix. By default, no method changes anything."""
 
     def product(self, x, kernel, multiply):
-        """Returns x [T, K] or [B, S, K] times kernel [K, M]; `multiply` applies the hooks attached before this."""
+        """Returns x [T, K] or [B, S, K] times kernel [K, M].
+
+        `multiply` applies the hooks attached before this.
+        """
         return multiply(x, kernel)
 
     def rows(self, rows, table):

@@ -1,9 +1,10 @@
 """Fake quantization: a model computes in float32 with the values of its int8 LiteRT file.
 
-The file stores a matrix of at least LEAST_ELEMENTS elements in int8, with one scale per output (for embeddings, per
-row), from -127 to 127 for the largest absolute value. The other operand of a multiplication is quantized at run time,
-per row, over the range from its minimum to its maximum, including 0 ("dynamic range"). Smaller matrices, biases,
-normalization, and the computations of attention between the projections stay float32.
+The file stores a matrix of at least LEAST_ELEMENTS elements in int8, with one scale per output (for
+embeddings, per row), from -127 to 127 for the largest absolute value. The other operand of a
+multiplication is quantized at run time, per row, over the range from its minimum to its maximum,
+including 0 ("dynamic range"). Smaller matrices, biases, normalization, and the computations of
+attention between the projections stay float32.
 
 In training, the gradient ignores rounding (straight-through; Jacob et al. 2018).
 
@@ -26,10 +27,10 @@ class FakeQuantization(Hook):
     """A hook with which a layer computes with int8 values.
 
     Args:
-      is_on: Function without arguments -> bool scalar, called at each use; None for always on. If False, values are
-        unchanged.
-      norm: LayerNorm whose outputs are the inputs of the layer, or None. The converter removes its shift, `beta`, from
-        the inputs and adds it times the matrix to the bias, in float32.
+      is_on: Function without arguments -> bool scalar, called at each use; None for always on. If
+        False, values are unchanged.
+      norm: LayerNorm whose outputs are the inputs of the layer, or None. The converter removes its
+        shift, `beta`, from the inputs and adds it times the matrix to the bias, in float32.
     """
 
     def __init__(self, is_on=None, norm=None):
@@ -62,7 +63,8 @@ class FakeQuantization(Hook):
 
 
 def quantize_weights(weights, axis):
-    """Rounds float32 weights to their int8 values, with one scale along `axis`, the inputs, for each output."""
+    """Rounds float32 weights to their int8 values, with one scale along `axis`, the inputs, for
+    each output."""
     scale = tf.reduce_max(tf.abs(weights), axis=axis, keepdims=True) / WEIGHT_STEPS
     return tf.round(tf.math.divide_no_nan(weights, scale)) * scale
 
@@ -70,8 +72,8 @@ def quantize_weights(weights, axis):
 def quantize_rows(x):
     """Rounds x float32 [T, K] to its int8 values, each row over its own range.
 
-    As in XNNPACK (`xnn_f32_qd8_asymmetric_quantization_params`), the zero point is computed from the end of the range
-    that is closer to an integer number of steps.
+    As in XNNPACK (`xnn_f32_qd8_asymmetric_quantization_params`), the zero point is computed from
+    the end of the range that is closer to an integer number of steps.
     """
     least = tf.minimum(tf.reduce_min(x, axis=-1, keepdims=True), 0.0)
     most = tf.maximum(tf.reduce_max(x, axis=-1, keepdims=True), 0.0)
@@ -84,7 +86,8 @@ def quantize_rows(x):
 
 
 def quantizable(model):
-    """Returns the layers of a model of bert_tf.models that can have a FakeQuantization: dict of name -> layer.
+    """Returns the layers of a model of bert_tf.models that can have a FakeQuantization: dict of
+    name -> layer.
 
     Names are the scopes of their variables, for example `bert/encoder/layer_0/attention/self/qkv`.
     """
@@ -98,12 +101,14 @@ def quantizable(model):
 
 
 def quantize(model, quantization, only=None):
-    """Makes a model compute with a FakeQuantization, or without one if it is None, before any function of it is traced.
+    """Makes a model compute with a FakeQuantization, or without one if it is None, before any
+    function of it is traced.
 
     `only`: Names of `quantizable` layers; None for all.
 
     Raises:
-      InputError: If layers of the model share their weights, or if its embeddings are projected after LayerNorm.
+      InputError: If layers of the model share their weights, or if its embeddings are projected
+        after LayerNorm.
     """
     norms = _norms_before(getattr(model, "encoder", model))
     for name, layer in quantizable(model).items():
@@ -115,7 +120,8 @@ def quantize(model, quantization, only=None):
 
 
 def _norms_before(encoder):
-    """Returns the LayerNorm whose outputs are the inputs of each projection: dict of layer -> layer."""
+    """Returns the LayerNorm whose outputs are the inputs of each projection: dict of layer ->
+    layer."""
     if encoder.config.num_hidden_groups:
         raise InputError(f"num_hidden_groups is {encoder.config.num_hidden_groups}; layers that share weights "
                          "cannot be trained for int8")

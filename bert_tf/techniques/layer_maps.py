@@ -1,4 +1,7 @@
-"""The layers of a teacher from which a student is created or with which it is compared. Does not import TensorFlow."""
+"""The layers of a teacher from which a student is created or with which it is compared.
+
+Does not import TensorFlow.
+"""
 
 import dataclasses
 
@@ -9,15 +12,17 @@ OUTER = ("logits", "label")
 
 
 def map_layers(kind, num_student, num_teacher):
-    """Returns the teacher's layer, 0-based, to compare with each layer of the student: tuple of int.
+    """Returns the teacher's layer, 0-based, to compare with each layer of the student: tuple of
+    int.
 
     Args:
-      kind: "uniform" for layers at the same relative depth (TinyBERT's i * k + k - 1); "last" for the teacher's last
-        layers; or a tuple of int, the teacher's layers.
+      kind: "uniform" for layers at the same relative depth (TinyBERT's i * k + k - 1); "last" for
+        the teacher's last layers; or a tuple of int, the teacher's layers.
       num_student, num_teacher: int. Number of layers.
 
     Raises:
-      InputError: If the student has more layers, or if the tuple has the wrong length or an invalid layer.
+      InputError: If the student has more layers, or if the tuple has the wrong length or an invalid
+        layer.
     """
     if isinstance(kind, tuple):
         if len(kind) != num_student:
@@ -33,7 +38,8 @@ def map_layers(kind, num_student, num_teacher):
 
 
 def check_layers(name, layers, num_teacher):
-    """Raises InputError about argument `name` unless all `layers` exist in a teacher of `num_teacher` layers."""
+    """Raises InputError about argument `name` unless all `layers` exist in a teacher of
+    `num_teacher` layers."""
     wrong = next((layer for layer in layers if not 0 <= layer < num_teacher), None)
     if wrong is not None:
         raise InputError(f"`{name}`={_join(layers)}: layer {wrong} does not exist; the teacher has layers 0 to "
@@ -41,7 +47,8 @@ def check_layers(name, layers, num_teacher):
 
 
 def student_config(config, layers):
-    """Returns the BertConfig of a student with some layers, a sequence of int, of a teacher with `config`."""
+    """Returns the BertConfig of a student with some layers, a sequence of int, of a teacher with
+    `config`."""
     def select_layers(value):
         is_by_layer = isinstance(value, tuple) and len(value) == config.num_hidden_layers
         return tuple(value[layer] for layer in layers) if is_by_layer else value

@@ -1,9 +1,12 @@
-"""LoRA (Hu et al. 2021, arXiv:2106.09685): an encoder with frozen kernels, each with a trained low-rank adapter.
+"""LoRA (Hu et al. 2021, arXiv:2106.09685): an encoder with frozen kernels, each with a trained
+low-rank adapter.
 
-    add_adapters(encoder, rank=8, alpha=16.0, seed=1)     before the optimizer is built and anything is traced
-    merge_adapters(encoder)                               after training: an equivalent plain encoder
+    add_adapters(encoder, rank=8, alpha=16.0, seed=1)     before the optimizer is built and anything
+    is traced merge_adapters(encoder)                               after training: an equivalent
+    plain encoder
 
-A checkpoint of such a model is read as one of a plain model, with merged adapters (bert_tf.checkpoints.adapters).
+A checkpoint of such a model is read as one of a plain model, with merged adapters
+(bert_tf.checkpoints.adapters).
 
 Shape legend: T tokens, K inputs of a projection, M its outputs, R rank.
 """
@@ -18,10 +21,11 @@ from bert_tf.techniques.hooks import Hook, attach, detach
 
 
 class LowRankAdapter(tf_keras.layers.Layer, Hook):
-    """A hook that adds scale x A B to x W of a Projection with the frozen kernel W, for each of `parts` kernels.
+    """A hook that adds scale x A B to x W of a Projection with the frozen kernel W, for each of
+    `parts` kernels.
 
-    A is Gaussian and B is zero, so that nothing changes at first. The paper does not specify the standard deviation;
-    the authors' code uses 1 / sqrt(3 K).
+    A is Gaussian and B is zero, so that nothing changes at first. The paper does not specify the
+    standard deviation; the authors' code uses 1 / sqrt(3 K).
 
     Weights: `lora_a` [K, parts * R] and `lora_b` [R, M], with parts concatenated as in the kernel.
 
@@ -29,7 +33,8 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
       kernel: Variable [K, M]. The weights are named after it.
       rank: int, R.
       scale: float.
-      parts: int. Number of kernels that are concatenated in `kernel`, such as query, key, and value.
+      parts: int. Number of kernels that are concatenated in `kernel`, such as query, key, and
+        value.
       seed: Two ints. Seed of A.
     """
 
@@ -64,10 +69,11 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
 
 
 def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
-    """Freezes the embeddings and layers of an encoder, and adds adapters to the kernels of its layers.
+    """Freezes the embeddings and layers of an encoder, and adds adapters to the kernels of its
+    layers.
 
-    The kernels are query, key, value, and output of attention, and both of the feed-forward network. The pooler remains
-    trainable, as a part of the head.
+    The kernels are query, key, value, and output of attention, and both of the feed-forward
+    network. The pooler remains trainable, as a part of the head.
 
     Args:
       encoder: BertEncoder. Call this in the scope of its strategy.
@@ -87,7 +93,8 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
             attach(projection, adapter)
             adapters.append(adapter)
     encoder.adapters = adapters  # So that Keras adds their variables to those of the encoder.
-    encoder.adapter_scale = tf.Variable(alpha / rank, trainable=False, name=SCALE)  # For readers of a checkpoint.
+    # For readers of a checkpoint.
+    encoder.adapter_scale = tf.Variable(alpha / rank, trainable=False, name=SCALE)
 
 
 def merge_adapters(encoder):

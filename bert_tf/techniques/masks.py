@@ -1,10 +1,12 @@
-"""Masks over attention heads and feed-forward neurons: a model's predictions as if some of them did not exist.
+"""Masks over attention heads and feed-forward neurons: a model's predictions as if some of them did
+not exist.
 
-A mask is a factor, 1 for a head or neuron that is unchanged. It is applied to the inputs of the following projection:
-the concatenated outputs of the heads, and the activations of the feed-forward layer.
+A mask is a factor, 1 for a head or neuron that is unchanged. It is applied to the inputs of the
+following projection: the concatenated outputs of the heads, and the activations of the feed-forward
+layer.
 
-Shape legend: B batch, S sequence, N heads of a layer, I neurons of a layer, L layers with their own weights, which are
-fewer if layers share weights.
+Shape legend: B batch, S sequence, N heads of a layer, I neurons of a layer, L layers with their own
+weights, which are fewer if layers share weights.
 """
 
 import contextlib
@@ -44,14 +46,18 @@ def apply_masks(encoder, heads=None, neurons=None):
 
 
 class Mask(Hook):
-    """A mask, float [N] or [B, N], over the inputs of a Projection; each element applies to `width` of them."""
+    """A mask, float [N] or [B, N], over the inputs of a Projection.
+
+    Each element applies to `width` of them.
+    """
 
     def __init__(self, mask, width):
         self._mask, self._width = mask, width
 
     def product(self, x, kernel, multiply):
         """See `Hook`; x: [T, N * width]."""
-        mask = tf.reshape(self._mask, [-1, self._mask.shape[-1]])  # [B, N], or [1, N] for all tokens
+        # [B, N], or [1, N] for all tokens.
+        mask = tf.reshape(self._mask, [-1, self._mask.shape[-1]])
         factors = tf.repeat(tf.cast(mask, x.dtype), self._width, axis=-1)
         by_example = tf.reshape(x, [tf.shape(mask)[0], -1, x.shape[-1]])  # [B, S, N * width]
         return multiply(tf.reshape(by_example * factors[:, tf.newaxis], tf.shape(x)), kernel)

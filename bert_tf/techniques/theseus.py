@@ -1,8 +1,8 @@
 """Replaces a teacher's layers with a student's at random (Xu et al. 2020, "BERT-of-Theseus").
 
-The layers of the teacher are divided into as many groups as the student has layers. In training, each group, with
-frozen weights, is computed instead of the student's layer, unless the latter is sampled. The probability of the
-student's layers rises until only the student remains.
+The layers of the teacher are divided into as many groups as the student has layers. In training,
+each group, with frozen weights, is computed instead of the student's layer, unless the latter is
+sampled. The probability of the student's layers rises until only the student remains.
 """
 
 import tensorflow as tf
@@ -56,10 +56,14 @@ class TheseusModel:
         uses_student, compute = tf.unstack(self._draw(len(encoder.encoder_layers))), encoder.compute_layer
 
         def compute_layer(number, layer, x, *batch, seeds, **options):
-            """Computes a group of the teacher's layers unless the student's layer is sampled; see BertEncoder."""
+            """Computes a group of the teacher's layers unless the student's layer is sampled.
+
+            See BertEncoder.
+            """
             *lower, last = self._groups[number]
 
-            # Identities: compiled blocks keep the input for their gradient, and a branch can only keep its own tensors.
+            # Identities: compiled blocks keep the input for their gradient, and a branch can only
+            # keep its own tensors.
             def compute_group():
                 y = tf.identity(x)
                 for teacher_layer in lower:

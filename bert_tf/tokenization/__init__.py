@@ -1,7 +1,9 @@
-"""The original's exact tokenization as TensorFlow graph ops; vocabularies; conversion of texts to model inputs.
+"""The original's exact tokenization as TensorFlow graph ops.
 
-Modules are imported on first access to one of their names (PEP 562): vocabularies and Unicode rules work without
-TensorFlow, which the tokenizer requires.
+Vocabularies; conversion of texts to model inputs.
+
+Modules are imported on first access to one of their names (PEP 562): vocabularies and Unicode rules
+work without TensorFlow, which the tokenizer requires.
 """
 
 import importlib

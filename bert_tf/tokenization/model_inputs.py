@@ -1,4 +1,5 @@
-"""Model inputs: tokens of texts, with [CLS] and [SEP], padded to a fixed length or to the longest row.
+"""Model inputs: tokens of texts, with [CLS] and [SEP], padded to a fixed length or to the longest
+row.
 
 Long texts can be split into overlapping windows.
 
@@ -15,17 +16,19 @@ FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
 def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
-    """Packs rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP], truncated as in `BertTokenizer.encode`.
+    """Packs rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP], truncated as in
+    `BertTokenizer.encode`.
 
     Args:
       tokenizer: BertTokenizer.
       first, second: RaggedTensors int32 [B, (tokens)]; second is None for single texts.
       max_seq_length: int. Maximum number of tokens per row, including [CLS] and [SEP].
-      static_length: bool. If True, S is always max_seq_length; otherwise, the length of the longest row.
+      static_length: bool. If True, S is always max_seq_length; otherwise, the length of the longest
+        row.
 
     Returns:
-      Tuple `(features, was_cut)`: dict of "input_ids", "input_mask", "segment_ids", int32 [B, S]; bool [B], True for
-      truncated rows.
+      Tuple `(features, was_cut)`: dict of "input_ids", "input_mask", "segment_ids", int32 [B, S];
+      bool [B], True for truncated rows.
     """
     room = max_seq_length - (2 if second is None else 3)
     count_a = first.row_lengths()
@@ -36,8 +39,8 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
         keep_a = count_first(count_a, count_b, room)
         keep_b = tf.minimum(count_b, tf.maximum(room - keep_a, 0))
         was_cut = keep_a + keep_b < count_a + count_b
-    # The sources of the rows: [CLS], [SEP], all first tokens, and all second tokens. Each part is a start in them and a
-    # length.
+    # The sources of the rows: [CLS], [SEP], all first tokens, and all second tokens. Each part is a
+    # start in them and a length.
     values = [tf.constant([tokenizer.cls_id, tokenizer.sep_id]), first.values]
     once, after_first = tf.ones_like(keep_a), 2 + tf.size(first.values, tf.int64)
     parts = [(0 * once, once), (2 + first.row_starts(), keep_a), (once, once)]
@@ -56,10 +59,11 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
 
 
 def count_first(count_a, count_b, room):
-    """Computes the number of tokens of the first text in truncated pairs, int64 [B], from those of both texts.
+    """Computes the number of tokens of the first text in truncated pairs, int64 [B], from those of
+    both texts.
 
-    Truncating the longer text leaves either the shorter one complete or half of the `room` to each. A second text
-    without tokens has no [SEP], which leaves one more position to the first.
+    Truncating the longer text leaves either the shorter one complete or half of the `room` to each.
+    A second text without tokens has no [SEP], which leaves one more position to the first.
     """
     return tf.minimum(count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1))
 
@@ -67,7 +71,8 @@ def count_first(count_a, count_b, room):
 def to_dense(rows, default, length=None):
     """Converts a RaggedTensor [B, (N)] to [B, S], padded with `default`.
 
-    S is `length`; if that is None, the length of the longest row, but at least 1, since no model accepts a length of 0.
+    S is `length`; if that is None, the length of the longest row, but at least 1, since no model
+    accepts a length of 0.
     """
     columns = tf.maximum(tf.reduce_max(rows.row_lengths()), 1) if length is None else tf.constant(length, tf.int64)
     dense = rows.to_tensor(default, shape=tf.stack([-1, columns]))
@@ -85,7 +90,9 @@ class Windows(NamedTuple):
 
 
 def split_into_windows(ids, room, doc_stride, max_windows):
-    """Splits texts into overlapping Windows; see `span_decoding.split_into_windows` of bert_tf.tasks, in NumPy.
+    """Splits texts into overlapping Windows.
+
+    See `span_decoding.split_into_windows` of bert_tf.tasks, in NumPy.
 
     `ids`: RaggedTensor int32 [B, (tokens)]; `room`: int64 [B].
     """
@@ -102,7 +109,9 @@ def split_into_windows(ids, room, doc_stride, max_windows):
 
 
 def split_words(words, tokens, room, max_windows):
-    """Divides texts between words into windows that are as full as possible; see `rows.split_words`.
+    """Divides texts between words into windows that are as full as possible.
+
+    See `rows.split_words`.
 
     Args:
       words: RaggedTensor [B, (words)] of any dtype.
@@ -111,15 +120,17 @@ def split_words(words, tokens, room, max_windows):
       max_windows: int. Maximum number of windows of a text.
 
     Returns:
-      Tuple `(starts, stops, ids)`, in the order of the words; texts without words have no window. int64 [W] twice: the
-      first word of each window, counted over all texts, and the word after its last one; RaggedTensor int32
-      [W, (tokens)].
+      Tuple `(starts, stops, ids)`, in the order of the words; texts without words have no window.
+      int64 [W] twice: the first word of each window, counted over all texts, and the word after its
+      last one; RaggedTensor int32 [W, (tokens)].
     """
     num_words = tokens.nrows()
-    offsets = tf.concat([[0], tf.cumsum(tf.minimum(tokens.row_lengths(), room))], 0)  # [all words + 1]
+    # [all words + 1].
+    offsets = tf.concat([[0], tf.cumsum(tf.minimum(tokens.row_lengths(), room))], 0)
     text_ends = tf.gather(words.row_splits, ragged.row_numbers(words) + 1)
     stops = tf.minimum(tf.searchsorted(offsets, offsets[:-1] + room, "right", tf.int64) - 1, text_ends)
-    # The start of the next window for a window that starts at a word; `num_words` after the last one of a text.
+    # The start of the next window for a window that starts at a word; `num_words` after the last
+    # one of a text.
     following = tf.concat([tf.where(stops < text_ends, stops, num_words), [num_words]], 0)
 
     def mark(count, starts):
@@ -139,14 +150,16 @@ def split_words(words, tokens, room, max_windows):
 
 
 def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False):
-    """Packs rows of tokens of any length as windows, each a model input; see `pack` and `split_into_windows`.
+    """Packs rows of tokens of any length as windows, each a model input.
 
-    For pairs, the second text is split into windows, each after the first text, which keeps at least half of the room.
-    `max_seq_length` is at least 3, or 5 for pairs.
+    See `pack` and `split_into_windows`.
+
+    For pairs, the second text is split into windows, each after the first text, which keeps at
+    least half of the room. `max_seq_length` is at least 3, or 5 for pairs.
 
     Returns:
-      Tuple `(features, rows, was_cut)`: dict of int32 [W, S]; int64 [W], the text of each window, ascending; bool [B],
-      True for truncated texts.
+      Tuple `(features, rows, was_cut)`: dict of int32 [W, S]; int64 [W], the text of each window,
+      ascending; bool [B], True for truncated texts.
     """
     room = max_seq_length - (2 if second is None else 3)
     if second is None:

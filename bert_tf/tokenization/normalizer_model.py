@@ -1,13 +1,15 @@
-"""Models for TensorFlow Text's FastBertNormalizer kernel, from any table of characters and their replacements.
+"""Models for TensorFlow Text's FastBertNormalizer kernel, from any table of characters and their
+replacements.
 
-The kernel reads a text one UTF-8 character at a time, looks each up in a trie, and copies its replacement. The model
-in TensorFlow Text folds compatibility characters, which BERT does not; this module builds others. A model is a
-flatbuffer with the schema of tensorflow/text's `fast_bert_normalizer_model.fbs`.
+The kernel reads a text one UTF-8 character at a time, looks each up in a trie, and copies its
+replacement. The model in TensorFlow Text folds compatibility characters, which BERT does not; this
+module builds others. A model is a flatbuffer with the schema of tensorflow/text's
+`fast_bert_normalizer_model.fbs`.
 
-The trie is a double array in the layout of darts-clone: one array of 32-bit units. A node's unit contains its label,
-the byte that leads to it, in the low 8 bits; HAS_VALUE; and, from bit OFFSET_SHIFT, the exclusive or of its index and
-its base. The child for byte b is at index base ^ b if the label of that unit is b, and the node's value is at index
-base ^ 0.
+The trie is a double array in the layout of darts-clone: one array of 32-bit units. A node's unit
+contains its label, the byte that leads to it, in the low 8 bits; HAS_VALUE; and, from bit
+OFFSET_SHIFT, the exclusive or of its index and its base. The child for byte b is at index base ^ b
+if the label of that unit is b, and the node's value is at index base ^ 0.
 """
 
 import itertools
@@ -22,7 +24,8 @@ VALUE_FLAG = 1 << 31  # Marks the unit of a value as not a node.
 _BLOCK = 256
 _ROOT_BASE = _BLOCK  # The root's children fill the block.
 
-# A value in the trie: _REPLACED, the offset of the replacement in the pool of strings, and its length in bytes.
+# A value in the trie: _REPLACED, the offset of the replacement in the pool of strings, and its
+# length in bytes.
 _REPLACED = 1 << 30
 _LENGTH_BITS = 6
 
@@ -32,7 +35,8 @@ _TRIE_SLOT, _ZERO_VALUE_SLOT, _POOL_SLOT = 1, 2, 3
 
 
 def build(replacements):
-    """Builds a normalizer model, which drops invalid UTF-8 bytes like Python's `bytes.decode("utf-8", "ignore")`.
+    """Builds a normalizer model, which drops invalid UTF-8 bytes like Python's
+    `bytes.decode("utf-8", "ignore")`.
 
     Args:
       replacements: Dict of character to its replacement, a str of at most 63 bytes.
@@ -57,14 +61,15 @@ def build(replacements):
 def build_trie(values):
     """Builds the array of the trie.
 
-    The children of all nodes except the root are continuation bytes, 0x80 to 0xBF. Therefore, a block of 256 units has
-    room for two of these nodes, with their bases at units 0 and 64 and their children in the upper half. The other
-    units of the lower half have the values of nodes without children. A unit does not refer to its parent, so equal
-    subtrees, which UTF-8 has many of, are stored once: a smaller trie stays in the caches of a CPU.
+    The children of all nodes except the root are continuation bytes, 0x80 to 0xBF. Therefore, a
+    block of 256 units has room for two of these nodes, with their bases at units 0 and 64 and their
+    children in the upper half. The other units of the lower half have the values of nodes without
+    children. A unit does not refer to its parent, so equal subtrees, which UTF-8 has many of, are
+    stored once: a smaller trie stays in the caches of a CPU.
 
     Args:
-      values: Dict of key, bytes of one UTF-8 character or of the beginning of one, to int in [0, 2^31).
-        Keys must not be empty or begin with a zero byte.
+      values: Dict of key, bytes of one UTF-8 character or of the beginning of one, to int in [0,
+        2^31). Keys must not be empty or begin with a zero byte.
 
     Returns:
       uint32 array, long enough that index ^ byte is inside it for every index.
@@ -97,10 +102,12 @@ def build_trie(values):
 
 
 def _ill_formed_sequences():
-    """Yields byte sequences that the kernel can read from malformed UTF-8: stray bytes and incomplete characters."""
+    """Yields byte sequences that the kernel can read from malformed UTF-8: stray bytes and
+    incomplete characters."""
     for byte in range(0x80, 0x100):
         yield bytes([byte])
-    for code_point in (*range(0x800, 0xD800, 64), *range(0xE000, 0x110000, 64)):  # The last byte has 64 values.
+    # The last byte has 64 values.
+    for code_point in (*range(0x800, 0xD800, 64), *range(0xE000, 0x110000, 64)):
         character = chr(code_point).encode()
         for length in range(2, len(character)):
             yield character[:length]

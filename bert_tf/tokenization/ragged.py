@@ -1,11 +1,12 @@
 """Operations on rows of tokens that use few graph ops.
 
-TensorFlow's own functions for RaggedTensors (`tf.concat`, `tf.ragged.boolean_mask`, comparisons, `value_rowids`) take
-dozens of ops, and check known facts at run time, with a conditional and two functions per check. They used to be most
-of an exported graph, and increased the time to trace, load, and first run it.
+TensorFlow's own functions for RaggedTensors (`tf.concat`, `tf.ragged.boolean_mask`, comparisons,
+`value_rowids`) take dozens of ops, and check known facts at run time, with a conditional and two
+functions per check. They used to be most of an exported graph, and increased the time to trace,
+load, and first run it.
 
-Below them are conversions of byte and character offsets in a batch of texts. Positions in rows of a ragged batch are
-made comparable across rows by concatenating the rows.
+Below them are conversions of byte and character offsets in a batch of texts. Positions in rows of a
+ragged batch are made comparable across rows by concatenating the rows.
 
 Legend: B rows or texts, (N) a ragged dimension.
 """
@@ -40,14 +41,16 @@ def sum_rows(rows):
 def concatenate_rows(*parts):
     """Concatenates RaggedTensors [B, (N)] of one dtype row by row -> RaggedTensor [B, (all N)]."""
     sizes = tf.stack([tf.size(part.values, tf.int64) for part in parts])
-    begins = tf.stack([part.row_starts() for part in parts], 1) + tf.cumsum(sizes, exclusive=True)  # [B, parts]
+    # [B, parts].
+    begins = tf.stack([part.row_starts() for part in parts], 1) + tf.cumsum(sizes, exclusive=True)
     lengths = tf.stack([part.row_lengths() for part in parts], 1)
     values = take(tf.concat([part.values for part in parts], 0), tf.reshape(begins, [-1]), tf.reshape(lengths, [-1]))
     return split_by_lengths(values.values, tf.reduce_sum(lengths, axis=1))
 
 
 def replace_rows(old, new, numbers):
-    """Replaces the rows of a RaggedTensor [B, (N)] with the int64 [K] `numbers` by the rows of `new` [K, (N)]."""
+    """Replaces the rows of a RaggedTensor [B, (N)] with the int64 [K] `numbers` by the rows of
+    `new` [K, (N)]."""
     indices = numbers[:, tf.newaxis]
     begins = tf.tensor_scatter_nd_update(old.row_starts(), indices, new.row_starts() + tf.size(old.values, tf.int64))
     lengths = tf.tensor_scatter_nd_update(old.row_lengths(), indices, new.row_lengths())
@@ -66,7 +69,8 @@ def select_columns(values, is_kept):
 
 
 def merge_dimensions(outer, inner):
-    """Removes the middle dimension: RaggedTensors [B, (W)] of any dtype, and [all W, (N)] -> [B, (N of its W)]."""
+    """Removes the middle dimension: RaggedTensors [B, (W)] of any dtype, and [all W, (N)] -> [B,
+    (N of its W)]."""
     return tf.RaggedTensor.from_row_splits(inner.values, tf.gather(inner.row_splits, outer.row_splits), validate=False)
 
 
@@ -81,12 +85,14 @@ def _before(values):
 
 
 def across_rows(positions):
-    """Flattens positions in rows, RaggedTensor int64 [B, (N)], to a vector that is ascending if each row is."""
+    """Flattens positions in rows, RaggedTensor int64 [B, (N)], to a vector that is ascending if
+    each row is."""
     return positions.values + tf.bitwise.left_shift(row_numbers(positions), _ROW_SHIFT)
 
 
 def characters_before(texts, positions):
-    """Counts the characters that begin before each byte position, as in `text.decode("utf-8", "ignore")` of Python.
+    """Counts the characters that begin before each byte position, as in `text.decode("utf-8",
+    "ignore")` of Python.
 
     Args:
       texts: string [B].
@@ -100,7 +106,8 @@ def characters_before(texts, positions):
 
     def from_bytes():
         content = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
-        return tf.cast(tf.bitwise.bitwise_and(content, 0xC0) != 0x80, tf.int32)  # Not for continuation bytes.
+        # Not for continuation bytes.
+        return tf.cast(tf.bitwise.bitwise_and(content, 0xC0) != 0x80, tf.int32)
 
     def from_decoding():
         _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
@@ -124,11 +131,12 @@ def source_spans(starts, ends, sources):
 
     Args:
       starts, ends: RaggedTensors int64 [B, (N)].
-      sources: RaggedTensor int64 [B, (output bytes + 1)], ascending. Source byte in the text of each output byte,
-        followed by the length of the text.
+      sources: RaggedTensor int64 [B, (output bytes + 1)], ascending. Source byte in the text of
+        each output byte, followed by the length of the text.
 
     Returns:
-      Tuple like `(starts, ends)`. A span ends at the start of the next character that the normalizer kept.
+      Tuple like `(starts, ends)`. A span ends at the start of the next character that the
+      normalizer kept.
     """
     row_starts = tf.gather(sources.row_starts(), row_numbers(starts))
     sources = sources.values
@@ -147,7 +155,8 @@ def source_spans(starts, ends, sources):
 
 
 def whole_characters(texts, positions):
-    """Moves byte positions [B, (N)] that are inside a character of string [B] `texts` to the start of the character."""
+    """Moves byte positions [B, (N)] that are inside a character of string [B] `texts` to the
+    start of the character."""
     _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
     text_ends = tf.cast(tf.strings.length(texts), tf.int64)
     starts = concatenate_rows(starts, split_by_lengths(text_ends, tf.ones_like(text_ends)))

@@ -1,4 +1,5 @@
-"""Texts as Python strings, and rows of IDs, in plain Python: equivalent to `model_inputs.pack` in a graph."""
+"""Texts as Python strings, and rows of IDs, in plain Python: equivalent to `model_inputs.pack`
+in a graph."""
 
 import itertools
 from collections.abc import Mapping, Set
@@ -10,7 +11,8 @@ from bert_tf.errors import InputError
 
 
 class Row(NamedTuple):
-    """An unpadded row [CLS] a [SEP] or [CLS] a [SEP] b [SEP]: lists of int, and whether tokens were truncated."""
+    """An unpadded row [CLS] a [SEP] or [CLS] a [SEP] b [SEP]: lists of int, and whether tokens
+    were truncated."""
 
     ids: list
     segments: list
@@ -18,14 +20,19 @@ class Row(NamedTuple):
 
 
 def pack(tokenizer, first, second, max_seq_length):
-    """Packs lists of IDs into a Row, truncated as in BertTokenizer.encode; `second` is None for a single text."""
+    """Packs lists of IDs into a Row, truncated as in BertTokenizer.encode.
+
+    `second` is None for a single text.
+    """
     room = max_seq_length - (2 if second is None else 3)
     keep_first, keep_second = min(len(first), room), 0
     if second:
-        # Truncating the longer text leaves either the shorter one complete or half of the room to each.
+        # Truncating the longer text leaves either the shorter one complete or half of the room to
+        # each.
         keep_first = min(len(first), max(room - len(second), room - room // 2))
         keep_second = min(len(second), room - keep_first)
-    elif second is not None:  # A second text without tokens has no [SEP], which leaves one more position to the first.
+    # A second text without tokens has no [SEP], which leaves one more position to the first.
+    elif second is not None:
         keep_first = min(len(first), room + 1)
     ids = [tokenizer.cls_id, *first[:keep_first], tokenizer.sep_id]
     segments = [0] * len(ids)
@@ -36,7 +43,10 @@ def pack(tokenizer, first, second, max_seq_length):
 
 
 def pack_texts(tokenizer, max_seq_length, texts, others=None, tokenize=None):
-    """Packs lists of str, with `others` for pairs, into a list of Row; see `pack`. `tokenize`: str -> list of int."""
+    """Packs lists of str, with `others` for pairs, into a list of Row; see `pack`.
+
+    `tokenize`: str -> list of int.
+    """
     tokenize = tokenize or tokenizer.ids
     if others is None:
         return [pack(tokenizer, tokenize(text), None, max_seq_length) for text in texts]
@@ -70,10 +80,13 @@ def were_cut(rows):
 
 
 def check_request(kind, ranks, texts, is_ragged=False):
-    """Converts the inputs of a request, a dict of name -> texts, to a model with `ranks` per name; see `to_texts`.
+    """Converts the inputs of a request, a dict of name -> texts, to a model with `ranks` per name.
+
+    See `to_texts`.
 
     Raises:
-      InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first.
+      InputError: If an input is missing, unknown, not a list of texts, or has a different size than
+        the first.
     """
     if texts.keys() != ranks.keys():
         raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {kind} requires "
@@ -87,12 +100,16 @@ def check_request(kind, ranks, texts, is_ragged=False):
 
 
 def to_texts(name, values, rank=1, is_ragged=False):
-    """Converts the input `name` of a request to nested lists of str; invalid UTF-8 bytes are dropped.
+    """Converts the input `name` of a request to nested lists of str.
 
-    `values`: str or bytes in lists or arrays, of `rank` dimensions. If `is_ragged`, rows can have different lengths.
+    Invalid UTF-8 bytes are dropped.
+
+    `values`: str or bytes in lists or arrays, of `rank` dimensions. If `is_ragged`, rows can have
+      different lengths.
 
     Raises:
-      InputError: If the rank is wrong, if rows are empty or have different lengths, or if a value is not a text.
+      InputError: If the rank is wrong, if rows are empty or have different lengths, or if a value
+        is not a text.
     """
     if getattr(values, "shape", None) == ():
         raise InputError(f"`{name}` must be a list of texts, not a scalar")
@@ -117,7 +134,8 @@ def _to_text(name, value):
 
 
 def encode_strings(rows, width=None):
-    """Encodes str, or lists of str, as an array of bytes: object [B], or [B, width] padded with b""."""
+    """Encodes str, or lists of str, as an array of bytes: object [B], or [B, width] padded with
+    b""."""
     if width is None:
         result = np.empty(len(rows), object)
         result[:] = [text.encode() for text in rows]

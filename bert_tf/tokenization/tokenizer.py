@@ -1,7 +1,8 @@
-"""The tokenizer: texts to WordPiece IDs and back, with the same IDs as the original, in C++ and inside a SavedModel.
+"""The tokenizer: texts to WordPiece IDs and back, with the same IDs as the original, in C++ and
+inside a SavedModel.
 
-Follows `FullTokenizer` of google-research/bert's tokenization.py and the packing of its `convert_single_example`.
-It uses the tables of Unicode 14.0 on every Python.
+Follows `FullTokenizer` of google-research/bert's tokenization.py and the packing of its
+`convert_single_example`. It uses the tables of Unicode 14.0 on every Python.
 
 Legend: B texts, S sequence, (tokens) a ragged dimension.
 """
@@ -20,9 +21,10 @@ from bert_tf.tokenization.wordpiece import WordPieceTokenizer
 class TokensWithOffsets(NamedTuple):
     """Tokens and their sources; each a RaggedTensor int32 [B, (tokens)].
 
-    A token comes from the half-open span [start, end) of its text, in bytes and in characters. Spans contain whole
-    characters of the original text, including the following ones that normalization drops, such as combining accents.
-    Tokens from the same character, such as a Hangul syllable, have the same span.
+    A token comes from the half-open span [start, end) of its text, in bytes and in characters.
+    Spans contain whole characters of the original text, including the following ones that
+    normalization drops, such as combining accents. Tokens from the same character, such as a Hangul
+    syllable, have the same span.
     """
 
     ids: tf.RaggedTensor
@@ -35,9 +37,10 @@ class TokensWithOffsets(NamedTuple):
 class BertTokenizer(tf.Module):
     """Converts text to WordPiece IDs and back.
 
-    All methods that take tensors work eagerly, in `tf.data`, under `tf.function`, and in a SavedModel, which requires
-    only tensorflow_text to load. Invalid UTF-8 bytes are dropped, as in the original, which decodes with
-    errors="ignore". "[MASK]" in a text is three ordinary words, as in the original.
+    All methods that take tensors work eagerly, in `tf.data`, under `tf.function`, and in a
+    SavedModel, which requires only tensorflow_text to load. Invalid UTF-8 bytes are dropped, as in
+    the original, which decodes with errors="ignore". "[MASK]" in a text is three ordinary words, as
+    in the original.
 
     Attributes:
       vocab_file: str. Path of the vocabulary file.
@@ -49,14 +52,15 @@ class BertTokenizer(tf.Module):
     """
 
     def __init__(self, vocab_file, lower_case=True, strip_accents=None):
-        """Reads the vocabulary and builds the models of the kernels, which takes about a third of a second.
+        """Reads the vocabulary and builds the models of the kernels, which takes about a third of a
+        second.
 
         Args:
           vocab_file: str. Path of a file for `vocabulary.read_vocabulary`.
           lower_case: bool. The original's do_lower_case; True for uncased models.
-          strip_accents: bool. Whether to remove accents; None, as in the original, for `lower_case`. If it differs from
-            `lower_case`, both rules are applied per character, as in Hugging Face's BertNormalizer (any Σ becomes σ);
-            all other rules are the original's.
+          strip_accents: bool. Whether to remove accents; None, as in the original, for
+            `lower_case`. If it differs from `lower_case`, both rules are applied per character, as
+            in Hugging Face's BertNormalizer (any Σ becomes σ); all other rules are the original's.
 
         Raises:
           InputError: If the vocabulary is invalid, with file and line.
@@ -67,7 +71,8 @@ class BertTokenizer(tf.Module):
         self.lower_case = bool(lower_case)
         self.strip_accents = self.lower_case if strip_accents is None else bool(strip_accents)
         pieces = read_vocabulary(vocab_file)
-        self._vocabulary = lambda: pieces  # As an attribute of a tf.Module, a list would be wrapped and tracked.
+        # As an attribute of a tf.Module, a list would be wrapped and tracked.
+        self._vocabulary = lambda: pieces
         self.vocab_size = count_ids(pieces)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             index_tokens(pieces).get, SPECIAL_PIECES)
@@ -81,11 +86,12 @@ class BertTokenizer(tf.Module):
 
         Args:
           path: str or os.PathLike. See `BertEncoder.from_pretrained`; weights are not required.
-          lower_case, strip_accents: bool; None for the casing next to the model, otherwise as in the constructor.
+          lower_case, strip_accents: bool; None for the casing next to the model, otherwise as in
+            the constructor.
 
         Raises:
-          InputError: If there is no vocabulary, if this project does not support the tokenizer, or if the casing
-            contradicts the name of the directory.
+          InputError: If there is no vocabulary, if this project does not support the tokenizer, or
+            if the casing contradicts the name of the directory.
         """
         from bert_tf import pretrained
 
@@ -109,8 +115,8 @@ class BertTokenizer(tf.Module):
     def tokenize_with_offsets(self, texts):
         """Splits texts into tokens and finds the source of each in the text.
 
-        Character offsets refer to `text.decode("utf-8", "ignore")`, so that they index a Python str; byte offsets refer
-        to all bytes of the text.
+        Character offsets refer to `text.decode("utf-8", "ignore")`, so that they index a Python
+        str; byte offsets refer to all bytes of the text.
 
         Args:
           texts: string [B].
@@ -124,10 +130,12 @@ class BertTokenizer(tf.Module):
                                  *characters_before(texts, [starts, ends]))
 
     def encode(self, text_a, text_b=None, max_seq_length=128):
-        """Packs one or two texts per row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], truncated and padded to one length.
+        """Packs one or two texts per row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], truncated and
+        padded to one length.
 
-        Pairs that are too long lose tokens from the end of the longer text, or of b if both are equally long (the
-        original's `_truncate_seq_pair`). A row whose b has no tokens is packed as a single text.
+        Pairs that are too long lose tokens from the end of the longer text, or of b if both are
+        equally long (the original's `_truncate_seq_pair`). A row whose b has no tokens is packed as
+        a single text.
 
         Args:
           text_a: string [B].
@@ -135,8 +143,8 @@ class BertTokenizer(tf.Module):
           max_seq_length: int, S; at least 2, or 3 for pairs.
 
         Returns:
-          Dict of int32 [B, S]: "input_ids"; "input_mask", 1 for tokens and 0 for padding; "segment_ids", 1 for b and
-          the [SEP] after it, otherwise 0.
+          Dict of int32 [B, S]: "input_ids"; "input_mask", 1 for tokens and 0 for padding;
+          "segment_ids", 1 for b and the [SEP] after it, otherwise 0.
 
         Raises:
           InputError: If max_seq_length is too small for the special tokens.
@@ -151,7 +159,8 @@ class BertTokenizer(tf.Module):
         return features
 
     def convert_ids_to_tokens(self, ids):
-        """Converts int IDs [...], a tensor or RaggedTensor, each in [0, vocab_size), to tokens, string [...]."""
+        """Converts int IDs [...], a tensor or RaggedTensor, each in [0, vocab_size), to tokens,
+        string [...]."""
         return tf.ragged.map_flat_values(lambda flat: tf.gather(self._piece_table, flat), ids)
 
 
@@ -163,7 +172,8 @@ def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_acc
       config: BertConfig, whose vocab_size limits the vocabulary.
 
     Raises:
-      InputError: If the vocabulary cannot be read, or if the checkpoint or the config contradict it.
+      InputError: If the vocabulary cannot be read, or if the checkpoint or the config contradict
+        it.
     """
     check_casing(do_lower_case, init_checkpoint)
     tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case, strip_accents=strip_accents)
@@ -180,5 +190,6 @@ def _to_texts(texts):
         raise InputError("texts must be strings, a list or a tensor of them") from error
     if texts.shape.rank not in (None, 1):
         raise InputError(f"texts must be a vector of strings, but have the shape {texts.shape}")
-    # A graph can be called with any shape, whatever it declares; a scalar would end the process in a kernel.
+    # A graph can be called with any shape, whatever it declares; a scalar would end the process in
+    # a kernel.
     return texts if tf.executing_eagerly() else tf.ensure_shape(texts, [None])

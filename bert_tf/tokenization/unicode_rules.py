@@ -1,10 +1,12 @@
-"""The rules of the original's `BasicTokenizer` for characters, from the tables of Unicode 14.0 on every Python.
+"""The rules of the original's `BasicTokenizer` for characters, from the tables of Unicode 14.0 on
+every Python.
 
-Newer tables only assign more characters: assigned characters keep their classes, case, and decomposition. Therefore,
-the rules use Python's `unicodedata`, except that `LATER_CHARACTERS` count as unassigned.
+Newer tables only assign more characters: assigned characters keep their classes, case, and
+decomposition. Therefore, the rules use Python's `unicodedata`, except that `LATER_CHARACTERS` count
+as unassigned.
 
-The few rules that depend on neighbors (final sigma, canonical order of marks, words over 200 characters) are in
-`wordpiece.py` for graphs, which takes its character classes from here.
+The few rules that depend on neighbors (final sigma, canonical order of marks, words over 200
+characters) are in `wordpiece.py` for graphs, which takes its character classes from here.
 """
 
 import re
@@ -26,11 +28,13 @@ _LATER = re.compile("([" + "".join(f"{chr(first)}-{chr(last)}" for first, last i
 CJK_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
               (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0x2F800, 0x2FA1F))
 
-# Planes 3 to 13, 15, and 16 contain letters without case or decomposition, private use, or nothing: apart from CJK
-# spacing, which does not use these bounds, no rule changes a character outside of them.
+# Planes 3 to 13, 15, and 16 contain letters without case or decomposition, private use, or nothing:
+# apart from CJK spacing, which does not use these bounds, no rule changes a character outside of
+# them.
 _CHANGEABLE = ((0x0, 0xD7FF), (0xE000, 0x1FFFF), (0x2F800, 0x2FA1F), (0xE0000, 0xE0FFF))
 
-# Punctuation by which TensorFlow Text, with Unicode 16, splits words, and which Unicode 14.0 does not assign.
+# Punctuation by which TensorFlow Text, with Unicode 16, splits words, and which Unicode 14.0 does
+# not assign.
 _PUNCTUATION_ADDED_BY_UNICODE_16 = (
     (0x1B4E, 0x1B4F), (0x1B7F, 0x1B7F), (0x10D6E, 0x10D6E), (0x113D4, 0x113D5), (0x113D7, 0x113D8),
     (0x11B00, 0x11B09), (0x11BE1, 0x11BE1), (0x11F43, 0x11F4F), (0x16D6D, 0x16D6F), (0x1E5FF, 0x1E5FF))
@@ -55,12 +59,16 @@ def decompose(text):
 
 
 def remove_accents(text):
-    """Decomposes (NFD) a text and drops the marks of category Mn, as the original's `_run_strip_accents`."""
+    """Decomposes (NFD) a text and drops the marks of category Mn, as the original's
+    `_run_strip_accents`."""
     return "".join(character for character in decompose(text) if category(character) != "Mn")
 
 
 def normalize_character(character, lower_case, strip_accents):
-    """Returns what a character contributes to words, a str; final sigma and the order of marks depend on others."""
+    """Returns what a character contributes to words, a str.
+
+    Final sigma and the order of marks depend on others.
+    """
     if is_dropped(character) or is_whitespace(character):
         return ""
     character = lower(character) if lower_case else character
@@ -68,7 +76,8 @@ def normalize_character(character, lower_case, strip_accents):
 
 
 def _apply_between_later_characters(function, text):
-    """Applies a function to the parts of a text between LATER_CHARACTERS: an unassigned character is a boundary."""
+    """Applies a function to the parts of a text between LATER_CHARACTERS: an unassigned
+    character is a boundary."""
     if not _LATER.search(text):
         return function(text)
     parts = _LATER.split(text)
@@ -77,18 +86,21 @@ def _apply_between_later_characters(function, text):
 
 
 def changeable_characters():
-    """Yields every character that a rule could drop, replace, or split, in the order of code points."""
+    """Yields every character that a rule could drop, replace, or split, in the order of code
+    points."""
     for first, last in _CHANGEABLE:
         yield from (character for character in map(chr, range(first, last + 1)) if character not in LATER_CHARACTERS)
 
 
 def is_whitespace(character):
-    """Returns whether the original treats a character as white space: `_is_whitespace`, then `str.split`."""
+    """Returns whether the original treats a character as white space: `_is_whitespace`, then
+    `str.split`."""
     return character in " \t\n\r" or category(character) in ("Zs", "Zl", "Zp")
 
 
 def is_dropped(character):
-    """Returns whether `_clean_text` removes a character: U+0000, U+FFFD, control and format characters."""
+    """Returns whether `_clean_text` removes a character: U+0000, U+FFFD, control and format
+    characters."""
     if character in "\t\n\r":
         return False
     return character == "\ufffd" or category(character) in ("Cc", "Cf")
@@ -108,7 +120,8 @@ def is_cjk(character):
 
 
 def stand_ins():
-    """Returns substitutes for characters that are punctuation in TensorFlow Text but not by these rules: dict of str.
+    """Returns substitutes for characters that are punctuation in TensorFlow Text but not by these
+    rules: dict of str.
 
     Both the text and the vocabulary use the substitutes, so that words are not split.
     """
@@ -118,13 +131,15 @@ def stand_ins():
 
 
 def normalization(lower_case, strip_accents):
-    """Returns the replacement of each character that normalization changes: dict of character to str, "" to drop it.
+    """Returns the replacement of each character that normalization changes: dict of character to
+    str, "" to drop it.
 
-    It does not include spaces around CJK characters and punctuation: TensorFlow Text's word splitting adds those.
+    It does not include spaces around CJK characters and punctuation: TensorFlow Text's word
+    splitting adds those.
 
     Args:
-      lower_case: bool. Whether to lowercase. If both are True, capital sigma is unchanged: its lowercase depends on its
-        neighbors.
+      lower_case: bool. Whether to lowercase. If both are True, capital sigma is unchanged: its
+        lowercase depends on its neighbors.
       strip_accents: bool. Whether to decompose (NFD) and drop the marks of category Mn.
     """
     replaced = dict(stand_ins())
@@ -136,14 +151,15 @@ def normalization(lower_case, strip_accents):
 
 
 def sigma_context():
-    """Returns the characters that decide whether a capital sigma is final, found by trying `str.lower`.
+    """Returns the characters that decide whether a capital sigma is final, found by trying
+    `str.lower`.
 
-    Python lowercases Σ to ς if the nearest character before it that is not ignored is cased and the nearest one after
-    it is not.
+    Python lowercases Σ to ς if the nearest character before it that is not ignored is cased and the
+    nearest one after it is not.
 
     Returns:
-      Tuple `(cased, ignored)` of lists of characters. A cased character that is also ignored is only in `ignored`;
-      dropped characters are in neither.
+      Tuple `(cased, ignored)` of lists of characters. A cased character that is also ignored is
+      only in `ignored`; dropped characters are in neither.
     """
     cased, ignored = [], []
     for character in changeable_characters():
@@ -155,8 +171,8 @@ def sigma_context():
 def group_sorted_marks():
     """Returns characters with a canonical combining class that remain after Mn marks are dropped.
 
-    NFD sorts neighboring marks by class. If at most one kind remains, the order does not matter; these few can remain
-    in the wrong order.
+    NFD sorts neighboring marks by class. If at most one kind remains, the order does not matter;
+    these few can remain in the wrong order.
 
     Returns:
       Dict of combining class to list of characters, in ascending order of class.
@@ -170,9 +186,11 @@ def group_sorted_marks():
 
 
 def mark_separation():
-    """Returns replacements that make `group_sorted_marks` adjacent exactly where NFD would sort them.
+    """Returns replacements that make `group_sorted_marks` adjacent exactly where NFD would sort
+    them.
 
-    They remove dropped characters and the Mn marks that NFD sorts, also from decompositions. Mn marks of class 0
+    They remove dropped characters and the Mn marks that NFD sorts, also from decompositions. Mn
+    marks of class 0
     remain: nothing is sorted across them. See `normalization`.
     """
     sorted_marks = {mark for marks in group_sorted_marks().values() for mark in marks}

@@ -1,4 +1,6 @@
-"""Reads `vocab.txt`, with one WordPiece per line, whose ID is its 0-based line number; and finds a checkpoint's casing.
+"""Reads `vocab.txt`, with one WordPiece per line, whose ID is its 0-based line number.
+
+And finds a checkpoint's casing.
 
 This module does not import TensorFlow.
 """
@@ -13,7 +15,8 @@ UNKNOWN = "[UNK]"
 SPECIAL_PIECES = ("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]")
 SUFFIX_INDICATOR = "##"
 
-# The limit of TensorFlow Text's FastWordpieceTokenizer; the longest token of Google's vocabularies has 54 bytes.
+# The limit of TensorFlow Text's FastWordpieceTokenizer; the longest token of Google's vocabularies
+# has 54 bytes.
 MAX_PIECE_BYTES = 256
 
 # Directory names of Google's published checkpoints; the first group is the casing of their text.
@@ -24,8 +27,8 @@ _CASED_MODELS = ("cased", "multi_cased")
 def read_vocabulary(path):
     """Reads and checks a vocabulary file.
 
-    White space around a token is removed, as in the original's `load_vocab`, and so is a byte-order mark. Blank and
-    duplicate lines count; see `index_tokens`.
+    White space around a token is removed, as in the original's `load_vocab`, and so is a byte-order
+    mark. Blank and duplicate lines count; see `index_tokens`.
 
     Args:
       path: Path of a UTF-8 text file, local or remote.
@@ -34,8 +37,8 @@ def read_vocabulary(path):
       List of str. Token of each ID, "" for a blank line.
 
     Raises:
-      InputError: If a line is not UTF-8 or is over MAX_PIECE_BYTES, with file and line; if the file lacks one of
-        SPECIAL_PIECES, with the file.
+      InputError: If a line is not UTF-8 or is over MAX_PIECE_BYTES, with file and line; if the file
+        lacks one of SPECIAL_PIECES, with the file.
       OSError: If the file cannot be read.
     """
     content = read_bytes(path).removeprefix(codecs.BOM_UTF8)
@@ -50,17 +53,20 @@ def read_vocabulary(path):
 
 
 def index_tokens(vocabulary):
-    """Returns the dict of the original's `load_vocab` for a list of tokens: token to ID, the last one of duplicates."""
+    """Returns the dict of the original's `load_vocab` for a list of tokens: token to ID, the
+    last one of duplicates."""
     return {token: id_ for id_, token in enumerate(vocabulary)}
 
 
 def count_ids(vocabulary):
-    """Returns the number of IDs that a model requires for a list of tokens, without blank lines at the end."""
+    """Returns the number of IDs that a model requires for a list of tokens, without blank lines
+    at the end."""
     return max((id_ for id_, token in enumerate(vocabulary) if token), default=-1) + 1
 
 
 def describe_lines(vocabulary, vocab_size=None):
-    """Returns messages about duplicate and blank lines, and about IDs of a model without a token: list of str.
+    """Returns messages about duplicate and blank lines, and about IDs of a model without a token:
+    list of str.
 
     `vocab_size`: int. Number of IDs of the model, or None.
     """
@@ -88,12 +94,13 @@ def _read_piece(line, location):
 
 
 def check_casing(lower_case, checkpoint):
-    """Rejects a casing that contradicts the name of a checkpoint (the original's `validate_case_matches_checkpoint`).
+    """Rejects a casing that contradicts the name of a checkpoint (the original's
+    `validate_case_matches_checkpoint`).
 
     Args:
       lower_case: bool. Casing of the tokenizer.
-      checkpoint: Path of a checkpoint file or its directory, or None. Only directories with the names of Google's
-        releases, such as `uncased_L-12_H-768_A-12`, imply a casing.
+      checkpoint: Path of a checkpoint file or its directory, or None. Only directories with the
+        names of Google's releases, such as `uncased_L-12_H-768_A-12`, imply a casing.
 
     Raises:
       InputError: If they contradict, with the casing of the checkpoint.
@@ -107,7 +114,8 @@ def check_casing(lower_case, checkpoint):
 
 
 def find_published_casing(checkpoint):
-    """Returns the directory whose name identifies one of Google's releases, and whether that release is lowercased.
+    """Returns the directory whose name identifies one of Google's releases, and whether that
+    release is lowercased.
 
     Returns (None, None) for any other checkpoint. See `check_casing` for the argument.
     """

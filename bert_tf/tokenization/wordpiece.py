@@ -1,15 +1,17 @@
-"""Text to WordPiece IDs, exactly as in the original's `FullTokenizer`, in graph ops at the speed of C++.
+"""Text to WordPiece IDs, exactly as in the original's `FullTokenizer`, in graph ops at the speed of
+C++.
 
-Two kernels of TensorFlow Text do the work: FastBertNormalizer, with a model built from the original's rules
-(`normalizer_model.py`), and FastWordpieceTokenizer. Three rules involve more than one character, which the
-normalizer does not support:
+Two kernels of TensorFlow Text do the work: FastBertNormalizer, with a model built from the
+original's rules (`normalizer_model.py`), and FastWordpieceTokenizer. Three rules involve more than
+one character, which the normalizer does not support:
 
 - `str.lower` converts a Σ at the end of a word to ς and any other to σ.
-- NFD sorts neighboring marks by their combining class, which matters if marks remain that are not Mn.
+- NFD sorts neighboring marks by their combining class, which matters if marks remain that are not
+  Mn.
 - Words over 200 characters are unknown, but FastWordpieceTokenizer counts bytes.
 
-Regular expressions find the rare texts that these rules affect. Final sigma is corrected in place; texts that the
-other two rules affect are tokenized again, in a slower way.
+Regular expressions find the rare texts that these rules affect. Final sigma is corrected in place;
+texts that the other two rules affect are tokenized again, in a slower way.
 """
 
 import functools
@@ -58,8 +60,9 @@ class WordPieceTokenizer(tf.Module):
             self._words = _wordpiece([UNKNOWN])
             self._mark_separator = _normalizer(unicode_rules.mark_separation) if strip_accents else None
         self._unknown_id = known[UNKNOWN]
-        # Graphs call functions that are traced once: tracing takes half a second, and an export has several texts. They
-        # are inside lambdas, since a SavedModel would export functions that are attributes of a tf.Module.
+        # Graphs call functions that are traced once: tracing takes half a second, and an export has
+        # several texts. They are inside lambdas, since a SavedModel would export functions that are
+        # attributes of a tf.Module.
         in_graph = {function: tf.function(function, [tf.TensorSpec([None], tf.string)], autograph=False)
                     for function in (self._ids, self._ids_and_spans)}
         self._called = lambda function: function if tf.executing_eagerly() else in_graph[function]
@@ -72,8 +75,9 @@ class WordPieceTokenizer(tf.Module):
         """Tokenizes string [B] and finds the source of each token.
 
         Returns:
-          Tuple `(ids, starts, ends)`: RaggedTensors [B, (tokens)], ids int32, the others int64. A token comes from the
-          bytes [start, end) of its text: whole characters, including the following ones that are dropped.
+          Tuple `(ids, starts, ends)`: RaggedTensors [B, (tokens)], ids int32, the others int64. A
+          token comes from the bytes [start, end) of its text: whole characters, including the
+          following ones that are dropped.
         """
         return self._called(self._ids_and_spans)(texts)
 
@@ -93,8 +97,8 @@ class WordPieceTokenizer(tf.Module):
         """Lowercases Σ where the normalizer, whose output is string [B] `normalized`, does not.
 
         Returns:
-          Tuple `(normalized, needs_care)`: string [B] of the same lengths; bool [B], True for texts that a rule about
-          marks or long words can affect.
+          Tuple `(normalized, needs_care)`: string [B] of the same lengths; bool [B], True for texts
+          that a rule about marks or long words can affect.
         """
         if not self._strip_accents:
             return normalized, tf.strings.regex_full_match(normalized, _LONG_RUN)
@@ -165,20 +169,24 @@ def _wordpiece(vocabulary):
 @functools.lru_cache(maxsize=4)
 def _wordpiece_model(vocabulary):
     no_pretokenization = support_detokenization = False
-    # The builder requires one token that it can put into its trie; normalized text contains no control characters.
+    # The builder requires one token that it can put into its trie; normalized text contains no
+    # control characters.
     return tf_text.build_fast_wordpiece_model(
         [*vocabulary, "\x01"], _MAX_BYTES_PER_WORD, SUFFIX_INDICATOR, UNKNOWN, no_pretokenization,
         support_detokenization)
 
 
 def _normalize_piece(piece, id_):
-    """Converts a token to the form in which FastWordpieceTokenizer finds it in normalized text; "" is never found."""
+    """Converts a token to the form in which FastWordpieceTokenizer finds it in normalized text.
+
+    "" is never found.
+    """
     # Later characters are not printable in Unicode 14.0.
     if not piece or not piece.isprintable() or " " in piece or "\ufffd" in piece or (
             not LATER_CHARACTERS.isdisjoint(piece)):
         if not piece or any(map(unicode_rules.is_dropped, piece)) or any(map(unicode_rules.is_whitespace, piece)):
-            # Cleaned text never contains such a token. The kernel would find it across words, but skips tokens with
-            # punctuation inside.
+            # Cleaned text never contains such a token. The kernel would find it across words, but
+            # skips tokens with punctuation inside.
             return f"\n[{id_}]"
         return piece.translate(str.maketrans(unicode_rules.stand_ins()))
     return piece
@@ -186,14 +194,16 @@ def _normalize_piece(piece, id_):
 
 @functools.cache
 def _rare_text_pattern(others):
-    """Returns a pattern for normalized texts with a word that may be too long, marks that NFD sorts, or `others`."""
+    """Returns a pattern for normalized texts with a word that may be too long, marks that NFD
+    sorts, or `others`."""
     marks = [mark for marks in unicode_rules.group_sorted_marks().values() for mark in marks]
     return f"{_LONG_RUN}|(?s).*{unicode_rules.regex_class([*others, *marks])}.*"
 
 
 @functools.cache
 def _list_disordered_classes():
-    """Returns pairs of bracket expressions: marks of higher combining classes, and of the class that precedes them."""
+    """Returns pairs of bracket expressions: marks of higher combining classes, and of the class
+    that precedes them."""
     marks = list(unicode_rules.group_sorted_marks().values())
     return [(unicode_rules.regex_class([mark for later in marks[index + 1:] for mark in later]),
              unicode_rules.regex_class(lower)) for index, lower in enumerate(marks[:-1])]
@@ -213,7 +223,10 @@ def _sort_marks(texts):
 
 
 def _lower_sigma(texts):
-    """Lowercases Σ in texts that are otherwise normalized; string [B] -> string [B], the same lengths."""
+    """Lowercases Σ in texts that are otherwise normalized.
+
+    String [B] -> string [B], the same lengths.
+    """
     pattern = _final_sigma_pattern()
     return tf.strings.regex_replace(tf.strings.regex_replace(texts, pattern, r"\1ς\2"), "Σ", "σ")
 

@@ -1,8 +1,10 @@
-"""The tokenizer in plain Python, with the words, IDs, and spans of BertTokenizer, for processes without TensorFlow.
+"""The tokenizer in plain Python, with the words, IDs, and spans of BertTokenizer, for processes
+without TensorFlow.
 
-The kernels of BertTokenizer process many texts at a time; this one processes one text and is ready immediately. It
-applies the rules of `BasicTokenizer` in the original's tokenization.py, once per distinct string between spaces, and
-texts have few of these; tests compare the results with the graph.
+The kernels of BertTokenizer process many texts at a time; this one processes one text and is ready
+immediately. It applies the rules of `BasicTokenizer` in the original's tokenization.py, once per
+distinct string between spaces, and texts have few of these; tests compare the results with the
+graph.
 """
 
 import bisect
@@ -20,11 +22,12 @@ from bert_tf.tokenization.unicode_rules import (
 )
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR, index_tokens
 
-# max_input_chars_per_word of the original's WordpieceTokenizer: longer words are [UNK] in any vocabulary.
+# max_input_chars_per_word of the original's WordpieceTokenizer: longer words are [UNK] in any
+# vocabulary.
 MAX_WORD_CHARACTERS = 200
 
-# `BasicTokenizer` deletes control characters before it splits on white space, but str.split() treats these as white
-# space. Therefore, they are deleted first.
+# `BasicTokenizer` deletes control characters before it splits on white space, but str.split()
+# treats these as white space. Therefore, they are deleted first.
 CONTROLS_THAT_SPLIT = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
 
 CACHED_CHUNKS = 1 << 17  # Words of strings between spaces, about 40 MB per process.
@@ -73,7 +76,9 @@ def _clean_character(character):
 
 
 class PlainTokenizer:
-    """Converts text to WordPiece IDs. "[MASK]" in a text is three ordinary words, as in the original.
+    """Converts text to WordPiece IDs.
+
+    "[MASK]" in a text is three ordinary words, as in the original.
 
     Attributes:
       vocabulary: List of str. Token of each ID.
@@ -81,7 +86,10 @@ class PlainTokenizer:
     """
 
     def __init__(self, vocabulary, lower_case=True, strip_accents=None):
-        """Args: vocabulary: list of str, from `read_vocabulary`; for the others, see BertTokenizer."""
+        """Args: vocabulary: list of str, from `read_vocabulary`.
+
+        For the others, see BertTokenizer.
+        """
         self.vocabulary = vocabulary
         self._ids = index_tokens(vocabulary)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
@@ -102,12 +110,13 @@ class PlainTokenizer:
           text: str.
 
         Returns:
-          Tuple `(ids, starts, ends)` of lists of int: a token comes from the characters [start, end) of the text. Spans
-          contain whole characters, including the following ones that normalization drops.
+          Tuple `(ids, starts, ends)` of lists of int: a token comes from the characters [start,
+          end) of the text. Spans contain whole characters, including the following ones that
+          normalization drops.
         """
         casing = self._lower_case, self._strip_accents
-        # The source of each byte of the words. NFD can sort the marks of several sources; the graph sorts their bytes
-        # as well, but not their sources, so a mark of four bytes can have two.
+        # The source of each byte of the words. NFD can sort the marks of several sources; the graph
+        # sorts their bytes as well, but not their sources, so a mark of four bytes can have two.
         sources = [position for position, character in enumerate(text)
                    for _ in _normalize_character(character, *casing).encode()]
         spaces = [position for position, character in enumerate(text) if is_whitespace(character)]
@@ -118,7 +127,8 @@ class PlainTokenizer:
             for id_, begin, end in self._pieces(word):
                 ids.append(id_)
                 starts.append(sources[offsets[begin]])
-                # A token can end in the middle of a character's output: the span ends at the next character.
+                # A token can end in the middle of a character's output: the span ends at the next
+                # character.
                 ends.append(remaining[bisect.bisect_right(remaining, sources[offsets[end] - 1])])
             first_byte = offsets[-1]
         return ids, starts, ends
@@ -128,7 +138,8 @@ class PlainTokenizer:
         return tuple(id_ for word in words for id_, _, _ in self._pieces(word))
 
     def _pieces(self, word):
-        """Splits a word into tokens, longest match first: list of (id, first character, character after the last)."""
+        """Splits a word into tokens, longest match first: list of (id, first character,
+        character after the last)."""
         unknown = [(self.unk_id, 0, len(word))]
         if len(word) > MAX_WORD_CHARACTERS:
             return unknown

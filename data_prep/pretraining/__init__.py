@@ -1,4 +1,6 @@
-"""Pre-training records from a corpus: documents, sentence pairs, masks, and shards; on one machine or a cluster.
+"""Pre-training records from a corpus: documents, sentence pairs, masks, and shards.
+
+On one machine or a cluster.
 
 Does not import TensorFlow, which takes seconds, so that invalid settings are reported immediately.
 """

@@ -1,9 +1,10 @@
 """Apache Beam pipeline that creates shards from text files on many machines.
 
-A worker reads the text of a shard and writes its records, as on one machine, so the files are the same for any runner
-and number of workers, and no text is sent between workers.
+A worker reads the text of a shard and writes its records, as on one machine, so the files are the
+same for any runner and number of workers, and no text is sent between workers.
 
-This module requires apache-beam. Workers require this project, and every worker must be able to open all paths.
+This module requires apache-beam. Workers require this project, and every worker must be able to
+open all paths.
 """
 
 import contextlib
@@ -37,10 +38,12 @@ RUNNERS = {
 DIRECT_OPTIONS = (
     "--direct_running_mode=multi_processing",
     "--default_sdk_harness_log_level=CRITICAL",  # This process reports errors.
-    # There are no triggers, but with this flag Beam does not search the internet for a server to run the pipeline.
+    # There are no triggers, but with this flag Beam does not search the internet for a server to
+    # run the pipeline.
     "--allow_unsafe_triggers",
 )
-RUNNERS_WITH_UNKNOWN_OPTIONS = ("flink", "spark")  # Beam's Python package does not know all of their options.
+# Beam's Python package does not know all of their options.
+RUNNERS_WITH_UNKNOWN_OPTIONS = ("flink", "spark")
 
 
 def create_options(runner, beam_options="", num_workers=None):
@@ -49,11 +52,12 @@ def create_options(runner, beam_options="", num_workers=None):
     Args:
       runner: str. Key of RUNNERS.
       beam_options: str. Additional options for Beam, as on a command line.
-      num_workers: int. Worker processes of the direct runner, by default one per core. None for other runners.
+      num_workers: int. Worker processes of the direct runner, by default one per core. None for
+        other runners.
 
     Raises:
-      InputError: If the runner is not installed, if Beam does not know or cannot parse an option, if the runner
-        rejects an option, or if `num_workers` is set for a runner other than direct.
+      InputError: If the runner is not installed, if Beam does not know or cannot parse an option,
+        if the runner rejects an option, or if `num_workers` is set for a runner other than direct.
     """
     try:
         arguments = shlex.split(beam_options)
@@ -64,7 +68,8 @@ def create_options(runner, beam_options="", num_workers=None):
         arguments = [f"--direct_num_workers={num_workers}", *DIRECT_OPTIONS, *arguments]
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     elif runner == "dask" and "--dask_npartitions" not in beam_options:
-        arguments.insert(0, "--dask_partition_size=1")  # The default is 128 shards, all for the same worker.
+        # The default is 128 shards, all for the same worker.
+        arguments.insert(0, "--dask_partition_size=1")
     if num_workers and runner != "direct":
         raise InputError(f"`num_workers`={num_workers}: only works with `runner`=local or `runner`=direct; for "
                          f"{runner}, set the workers in `beam_options`")
@@ -96,7 +101,8 @@ def create_options(runner, beam_options="", num_workers=None):
 
 @contextlib.contextmanager
 def _start_dask_cluster(options):
-    """Starts a Dask cluster of this machine in a context if PipelineOptions choose Dask without naming a cluster.
+    """Starts a Dask cluster of this machine in a context if PipelineOptions choose Dask without
+    naming a cluster.
 
     Beam would leave it running until the process ends, without its directory.
     """
@@ -125,12 +131,14 @@ def _start_dask_cluster(options):
 
 
 def _parse_options(options, beam_options):
-    """Returns two sets: the names of the options that Beam knows, and these plus all other options that were set."""
+    """Returns two sets: the names of the options that Beam knows, and these plus all other
+    options that were set."""
     output = io.StringIO()
     try:
         with contextlib.redirect_stderr(output):
             return (set(options.get_all_options()), set(options.get_all_options(retain_unknown_options=True)))
-    except SystemExit as error:  # Beam uses argparse, which prints its usage and the error, and exits.
+    # Beam uses argparse, which prints its usage and the error, and exits.
+    except SystemExit as error:
         message = output.getvalue().strip().rpartition("error: ")[2]
         raise InputError(f"`beam_options`={beam_options}: {message}") from error
 
@@ -170,7 +178,9 @@ def create_shards(shards, settings, options):
 
 
 def create_shard(shard, settings):
-    """Creates a shard in a worker, unless another has created it. Adds its counts to Beam counters of the same names.
+    """Creates a shard in a worker, unless another has created it.
+
+    Adds its counts to Beam counters of the same names.
 
     The worker of a driver that was killed may still be writing the shard, so this one waits.
     """
@@ -190,7 +200,8 @@ def create_shard(shard, settings):
 
 @contextlib.contextmanager
 def _reraise_worker_errors():
-    """Raises a worker's InputError or OSError, which is text within a Beam error, as that exception."""
+    """Raises a worker's InputError or OSError, which is text within a Beam error, as that
+    exception."""
     try:
         yield
     except Exception as error:

@@ -12,10 +12,13 @@ class Corpus:
     """Tokenized documents: sentence s is `tokens[sentence_starts[s]:sentence_starts[s + 1]]`.
 
     Attributes:
-      tokens: uint16 [T], or uint32 for a vocabulary of more than 65,536 tokens. All sentences in order.
-      sentence_starts: int64 array, one item longer than the number of sentences. No sentence is empty.
-      document_starts: int64 array, one item longer than the number of documents. Document d has the sentences from
-        document_starts[d] up to, but excluding, document_starts[d + 1]. No document is empty.
+      tokens: uint16 [T], or uint32 for a vocabulary of more than 65,536 tokens. All sentences in
+        order.
+      sentence_starts: int64 array, one item longer than the number of sentences. No sentence is
+        empty.
+      document_starts: int64 array, one item longer than the number of documents. Document d has the
+        sentences from document_starts[d] up to, but excluding, document_starts[d + 1]. No document
+        is empty.
       num_bytes: int. Bytes of text read, after decompression.
       num_garbled: int. Number of lines whose invalid UTF-8 bytes were dropped.
     """
@@ -39,8 +42,9 @@ def tokenize(blocks, tokenizer):
     """Tokenizes text into a `Corpus`, which can have no documents.
 
     Args:
-      blocks: Iterable of bytes objects with complete lines of UTF-8, one sentence per line; invalid bytes are dropped.
-        Documents end with a blank line and can continue in the next block. Blocks of about half a megabyte are fast.
+      blocks: Iterable of bytes objects with complete lines of UTF-8, one sentence per line; invalid
+        bytes are dropped. Documents end with a blank line and can continue in the next block.
+        Blocks of about half a megabyte are fast.
       tokenizer: BertTokenizer. Its `tokenize` is called on batches of lines.
     """
     dtype = np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.uint32
@@ -57,13 +61,17 @@ def tokenize(blocks, tokenizer):
         documents.append(num_documents + np.cumsum(ends_document)[is_sentence])
         num_documents += np.count_nonzero(ends_document)
     sentence_starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
-    is_first = np.diff(np.concatenate(documents), prepend=-1) > 0  # Several blank lines count as one boundary.
+    # Several blank lines count as one boundary.
+    is_first = np.diff(np.concatenate(documents), prepend=-1) > 0
     document_starts = np.append(np.flatnonzero(is_first), len(is_first))
     return Corpus(np.concatenate(tokens), sentence_starts, document_starts, num_bytes, num_garbled)
 
 
 def _tokenize_block(block, tokenizer):
-    """Returns IDs, int32 [tokens]; per line, its number of IDs and whether it ends a document; lines with bad bytes."""
+    """Returns IDs, int32 [tokens].
+
+    Per line, its number of IDs and whether it ends a document; lines with bad bytes.
+    """
     text, num_garbled = drop_garbled(block)
     lines = text.split(b"\n")
     if not lines[-1]:

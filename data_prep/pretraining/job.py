@@ -1,7 +1,8 @@
-"""The create_pretraining_data job: checks its settings, divides the text, and creates the missing shards.
+"""The create_pretraining_data job: checks its settings, divides the text, and creates the missing
+shards.
 
-Each process imports TensorFlow, which takes seconds, with its first shard: invalid input is reported immediately, and
-all processes import it at the same time.
+Each process imports TensorFlow, which takes seconds, with its first shard: invalid input is
+reported immediately, and all processes import it at the same time.
 """
 
 import contextlib
@@ -33,21 +34,24 @@ BYTES_PER_WORKER = 1 << 27  # Bytes of text, times passes, for each process.
 
 
 def run(settings):
-    """Creates records from text files, or only the shards that an identical earlier run did not finish.
+    """Creates records from text files, or only the shards that an identical earlier run did not
+    finish.
 
-    With one shard, the records equal those of the original BERT with the same settings and seed. A larger text is
-    divided between documents into parts. Each part becomes a shard like a complete text, with its own seed.
+    With one shard, the records equal those of the original BERT with the same settings and seed. A
+    larger text is divided between documents into parts. Each part becomes a shard like a complete
+    text, with its own seed.
 
     Args:
       settings: JobSettings.
 
     Returns:
-      Tuple `(counts, missing)`: shards.Counts of the complete output, including the results of earlier runs; list of
-      the shards.Shards that this run created.
+      Tuple `(counts, missing)`: shards.Counts of the complete output, including the results of
+      earlier runs; list of the shards.Shards that this run created.
 
     Raises:
-      InputError: If files or settings are incompatible, if the text is empty, if a shard has too few documents, or if
-        an existing output was created from other inputs or with other settings.
+      InputError: If files or settings are incompatible, if the text is empty, if a shard has too
+        few documents, or if an existing output was created from other inputs or with other
+        settings.
       OSError: If a file cannot be read or written.
     """
     input_files = paths.expand_globs("input_file", settings.input_file)
@@ -102,7 +106,8 @@ def check_outputs(input_files, output_files, patterns):
 
 
 def choose_runner(settings, paths_to_open):
-    """Returns a callable of the Shards to create and the settings: create_here, or the one of beam_runner.
+    """Returns a callable of the Shards to create and the settings: create_here, or the one of
+    beam_runner.
 
     Args:
       settings: JobSettings.
@@ -168,9 +173,11 @@ def create_here(shards, settings):
 
 @contextlib.contextmanager
 def _lock_shards(settings, missing, state):
-    """A context with the output directories, in which no other process of this machine writes the output.
+    """A context with the output directories, in which no other process of this machine writes the
+    output.
 
-    After an error or Ctrl-C, it removes the unfinished files, and the settings of the run if no shard is finished.
+    After an error or Ctrl-C, it removes the unfinished files, and the settings of the run if no
+    shard is finished.
     """
     for path in settings.output_files:
         try:

@@ -1,4 +1,5 @@
-"""Division of a text into parts of about equal size that share no document: one for each shard of records."""
+"""Division of a text into parts of about equal size that share no document: one for each shard
+of records."""
 
 import dataclasses
 import io
@@ -24,22 +25,25 @@ class FileRange:
 
 
 def plan_parts(paths, num_parts=1, max_bytes=0):
-    """Divides files into parts. Part k of N, 0-based, ends before the first document after (k + 1) / N of all bytes.
+    """Divides files into parts.
 
-    Plain files are read only around the ends of parts. Each .gz file is decompressed once to learn its size, and
-    again if a part ends inside it.
+    Part k of N, 0-based, ends before the first document after (k + 1) / N of all bytes.
+
+    Plain files are read only around the ends of parts. Each .gz file is decompressed once to learn
+    its size, and again if a part ends inside it.
 
     Args:
       paths: List of paths of text files, in order.
       num_parts: int. Minimum number of parts.
-      max_bytes: int. Maximum bytes of text per part, except the rest of its last document; increases the number of
-        parts if required. 0 for no limit.
+      max_bytes: int. Maximum bytes of text per part, except the rest of its last document;
+        increases the number of parts if required. 0 for no limit.
 
     Returns:
       List of tuples of FileRange: ranges of consecutive files that form complete documents.
 
     Raises:
-      InputError: If there are too few documents, no document ends within max_bytes, or a .gz file is damaged.
+      InputError: If there are too few documents, no document ends within max_bytes, or a .gz file
+        is damaged.
       OSError: If a file cannot be read.
     """
     sizes = [count_bytes(path) for path in paths]
@@ -60,14 +64,20 @@ def plan_parts(paths, num_parts=1, max_bytes=0):
 
 
 def read_part(part):
-    """Yields the text of a part in blocks of complete lines; the last line of a file can lack its line end."""
+    """Yields the text of a part in blocks of complete lines.
+
+    The last line of a file can lack its line end.
+    """
     for text in part:
         for block, _ in read_blocks(text.path, text.start, text.stop):
             yield block
 
 
 def shard_file(path, index, num_shards):
-    """Returns a shard's path: out.tfrecord -> out-00000-of-00012.tfrecord; `path` if there is only one shard."""
+    """Returns a shard's path: out.tfrecord -> out-00000-of-00012.tfrecord.
+
+    `path` if there is only one shard.
+    """
     if num_shards == 1:
         return path
     stem, extension = os.path.splitext(path)
@@ -75,7 +85,10 @@ def shard_file(path, index, num_shards):
 
 
 def create_empty_error(input_file):
-    """Creates the InputError for text files without a sentence; input_file: value of the setting."""
+    """Creates the InputError for text files without a sentence.
+
+    Input_file: value of the setting.
+    """
     return InputError(f"no sentence in {input_file}; {REQUIREMENT}")
 
 
@@ -91,11 +104,13 @@ def _select(paths, sizes, start, stop):
 
 
 def _count_bytes_to_next_document(part, max_bytes):
-    """Returns the bytes of a part, which begins within a line, up to the first document that begins after that line."""
+    """Returns the bytes of a part, which begins within a line, up to the first document that
+    begins after that line."""
     position = 0
     for number, (path, line) in enumerate(_read_lines(part)):
         position += len(line)
-        if not number:  # The rest of a line cannot end a document, because its beginning may contain a sentence.
+        # The rest of a line cannot end a document, because its beginning may contain a sentence.
+        if not number:
             continue
         if is_blank(line):
             break

@@ -1,4 +1,5 @@
-"""Published recipes for records, as flag values: BERT (arXiv:1810.04805) and RoBERTa (arXiv:1907.11692)."""
+"""Published recipes for records, as flag values: BERT (arXiv:1810.04805) and RoBERTa
+(arXiv:1907.11692)."""
 
 _ORIGINAL = {"objective": "sentence_pairs", "masking": "static"}
 

@@ -8,7 +8,8 @@ from bert_tf.errors import InputError
 from data_prep.pretraining.instances import InstanceSettings
 from data_prep.pretraining.recipes import RECIPES
 
-RUNNERS = ("local", "direct", "dataflow", "flink", "spark", "dask")  # All except "local" are Apache Beam's.
+# All except "local" are Apache Beam's.
+RUNNERS = ("local", "direct", "dataflow", "flink", "spark", "dask")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Creation of one shard of pre-training records from a part of the text, from reading it to the bytes of the records.
+"""Creation of one shard of pre-training records from a part of the text, from reading it to the
+bytes of the records.
 
-A finished shard has a small JSON file next to its records, written last, with its counts and the sizes and SHA-256 of
-its files.
+A finished shard has a small JSON file next to its records, written last, with its counts and the
+sizes and SHA-256 of its files.
 """
 
 import contextlib
@@ -24,7 +25,8 @@ from data_prep.pretraining.instances import create_random_state, masking
 from data_prep.reading import compute_digest
 
 BATCH = 1024  # Records assembled and serialized together.
-MAX_UNKNOWN_FRACTION = 0.05  # Text with a larger fraction of [UNK] probably does not match the vocabulary.
+# Text with a larger fraction of [UNK] probably does not match the vocabulary.
+MAX_UNKNOWN_FRACTION = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Shard:
 
     Attributes:
       number, of: int. Its 0-based number, and how many shards the output has.
-      text: Tuple of parts.FileRange. Its part of the text. Random next sentences come only from this part.
+      text: Tuple of parts.FileRange. Its part of the text. Random next sentences come only from
+        this part.
       files: Tuple of paths of TFRecord files. Records are written to them in turn.
       run: str. Identifies the settings and inputs of the run.
     """
@@ -50,7 +53,8 @@ class Shard:
         return sum(part.stop - part.start for part in self.text)
 
     def seed(self, random_seed):
-        """Returns the seed of all random sampling for this shard: as in the original for the only one, else its own."""
+        """Returns the seed of all random sampling for this shard: as in the original for the
+        only one, else its own."""
         return random_seed if self.of == 1 else f"{random_seed}, shard {self.number}"
 
 
@@ -59,14 +63,16 @@ class Counts:
     """Counts of the text read and the records written. Counts of shards can be added.
 
     Attributes:
-      num_bytes, num_documents, num_sentences, num_tokens, num_unknown: Sizes of the text, each part counted once;
-        `num_unknown` tokens are [UNK]. Bytes are counted after decompression.
+      num_bytes, num_documents, num_sentences, num_tokens, num_unknown: Sizes of the text, each part
+        counted once; `num_unknown` tokens are [UNK]. Bytes are counted after decompression.
       num_records: Number of records written.
       num_ids, num_real: Number of IDs in all records, and how many of them are not padding.
       num_sequences: Number of sequences in all records.
-      num_random_next: Sequences with label 1: the second part comes from another document, or the parts are swapped.
+      num_random_next: Sequences with label 1: the second part comes from another document, or the
+        parts are swapped.
       num_masked: Number of masked positions.
-      num_predictions_cut: Number of positions required by masked_lm_prob but exceeding max_predictions_per_seq.
+      num_predictions_cut: Number of positions required by masked_lm_prob but exceeding
+        max_predictions_per_seq.
       num_garbled: Number of lines of text with invalid UTF-8 bytes, which were dropped.
     """
 
@@ -113,7 +119,9 @@ class Counts:
 
 
 def create_shard(shard, settings):
-    """Creates a shard's records; for sentence pairs, the original BERT's with the same settings, text, and seed.
+    """Creates a shard's records.
+
+    For sentence pairs, the original BERT's with the same settings, text, and seed.
 
     Args:
       shard: Shard.
@@ -146,7 +154,8 @@ def load_tokenizer(vocab_file, lower_case, strip_accents, run):
 
     Args:
       vocab_file, lower_case, strip_accents: As of BertTokenizer.
-      run: Shard.run. Each run in a process reads the file once; its contents may change between runs.
+      run: Shard.run. Each run in a process reads the file once; its contents may change between
+        runs.
     """
     from bert_tf.tokenization import BertTokenizer
 
@@ -230,7 +239,8 @@ def read_finished(shard, verify=False):
             for path, entry in zip(shard.files, content["files"], strict=True))
         counts = Counts(**{name: int(value) for name, value in content["counts"].items()})
         return counts if is_complete else None
-    except (InputError, AttributeError, KeyError, TypeError, ValueError):  # The file was edited or damaged.
+    # The file was edited or damaged.
+    except (InputError, AttributeError, KeyError, TypeError, ValueError):
         return None
 
 

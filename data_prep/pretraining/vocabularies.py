@@ -30,7 +30,10 @@ class RecordVocabulary:
 
 
 def read_vocabularies(record_files):
-    """Returns the RecordVocabulary of each run that created these files, a list; files of others have none."""
+    """Returns the RecordVocabulary of each run that created these files, a list.
+
+    Files of others have none.
+    """
     folders = {}
     for path in record_files:
         folders.setdefault(os.path.dirname(path), set()).add(os.path.basename(path))
@@ -44,7 +47,10 @@ def read_vocabularies(record_files):
 
 
 def _read(path):
-    """Returns the RecordVocabulary of a run and the names of its record files, a set; (None, set()) for other files."""
+    """Returns the RecordVocabulary of a run and the names of its record files, a set.
+
+    (None, set()) for other files.
+    """
     try:
         run = read_json_object(path)
         count = run["num_output_shards"]

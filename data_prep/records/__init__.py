@@ -1,7 +1,7 @@
 """Features of a record and files of records: schema, frames, writer, reader, and inspection.
 
-Only parsing and the inspection require TensorFlow, and this module does not import the inspection: worker processes
-import this package.
+Only parsing and the inspection require TensorFlow, and this module does not import the inspection:
+worker processes import this package.
 """
 
 from data_prep.records.reader import read_records

@@ -1,4 +1,5 @@
-"""Inspection of record files: prints records with their masks marked, and reports errors in the file."""
+"""Inspection of record files: prints records with their masks marked, and reports errors in the
+file."""
 
 import collections
 
@@ -29,17 +30,19 @@ def run(settings):
 
 
 def inspect(path, settings, vocabulary=None):
-    """Reads a complete file, prints its first records, and returns a one-line summary of all records.
+    """Reads a complete file, prints its first records, and returns a one-line summary of all
+    records.
 
     Args:
       path: Path of a TFRecord file.
-      settings: InspectionSettings. Provides the number of records to print and the expected lengths.
+      settings: InspectionSettings. Provides the number of records to print and the expected
+        lengths.
       vocabulary: List of tokens. If None, prints IDs.
 
     Raises:
-      InputError: If the file is empty, truncated, or damaged; if its records have other features or other lengths; or
-        if they have negative numbers, or positions or IDs that do not exist. The message names the file and the
-        problem.
+      InputError: If the file is empty, truncated, or damaged; if its records have other features or
+        other lengths; or if they have negative numbers, or positions or IDs that do not exist. The
+        message names the file and the problem.
       OSError: If the file cannot be read.
     """
     sums, layout = collections.Counter(), None

@@ -8,7 +8,8 @@ COMPRESSED = "is compressed, but records are only read uncompressed; run gunzip"
 
 
 def read_records(path, file, size):
-    """Yields (offset, record) of a TFRecord file: the byte offset of the record's frame, and the record.
+    """Yields (offset, record) of a TFRecord file: the byte offset of the record's frame, and the
+    record.
 
     Args:
       path: Name of the file, for error messages.
@@ -16,7 +17,8 @@ def read_records(path, file, size):
       size: int. Size of the file in bytes.
 
     Raises:
-      InputError: If the file is empty, ends within a record, or fails a checksum. The message has the byte offset.
+      InputError: If the file is empty, ends within a record, or fails a checksum. The message has
+        the byte offset.
     """
     if not size:
         raise InputError(f"{path}: is empty")

@@ -1,8 +1,8 @@
 """The record schema: names, shapes, and dtypes of the features, and how records are parsed.
 
-Only this module defines the content of records. A record is a serialized tf.train.Example in a TFRecord file, with
-the features of the original BERT scripts. Training code calls `parse`; data preparation passes batches of arrays to
-`RecordWriter`. TensorFlow is imported only on use.
+Only this module defines the content of records. A record is a serialized tf.train.Example in a
+TFRecord file, with the features of the original BERT scripts. Training code calls `parse`; data
+preparation passes batches of arrays to `RecordWriter`. TensorFlow is imported only on use.
 """
 
 import dataclasses
@@ -21,14 +21,17 @@ class Feature:
 
 
 def pretraining_features(max_seq_length, max_predictions_per_seq, *, sentence_label="next_sentence", most_packed=0):
-    """Returns the features of a pre-training record: S IDs, and P predictions, whose padding has weight 0.
+    """Returns the features of a pre-training record: S IDs, and P predictions, whose padding has
+    weight 0.
 
     Args:
       max_seq_length, max_predictions_per_seq: int. S and P.
-      sentence_label: str. Name prefix of the features that label a sequence. If None, there is no label.
-      most_packed: int. Maximum number of sequences per packed record, K; 0 for one sequence each. In packed records,
-        "input_mask" has the 1-based sequence number of each ID, and "positions" its position in the sequence. The
-        label has "..._positions" of each [CLS], and "..._weights", 0 for absent sequences (MLPerf's packed format).
+      sentence_label: str. Name prefix of the features that label a sequence. If None, there is no
+        label.
+      most_packed: int. Maximum number of sequences per packed record, K; 0 for one sequence each.
+        In packed records, "input_mask" has the 1-based sequence number of each ID, and "positions"
+        its position in the sequence. The label has "..._positions" of each [CLS], and
+        "..._weights", 0 for absent sequences (MLPerf's packed format).
     """
     label = (Feature(f"{sentence_label}_labels", most_packed or 1),) if sentence_label else ()
     if sentence_label and most_packed:
@@ -47,17 +50,21 @@ def pretraining_features(max_seq_length, max_predictions_per_seq, *, sentence_la
 
 
 def unmasked_pretraining_features(max_seq_length, *, sentence_label="next_sentence", most_packed=0):
-    """Returns the features of a record for dynamic masking: `pretraining_features` without the masks.
+    """Returns the features of a record for dynamic masking: `pretraining_features` without the
+    masks.
 
-    Whole-word masking also needs to know which IDs continue a word ("##..."). This is a property of the vocabulary
-    (`masking.Vocabulary.is_continuation`), so it is not in the records.
+    Whole-word masking also needs to know which IDs continue a word ("##..."). This is a property of
+    the vocabulary (`masking.Vocabulary.is_continuation`), so it is not in the records.
     """
     features = pretraining_features(max_seq_length, 0, sentence_label=sentence_label, most_packed=most_packed)
     return tuple(feature for feature in features if not feature.name.startswith("masked_lm_"))
 
 
 def classification_features(max_seq_length):
-    """Returns the features of a classification record; is_real_example is 0 in records that only pad a batch."""
+    """Returns the features of a classification record.
+
+    Is_real_example is 0 in records that only pad a batch.
+    """
     return (
         Feature("input_ids", max_seq_length),
         Feature("input_mask", max_seq_length),
@@ -78,7 +85,8 @@ def parse(serialized, features):
       Dict of name to int32 [B, length] (TPUs have no int64), or float32 for a feature of floats.
 
     Raises:
-      tf.errors.InvalidArgumentError: If a record lacks a feature, or has it with another type or length.
+      tf.errors.InvalidArgumentError: If a record lacks a feature, or has it with another type or
+        length.
     """
     import tensorflow as tf
 

@@ -1,11 +1,13 @@
 """Writer for TFRecord files from batches of numbers, in compiled code without TensorFlow.
 
-A file is a sequence of frames. A frame is the record's length (8 bytes), the masked CRC-32C of these 8 bytes, the
-record, and its masked CRC-32C (4 bytes each, all little-endian; tensorflow/core/lib/io/record_writer.h). A record is a
-serialized tf.train.Example. Building protobuf messages number by number takes longer than all other steps together.
+A file is a sequence of frames. A frame is the record's length (8 bytes), the masked CRC-32C of
+these 8 bytes, the record, and its masked CRC-32C (4 bytes each, all little-endian;
+tensorflow/core/lib/io/record_writer.h). A record is a serialized tf.train.Example. Building
+protobuf messages number by number takes longer than all other steps together.
 
-Compiled functions cannot look up names, so the numbers of a batch are two arrays with the features in order: the
-integers of a record in one row of the first, the bytes of its floats in one row of the second.
+Compiled functions cannot look up names, so the numbers of a batch are two arrays with the features
+in order: the integers of a record in one row of the first, the bytes of its floats in one row of
+the second.
 """
 
 import functools
@@ -25,7 +27,8 @@ LENGTH_BYTES, CHECKSUM_BYTES = 8, 4  # Per frame.
 CRC_BYTES = 8  # Bytes processed per checksum step.
 POLYNOMIAL = 0x82F63B78  # Castagnoli polynomial, bits reversed.
 MASK_DELTA = 0xA282EAD8  # See tensorflow/core/lib/hash/crc32c.h.
-# Tags from tensorflow/core/example/example.proto and feature.proto: field << 3 | 2, for a field with a length.
+# Tags from tensorflow/core/example/example.proto and feature.proto: field << 3 | 2, for a field
+# with a length.
 EXAMPLE_FEATURES, FEATURES_ENTRY, ENTRY_KEY, ENTRY_VALUE, LIST_VALUE = 0x0A, 0x0A, 0x0A, 0x12, 0x0A
 FEATURE_FLOATS, FEATURE_INTS = 0x12, 0x1A
 MAX_HEADER_BYTES = 64  # Per feature without its name, and per record.
@@ -34,8 +37,8 @@ MAX_HEADER_BYTES = 64  # Per feature without its name, and per record.
 class RecordWriter:
     """Writes records to a TFRecord file that appears under its name only when it is complete.
 
-    A context manager: if an exception leaves it, the partial file is removed. `path` may be any path that TensorFlow
-    can write to (gs://...).
+    A context manager: if an exception leaves it, the partial file is removed. `path` may be any
+    path that TensorFlow can write to (gs://...).
 
         with RecordWriter(path, classification_features(128)) as writer:
             writer.write(columns)
@@ -65,7 +68,10 @@ class RecordWriter:
         return self._new_file.__exit__(*exception)
 
     def write(self, columns):
-        """Writes a batch of records. `columns`: Dict of feature name to [B, length] array of numbers."""
+        """Writes a batch of records.
+
+        `columns`: Dict of feature name to [B, length] array of numbers.
+        """
         data = compose_frames(columns, self.features)
         self._file.write(data)
         self.sha256.update(data)
@@ -77,7 +83,8 @@ def compose_frames(columns, features):
     """Composes the frames of a batch of records.
 
     Args:
-      columns: Dict of feature name to [B, length] array. Numbers of an int64 feature are not negative.
+      columns: Dict of feature name to [B, length] array. Numbers of an int64 feature are not
+        negative.
       features: Sequence of Feature.
 
     Returns:
@@ -124,7 +131,10 @@ def _join(columns, num_records, dtype):
 
 @functools.cache
 def _describe(features):
-    """Returns int64 [F, 4], per feature is_float, length, and start and stop of its name; the names, uint8 array."""
+    """Returns int64 [F, 4], per feature is_float, length, and start and stop of its name.
+
+    The names, uint8 array.
+    """
     names = [feature.name.encode() for feature in features]
     stops = np.cumsum([len(name) for name in names])
     rows = [(feature.is_float, feature.length, stop - len(name), stop)
@@ -208,7 +218,8 @@ def write_record(row, ints, float_bytes, layout, names, sizes, out, place):
 
 
 def length_size(size):
-    """Computes the size in bytes of a field with `size` content bytes, including its tag and length."""
+    """Computes the size in bytes of a field with `size` content bytes, including its tag and
+    length."""
     total = size + 2
     rest = size >> 7
     while rest:

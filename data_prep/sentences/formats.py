@@ -45,7 +45,8 @@ def read_paragraphs(lines, text_format, path, decoder):
       decoder: LineDecoder.
 
     Yields:
-      str. A paragraph, with single spaces as white space; empty at the end of a document and between documents.
+      str. A paragraph, with single spaces as white space; empty at the end of a document and
+      between documents.
 
     Raises:
       InputError: If a line of a JSON file is not an object with a text.
@@ -65,7 +66,10 @@ def read_paragraphs(lines, text_format, path, decoder):
 
 
 def _read_json_line(line, position, path):
-    """Returns the paragraphs of the document in a JSON line, and an empty one; none for a blank line."""
+    """Returns the paragraphs of the document in a JSON line, and an empty one.
+
+    None for a blank line.
+    """
     if not line.strip():
         return ()
     content = _parse(line)
@@ -77,7 +81,8 @@ def _read_json_line(line, position, path):
 
 
 def _read_doc_line(line, header):
-    """Returns the paragraphs of a line of WikiExtractor's documents, without tags and title, and the next header."""
+    """Returns the paragraphs of a line of WikiExtractor's documents, without tags and title, and
+    the next header."""
     if line.startswith(BEGIN) and line.endswith(">"):
         return ("",), line
     if line == END:

@@ -25,7 +25,8 @@ OUTPUT_FILES = r"sentences(-\d{5,}-of-\d{5,})?\.txt"
 
 @dataclasses.dataclass
 class Counts:
-    """Counts of a run: bytes of text after decompression, documents and sentences, and bytes written."""
+    """Counts of a run: bytes of text after decompression, documents and sentences, and bytes
+    written."""
 
     num_bytes: int = 0
     num_documents: int = 0
@@ -43,9 +44,10 @@ def run(settings):
       Counts.
 
     Raises:
-      InputError: If files or settings are incompatible, if a file is not in its format, or if there are fewer
-        documents with a sentence than files to write.
-      OSError: If a file cannot be read or written. No output file exists then, or the old ones are unchanged.
+      InputError: If files or settings are incompatible, if a file is not in its format, or if there
+        are fewer documents with a sentence than files to write.
+      OSError: If a file cannot be read or written. No output file exists then, or the old ones are
+        unchanged.
     """
     start = time.perf_counter()
     input_files = paths.expand_globs("input_file", settings.input_file)
@@ -63,7 +65,8 @@ def run(settings):
             lines = _read_lines(path, counts, bar)
             for sentences in _read_documents(lines, path, text_format, decoder, settings.language):
                 if counts.num_documents and position >= total * (output + 1) / len(outputs):
-                    output += 1  # The next file begins with the first document after this share of the input.
+                    # The next file begins with the first document after this share of the input.
+                    output += 1
                 data = "".join(f"{sentence}\n" for sentence in [*sentences, ""]).encode()
                 outputs[output].write(data)
                 counts.num_documents += 1
@@ -87,7 +90,10 @@ def run(settings):
 
 
 def check_outputs(settings, input_files):
-    """Returns the paths of the files to write; raises InputError if they would replace or become inputs."""
+    """Returns the paths of the files to write.
+
+    Raises InputError if they would replace or become inputs.
+    """
     folder = settings.output_dir
     for path in input_files:
         paths.check_files_not_overwritten("output_dir", folder, OUTPUT_FILES, {"input_file": path})
@@ -106,7 +112,8 @@ def check_outputs(settings, input_files):
 
 
 def _read_lines(path, counts, bar):
-    """Yields the lines of a file, as bytes, and advances a progress bar by their share of the file."""
+    """Yields the lines of a file, as bytes, and advances a progress bar by their share of the
+    file."""
     for block, size in read_blocks(path):
         for line in io.BytesIO(block):  # Unlike bytes.splitlines, ends lines only at \n.
             counts.num_bytes += len(line)

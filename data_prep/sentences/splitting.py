@@ -1,8 +1,10 @@
-"""Division of paragraphs into sentences by sentencex, which knows the abbreviations and full stops of languages."""
+"""Division of paragraphs into sentences by sentencex, which knows the abbreviations and full
+stops of languages."""
 
 import sentencex
 
-# Maximum number of characters in a call of sentencex, which takes quadratic time for text that is not ASCII.
+# Maximum number of characters in a call of sentencex, which takes quadratic time for text that is
+# not ASCII.
 WINDOW = 4096
 
 

@@ -1,4 +1,5 @@
-"""Fine-tuning data: a module for each task kind, named as in task.json, and for each format of published files.
+"""Fine-tuning data: a module for each task kind, named as in task.json, and for each format of
+published files.
 
 Does not import TensorFlow.
 """

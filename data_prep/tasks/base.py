@@ -1,4 +1,7 @@
-"""The data interface of a task kind. Does not import TensorFlow, because scripts define their flags from it."""
+"""The data interface of a task kind.
+
+Does not import TensorFlow, because scripts define their flags from it.
+"""
 
 import abc
 import dataclasses
@@ -33,7 +36,8 @@ class TaskSettings(Settings):
 
         Args:
           model_settings: Dict of the settings of the model's training run.
-          data: Dict of other settings, of which those that name data take precedence over `model_settings`.
+          data: Dict of other settings, of which those that name data take precedence over
+            `model_settings`.
           model_name: str. Name of the model in error messages.
 
         Raises:
@@ -56,7 +60,8 @@ class TaskData(abc.ABC):
     Args:
       settings: TaskSettings of the kind.
       max_seq_length: int. Maximum length of an input in tokens, S.
-      metadata: TaskMetadata of the model or the teacher, whose labels are used. None for a new model.
+      metadata: TaskMetadata of the model or the teacher, whose labels are used. None for a new
+        model.
 
     Attributes:
       Settings: Class of the settings.
@@ -71,7 +76,8 @@ class TaskData(abc.ABC):
         self._examples = {}
 
     def check(self):  # noqa: B027
-        """Checks the settings before any data is read, and prints notes about them to standard error.
+        """Checks the settings before any data is read, and prints notes about them to standard
+        error.
 
         Raises:
           InputError: If they are incompatible with the model or each other.
@@ -81,7 +87,8 @@ class TaskData(abc.ABC):
         """Returns the examples of a split, "train", "dev", or "test". Reads them only once.
 
         Raises:
-          InputError: If the data are invalid. The message names the file and line, or the incompatible setting.
+          InputError: If the data are invalid. The message names the file and line, or the
+            incompatible setting.
         """
         if split not in self._examples:
             self._examples[split] = self._read_examples(split)
@@ -93,17 +100,20 @@ class TaskData(abc.ABC):
 
     @abc.abstractmethod
     def read(self, split, tokenizer):
-        """Converts the examples of a split to features, and prints notes about them to standard error.
+        """Converts the examples of a split to features, and prints notes about them to standard
+        error.
 
         Args:
           split: str. "train", "dev", or "test".
           tokenizer: BertTokenizer.
 
         Returns:
-          Dict of arrays: input_ids, input_mask, and segment_ids, int32 [n, S] or [n, choices, S], and label_ids.
+          Dict of arrays: input_ids, input_mask, and segment_ids, int32 [n, S] or [n, choices, S],
+          and label_ids.
 
         Raises:
-          InputError: If the data are invalid. The message names the file and line, or the incompatible setting.
+          InputError: If the data are invalid. The message names the file and line, or the
+            incompatible setting.
         """
 
     def read_unlabeled(self, path, tokenizer):

@@ -1,4 +1,5 @@
-"""Data for classification and regression of sentences or sentence pairs (section 4.1 of the paper: GLUE)."""
+"""Data for classification and regression of sentences or sentence pairs (section 4.1 of the
+paper: GLUE)."""
 
 import dataclasses
 import functools
@@ -108,7 +109,10 @@ class ClassifierData(TaskData):
         } if settings.max_windows else {}
 
     def check(self):
-        """See TaskData. Prints the assumed labels if the model's labels have no names or another order."""
+        """See TaskData.
+
+        Prints the assumed labels if the model's labels have no names or another order.
+        """
         metadata, labels = self.metadata, self.dataset.labels
         if metadata and metadata.has_generic_labels and metadata.labels != labels:
             print(f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in this order",
@@ -131,7 +135,10 @@ class ClassifierData(TaskData):
 
     @functools.cached_property
     def _split_data_file(self):
-        """The Examples of data_file, and which rows are for development, bool [n]. Tells what it found."""
+        """The Examples of data_file, and which rows are for development, bool [n].
+
+        Tells what it found.
+        """
         path, fraction, layout = self.settings.data_file, self.settings.dev_fraction, self.dataset.first_split
         examples = glue.read_examples(self.dataset, "", "train", allow_unknown=self.metadata is not None)
         if examples.num_garbled:
@@ -175,7 +182,8 @@ class ClassifierData(TaskData):
         return features
 
     def _read_windows(self, examples, tokenizer):
-        """Returns the features of examples that are read in windows, and notes about them, a list of str."""
+        """Returns the features of examples that are read in windows, and notes about them, a
+        list of str."""
         max_windows, notes = self.window_settings["max_windows"], []
         features, counts, was_cut = text_features.convert_texts_to_windows(
             examples.text_a, examples.text_b, tokenizer, self.max_seq_length, self.window_settings["window_stride"],
@@ -222,9 +230,12 @@ class ClassifierData(TaskData):
 
 
 def _find_dataset(task, metadata):
-    """Returns the data_prep.tasks.glue.Dataset for the settings; raises InputError if it does not exist.
+    """Returns the data_prep.tasks.glue.Dataset for the settings.
 
-    Custom tasks use the labels of the training file, or the model's labels if there is a model with label names.
+    Raises InputError if it does not exist.
+
+    Custom tasks use the labels of the training file, or the model's labels if there is a model with
+    label names.
     """
     if task.data_file or task.task_name == glue.CUSTOM:
         has_names = metadata and not metadata.has_generic_labels
@@ -258,7 +269,8 @@ def order_labels(task_name, labels, model_labels):
       model_labels: Tuple of str. Labels of the model.
 
     Returns:
-      Tuple of str. `labels` in the order of the model, or unchanged if the model's labels have no names.
+      Tuple of str. `labels` in the order of the model, or unchanged if the model's labels have no
+      names.
 
     Raises:
       InputError: If the model has other labels, or another number of them.

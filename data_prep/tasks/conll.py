@@ -1,15 +1,18 @@
-"""Sentences with a label per word, from columns like CoNLL-2003 or from treebanks; predictions to files.
+"""Sentences with a label per word, from columns like CoNLL-2003 or from treebanks.
+
+Predictions to files.
 
 A file has one word per row. An empty line ends a sentence.
 
-Columns are separated by tabs or, in rows without tabs, by spaces. Rows that begin with -DOCSTART-, which begin a
-document, are skipped. Entity labels can be IOB1, IOB2, or IOBES (BIOES). All are converted to IOB2 (B- begins an
-entity, I- continues it, O is outside), also in predictions. Labels without such prefixes, such as parts of speech, are
-unchanged.
+Columns are separated by tabs or, in rows without tabs, by spaces. Rows that begin with -DOCSTART-,
+which begin a document, are skipped. Entity labels can be IOB1, IOB2, or IOBES (BIOES). All are
+converted to IOB2 (B- begins an entity, I- continues it, O is outside), also in predictions. Labels
+without such prefixes, such as parts of speech, are unchanged.
 
-Treebanks are CoNLL-U files as published by Universal Dependencies. They have ten tab-separated columns: ID, FORM,
-LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC. Lines that begin with # are comments. Lines of multiword tokens
-(ID 3-4) and of empty nodes (ID 5.1) are skipped: only words have integer IDs.
+Treebanks are CoNLL-U files as published by Universal Dependencies. They have ten tab-separated
+columns: ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC. Lines that begin with # are
+comments. Lines of multiword tokens (ID 3-4) and of empty nodes (ID 5.1) are skipped: only words
+have integer IDs.
 """
 
 import dataclasses
@@ -33,7 +36,9 @@ TREEBANK_LABELS = {"upos": 3, "xpos": 4, "feats": 5}  # Columns with a label for
 
 @dataclasses.dataclass(frozen=True)
 class Sentences:
-    """The sentences of a file. Each list has one item per sentence. Unless noted, it is a list with one item per word.
+    """The sentences of a file.
+
+    Each list has one item per sentence. Unless noted, it is a list with one item per word.
 
     Attributes:
       path: Path of the file.
@@ -67,15 +72,17 @@ def read_sentences(path, token_column=0, label_column=None):
     Args:
       path: Path of the file.
       token_column: int. 0-based column of the word; -1 for the last. Has no effect on treebanks.
-      label_column: int, the column of the label, or, for a treebank, one of TREEBANK_LABELS. If None, reads no labels.
+      label_column: int, the column of the label, or, for a treebank, one of TREEBANK_LABELS. If
+        None, reads no labels.
 
     Returns:
       Sentences.
 
     Raises:
-      InputError: If the file is missing or has no words; if a row has a different number of columns than the first, or
-        lacks a required column; if a word or label is empty; or if only some labels have entity prefixes. For
-        treebanks, see `select_words`. The message names the file, and the line if applicable.
+      InputError: If the file is missing or has no words; if a row has a different number of columns
+        than the first, or lacks a required column; if a word or label is empty; or if only some
+        labels have entity prefixes. For treebanks, see `select_words`. The message names the file,
+        and the line if applicable.
     """
     decoder = files.LineDecoder()
     rows = list(read_rows(path, decoder))
@@ -104,7 +111,8 @@ def is_treebank(path):
 
 
 def read_rows(path, decoder):
-    """Yields `tables.read_lines` without line ends, and without spaces around rows of columns separated by spaces."""
+    """Yields `tables.read_lines` without line ends, and without spaces around rows of columns
+    separated by spaces."""
     for line in tables.read_lines(path, decoder):
         row = line.rstrip("\r\n")
         yield row if "\t" in row or is_treebank(path) else row.strip(" ")
@@ -128,8 +136,8 @@ def select_words(path, block):
       List of (line number, list of NUM_TREEBANK_COLUMNS str), one per word.
 
     Raises:
-      InputError: If a row has another number of columns, or if the words are not numbered from 1. The message names the
-        file and line.
+      InputError: If a row has another number of columns, or if the words are not numbered from 1.
+        The message names the file and line.
     """
     words = []
     for line, row in block:
@@ -151,8 +159,8 @@ def _select_rows(path, rows, token_column, label_column):
     """Selects the words of a file with columns, and checks them.
 
     Returns:
-      Tuple `(sentences, documents)`: list of (line number, fields) of the words of each sentence; number of the
-      document of each sentence.
+      Tuple `(sentences, documents)`: list of (line number, fields) of the words of each sentence;
+      number of the document of each sentence.
     """
     columns = (token_column,) if label_column is None else (token_column, label_column)
     sentences, documents, document, first = [], [], 0, None
@@ -173,8 +181,8 @@ def _select_rows(path, rows, token_column, label_column):
 def to_iob2(labels):
     """Converts the labels of a sentence in IOB1, IOB2, or IOBES to IOB2, a list of str.
 
-    An entity begins at B- and S-, and at an I- or E- that does not follow an entity of its type. This rule is as
-    lenient as in conlleval, so any label sequence is converted to a valid one.
+    An entity begins at B- and S-, and at an I- or E- that does not follow an entity of its type.
+    This rule is as lenient as in conlleval, so any label sequence is converted to a valid one.
     """
     converted, type_before = [], None
     for label in labels:
@@ -197,7 +205,8 @@ def are_entity_labels(names):
 def find_label_names(sentences):
     """Returns the labels defined by a training file, in the order of their IDs, a tuple of str.
 
-    For entities: O, then B- and I- of each type, with types sorted. Otherwise: the labels that occur, sorted.
+    For entities: O, then B- and I- of each type, with types sorted. Otherwise: the labels that
+    occur, sorted.
 
     Raises:
       InputError: If all words have the same label. The message names the file.
@@ -218,8 +227,9 @@ def write_predictions(path, sentences, labels, column=None):
       path: Path of the output file.
       sentences: Sentences.
       labels: List of str per sentence. Predicted labels.
-      column: One of TREEBANK_LABELS, in which labels replace the values of a treebank. If None, labels are an
-        additional column, with the separator of the row, and rows that begin documents have the label O.
+      column: One of TREEBANK_LABELS, in which labels replace the values of a treebank. If None,
+        labels are an additional column, with the separator of the row, and rows that begin
+        documents have the label O.
     """
     by_line = dict(zip(itertools.chain(*sentences.lines), itertools.chain(*labels), strict=True))
     with files.new_file(path) as file:

@@ -1,4 +1,5 @@
-"""One file of one's own data: which columns are the texts and the labels, and which rows are for development."""
+"""One file of one's own data: which columns are the texts and the labels, and which rows are for
+development."""
 
 import numpy as np
 
@@ -15,8 +16,8 @@ SEED = 12345  # The development rows are the same in all runs, whatever their se
 def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
     """Returns the names of the columns of the first text and of the label in a file with a header.
 
-    A column that is not given is the first of TEXTS or LABELS in the header, or, if the file has only two columns of
-    which one is known, the other. Without `has_labels`, the label may be None.
+    A column that is not given is the first of TEXTS or LABELS in the header, or, if the file has
+    only two columns of which one is known, the other. Without `has_labels`, the label may be None.
 
     Raises:
       InputError: If a column is not found. The message lists the columns.
@@ -45,7 +46,8 @@ def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
 
 
 def choose_development_rows(labels, fraction):
-    """Chooses rows for development: the same fraction of each label, at least one row of a label with several.
+    """Chooses rows for development: the same fraction of each label, at least one row of a label
+    with several.
 
     Args:
       labels: int32 [n], one per row. Other labels are not considered.

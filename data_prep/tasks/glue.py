@@ -1,8 +1,10 @@
-"""Sentence and sentence-pair tasks: the nine GLUE tasks and its diagnostic data, XNLI, SICK, and custom files.
+"""Sentence and sentence-pair tasks: the nine GLUE tasks and its diagnostic data, XNLI, SICK, and
+custom files.
 
-`TASKS` describes the columns of the texts and labels in each published dataset. `create_custom_task` describes a TSV or
-CSV file with named columns. Published files are read like in the processors of the original BERT's run_classifier.py:
-by position, TSV without quoting, with a header if the file has one.
+`TASKS` describes the columns of the texts and labels in each published dataset.
+`create_custom_task` describes a TSV or CSV file with named columns. Published files are read like
+in the processors of the original BERT's run_classifier.py: by position, TSV without quoting, with a
+header if the file has one.
 """
 
 import dataclasses
@@ -33,7 +35,8 @@ class Split:
       file: str. File name in the data directory, in a format that `tables.read_rows` supports.
       text_a: Column of the first text.
       text_b: Column of the second text, or None for single-text tasks.
-      label: Column of the label or number, or None if there is none, as in the published test files.
+      label: Column of the label or number, or None if there is none, as in the published test
+        files.
       index: Column of the row's published index, or None for the row's number in the file.
       header: bool. Whether the first row has the column names.
       only: Tuple `(column, value)` to select the rows with that value, or None for all rows.
@@ -58,9 +61,11 @@ class Dataset:
       labels: Tuple of str. Label names in the order of their IDs; empty for regression.
       regression: bool. Whether the label is a number.
       metrics: Tuple of str. Official metrics, beginning with the metric for model selection.
-      label_separator: str or None. Separator of labels if a row can have several (or none). None if it has one.
+      label_separator: str or None. Separator of labels if a row can have several (or none). None if
+        it has one.
       renamed_labels: Pairs of (name in a file, name in `labels`) for files with different names.
-      skip_broken_rows: bool. Whether to skip and count rows with too few columns instead of raising an error.
+      skip_broken_rows: bool. Whether to skip and count rows with too few columns instead of raising
+        an error.
     """
 
     name: str
@@ -85,12 +90,14 @@ class Examples:
     Attributes:
       guids: List of str: split, "-", and the row's index.
       text_a: List of str.
-      text_b: List of str, or None for single-text tasks. For multiple choice, a list of str for each row.
-      labels: None if the split has no labels. Otherwise IDs, int32 [n]; for regression, numbers, float32 [n]; if a row
-        can have several labels, 0 or 1 for each label, int32 [n, num_labels]. The ID of a label that the task does not
-        have, if allowed, is UNKNOWN_LABEL; if a row can have several labels, it is an additional last column.
-      num_empty: int. Rows with an empty text. They are kept, as in the original BERT: published files have some. For
-        multiple choice, the number of empty texts.
+      text_b: List of str, or None for single-text tasks. For multiple choice, a list of str for
+        each row.
+      labels: None if the split has no labels. Otherwise IDs, int32 [n]; for regression, numbers,
+        float32 [n]; if a row can have several labels, 0 or 1 for each label, int32 [n, num_labels].
+        The ID of a label that the task does not have, if allowed, is UNKNOWN_LABEL; if a row can
+        have several labels, it is an additional last column.
+      num_empty: int. Rows with an empty text. They are kept, as in the original BERT: published
+        files have some. For multiple choice, the number of empty texts.
       num_broken: int. Rows skipped because they have too few columns.
       num_unknown: int. Rows with a label that the task does not have.
       num_garbled: int. Lines with invalid UTF-8 bytes, which were dropped.
@@ -110,7 +117,10 @@ class Examples:
 
 
 def select_examples(examples, rows):
-    """Returns the Examples of some rows, bool [n]; the counts are of these rows, except for lines and broken rows."""
+    """Returns the Examples of some rows, bool [n].
+
+    The counts are of these rows, except for lines and broken rows.
+    """
     select = lambda column: column and list(itertools.compress(column, rows))
     text_a, text_b = select(examples.text_a), select(examples.text_b)
     return dataclasses.replace(
@@ -120,7 +130,10 @@ def select_examples(examples, rows):
 
 
 def find_task(name):
-    """Returns the published task of that name; InputError lists all names. Ignores case, hyphens, and underscores."""
+    """Returns the published task of that name; InputError lists all names.
+
+    Ignores case, hyphens, and underscores.
+    """
     simplify = lambda text: text.lower().replace("-", "").replace("_", "")
     for known, task in TASKS.items():
         if simplify(name) == simplify(known):
@@ -134,13 +147,13 @@ def create_custom_task(data_dir, text_a=None, text_b=None, label=None, file=None
 
     Args:
       data_dir: Directory of the files.
-      text_a, label: str. Column names of the first text, and of the label or number, which is not read in the file of
-        the split "test". By default, see `data_file.find_columns`.
+      text_a, label: str. Column names of the first text, and of the label or number, which is not
+        read in the file of the split "test". By default, see `data_file.find_columns`.
       text_b: str or None. Column name of the second text.
-      file: str. Name of the file of all splits. Defaults to train.tsv, dev.tsv, and test.tsv, or .csv or .jsonl if
-        there is no .tsv.
-      labels: Label names in the order of their IDs. Defaults to the labels of the training file, sorted by value if all
-        are integers, otherwise by code point.
+      file: str. Name of the file of all splits. Defaults to train.tsv, dev.tsv, and test.tsv, or
+        .csv or .jsonl if there is no .tsv.
+      labels: Label names in the order of their IDs. Defaults to the labels of the training file,
+        sorted by value if all are integers, otherwise by code point.
       regression: bool. Whether the label is a number.
       label_separator: str. Separator of labels if a row can have several.
 
@@ -164,7 +177,9 @@ def create_custom_task(data_dir, text_a=None, text_b=None, label=None, file=None
 
 
 def read_examples(task, data_dir, split, allow_unknown=False):
-    """Reads one split of a task; without its labels if it is "test", since they can be placeholders.
+    """Reads one split of a task.
+
+    Without its labels if it is "test", since they can be placeholders.
 
     Args:
       task: Dataset.
@@ -176,8 +191,8 @@ def read_examples(task, data_dir, split, allow_unknown=False):
       Examples.
 
     Raises:
-      InputError: If the file is missing or has no rows, if a row has too few columns, or if a label is unknown or not
-        a number. The message names the file, and the line if applicable.
+      InputError: If the file is missing or has no rows, if a row has too few columns, or if a label
+        is unknown or not a number. The message names the file, and the line if applicable.
     """
     if split not in task.splits:
         raise InputError(f"task {task.name} has no split {split!r}; must be one of {', '.join(task.splits)}")
@@ -226,8 +241,8 @@ def _select_rows(path, layout, skip_broken, decoder=None):
     The header is row 0. Without a header, the first row is row 0, as in the original BERT's guids.
 
     Yields:
-      Tuple `(line, number, row)`. Row: tuple of first text, second text, label, and index, str each, or None for
-      absent columns. The tuple is None for a broken row.
+      Tuple `(line, number, row)`. Row: tuple of first text, second text, label, and index, str
+      each, or None for absent columns. The tuple is None for a broken row.
     """
     columns = [layout.text_a, layout.text_b, layout.label, layout.index, layout.only and layout.only[0]]
     rows = tables.read_rows(path, decoder)
@@ -253,7 +268,9 @@ def _select_rows(path, layout, skip_broken, decoder=None):
 
 
 def _parse_label(text, task, ids, allow_unknown):
-    """Converts the text of a label to its value in `Examples.labels`; `ids`: dict of label name to ID.
+    """Converts the text of a label to its value in `Examples.labels`.
+
+    `ids`: dict of label name to ID.
 
     If a row can have several labels, the value ends with the column of unknown ones.
     """
@@ -311,7 +328,10 @@ def _read_labels(path, layout, separator):
 
 
 def _create_glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):
-    """Creates a task whose development file has the columns of its training file; `train`, `test`: dicts of them."""
+    """Creates a task whose development file has the columns of its training file.
+
+    `train`, `test`: dicts of them.
+    """
     return Dataset(name, {"train": Split("train.tsv", **train), "dev": Split(dev_file, **train),
                           "test": Split(test_file, **test)}, labels, **fields)
 
@@ -322,7 +342,10 @@ def _create_mnli_task(name, kind):
 
 
 def create_xnli_task(language="zh"):
-    """Creates XNLI in one language, trained on translated MultiNLI. The original BERT reads the Chinese part."""
+    """Creates XNLI in one language, trained on translated MultiNLI.
+
+    The original BERT reads the Chinese part.
+    """
     texts = {"text_a": 6, "text_b": 7, "label": 1, "only": (0, language)}
     return Dataset("xnli", {
         "train": Split(f"multinli/multinli.train.{language}.tsv", text_a=0, text_b=1, label=2),
@@ -346,7 +369,8 @@ def create_sick_task(name, data_dir=None):
     splits = [Split(SICK_FILE, 1, 2, label, 0, only=(11, part)) if is_one_file else Split(file, 1, 2, label, 0)
               for part, file in SICK_PARTS.items()]
     return Dataset(name, dict(zip(("train", "dev", "test"), splits, strict=True)), labels, regression=not labels,
-                   metrics=("accuracy",) if labels else ("pearson", "spearman"),  # The order of SemEval's ranking.
+                   # The order of SemEval's ranking.
+                   metrics=("accuracy",) if labels else ("pearson", "spearman"),
                    renamed_labels=tuple((label.upper(), label) for label in labels))
 
 
@@ -372,7 +396,8 @@ TASKS = {task.name: task for task in (
                       metrics=("f1", "accuracy"), skip_broken_rows=True),
     _create_mnli_task("mnli", "matched"),
     _create_mnli_task("mnli-mm", "mismatched"),
-    Dataset("ax", {"test": Split("diagnostic.tsv", **_PAIR)}, NLI_LABELS),  # Predicted by a model of MNLI.
+    # Predicted by a model of MNLI.
+    Dataset("ax", {"test": Split("diagnostic.tsv", **_PAIR)}, NLI_LABELS),
     _create_glue_task("qnli", _TWO_WAY, _LABELED_PAIR, _PAIR),
     _create_glue_task("rte", _TWO_WAY, _LABELED_PAIR, _PAIR),
     _create_glue_task("wnli", ("0", "1"), _LABELED_PAIR, _PAIR),

@@ -1,10 +1,14 @@
-"""Data for multiple choice (section 4.4 of the paper: SWAG; also RACE), from SWAG's CSV files and RACE's JSON files.
+"""Data for multiple choice (section 4.4 of the paper: SWAG.
 
-Questions are Examples whose `text_b` is a list of choices, equally many for each question. Their guids are the row
-index in SWAG, and the article ID and question number in RACE. Their labels are 0-based numbers of the correct choices.
+Also RACE), from SWAG's CSV files and RACE's JSON files.
 
-Each choice becomes a pair of texts. In SWAG, A is the sentence, and B is the beginning of its continuation and an
-ending. In RACE, A is the article, and B is the question with an option, which replaces any "_".
+Questions are Examples whose `text_b` is a list of choices, equally many for each question. Their
+guids are the row index in SWAG, and the article ID and question number in RACE. Their labels are
+0-based numbers of the correct choices.
+
+Each choice becomes a pair of texts. In SWAG, A is the sentence, and B is the beginning of its
+continuation and an ending. In RACE, A is the article, and B is the question with an option, which
+replaces any "_".
 """
 
 import dataclasses
@@ -48,7 +52,10 @@ class Settings(TaskSettings):
 
 
 class MultipleChoiceData(TaskData):
-    """See TaskData. Examples are data_prep.tasks.glue.Examples, whose `text_b` is a list of choices."""
+    """See TaskData.
+
+    Examples are data_prep.tasks.glue.Examples, whose `text_b` is a list of choices.
+    """
 
     Settings = Settings
 
@@ -79,7 +86,8 @@ class MultipleChoiceData(TaskData):
         return self._convert(questions, tokenizer)[0]
 
     def _convert(self, questions, tokenizer):
-        """Returns the features of questions, int32 [n, choices, S], and the length of each choice, int64 [n * choices].
+        """Returns the features of questions, int32 [n, choices, S], and the length of each choice,
+        int64 [n * choices].
 
         Each choice is a pair with the question, as in `convert_texts_to_features`.
         """
@@ -96,7 +104,8 @@ class MultipleChoiceData(TaskData):
 
 
 def read_swag(path, has_labels=True):
-    """Reads a file with columns named sent1, sent2, ending0, ending1, ..., and label if it has answers.
+    """Reads a file with columns named sent1, sent2, ending0, ending1, ..., and label if it has
+    answers.
 
     Args:
       path: Path of the file.
@@ -106,8 +115,9 @@ def read_swag(path, has_labels=True):
       Examples. Labels are None unless each question has an answer, as in SWAG's test file.
 
     Raises:
-      InputError: If the file or a column is missing, if there are no rows, if a row has another number of columns, or
-        if a label is not the number of an ending. The message names the file, and the line if applicable.
+      InputError: If the file or a column is missing, if there are no rows, if a row has another
+        number of columns, or if a label is not the number of an ending. The message names the file,
+        and the line if applicable.
     """
     decoder = files.LineDecoder()
     rows = tables.read_rows(path, decoder)
@@ -123,7 +133,8 @@ def read_swag(path, has_labels=True):
     guids, text_a, text_b, labels = [], [], [], []
     for number, (line, fields) in enumerate(rows):
         tables.check_width(path, line, fields, len(header))
-        guids.append(fields[0] if not header[0] else str(number))  # Written by pandas: its index has no name.
+        # Written by pandas: its index has no name.
+        guids.append(fields[0] if not header[0] else str(number))
         text_a.append(fields[first])
         text_b.append([f"{fields[second]} {fields[ending]}".strip() for ending in endings])
         if answers is not None:
@@ -132,18 +143,21 @@ def read_swag(path, has_labels=True):
 
 
 def read_race(path, has_labels=True):
-    """Reads JSON files of one article each, with the keys article, questions, options, and answers ("A", "B", ...).
+    """Reads JSON files of one article each, with the keys article, questions, options, and answers
+    ("A", "B", ...).
 
     Args:
-      path: Path of a file, or of a directory to search recursively for .json and .txt files, in order of name.
+      path: Path of a file, or of a directory to search recursively for .json and .txt files, in
+        order of name.
       has_labels: See `read_swag`.
 
     Returns:
       Examples. See `read_swag`.
 
     Raises:
-      InputError: If there is no file, if a file is not JSON with these keys, if a question has a different number of
-        options, or if its answer is not an option. The message names the file, and the question if applicable.
+      InputError: If there is no file, if a file is not JSON with these keys, if a question has a
+        different number of options, or if its answer is not an option. The message names the file,
+        and the question if applicable.
     """
     guids, text_a, text_b, labels = [], [], [], []
     for file in _find_race_files(path):

@@ -1,4 +1,7 @@
-"""Data for question answering with spans of a context (sections 4.2 and 4.3 of the paper: SQuAD; also KorQuAD)."""
+"""Data for question answering with spans of a context (sections 4.2 and 4.3 of the paper: SQuAD.
+
+Also KorQuAD).
+"""
 
 import collections
 import dataclasses
@@ -52,7 +55,10 @@ class Settings(TaskSettings):
 
 
 class SpanLabelerData(TaskData):
-    """See TaskData. Examples are lists of data_prep.tasks.squad.Example. Evaluation and prediction use the same file.
+    """See TaskData.
+
+    Examples are lists of data_prep.tasks.squad.Example. Evaluation and prediction use the same
+    file.
 
     Attributes:
       windows: List of data_prep.tasks.squad.InputFeatures of the last split read.
@@ -84,12 +90,18 @@ class SpanLabelerData(TaskData):
         return {name: arrays[name] for name in ID_FEATURES}
 
     def write_records(self, path, tokenizer):
-        """Writes the windows of the training examples, shuffled, to a TFRecord file; returns their number."""
+        """Writes the windows of the training examples, shuffled, to a TFRecord file.
+
+        Returns their number.
+        """
         random.Random(SHUFFLE_SEED).shuffle(self.examples("train"))
         return squad.write_records(path, self.convert("train", tokenizer), self.max_seq_length, is_training=True)
 
     def convert(self, split, tokenizer):
-        """Yields the windows of a split and prints their number at the end; raises InputError if there are none."""
+        """Yields the windows of a split and prints their number at the end.
+
+        Raises InputError if there are none.
+        """
         (name, path), counts = self._file(split), collections.Counter()
         examples = self.examples(split)
         yield from self._create_windows(examples, tokenizer, split == "train", counts)

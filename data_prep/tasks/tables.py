@@ -10,7 +10,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import replace_surrogates
 
 JSON_LINES = ".jsonl"  # End of the names of files with a JSON object per line.
-MAX_FIELD_CHARACTERS = (1 << 31) - 1  # Limit of all CSV readers of the process; long documents exceed its default.
+# Limit of all CSV readers of the process; long documents exceed its default.
+MAX_FIELD_CHARACTERS = (1 << 31) - 1
 
 
 def read_rows(path, decoder=None):
@@ -18,18 +19,19 @@ def read_rows(path, decoder=None):
 
     Skips empty lines. In a table with one column, an empty line after the header is an empty text.
 
-    A file named *.csv has commas, or semicolons if its header has no comma, and double quotes. A file named *.jsonl
-    has a JSON object per line; the header is the keys of the first one. Any other file has tabs, without quoting or
-    line breaks in fields, like the published GLUE files and the original BERT's reader. Invalid UTF-8 bytes are
-    dropped.
+    A file named *.csv has commas, or semicolons if its header has no comma, and double quotes. A
+    file named *.jsonl has a JSON object per line; the header is the keys of the first one. Any
+    other file has tabs, without quoting or line breaks in fields, like the published GLUE files and
+    the original BERT's reader. Invalid UTF-8 bytes are dropped.
 
     Args:
       path: Path of the file.
       decoder: bert_tf.files.LineDecoder that counts the lines with invalid bytes, or None.
 
     Raises:
-      InputError: If the file is missing or is not text, if quotes are not closed, or if a line is not a JSON object
-        with the keys of the first one. The message names the file, and the line if applicable.
+      InputError: If the file is missing or is not text, if quotes are not closed, or if a line is
+        not a JSON object with the keys of the first one. The message names the file, and the line
+        if applicable.
     """
     decoder, width = decoder or files.LineDecoder(), None
     if path.lower().endswith(JSON_LINES):
@@ -45,7 +47,8 @@ def read_rows(path, decoder=None):
 
 
 def read_lines(path, decoder):
-    """Yields the lines of a file with their ends, which are only at \\n: texts may contain other line ends of Python.
+    """Yields the lines of a file with their ends, which are only at \\n: texts may contain other
+    line ends of Python.
 
     Args:
       path: Path of the file.
@@ -75,12 +78,18 @@ def check_width(path, line, fields, width):
 
 
 def list_names(names):
-    """Joins names of columns or labels for a message; quotes a name that would be ambiguous without quotes."""
+    """Joins names of columns or labels for a message.
+
+    Quotes a name that would be ambiguous without quotes.
+    """
     return ", ".join(repr(name) if re.search(r"[\s,]", name) or not name else name for name in names)
 
 
 def find_position(column, header, path):
-    """Returns the 0-based position of a column by its name in the header; InputError lists the names."""
+    """Returns the 0-based position of a column by its name in the header.
+
+    InputError lists the names.
+    """
     if column not in header:
         raise InputError(f"{path}:1: column {column!r} does not exist; must be one of {list_names(header)}")
     return header.index(column)
@@ -93,10 +102,13 @@ def _read_tsv_rows(lines):
 
 
 def read_objects(path, decoder):
-    """Yields (line number, dict) of a file with a JSON object per line, without empty lines. Arguments: see read_lines.
+    """Yields (line number, dict) of a file with a JSON object per line, without empty lines.
+
+    Arguments: see read_lines.
 
     Raises:
-      InputError: If the file is missing, or a line is not a JSON object. The message names the file, and the line.
+      InputError: If the file is missing, or a line is not a JSON object. The message names the
+        file, and the line.
     """
     for number, line in enumerate(read_lines(path, decoder), start=1):
         if not line.strip():

@@ -1,4 +1,5 @@
-"""Features of texts and pairs of texts for classifiers and multiple choice: truncated, or in overlapping windows."""
+"""Features of texts and pairs of texts for classifiers and multiple choice: truncated, or in
+overlapping windows."""
 
 import numpy as np
 from tqdm import tqdm
@@ -21,9 +22,9 @@ def convert_texts_to_features(text_a, text_b, tokenizer, max_seq_length):
       max_seq_length: int. Length to which each row is truncated or padded, S.
 
     Returns:
-      Tuple `(features, lengths)`. Features: dict of "input_ids", "input_mask" (1 for tokens, 0 for padding), and
-      "segment_ids" (1 for the second text and its [SEP]), int32 [n, S]. Lengths: int64 [n], number of tokens of each
-      row before truncation, without special tokens.
+      Tuple `(features, lengths)`. Features: dict of "input_ids", "input_mask" (1 for tokens, 0 for
+      padding), and "segment_ids" (1 for the second text and its [SEP]), int32 [n, S]. Lengths:
+      int64 [n], number of tokens of each row before truncation, without special tokens.
 
     Raises:
       InputError: See `check_length`.
@@ -48,15 +49,18 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
     """Converts texts to features, each row in as many windows as it needs.
 
     Args:
-      text_a, text_b, tokenizer: See `convert_texts_to_features`. Of pairs, the second text is divided into windows.
+      text_a, text_b, tokenizer: See `convert_texts_to_features`. Of pairs, the second text is
+        divided into windows.
       max_seq_length: int. Length of a window, S.
       stride: int. Tokens between the starts of two windows of a text.
       max_windows: int. Maximum number of windows of a text.
 
     Returns:
-      Tuple `(features, counts, was_cut)`. Features: dict of "input_ids", "input_mask", and "segment_ids" as in
-      `convert_texts_to_features`, int32 [n, W, S]. W is the maximum number of windows of a row; absent windows are 0.
-      Counts: int64 [n], number of windows of each row. `was_cut`: bool [n], whether a part of the row is in no window.
+      Tuple `(features, counts, was_cut)`. Features: dict of "input_ids", "input_mask", and
+      "segment_ids" as in `convert_texts_to_features`, int32 [n, W, S]. W is the maximum number of
+      windows of a row; absent windows are 0.
+      Counts: int64 [n], number of windows of each row. `was_cut`: bool [n], whether a part of the
+        row is in no window.
 
     Raises:
       InputError: See `check_length`.
@@ -73,7 +77,8 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
         was_cut.append(cut.numpy())
     rows = np.concatenate(rows)
     counts = np.bincount(rows, minlength=len(text_a))
-    numbers = np.arange(len(rows)) - np.searchsorted(rows, rows)  # Number of each window in its text.
+    # Number of each window in its text.
+    numbers = np.arange(len(rows)) - np.searchsorted(rows, rows)
     features = {name: np.zeros([len(text_a), counts.max(), max_seq_length], np.int32) for name in parts[0]}
     for name, values in features.items():
         values[rows, numbers] = np.concatenate([part[name] for part in parts])
@@ -81,7 +86,8 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
 
 
 def check_length(is_pair, max_seq_length):
-    """Raises InputError if `max_seq_length` has no space for a token of a text, or of both texts of a pair."""
+    """Raises InputError if `max_seq_length` has no space for a token of a text, or of both texts
+    of a pair."""
     shortest = 5 if is_pair else 3
     if max_seq_length < shortest:
         raise InputError(f"`max_seq_length`={max_seq_length}: must be at least {shortest}, for [CLS], [SEP], and a "

@@ -48,7 +48,8 @@ class TokenClassifierData(TaskData):
 
     @functools.cached_property
     def labels(self):
-        """Names of the labels, from the model or, for a new one, from the training file: tuple of str."""
+        """Names of the labels, from the model or, for a new one, from the training file: tuple
+        of str."""
         if self.metadata:
             return self.metadata.labels
         return conll.find_label_names(self.examples("train"))

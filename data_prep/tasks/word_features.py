@@ -1,7 +1,8 @@
-"""Features of words with labels for token classification: rows of sentences, or overlapping windows over documents.
+"""Features of words with labels for token classification: rows of sentences, or overlapping windows
+over documents.
 
-With windows, the input for a word has text on both of its sides. As in the original BERT for SQuAD contexts, each word
-counts in the window with the most context around it.
+With windows, the input for a word has text on both of its sides. As in the original BERT for SQuAD
+contexts, each word counts in the window with the most context around it.
 """
 
 import bisect
@@ -19,31 +20,34 @@ UNKNOWN_WORD = -2  # Label ID of words with a label that training lacks: no loss
 
 def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, allow_unknown=False,
                                   document_context=False):
-    """Converts sentences to features. Splits longer sentences between words into rows that are as full as possible.
+    """Converts sentences to features.
 
-    With `document_context`, rows are windows over documents, whose sentences are concatenated without separators. A
-    word has its label in only one of them.
+    Splits longer sentences between words into rows that are as full as possible.
 
-    The first token of a word has its label. A word without tokens, for example one of control characters, becomes
-    [UNK]. A word longer than a row is truncated. So each word has its label and its prediction in exactly one place.
+    With `document_context`, rows are windows over documents, whose sentences are concatenated
+    without separators. A word has its label in only one of them.
+
+    The first token of a word has its label. A word without tokens, for example one of control
+    characters, becomes [UNK]. A word longer than a row is truncated. So each word has its label and
+    its prediction in exactly one place.
 
     Args:
       sentences: data_prep.tasks.conll.Sentences.
       names: Label names in the order of their IDs.
       tokenizer: BertTokenizer.
       max_seq_length: int. Padded length of each row, S.
-      allow_unknown: bool. Whether words can have labels not in `names`, with ID UNKNOWN_WORD, if others have known
-        labels.
+      allow_unknown: bool. Whether words can have labels not in `names`, with ID UNKNOWN_WORD, if
+        others have known labels.
       document_context: bool. Whether rows include surrounding text of the same document.
 
     Returns:
-      Dict of int32 [rows, S], and the number of truncated words. "input_ids"; "input_mask", 1 for tokens and 0 for
-      padding; "segment_ids", all 0; "label_ids", the label ID at the first token of each word (0 if the sentences have
-      no labels), otherwise IGNORED.
+      Dict of int32 [rows, S], and the number of truncated words. "input_ids"; "input_mask", 1 for
+      tokens and 0 for padding; "segment_ids", all 0; "label_ids", the label ID at the first token
+      of each word (0 if the sentences have no labels), otherwise IGNORED.
 
     Raises:
-      InputError: If a label is not in `names`, or if `document_context` is set and no row begins a document. The
-        message names the file, and the line if applicable.
+      InputError: If a label is not in `names`, or if `document_context` is set and no row begins a
+        document. The message names the file, and the line if applicable.
     """
     label_ids = {name: number for number, name in enumerate(names)}
     if sentences.labels is not None:
@@ -93,7 +97,10 @@ def _find_documents(sentences):
 
 
 def _split_sentence(lengths, max_tokens):
-    """Splits a sentence into parts that are as full as possible. See `compute_windows`; all words of a part count."""
+    """Splits a sentence into parts that are as full as possible.
+
+    See `compute_windows`; all words of a part count.
+    """
     starts, room = [0], max_tokens
     for word, length in enumerate(lengths):
         if length > room:
@@ -104,7 +111,9 @@ def _split_sentence(lengths, max_tokens):
 
 
 def compute_windows(lengths, max_tokens):
-    """Returns the windows of a document, as long as possible. Each begins half a window after the previous one.
+    """Returns the windows of a document, as long as possible.
+
+    Each begins half a window after the previous one.
 
     The last window ends with the document, and begins earlier if there is space.
 
@@ -113,8 +122,9 @@ def compute_windows(lengths, max_tokens):
       max_tokens: int. Maximum number of tokens in a window.
 
     Returns:
-      List of tuples `(start, stop, first, last)`, four int: the words `start` to `stop` - 1 are in the window, and the
-      words `first` to `last` - 1 count in it. Each word counts once, in the order of the windows.
+      List of tuples `(start, stop, first, last)`, four int: the words `start` to `stop` - 1 are in
+      the window, and the words `first` to `last` - 1 count in it. Each word counts once, in the
+      order of the windows.
     """
     offsets = [0, *itertools.accumulate(lengths)]  # Start of each word, and end of the last one.
     num_words, bounds = len(lengths), []
@@ -123,7 +133,8 @@ def compute_windows(lengths, max_tokens):
         stop = bisect.bisect_right(offsets, offsets[start] + max_tokens) - 1
         if stop >= num_words:
             break
-        if not bounds or stop > bounds[-1][1]:  # Otherwise inside the previous one, before a long word.
+        # Otherwise inside the previous one, before a long word.
+        if not bounds or stop > bounds[-1][1]:
             bounds.append((start, stop))
         # Every word must be in a window, however long words are.
         start = min(stop, max(start + 1, bisect.bisect_left(offsets, offsets[start] + max_tokens // 2)))
@@ -139,12 +150,16 @@ def compute_windows(lengths, max_tokens):
 
 
 def _count_context(offsets, word, start, stop):
-    """Counts the tokens between a word and the nearer edge of a window; negative if it does not contain the word."""
+    """Counts the tokens between a word and the nearer edge of a window.
+
+    Negative if it does not contain the word.
+    """
     return min(offsets[word] - offsets[start], offsets[stop] - offsets[word + 1])
 
 
 def _check_known(sentences, ids, allow_unknown):
-    """Raises InputError with file and line unless all labels are in `ids`, or some if `allow_unknown`."""
+    """Raises InputError with file and line unless all labels are in `ids`, or some if
+    `allow_unknown`."""
     unknown = [(line, label) for line, label in zip(
         itertools.chain(*sentences.lines), itertools.chain(*sentences.labels), strict=True) if label not in ids]
     if unknown and not (allow_unknown and len(unknown) < sentences.num_words):

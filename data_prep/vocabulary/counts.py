@@ -1,7 +1,7 @@
 """Counts of the words and characters in text files, split into words like the tokenizer does.
 
-Applies the rules of bert_tf.tokenization.words in plain Python, once per distinct string between spaces instead of
-once per occurrence, in worker processes that do not import TensorFlow.
+Applies the rules of bert_tf.tokenization.words in plain Python, once per distinct string between
+spaces instead of once per occurrence, in worker processes that do not import TensorFlow.
 """
 
 import collections
@@ -27,8 +27,8 @@ class WordCounts:
     Attributes:
       words: Dict of word to number of occurrences, without words longer than MAX_WORD_CHARACTERS.
       characters: Dict of character to number of occurrences in words of up to MAX_WORD_CHARACTERS.
-      num_dropped: int. Occurrences of the words dropped from `words` because of the limit on distinct words. Their
-        characters are counted in `characters`.
+      num_dropped: int. Occurrences of the words dropped from `words` because of the limit on
+        distinct words. Their characters are counted in `characters`.
       num_garbled: int. Number of lines whose invalid UTF-8 bytes were dropped.
     """
 
@@ -41,9 +41,10 @@ class WordCounts:
 def count_words(paths, settings):
     """Counts the words and characters of text files, and draws a progress bar on standard error.
 
-    Memory is bounded by MAX_DISTINCT_WORDS and by the blocks in flight, not by the size of the text. If the distinct
-    words exceed the limit, the rarest are dropped until half the limit remains, which keeps this step infrequent. Ties
-    keep the words seen first. The result depends on the files and their order, not on the number of workers.
+    Memory is bounded by MAX_DISTINCT_WORDS and by the blocks in flight, not by the size of the
+    text. If the distinct words exceed the limit, the rarest are dropped until half the limit
+    remains, which keeps this step infrequent. Ties keep the words seen first. The result depends on
+    the files and their order, not on the number of workers.
 
     Args:
       paths: List of paths of UTF-8 text files. Files whose name ends in .gz are decompressed.
@@ -71,9 +72,12 @@ def count_words(paths, settings):
 
 
 def _drop_rarest(words, limit):
-    """Drops the rarest words in place if there are over `limit`, until half of it remain; ties keep the first seen.
+    """Drops the rarest words in place if there are over `limit`, until half of it remain.
 
-    `words`: Dict of word to number of occurrences, in the order of first occurrence. Returns the occurrences dropped.
+    Ties keep the first seen.
+
+    `words`: Dict of word to number of occurrences, in the order of first occurrence. Returns the
+      occurrences dropped.
     """
     if len(words) <= limit:
         return 0
@@ -82,11 +86,13 @@ def _drop_rarest(words, limit):
 
 
 def _count_blocks(paths, settings):
-    """Yields (words of a block, bytes read from the file for it, garbled lines in it) in the order of the text."""
+    """Yields (words of a block, bytes read from the file for it, garbled lines in it) in the
+    order of the text."""
     num_workers = settings.num_workers or os.cpu_count()
     lower_case = settings.do_lower_case
     strip_accents = lower_case if settings.strip_accents is None else settings.strip_accents
-    # No word extends across a space or a line end, and neither byte occurs inside a UTF-8 character.
+    # No word extends across a space or a line end, and neither byte occurs inside a UTF-8
+    # character.
     blocks = (block for path in paths for block in read_blocks(path, block_bytes=BLOCK_BYTES, separator=b" "))
     if num_workers == 1 or sum(files.at(path).size() for path in paths) <= BLOCK_BYTES:
         for block in blocks:
@@ -97,7 +103,9 @@ def _count_blocks(paths, settings):
 
 
 def _count_block(block, lower_case, strip_accents):
-    """Returns dict of word to occurrences, in the order of first occurrence; bytes of the file; garbled lines.
+    """Returns dict of word to occurrences, in the order of first occurrence.
+
+    Bytes of the file; garbled lines.
 
     `block`: Tuple of the text, bytes, and the bytes of the file.
     """

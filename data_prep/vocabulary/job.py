@@ -20,8 +20,8 @@ def run(settings):
       settings: VocabularySettings.
 
     Raises:
-      InputError: If files or settings are incompatible, if the text has no words or is too small for the requested
-        vocabulary size, or if `vocab_file` already is another vocabulary.
+      InputError: If files or settings are incompatible, if the text has no words or is too small
+        for the requested vocabulary size, or if `vocab_file` already is another vocabulary.
       OSError: If a file cannot be read or written.
     """
     started = time.monotonic()

@@ -10,14 +10,16 @@ from bert_tf.tokenization.unicode_rules import is_cjk, is_punctuation
 
 BEFORE_UNUSED, AFTER_UNUSED = ["[PAD]"], ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
-# Further, rarer words hardly influence the merges, while the learner's memory grows by about 0.5 kB per word.
+# Further, rarer words hardly influence the merges, while the learner's memory grows by about 0.5 kB
+# per word.
 MAX_LEARNED_WORDS = 1_000_000
 
-# The counts of texts with more words are scaled down to this sum. The learner reads each occurrence, which would
-# otherwise take longer than learning.
+# The counts of texts with more words are scaled down to this sum. The learner reads each
+# occurrence, which would otherwise take longer than learning.
 MAX_LEARNED_OCCURRENCES = 20_000_000
 
-# TensorFlow Text's WordPiece kernel accepts entries of up to 256 bytes, and a character can have four.
+# TensorFlow Text's WordPiece kernel accepts entries of up to 256 bytes, and a character can have
+# four.
 MAX_TOKEN_CHARACTERS = 64
 
 REPEATS = 512  # Maximum occurrences of a word in one string passed to the learner.
@@ -26,10 +28,11 @@ REPEATS = 512  # Maximum occurrences of a word in one string passed to the learn
 def learn_vocabulary(counts, vocab_size, min_count=2, num_unused=99, show_progress=False):
     """Learns a vocabulary of exactly `vocab_size` entries.
 
-    The order of the entries is: [PAD], [unused0] to [unused<num_unused - 1>], [UNK], [CLS], [SEP], [MASK]; characters;
-    characters as continuations ("##e"); tokens in the order of their merges. Each frequent character is an entry. It is
-    also a continuation entry unless the tokenizer always splits it off as a separate word (punctuation, Chinese). So a
-    word of such characters is never [UNK].
+    The order of the entries is: [PAD], [unused0] to [unused<num_unused - 1>], [UNK], [CLS], [SEP],
+    [MASK]; characters; characters as continuations ("##e"); tokens in the order of their merges.
+    Each frequent character is an entry. It is also a continuation entry unless the tokenizer always
+    splits it off as a separate word (punctuation, Chinese). So a word of such characters is never
+    [UNK].
 
     Args:
       counts: WordCounts of the text.
@@ -42,7 +45,8 @@ def learn_vocabulary(counts, vocab_size, min_count=2, num_unused=99, show_progre
       List of `vocab_size` distinct str.
 
     Raises:
-      InputError: If the characters do not fit into `vocab_size`, or if the text is too small for it.
+      InputError: If the characters do not fit into `vocab_size`, or if the text is too small for
+        it.
     """
     specials = [*BEFORE_UNUSED, *(f"[unused{number}]" for number in range(num_unused)), *AFTER_UNUSED]
     characters = _find_character_entries(counts.characters, min_count)
@@ -60,10 +64,12 @@ def learn_vocabulary(counts, vocab_size, min_count=2, num_unused=99, show_progre
 
 
 def fill_unused(vocabulary, words, min_count=2, num_unused=0):
-    """Replaces [unusedN] entries of a vocabulary with words of a domain; all other entries keep their IDs.
+    """Replaces [unusedN] entries of a vocabulary with words of a domain.
 
-    Selects the words that shorten the text most: occurrences times tokens saved. A word that would be [UNK] counts as
-    one token per character. Fills the slots in ascending order.
+    All other entries keep their IDs.
+
+    Selects the words that shorten the text most: occurrences times tokens saved. A word that would
+    be [UNK] counts as one token per character. Fills the slots in ascending order.
 
     Args:
       vocabulary: List of str.
@@ -95,7 +101,10 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
 
 
 def count_tokens(word, vocabulary):
-    """Counts the tokens of a word with longest-match-first, 0 if it is [UNK]; `vocabulary` is a set."""
+    """Counts the tokens of a word with longest-match-first, 0 if it is [UNK].
+
+    `vocabulary` is a set.
+    """
     start, num_tokens = 0, 0
     while start < len(word):
         end = len(word)
@@ -109,7 +118,8 @@ def count_tokens(word, vocabulary):
 
 
 def describe(vocabulary, words):
-    """Returns a one-line summary of how a vocabulary covers counted words: tokens per word and fraction of [UNK]."""
+    """Returns a one-line summary of how a vocabulary covers counted words: tokens per word and
+    fraction of [UNK]."""
     known = set(vocabulary)
     total = unknown = total_tokens = 0
     for word, count in words.items():
@@ -128,11 +138,12 @@ def _find_character_entries(characters, min_count):
 
 
 def _merge_tokens(words, characters, num_tokens, min_count, show_progress):
-    """Returns `characters` and the tokens merged from them, `num_tokens` in total or as many as the words yield.
+    """Returns `characters` and the tokens merged from them, `num_tokens` in total or as many as the
+    words yield.
 
-    The library's own WordPiece trainer numbers the continuations ("##e") in hash table order, which differs from run to
-    run, and breaks ties by these numbers. So this function encodes each entry of `characters` as one code point and
-    learns plain byte-pair encoding, which sorts its alphabet.
+    The library's own WordPiece trainer numbers the continuations ("##e") in hash table order, which
+    differs from run to run, and breaks ties by these numbers. So this function encodes each entry
+    of `characters` as one code point and learns plain byte-pair encoding, which sorts its alphabet.
     """
     entry_of_symbol = dict(zip(_create_symbols(len(characters)), characters, strict=True))
     learned_words = _select_words(words, set(characters), min_count)
@@ -156,7 +167,8 @@ def _split_word(word):
 
 
 def _select_words(words, characters, min_count):
-    """Returns the most frequent words and their counts, without words that a rare character makes [UNK] in any case."""
+    """Returns the most frequent words and their counts, without words that a rare character
+    makes [UNK] in any case."""
     frequent = [word for word, count in words.items()
                 if count >= min_count and characters.issuperset(_split_word(word))]
     frequent.sort(key=lambda word: (-words[word], word))
@@ -170,7 +182,8 @@ def _create_symbols(number):
 
 
 def _encode_words(words, entry_of_symbol, scale):
-    """Yields each word once per occurrence, divided by `scale`, with its characters as the learner's symbols."""
+    """Yields each word once per occurrence, divided by `scale`, with its characters as the
+    learner's symbols."""
     symbol_of_entry = {entry: symbol for symbol, entry in entry_of_symbol.items()}
     for word, count in words.items():
         symbols = "".join(map(symbol_of_entry.get, _split_word(word))) + " "

@@ -1,1 +1,2 @@
-"""Analysis of a model: attention pages, head behavior over a corpus, head importance, and probes of layers."""
+"""Analysis of a model: attention pages, head behavior over a corpus, head importance, and probes
+of layers."""

@@ -1,4 +1,5 @@
-"""The job of run.analyze_attention: describes the behavior of each head over a corpus and a treebank."""
+"""The job of run.analyze_attention: describes the behavior of each head over a corpus and a
+treebank."""
 
 import itertools
 import math
@@ -40,7 +41,8 @@ def run(settings):
       settings: AnalyzeAttentionSettings, resolved.
 
     Raises:
-      InputError: See Observer. Also if a file is invalid or empty, or if the data do not match the model.
+      InputError: See Observer. Also if a file is invalid or empty, or if the data do not match the
+        model.
     """
     fine_tuned = FineTunedModel.open(settings) if settings.importance_examples else None
     observer = Observer(settings)
@@ -66,7 +68,8 @@ def run(settings):
 
 
 def _measure_texts(observer, settings):
-    """Returns the means of all measures, float64 [K, M], and the numbers of texts and of truncated texts."""
+    """Returns the means of all measures, float64 [K, M], and the numbers of texts and of
+    truncated texts."""
     def compute_sums(features):
         return observer.sum_measures(observer.compute_attention(features), features)
 
@@ -82,7 +85,10 @@ def _measure_texts(observer, settings):
 
 
 def _add_sentences(dependencies, observer, settings):
-    """Adds all sentences to Dependencies; returns the numbers of sentences and of skipped ones, which are too long."""
+    """Adds all sentences to Dependencies.
+
+    Returns the numbers of sentences and of skipped ones, which are too long.
+    """
     def find_hits(features, words, heads):
         attention = [behaviors.word_attention(each, words, tf.shape(heads)[1])
                      for each in observer.compute_attention(features)]
@@ -101,14 +107,16 @@ def _add_sentences(dependencies, observer, settings):
 
 
 def _measure_curve(model, num_examples):
-    """Measures the importance of the K heads of a FineTunedModel, and its score as heads are masked.
+    """Measures the importance of the K heads of a FineTunedModel, and its score as heads are
+    masked.
 
-    Importance is the one that pruning uses. Without any head, the model has only feed-forward layers.
+    Importance is the one that pruning uses. Without any head, the model has only feed-forward
+    layers.
 
     Returns:
-      List of K dicts, the most important head first: layer, head, importance (of norm 1 in each layer); and a list of
-      dicts, one per point of the curve: heads_out, the number of pruned heads, and the score for each order of pruning,
-      BY_IMPORTANCE or "random_I".
+      List of K dicts, the most important head first: layer, head, importance (of norm 1 in each
+      layer); and a list of dicts, one per point of the curve: heads_out, the number of pruned
+      heads, and the score for each order of pruning, BY_IMPORTANCE or "random_I".
     """
     by_layer, _ = model.measure_importance(num_examples, SEED)
     heads = [(layer, head) for layer, each in enumerate(by_layer) for head in range(len(each))]
@@ -154,7 +162,10 @@ def _read_windows(items, unit):
 
 
 def _write(folder, heads, measures, dependencies):
-    """Writes the tables and plots of measures, float64 [K, M], and of Dependencies, or None; prints relations."""
+    """Writes the tables and plots of measures, float64 [K, M], and of Dependencies, or None.
+
+    Prints relations.
+    """
     _write_table(folder, "heads.tsv", [
         {"layer": layer, "head": head, **dict(zip(behaviors.NAMES, values, strict=True))}
         for (layer, head), values in zip(heads, measures, strict=True)])
@@ -174,7 +185,10 @@ def _write(folder, heads, measures, dependencies):
 
 
 def _remove_earlier(settings, is_written):
-    """Removes files of an earlier analysis that this one does not write. `is_written`: Dict of name to bool."""
+    """Removes files of an earlier analysis that this one does not write.
+
+    `is_written`: Dict of name to bool.
+    """
     for name in files.at(settings.output_dir).names():
         if re.fullmatch(settings.written, name) and not is_written.get(name.partition(".")[0], True):
             files.at(os.path.join(settings.output_dir, name)).remove()
@@ -191,7 +205,8 @@ def _write_importance(folder, by_head, curve, metric):
 
 
 def _write_table(folder, name, rows):
-    """Writes dicts with the same keys, the header: float with five decimal places, NaN as an empty string."""
+    """Writes dicts with the same keys, the header: float with five decimal places, NaN as an
+    empty string."""
     def format_cell(value):
         if isinstance(value, float | np.floating):
             return "" if math.isnan(value) else f"{value:.5f}"
@@ -205,9 +220,9 @@ def _write_table(folder, name, rows):
 def _write_numbers(folder, heads, measures, dependencies):
     """Writes analysis.npz. `dependencies`: Dependencies, or None.
 
-    heads: int64 [K, 2]; measure_names: str [M]; measures: float64 [K, M]; with a treebank relations: str [R], hits:
-    int64 [2 directions, 2 halves, R, K], cases: int64 [2 halves, R], offsets: int64 [O], offset_hits: int64 [2 halves,
-    R, O].
+    heads: int64 [K, 2]; measure_names: str [M]; measures: float64 [K, M]; with a treebank
+    relations: str [R], hits: int64 [2 directions, 2 halves, R, K], cases: int64 [2 halves, R],
+    offsets: int64 [O], offset_hits: int64 [2 halves, R, O].
     """
     arrays = {"heads": np.array(heads, np.int64), "measure_names": np.array(behaviors.NAMES), "measures": measures}
     if dependencies:
@@ -239,14 +254,18 @@ def _draw_measures(folder, heads, values):
 
 
 def _choose_directions(relations, most):
-    """Returns the better direction of each of the most frequent relations, from Dependencies.find_best."""
+    """Returns the better direction of each of the most frequent relations, from
+    Dependencies.find_best."""
     names = list(dict.fromkeys(row["relation"] for row in relations))[:most]
     return [max((row for row in relations if row["relation"] == name), key=lambda row: row["accuracy"])
             for name in names]
 
 
 def _draw_relations(folder, relations):
-    """Plots the best head and the best offset for the most frequent relations. See Dependencies.find_best."""
+    """Plots the best head and the best offset for the most frequent relations.
+
+    See Dependencies.find_best.
+    """
     rows = _choose_directions(relations, MAX_RELATIONS)
     figure = plots.create_figure(figsize=(9, 1.5 + 0.34 * len(rows)), layout="constrained")
     panel, places = figure.subplots(), np.arange(len(rows))

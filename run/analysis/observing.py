@@ -19,7 +19,9 @@ ROWS_AT_A_TIME = 32  # Copies of a text per batch, each with another token maske
 
 @dataclasses.dataclass(frozen=True)
 class Observation:
-    """A sequence and the model's attention to it. Legend: S tokens, W words, K heads of all layers, M measures.
+    """A sequence and the model's attention to it.
+
+    Legend: S tokens, W words, K heads of all layers, M measures.
 
     Attributes:
       question: run.analysis.questions.Question.
@@ -33,9 +35,9 @@ class Observation:
       attention: float32 [K, S, S].
       measures: float64 [K, M] of bert_tf.analysis.behaviors.MEASURES, NaN if no token has one.
       answer: Dict from Kind.rows, or None if the model has no task.
-      candidates: List of S dicts, or None for [CLS] and [SEP]. Predictions of a masked LM if the token is masked:
-        "own", the probability of the token itself, None for a [MASK]; "best", a list of (token, probability), most
-        probable first. None if the model is not a masked LM.
+      candidates: List of S dicts, or None for [CLS] and [SEP]. Predictions of a masked LM if the
+        token is masked: "own", the probability of the token itself, None for a [MASK]; "best", a
+        list of (token, probability), most probable first. None if the model is not a masked LM.
     """
 
     question: object
@@ -53,20 +55,27 @@ class Observation:
 
 
 def compute_means(sums, counts):
-    """Divides sums of measures [K, M] by numbers of tokens [M]: float64 [K, M], NaN if no token has a measure."""
+    """Divides sums of measures [K, M] by numbers of tokens [M]: float64 [K, M], NaN if no token
+    has a measure."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(counts > 0, sums / counts, np.nan)
 
 
 def _number_words(pieces):
-    """Returns the 0-based number of the word of each of S tokens, int64 [S]; [CLS] and [SEP] are separate words."""
+    """Returns the 0-based number of the word of each of S tokens, int64 [S].
+
+    [CLS] and [SEP] are separate words.
+    """
     goes_on = [index > 0 and piece.startswith(SUFFIX_INDICATOR) and pieces[index - 1] not in SPECIAL_PIECES
                for index, piece in enumerate(pieces)]
     return np.cumsum(~np.array(goes_on)) - 1
 
 
 def _join_words(pieces, numbers):
-    """Returns the joined tokens of each word, a list of str. `numbers`: int64 [S] from `_number_words`."""
+    """Returns the joined tokens of each word, a list of str.
+
+    `numbers`: int64 [S] from `_number_words`.
+    """
     words = [""] * (numbers[-1] + 1)
     for number, piece in zip(numbers, pieces, strict=True):
         words[number] += piece.removeprefix(SUFFIX_INDICATOR) if words[number] else piece
@@ -96,7 +105,8 @@ class Observer:
         kind = settings.served_task.kind
         if not settings.model_files.task_metadata:
             kind = detect_kind(checkpoint, settings.config)
-        may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # Not in task.json.
+        # Not in task.json.
+        may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))
         metadata = dataclasses.replace(
             settings.served_task, kind=kind, window_stride=None,  # A text is one sequence.
             version_2_with_negative=may_be_none, top_k=TOP_K)
@@ -111,7 +121,8 @@ class Observer:
                                             for token in self.tokenizer.vocabulary])
 
     def __call__(self, question):
-        """Yields the Observations of a Question: one, or one per window of a long context, or one per choice."""
+        """Yields the Observations of a Question: one, or one per window of a long context, or
+        one per choice."""
         kind = KINDS[self.kind]
         features, was_cut = self.servable.encode(*(tf.constant([text]) for text in question.texts))
         was_cut = bool(tf.reduce_any(was_cut))
@@ -131,7 +142,8 @@ class Observer:
         return [tf.cast(each.probabilities, tf.float32) for each in attention]
 
     def sum_measures(self, attention, features):
-        """Returns the sums of measures, float32 [K, M], and numbers of tokens [M], of `compute_attention`."""
+        """Returns the sums of measures, float32 [K, M], and numbers of tokens [M], of
+        `compute_attention`."""
         tokens = behaviors.Tokens.from_features(features, self.tokenizer, self.is_punctuation)
         sums = tf.concat([behaviors.sum_measures(each, tokens) for each in attention], axis=0)
         return sums, behaviors.count_tokens(tokens)

@@ -39,7 +39,8 @@ def write(path, model, heads, observations):
         "measures": [{"name": each.name, "title": each.title, "help": each.help, "behavior": each.is_behavior}
                      for each in MEASURES]}, separators=(",", ":"))
     parts["DATA"] = data.translate(str.maketrans(MARKUP))
-    before, after = (re.sub("@@([A-Z_]+)@@", lambda match: parts[match[1]], text)  # Not within inserted text.
+    # Not within inserted text.
+    before, after = (re.sub("@@([A-Z_]+)@@", lambda match: parts[match[1]], text)
                      for text in _read_web_file("page.html").split("@@MATRICES@@"))
     with new_file(path) as file:
         file.write(before)
@@ -51,7 +52,8 @@ def write(path, model, heads, observations):
 
 
 def encode_attention(attention):
-    """Encodes probabilities, float [...], as bytes: square roots in steps of 1 / 255, to distinguish small ones."""
+    """Encodes probabilities, float [...], as bytes: square roots in steps of 1 / 255, to
+    distinguish small ones."""
     return np.round(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
 
 
@@ -88,7 +90,8 @@ def _format_title(each):
 
 
 def _format_prediction(each):
-    """Formats a prediction for the page: {"summary": str, "rows": [[name, number or text], ...]}, or None."""
+    """Formats a prediction for the page: {"summary": str, "rows": [[name, number or text],
+    ...]}, or None."""
     if each.answer is None:
         return None
     answer, expected = each.answer, each.question.expected

@@ -1,4 +1,5 @@
-"""The job of run.probe_layers: linear classifiers that measure the information about words in each layer."""
+"""The job of run.probe_layers: linear classifiers that measure the information about words in
+each layer."""
 
 import collections
 import dataclasses
@@ -26,8 +27,10 @@ from run.training import strategies
 EPOCHS, LEARNING_RATE = 20, 2e-3  # The learning rate of Adam decays linearly to 0.
 SEED = 12345  # Seed of the labels of the control task, and of the order of words.
 MIX = "mix"  # The row of the mix of all layers.
-MAX_WORDS = 50_000  # Maximum number of words of a file. Their hidden states of each layer are in memory.
-EMBEDDING_DTYPE = np.float16  # Type of saved embeddings: half the memory, without an effect on probes.
+# Maximum number of words of a file. Their hidden states of each layer are in memory.
+MAX_WORDS = 50_000
+# Type of saved embeddings: half the memory, without an effect on probes.
+EMBEDDING_DTYPE = np.float16
 
 
 def run(settings):
@@ -108,9 +111,9 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
       tokenizer: BertTokenizer.
 
     Returns:
-      Tuple of bert_tf.analysis.probes.Examples, whose items are words: the word; the word and its head; or the first
-      and the last word of a span; and a list of str, the first word of each example. Sentences longer than
-      `max_seq_length` are omitted.
+      Tuple of bert_tf.analysis.probes.Examples, whose items are words: the word; the word and its
+      head; or the first and the last word of a span; and a list of str, the first word of each
+      example. Sentences longer than `max_seq_length` are omitted.
 
     Raises:
       InputError: If no sentence is short enough, or if none has the requested labels.
@@ -143,7 +146,9 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
 
 
 def _read_sentences(path, settings):
-    """Returns the first sentences of a file, with at most MAX_WORDS words; files with columns have no trees.
+    """Returns the first sentences of a file, with at most MAX_WORDS words.
+
+    Files with columns have no trees.
 
     Raises:
       InputError: If the file is invalid, or if it lacks the requested labels.
@@ -167,7 +172,8 @@ def _read_sentences(path, settings):
 
 
 def _get_examples(sentence, label):
-    """Returns the labels of a sentence, each with the indices of the words that the probe uses: list of tuples."""
+    """Returns the labels of a sentence, each with the indices of the words that the probe uses:
+    list of tuples."""
     if label == "tags":
         return [(tag, word) for word, tag in enumerate(sentence.tags)]
     if label == "spans":
@@ -185,7 +191,8 @@ def _average_tokens(encoder, features, words):
       words: int32 [B, S]. Index of each token's word, -1 if none.
     """
     outputs = encoder(features)
-    layers = tf.stack([outputs["embedding_output"], *outputs["encoder_outputs"]], axis=2)  # [B, S, K, H]
+    # [B, S, K, H].
+    layers = tf.stack([outputs["embedding_output"], *outputs["encoder_outputs"]], axis=2)
     belongs = tf.one_hot(words, tf.reduce_max(words) + 1, dtype=tf.float32)  # [B, S, W]
     num_tokens = tf.reduce_sum(belongs, axis=1)  # [B, W]
     summed = tf.einsum("bsw,bskh->bwkh", belongs, tf.cast(layers, tf.float32))
@@ -193,7 +200,8 @@ def _average_tokens(encoder, features, words):
 
 
 def sample_control_labels(labels, train_forms, dev_forms, seed):
-    """Samples labels of the control task: one per form, by the frequency of labels (Hewitt and Liang 2019).
+    """Samples labels of the control task: one per form, by the frequency of labels (Hewitt and
+    Liang 2019).
 
     Args:
       labels: List of str. Labels of the training examples.

@@ -1,4 +1,5 @@
-"""Questions to a model: texts from flags, lines of a file, or development data that it predicts incorrectly."""
+"""Questions to a model: texts from flags, lines of a file, or development data that it predicts
+incorrectly."""
 
 import dataclasses
 
@@ -42,7 +43,10 @@ class Question:
 
 
 def read_questions(settings, kind):
-    """Returns the Questions of AttentionReportSettings; raises InputError if they do not match `kind`."""
+    """Returns the Questions of AttentionReportSettings.
+
+    Raises InputError if they do not match `kind`.
+    """
     path = settings.input_file
     if not path:
         return [_parse_line(drop_invalid_bytes(text), kind, "`text`") for text in settings.text]
@@ -80,7 +84,8 @@ def find_wrong_predictions(settings, observer):
       observer: run.analysis.observing.Observer of the model.
 
     Raises:
-      InputError: If the model was not fine-tuned, if the data are invalid or unlabeled, or if all rows are correct.
+      InputError: If the model was not fine-tuned, if the data are invalid or unlabeled, or if all
+        rows are correct.
     """
     metadata, kind, checkpoint = observer.metadata, observer.kind, settings.model.init_checkpoint
     if kind not in READERS:
@@ -139,7 +144,8 @@ def read_multiple_choice(data):
 
 
 def _find_labels(data, label):
-    """Returns a row's label, labels, or number: list of names in the data, and the model's prediction for it."""
+    """Returns a row's label, labels, or number: list of names in the data, and the model's
+    prediction for it."""
     if data.dataset.regression:
         return [f"{label:g}"], float(label)
     is_several = bool(data.dataset.label_separator)

@@ -12,7 +12,8 @@ from bert_tf.tokenization.model_inputs import FEATURES, pack
 from data_prep.tasks import conll
 from run.serving import extraction
 
-MAX_PAIRS = 1 << 18  # Maximum number of texts times their squared length, which bounds the memory of a batch.
+# Maximum number of texts times their squared length, which bounds the memory of a batch.
+MAX_PAIRS = 1 << 18
 ROOT = -1  # Head of the word without a head.
 TEXT = re.compile(r"#\s*text\s*=\s*(.*)")  # Comment with the original text of a sentence.
 
@@ -39,8 +40,8 @@ class Sentence:
         """Finds the words in the text.
 
         Returns:
-          List of W int, the character at which each word begins; None if there is no text, or if it is not the forms
-          of the words, in sequence, with or without spaces between them.
+          List of W int, the character at which each word begins; None if there is no text, or if it
+          is not the forms of the words, in sequence, with or without spaces between them.
         """
         words = [f"({re.escape(word)})" for word in self.words]
         match = self.text is not None and re.fullmatch(r"\s*".join(["", *words, ""]), self.text)
@@ -51,8 +52,8 @@ def read_sentences(path):
     """Yields the Sentences of a treebank. Invalid UTF-8 bytes are dropped, with a note at the end.
 
     Raises:
-      InputError: See `conll.select_words`; and if a head is not a word of the sentence, or if there are no sentences.
-        The message names the file, and the line if applicable.
+      InputError: See `conll.select_words`; and if a head is not a word of the sentence, or if there
+        are no sentences. The message names the file, and the line if applicable.
     """
     is_empty, decoder = True, files.LineDecoder()
     for block in conll.group_rows(conll.read_rows(path, decoder)):
@@ -71,7 +72,8 @@ def read_sentences(path):
 
 
 def read_texts(path, treebank_path):
-    """Returns an iterator of (text_a, text_b) for the non-empty lines of a file, or for the sentences of a treebank.
+    """Returns an iterator of (text_a, text_b) for the non-empty lines of a file, or for the
+    sentences of a treebank.
 
     Args:
       path: Path of the file. None for the treebank.
@@ -94,12 +96,12 @@ def text_batches(tokenizer, texts, max_seq_length, batch_size):
 def sentence_batches(tokenizer, sentences, max_seq_length, batch_size):
     """Yields a list of Sentences in batches; omits sentences that are too long.
 
-    Tokenizes the text of a sentence. If it has no text, if the text differs from its words, or if a word would have no
-    separate token, tokenizes its words one at a time, as a tagger does.
+    Tokenizes the text of a sentence. If it has no text, if the text differs from its words, or if a
+    word would have no separate token, tokenizes its words one at a time, as a tagger does.
 
     Yields:
-      Positions in the list, int [B]; features int32 [B, S]; the index of each token's word, int32 [B, S], -1 if none;
-      the index of each word's head, int32 [B, W], -1 if none.
+      Positions in the list, int [B]; features int32 [B, S]; the index of each token's word, int32
+      [B, S], -1 if none; the index of each word's head, int32 [B, W], -1 if none.
     """
     rows = [([tokenizer.cls_id, *ids, tokenizer.sep_id], [-1, *numbers, -1])
             for ids, numbers in _align_tokens(tokenizer, sentences)]
@@ -124,7 +126,8 @@ def _align_tokens(tokenizer, sentences):
         # As in a tagger, a word without any token, for example of control characters, is [UNK].
         words = [next(flat) or [tokenizer.unk_id] for _ in sentence.words]
         if word_starts := sentence.align():
-            # A token that is parts of two words ("don" of "do" and "n't") belongs to the word in which it begins.
+            # A token that is parts of two words ("don" of "do" and "n't") belongs to the word in
+            # which it begins.
             numbers = (np.searchsorted(word_starts, starts, side="right") - 1).tolist()
             if set(numbers) == set(range(len(words))):
                 yield ids, numbers
@@ -134,7 +137,10 @@ def _align_tokens(tokenizer, sentences):
 
 
 def _batches(lengths, batch_size, longest=None):
-    """Yields positions, int [B], of similar lengths, and their maximum length; omits those over `longest`."""
+    """Yields positions, int [B], of similar lengths, and their maximum length.
+
+    Omits those over `longest`.
+    """
     order = [place for place in np.argsort(lengths, kind="stable") if longest is None or lengths[place] <= longest]
     while order:
         # Longest first, since the longest text determines the size of a batch.

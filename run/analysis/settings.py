@@ -1,4 +1,7 @@
-"""Settings for jobs that analyze a model. Scripts define their flags from them; does not import TensorFlow."""
+"""Settings for jobs that analyze a model.
+
+Scripts define their flags from them; does not import TensorFlow.
+"""
 
 import dataclasses
 from typing import ClassVar

@@ -1,4 +1,5 @@
-"""The best head for each dependency relation, compared with the best fixed offset (Clark et al. 2019, section 4.2).
+"""The best head for each dependency relation, compared with the best fixed offset (Clark et al.
+2019, section 4.2).
 
 Legend: K heads of all layers, R relations, O offsets.
 """
@@ -57,12 +58,14 @@ class Dependencies:
             np.add.at(self.hits[direction], (halves, ids), found[rows, :, words])
 
     def find_best(self, heads):
-        """Returns dicts, one per relation and direction: ALL first, then the most frequent relation.
+        """Returns dicts, one per relation and direction: ALL first, then the most frequent
+        relation.
 
-        "head" finds most of the "cases", the words with a head in this relation: the fraction "accuracy", with its 95%
-        confidence interval from "low" to "high". "held_out" is the fraction found in each half of the sentences by the
-        head that is best on the other half, NaN if a half has no case; it lacks the bias of selecting among many heads.
-        "offset" is the offset from a word to its head, in words, that is correct most often.
+        "head" finds most of the "cases", the words with a head in this relation: the fraction
+        "accuracy", with its 95% confidence interval from "low" to "high". "held_out" is the
+        fraction found in each half of the sentences by the head that is best on the other half, NaN
+        if a half has no case; it lacks the bias of selecting among many heads. "offset" is the
+        offset from a word to its head, in words, that is correct most often.
 
         Args:
           heads: List of K (layer, head).
@@ -90,6 +93,7 @@ def _score(heads, hits, cases, offsets):
 
 
 def _compute_interval(hits, cases):
-    """Returns a fraction of cases and its 95% confidence interval, Wilson's score interval: three float."""
+    """Returns a fraction of cases and its 95% confidence interval, Wilson's score interval:
+    three float."""
     interval = stats.binomtest(int(hits), cases).proportion_ci(method="wilson")
     return hits / cases, interval.low, interval.high

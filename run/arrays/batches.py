@@ -1,7 +1,7 @@
 """Batches of examples in arrays, grouped by similar length.
 
-The order is a function of the seed. Batch k does not depend on earlier batches having been created, so a resumed run
-continues with the same batches.
+The order is a function of the seed. Batch k does not depend on earlier batches having been created,
+so a resumed run continues with the same batches.
 """
 
 import numpy as np
@@ -9,18 +9,20 @@ import tensorflow as tf
 
 from run.training.host_batches import WHOLE
 
-SORTED_BATCHES = 50  # Number of batches to sort by length together. More save little time and shuffle less.
+# Number of batches to sort by length together. More save little time and shuffle less.
+SORTED_BATCHES = 50
 
 
 def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=False, share=WHOLE):
     """Creates endless training batches; every example is used once before any is repeated.
 
-    The examples of `SORTED_BATCHES` batches are sorted by length and split into batches, which are used in random
-    order. Each batch is as long as its longest example. With `static_shapes`, batches contain random examples and have
-    the arrays' length.
+    The examples of `SORTED_BATCHES` batches are sorted by length and split into batches, which are
+    used in random order. Each batch is as long as its longest example. With `static_shapes`,
+    batches contain random examples and have the arrays' length.
 
     Args:
-      arrays: Dict of arrays [n, ...] or StackedRows of `stored_rows`, with input_mask [n, S] or [n, choices, S].
+      arrays: Dict of arrays [n, ...] or StackedRows of `stored_rows`, with input_mask [n, S] or [n,
+        choices, S].
       batch_size: int. Examples per batch, B, over all replicas.
       seed: int. Seed of the order.
       first_step: int. Number of the first batch.
@@ -28,8 +30,8 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
       share: HostShare. Rows of each batch to return.
 
     Returns:
-      Dataset of dicts of name to [rows, ...]. Arrays as wide as input_mask are truncated to the longest example of the
-      entire batch.
+      Dataset of dicts of name to [rows, ...]. Arrays as wide as input_mask are truncated to the
+      longest example of the entire batch.
     """
     lengths = count_tokens(arrays["input_mask"])
     # Sorts at most one epoch; otherwise copies of an example would be in the same batch.
@@ -49,13 +51,15 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
 
 
 def count_tokens(input_mask):
-    """Returns the tokens per example, or of its longest choice: int [n] from input_mask [n, S] or [n, choices, S]."""
+    """Returns the tokens per example, or of its longest choice: int [n] from input_mask [n, S]
+    or [n, choices, S]."""
     lengths = input_mask.sum(axis=-1)
     return lengths if lengths.ndim == 1 else lengths.max(axis=1)
 
 
 def take_rows(arrays, rows, static_shapes=False, share=WHOLE):
-    """Returns a HostShare of a batch: dict of arrays [B, ...], truncated to the longest of all `rows`.
+    """Returns a HostShare of a batch: dict of arrays [B, ...], truncated to the longest of all
+    `rows`.
 
     With `static_shapes` they are not truncated.
     """
@@ -66,7 +70,10 @@ def take_rows(arrays, rows, static_shapes=False, share=WHOLE):
 
 
 def _select_rows(values, rows, width, longest):
-    """Returns `rows` of an array or of StackedRows. Arrays of input_mask's `width` are truncated to `longest`."""
+    """Returns `rows` of an array or of StackedRows.
+
+    Arrays of input_mask's `width` are truncated to `longest`.
+    """
     if not isinstance(values, np.ndarray):
         return values.read(rows, longest)
     return values[rows][..., :longest] if _is_wide(values, width) else values[rows]
@@ -77,7 +84,8 @@ def _is_wide(values, width):
 
 
 def _window(lengths, batch_size, seed, window, sorted_batches, skip):
-    """Yields the rows [B] of each batch of a window of `sorted_batches` batches, starting at batch `skip`."""
+    """Yields the rows [B] of each batch of a window of `sorted_batches` batches, starting at
+    batch `skip`."""
     first = window * sorted_batches * batch_size
     rows = _stream(len(lengths), seed, first, first + sorted_batches * batch_size)
     if sorted_batches > 1:
@@ -88,7 +96,8 @@ def _window(lengths, batch_size, seed, window, sorted_batches, skip):
 
 
 def _stream(num_examples, seed, start, stop):
-    """Returns the rows at positions `start` to `stop` of the concatenated permutations of all epochs."""
+    """Returns the rows at positions `start` to `stop` of the concatenated permutations of all
+    epochs."""
     epochs = range(start // num_examples, (stop - 1) // num_examples + 1)
     rows = np.concatenate([_rng(seed, 0, epoch).permutation(num_examples) for epoch in epochs])
     offset = epochs[0] * num_examples
@@ -96,12 +105,16 @@ def _stream(num_examples, seed, start, stop):
 
 
 def _rng(seed, *stream):
-    """Creates the NumPy generator for a stream of a seed. NumPy rejects negative seeds, so they are mapped."""
+    """Creates the NumPy generator for a stream of a seed.
+
+    NumPy rejects negative seeds, so they are mapped.
+    """
     return np.random.default_rng((seed % 2**64, *stream))
 
 
 def signature(arrays, num_rows, static_shapes=False):
-    """Returns dict of tf.TensorSpec for `take_rows` of `num_rows` rows, of any length unless `static_shapes`."""
+    """Returns dict of tf.TensorSpec for `take_rows` of `num_rows` rows, of any length unless
+    `static_shapes`."""
     width = arrays["input_mask"].shape[-1]
 
     def spec(values):

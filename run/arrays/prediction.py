@@ -16,7 +16,8 @@ from run.training.host_batches import HostShare
 class Predictor:
     """Runs a model on arrays of features. It is traced once for all calls with the same batch size.
 
-    Batches contain examples of similar length and are as long as the longest, unless shapes are static.
+    Batches contain examples of similar length and are as long as the longest, unless shapes are
+    static.
 
     Args:
       strategy: tf.distribute.Strategy under whose scope the model was created.
@@ -47,8 +48,10 @@ class Predictor:
         """Predicts all examples.
 
         Args:
-          arrays: Dict of arrays [n, ...] or StackedRows with the inputs; input_mask [n, S] or [n, choices, S].
-          batch_size: int. Examples per batch, over all replicas. A smaller last batch is filled with repeated examples.
+          arrays: Dict of arrays [n, ...] or StackedRows with the inputs; input_mask [n, S] or [n,
+            choices, S].
+          batch_size: int. Examples per batch, over all replicas. A smaller last batch is filled
+            with repeated examples.
           description: Text of the progress bar.
 
         Returns:
@@ -70,7 +73,8 @@ class Predictor:
         """Predicts all examples, batch by batch.
 
         Yields:
-          Tuple of int [n], the indices of examples, and dict of NumPy arrays [n, ...], at most as long as the longest.
+          Tuple of int [n], the indices of examples, and dict of NumPy arrays [n, ...], at most as
+          long as the longest.
 
         Raises:
           InputError: If there are no examples.
@@ -87,7 +91,8 @@ class Predictor:
             self._run.get_concrete_function(batches.signature(features, batch_size, self._static_shapes))
         order = np.argsort(batches.count_tokens(features["input_mask"]), kind="stable")
         with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
-                  leave=None, disable=None) as progress:  # In terminals; if nested in another, cleared at the end.
+                  # In terminals; if nested in another, cleared at the end.
+                  leave=None, disable=None) as progress:
             for start in range(0, num_examples, batch_size):
                 rows = order[start : start + batch_size]
                 filled = np.resize(rows, batch_size)  # Every replica requires rows.
@@ -95,7 +100,8 @@ class Predictor:
                 progress.update(len(rows))
 
     def _predict_batch(self, features, rows, num_examples):
-        """Returns the outputs for the first `num_examples` of a batch of `rows` as a dict of NumPy arrays."""
+        """Returns the outputs for the first `num_examples` of a batch of `rows` as a dict of
+        NumPy arrays."""
         def get_replica_part(context):
             share = HostShare(context.replica_id_in_sync_group, self._strategy.num_replicas_in_sync)
             part = batches.take_rows(features, rows, self._static_shapes, share)

@@ -1,8 +1,9 @@
-"""Arrays of varying length on disk, one per row of some data: a teacher's outputs, an encoder's embeddings.
+"""Arrays of varying length on disk, one per row of some data: a teacher's outputs, an encoder's
+embeddings.
 
-A directory has one subdirectory per set of data and settings, named with a fingerprint of both. It contains one file
-per name, which is the concatenation of the rows' arrays, and values.json, which describes them. The subdirectory is
-complete if values.json exists.
+A directory has one subdirectory per set of data and settings, named with a fingerprint of both. It
+contains one file per name, which is the concatenation of the rows' arrays, and values.json, which
+describes them. The subdirectory is complete if values.json exists.
 """
 
 import contextlib
@@ -19,7 +20,8 @@ from bert_tf.errors import InputError
 from bert_tf.files.local import convert_write_errors
 
 FINGERPRINT_DIGITS = 16
-METADATA_FILE = "values.json"  # After the names of all other files, so it is the last one that is uploaded.
+# After the names of all other files, so it is the last one that is uploaded.
+METADATA_FILE = "values.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +41,8 @@ class Entry:
         return [length if size < 0 else size for size in self.shape]
 
     def get_offsets(self, lengths):
-        """Returns int64 [n + 1]: the offset of each row's array in the file, and the end of the last, in elements."""
+        """Returns int64 [n + 1]: the offset of each row's array in the file, and the end of the
+        last, in elements."""
         fixed = math.prod(size for size in self.shape if size >= 0)
         sizes = fixed * np.asarray(lengths, np.int64) ** sum(size < 0 for size in self.shape)
         return np.concatenate([[0], np.cumsum(sizes)])
@@ -58,7 +61,8 @@ class StoredRows:
         self.entries, self.lengths = entries, lengths
         self._folder = folder
         self._offsets = {name: entry.get_offsets(lengths) for name, entry in entries.items()}
-        self._open = contextlib.ExitStack()  # A remote file is copied once. The copy exists as long as this object.
+        # A remote file is copied once. The copy exists as long as this object.
+        self._open = contextlib.ExitStack()
         self._values = {}
 
     def get_path(self, name):
@@ -83,7 +87,8 @@ class StoredRows:
         return self
 
     def look_up(self, rows, length):
-        """Reads rows, int [B]: list of arrays [B, ...] in the order of `entries`, padded with zeros."""
+        """Reads rows, int [B]: list of arrays [B, ...] in the order of `entries`, padded with
+        zeros."""
         arrays = []
         for name, entry in self.entries.items():
             values = np.zeros([len(rows), *entry.get_shape(int(length))], entry.dtype)
@@ -108,7 +113,8 @@ class StoredRows:
 
 
 class StackedRows:
-    """Rows of a StoredRows whose entries have the same shape [-1, ...], stacked on axis 2, instead of an array.
+    """Rows of a StoredRows whose entries have the same shape [-1, ...], stacked on axis 2, instead
+    of an array.
 
     Attributes:
       dtype: NumPy dtype.
@@ -127,7 +133,10 @@ class StackedRows:
 
 
 def find_subfolder(folder, metadata):
-    """Returns the path of a subdirectory, which may not exist. `metadata`: JSON value that the rows depend on."""
+    """Returns the path of a subdirectory, which may not exist.
+
+    `metadata`: JSON value that the rows depend on.
+    """
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode()).hexdigest()
     return os.path.join(folder, digest[:FINGERPRINT_DIGITS])
 
@@ -145,8 +154,8 @@ def write(path, metadata, entries, lengths, parts):
       metadata: Dict to save in values.json.
       entries: Dict of name to Entry.
       lengths: int [n]. Length of each row.
-      parts: Iterable of (row numbers, dict of name to sequence of arrays) that contains every row once. An array may be
-        longer than its row.
+      parts: Iterable of (row numbers, dict of name to sequence of arrays) that contains every row
+        once. An array may be longer than its row.
 
     Raises:
       InputError: If another process is writing to the subdirectory.

@@ -16,11 +16,13 @@ MASKED_LM_HEAD = "cls/predictions/"  # Prefix of the names of its variables.
 
 
 def run(settings):
-    """Trains, evaluates, and predicts. `settings`: DistillationSettings or GeneralSettings, resolved.
+    """Trains, evaluates, and predicts.
+
+    `settings`: DistillationSettings or GeneralSettings, resolved.
 
     Raises:
-      InputError: See the fine-tuning or pre-training job. Also if the teacher does not match the data, or if it lacks a
-        required masked LM head.
+      InputError: See the fine-tuning or pre-training job. Also if the teacher does not match the
+        data, or if it lacks a required masked LM head.
     """
     (_pretrain if isinstance(settings, GeneralSettings) else _fine_tune)(settings)
 

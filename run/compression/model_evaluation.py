@@ -1,6 +1,8 @@
-"""The job of run.evaluate_models: size, score, latency, and agreement of models of one task in any format.
+"""The job of run.evaluate_models: size, score, latency, and agreement of models of one task in any
+format.
 
-All models get the features of a checkpoint and are scored by the task's metrics, so the model causes all differences.
+All models get the features of a checkpoint and are scored by the task's metrics, so the model
+causes all differences.
 """
 
 import collections.abc
@@ -72,8 +74,8 @@ def run(settings):
       settings: ModelEvaluationSettings, resolved.
 
     Raises:
-      InputError: See bert_tf.serving.checkpoint.load_servable. Also if models are of different kinds, if an export
-        precedes all checkpoints, or if the task has no development data.
+      InputError: See bert_tf.serving.checkpoint.load_servable. Also if models are of different
+        kinds, if an export precedes all checkpoints, or if the task has no development data.
     """
     models = []
     for path in settings.models:
@@ -129,7 +131,8 @@ def _open_export(path, others):
 
 
 def _open_saved_model(path):
-    """Opens the signature "ids" of a SavedModel: its kind, a key of KINDS, and `EvaluatedModel.answer`."""
+    """Opens the signature "ids" of a SavedModel: its kind, a key of KINDS, and
+    `EvaluatedModel.answer`."""
     kind = KINDS[exports.read_metadata(path).kind]
     loaded = saved_model.load_saved_model(exports.find_latest_version(path))
     static_length = loaded.signatures["ids"].structured_input_signature[1]["input_ids"].shape[-1]
@@ -169,8 +172,9 @@ def _check_kind(path, kind, others):
 def _score_models(models, batch_size):
     """Returns a list of JSON values for EvaluatedModels.
 
-    Each is a dict of "model", the path; "bytes"; "scores", a dict of metrics; and "equal_decisions", the fraction of
-    the decisions that are the same as those of the first model, None if the models make different numbers of them.
+    Each is a dict of "model", the path; "bytes"; "scores", a dict of metrics; and
+    "equal_decisions", the fraction of the decisions that are the same as those of the first model,
+    None if the models make different numbers of them.
     """
     rows, first = [], None
     for model in models:
@@ -188,11 +192,13 @@ def _score_models(models, batch_size):
 def _time_models(models):
     """Returns a dict of batch size to median milliseconds for each model.
 
-    The models take turns with the same texts, so that other load on the machine affects all of them.
+    The models take turns with the same texts, so that other load on the machine affects all of
+    them.
     """
     seconds = [{count: [] for count in BATCH_SIZES} for _ in models]
     num_rows = min(len(model.features["input_ids"]) for model in models)
-    rows = np.resize(np.random.default_rng(SEED).permutation(num_rows), TIMED_TEXTS)  # Repeated if there are fewer.
+    # Repeated if there are fewer.
+    rows = np.resize(np.random.default_rng(SEED).permutation(num_rows), TIMED_TEXTS)
     for count in BATCH_SIZES:
         batches = rows.reshape(-1, count)
         for batch in (*batches[:WARM_UP_CALLS], *batches):

@@ -1,7 +1,8 @@
 """Pruning of a fine-tuned model in rounds: measure importance, prune, fine-tune, and evaluate.
 
-Each round has a directory in output_dir, such as `round_1`, with the pruned model, and below it, in `tuned`, the model
-after fine-tuning. An interrupted command resumes with the first round without scores. The final model is in output_dir.
+Each round has a directory in output_dir, such as `round_1`, with the pruned model, and below it, in
+`tuned`, the model after fine-tuning. An interrupted command resumes with the first round without
+scores. The final model is in output_dir.
 """
 
 import dataclasses
@@ -30,7 +31,8 @@ from run.techniques.distillation import TaskDistillation
 from run.techniques.settings import Teacher
 from run.training import strategies
 
-SETTINGS_FILE = "prune.json"  # The settings that a pruning was started with, which a resumed command must match.
+# The settings that a pruning was started with, which a resumed command must match.
+SETTINGS_FILE = "prune.json"
 ROUND, TUNED, SCORES_FILE, REPORT_FILE = "round_{}", "tuned", "scores.json", "pruning.json"
 LINES_AT_ONCE = 4096  # Of a text that determines the vocabulary.
 
@@ -43,7 +45,8 @@ def run(settings):
       settings: PruneModelSettings, resolved.
 
     Raises:
-      InputError: If settings or data do not match the model or each other, or if output_dir contains another pruning.
+      InputError: If settings or data do not match the model or each other, or if output_dir
+        contains another pruning.
     """
     output_dir = settings.training.output_dir
     strategy = strategies.make_strategy(DeviceSettings(), settings.mixed_precision)
@@ -74,8 +77,12 @@ def run(settings):
 
 
 def _make_distillation(settings, original):
-    """Creates the TaskDistillation from the original model, a FineTunedModel. `settings`: PruneModelSettings."""
-    path, losses, config = original.path, settings.losses, original.config  # Only the attention loss depends on heads.
+    """Creates the TaskDistillation from the original model, a FineTunedModel.
+
+    `settings`: PruneModelSettings.
+    """
+    # Only the attention loss depends on heads.
+    path, losses, config = original.path, settings.losses, original.config
     check_sizes(losses, config, config)
     if losses.attention_weight and settings.keep_heads < 1:
         raise InputError(f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
@@ -100,7 +107,10 @@ class _Pruning:
     techniques: list
 
     def run(self, vocabulary):
-        """Prunes, writes the final model, and prints the results. `vocabulary`: int [n], IDs to keep; None for all."""
+        """Prunes, writes the final model, and prints the results.
+
+        `vocabulary`: int [n], IDs to keep; None for all.
+        """
         original, metric, folder = self.original, self.original.task.metric, self.settings.training.output_dir
         model = original
         if vocabulary is not None:
@@ -123,7 +133,10 @@ class _Pruning:
         print(f"{folder}: wrote the model of round {self.settings.rounds}, with {metric} {scores[metric]:.4f}")
 
     def _run_round(self, number, before):
-        """Runs round `number` on the FineTunedModel `before`; returns a FineTunedModel and its scores."""
+        """Runs round `number` on the FineTunedModel `before`.
+
+        Returns a FineTunedModel and its scores.
+        """
         folder = os.path.join(self.settings.training.output_dir, ROUND.format(number))
         finished = os.path.join(folder, SCORES_FILE)
         tuned = os.path.join(folder, TUNED)
@@ -139,7 +152,8 @@ class _Pruning:
         return model, scores
 
     def _create_pruned_model(self, folder, before, number):
-        """Returns the FineTunedModel of a round's pruned model, created unless it already exists completely."""
+        """Returns the FineTunedModel of a round's pruned model, created unless it already exists
+        completely."""
         mark = os.path.join(folder, REPORT_FILE)
         if files.at(mark).exists():
             config = model_folder.read_config(model_folder.find_config(folder))
@@ -157,7 +171,8 @@ class _Pruning:
             for place, (units, fraction) in enumerate(zip(
                     importances, (settings.keep_heads, settings.keep_neurons), strict=True)):
                 total = sum(sizes[place] for sizes in self.original.config.layer_sizes)
-                fraction = 1 - (1 - fraction) * (number / settings.rounds)  # Of the original model, after this round.
+                # Of the original model, after this round.
+                fraction = 1 - (1 - fraction) * (number / settings.rounds)
                 retained.append(most_important(units, round(fraction * total)))
             tensors, config = prune(tensors, config, *retained)
             details = {name: [each.tolist() for each in layers]
@@ -167,7 +182,10 @@ class _Pruning:
         return model
 
     def _train(self, model, folder):
-        """Trains a FineTunedModel in a directory, or resumes its run there; returns a FineTunedModel and its scores."""
+        """Trains a FineTunedModel in a directory, or resumes its run there.
+
+        Returns a FineTunedModel and its scores.
+        """
         task = self.original.task
         settings = dataclasses.replace(
             task.settings, model=ModelSettings(init_checkpoint=model.path, config=model.config),
@@ -179,7 +197,10 @@ class _Pruning:
         return dataclasses.replace(model, path=folder), scores
 
     def _describe(self, config, scores):
-        """Describes a model as a dict of JSON values. `config`: Its BertConfig; `scores`: Dict of name to float."""
+        """Describes a model as a dict of JSON values.
+
+        `config`: Its BertConfig; `scores`: Dict of name to float.
+        """
         length = self.original.task.settings.tokenizer.max_seq_length
         flops, original_flops = (count_encoder_flops(each, length) for each in (config, self.original.config))
         return {"heads": [heads for heads, _ in config.layer_sizes],
@@ -190,7 +211,8 @@ class _Pruning:
 
 
 def count_encoder_flops(config, length):
-    """Returns the multiplications and additions of an encoder's matrix products for a text of `length` tokens, int."""
+    """Returns the multiplications and additions of an encoder's matrix products for a text of
+    `length` tokens, int."""
     total = length * 2 * (config.embedding_size or 0) * config.hidden_size
     for heads, inner in config.layer_sizes:
         context = heads * config.head_width
@@ -199,7 +221,8 @@ def count_encoder_flops(config, length):
 
 
 def _format_report(entries, metric):
-    """Formats a table with one line per dict of `_Pruning._describe`, of the original model and of each round."""
+    """Formats a table with one line per dict of `_Pruning._describe`, of the original model and
+    of each round."""
     rows = []
     for number, each in enumerate(entries):
         heads, neurons = (f"{sum(each[name])} of {sum(entries[0][name])}" for name in ("heads", "neurons"))
@@ -212,11 +235,13 @@ def _format_report(entries, metric):
 
 
 def _find_used_ids(corpus, tokenizer):
-    """Returns the IDs to keep: tokens that a corpus uses, special tokens, and the corpus's single characters.
+    """Returns the IDs to keep: tokens that a corpus uses, special tokens, and the corpus's single
+    characters.
 
-    WordPiece matches the longest token first, so removing unused tokens does not change how the corpus's words are
-    split. Its characters are kept as tokens, also within words, so that other words of the same alphabet can be
-    spelled. A word with a character that the corpus lacks becomes [UNK].
+    WordPiece matches the longest token first, so removing unused tokens does not change how the
+    corpus's words are split. Its characters are kept as tokens, also within words, so that other
+    words of the same alphabet can be spelled. A word with a character that the corpus lacks becomes
+    [UNK].
 
     Args:
       corpus: Paths of UTF-8 text files, such as training data.

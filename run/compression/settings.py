@@ -1,4 +1,7 @@
-"""Settings for jobs that distill, prune, and compare models. Scripts define flags from it, without TensorFlow."""
+"""Settings for jobs that distill, prune, and compare models.
+
+Scripts define flags from it, without TensorFlow.
+"""
 
 import dataclasses
 from typing import ClassVar
@@ -84,8 +87,8 @@ class DistillationSettings(FineTuningSettings):
         """See Settings.
 
         Raises:
-          InputError: If the teacher is not fine-tuned, if the data belong to another task, or if the student is invalid
-            or has another vocabulary.
+          InputError: If the teacher is not fine-tuned, if the data belong to another task, or if
+            the student is invalid or has another vocabulary.
         """
         path = self.student.teacher
         metadata, run = task_metadata.read(path), task_metadata.read_run(path)
@@ -111,7 +114,8 @@ class GeneralSettings(PretrainingSettings):
     """A pre-training run of a student with a pre-trained teacher in addition to the records.
 
     Attributes:
-      teacher_config: BertConfig of the teacher, once resolved. Then `model` has the student's config.
+      teacher_config: BertConfig of the teacher, once resolved. Then `model` has the student's
+        config.
     """
 
     checkpoint_setting: ClassVar = "teacher"
@@ -191,7 +195,10 @@ class PruneModelSettings(FineTunedSettings):
         return StepSettings(mixed_precision=self.mixed_precision)
 
     def check_files(self):
-        """See Settings. Also raises InputError for nothing to prune, an `embedding_size`, or an output_dir in use."""
+        """See Settings.
+
+        Also raises InputError for nothing to prune, an `embedding_size`, or an output_dir in use.
+        """
         if not (self.prunes_units or self.embedding_size or self.prune_vocabulary):
             raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `embedding_size`, or "
                              "`prune_vocabulary`")
@@ -233,10 +240,12 @@ def build_student_settings(student, teacher, vocab_file=None):
     Args:
       student: StudentSettings.
       teacher: BertConfig.
-      vocab_file: Path of the teacher's vocabulary, which a `student_checkpoint` must have. None for any vocabulary.
+      vocab_file: Path of the teacher's vocabulary, which a `student_checkpoint` must have. None for
+        any vocabulary.
 
     Raises:
-      InputError: If the teacher lacks a layer, if a config is invalid, or if the vocabularies differ.
+      InputError: If the teacher lacks a layer, if a config is invalid, or if the vocabularies
+        differ.
     """
     if student.student_layers:
         check_layers("student_layers", student.student_layers, teacher.num_hidden_layers)
@@ -261,8 +270,8 @@ def build_student_settings(student, teacher, vocab_file=None):
 def check_sizes(losses, config, teacher, max_seq_length=1, rate=None):
     """Raises InputError if LossSettings cannot compare a student's and a teacher's BertConfig.
 
-    It also raises InputError if one of them does not support sequences of length `max_seq_length`, or if `rate`, a
-    `replacing_rate`, is set and the student's layers cannot replace the teacher's.
+    It also raises InputError if one of them does not support sequences of length `max_seq_length`,
+    or if `rate`, a `replacing_rate`, is set and the student's layers cannot replace the teacher's.
     """
     weights = losses.weights
     for name, each in (("teacher", teacher), ("student", config)):

@@ -22,7 +22,8 @@ from data_prep import records
 from run.demo import topics
 from run.evaluation.results import read_results
 
-MARKER = ".bert_tf_demo"  # Marks a directory that an earlier demo created and this one may overwrite.
+# Marks a directory that an earlier demo created and this one may overwrite.
+MARKER = ".bert_tf_demo"
 MAX_SEQ_LENGTH, MAX_PREDICTIONS = 64, 10
 VOCAB_SIZE = 2000
 BERT_CONFIG = {"vocab_size": VOCAB_SIZE, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -59,7 +60,8 @@ def make_folder(folder):
 
 
 def prepare(folder):
-    """Creates the vocabulary from the corpus, and records for training and for the held-out part."""
+    """Creates the vocabulary from the corpus, and records for training and for the held-out
+    part."""
     announce("A vocabulary learned from the training part")
     run_script("data_prep.learn_vocab", folder, input_file="train.txt", vocab_file="vocab.txt",
                vocab_size=VOCAB_SIZE, num_unused=0)
@@ -89,7 +91,8 @@ def fill_masks(folder):
 
 
 def fine_tune(folder, num_train_epochs):
-    """Fine-tunes the pre-trained model to classify sentences by chapter, and evaluates it on held-out sentences."""
+    """Fine-tunes the pre-trained model to classify sentences by chapter, and evaluates it on
+    held-out sentences."""
     announce("Fine-tuning: which chapter is a sentence from?")
     run_script("run.run_classifier", folder, task_name="custom", text_a_column="sentence", data_dir="task",
                init_checkpoint="pretrained", output_dir="classifier", do_train=True, do_eval=True,
@@ -161,7 +164,10 @@ def majority_next_sentence(record_file, features):
 
 
 def majority_label(train_file, dev_file):
-    """Computes the accuracy on a dev TSV of the most common label of the training TSV; also returns that label."""
+    """Computes the accuracy on a dev TSV of the most common label of the training TSV.
+
+    Also returns that label.
+    """
     label = collections.Counter(read_labels(train_file)).most_common(1)[0][0]
     dev = read_labels(dev_file)
     return dev.count(label) / len(dev), label

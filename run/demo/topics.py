@@ -1,7 +1,8 @@
-"""The demo's text: CPython's documentation topics, part of every Python, as a corpus and as a classification task.
+"""The demo's text: CPython's documentation topics, part of every Python, as a corpus and as a
+classification task.
 
-Many topics repeat parts of others, so only the first occurrence of a sentence is kept. No held-out sentence is in the
-training text.
+Many topics repeat parts of others, so only the first occurrence of a sentence is kept. No held-out
+sentence is in the training text.
 """
 
 import itertools
@@ -30,8 +31,8 @@ def read_sections():
     """Splits the topics' prose into training and held-out sections.
 
     Returns:
-      Tuple of two lists, the training and the held-out sections. A section is a tuple of its topic's name and a list of
-      consecutive sentences.
+      Tuple of two lists, the training and the held-out sections. A section is a tuple of its
+      topic's name and a list of consecutive sentences.
     """
     seen = set()
     sections = []
@@ -46,7 +47,10 @@ def read_sections():
 
 
 def split_sentences(text):
-    """Splits a documentation topic's paragraphs into sentences; omits code, tables, and headings."""
+    """Splits a documentation topic's paragraphs into sentences.
+
+    Omits code, tables, and headings.
+    """
     sentences = []
     for paragraph in re.split(r"\n\s*\n", text):
         paragraph = " ".join(paragraph.split())
@@ -56,7 +60,8 @@ def split_sentences(text):
 
 
 def write_corpus(sections, path):
-    """Writes sections for create_pretraining_data: one sentence per line, a blank line between topics."""
+    """Writes sections for create_pretraining_data: one sentence per line, a blank line between
+    topics."""
     with open(path, "w", encoding="utf-8") as file:
         for _, group in itertools.groupby(sections, key=lambda section: section[0]):
             file.writelines(f"{sentence}\n" for _, sentences in group for sentence in sentences)
@@ -64,7 +69,8 @@ def write_corpus(sections, path):
 
 
 def write_task(sections, path):
-    """Writes sentences of CHAPTERS with their chapter to a TSV file with the columns sentence and label."""
+    """Writes sentences of CHAPTERS with their chapter to a TSV file with the columns sentence
+    and label."""
     chapter_of = {topic: chapter for chapter, topics in CHAPTERS.items() for topic in topics}
     with open(path, "w", encoding="utf-8") as file:
         file.write("sentence\tlabel\n")

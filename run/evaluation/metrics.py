@@ -20,7 +20,10 @@ def _classification(name, **options):
 
 
 def _correlation(name):
-    """Wraps a function of SciPy. Constant labels or predictions score 0, as in the Matthews correlation."""
+    """Wraps a function of SciPy.
+
+    Constant labels or predictions score 0, as in the Matthews correlation.
+    """
     def metric(labels, predictions):
         from scipy import stats  # Takes half a second.
 
@@ -33,9 +36,12 @@ def _correlation(name):
 # Functions of labels and predictions: IDs [n], 0 or 1 per label [n, labels], or numbers [n].
 METRICS = {
     "accuracy": _accuracy,
-    "f1": _classification("f1_score", labels=[1], average="macro", zero_division=0),  # F1 of label 1.
-    "macro_f1": _classification("f1_score", average="macro", zero_division=0),  # Mean F1 of the labels that occur.
-    "micro_f1": _classification("f1_score", average="micro", zero_division=0),  # F1 of all decisions together.
+    # F1 of label 1.
+    "f1": _classification("f1_score", labels=[1], average="macro", zero_division=0),
+    # Mean F1 of the labels that occur.
+    "macro_f1": _classification("f1_score", average="macro", zero_division=0),
+    # F1 of all decisions together.
+    "micro_f1": _classification("f1_score", average="micro", zero_division=0),
     "matthews_corrcoef": _classification("matthews_corrcoef"),
     "pearson": _correlation("pearsonr"),
     "spearman": _correlation("spearmanr"),
@@ -48,7 +54,8 @@ def score(names, labels, predictions):
 
 
 def to_predictions(logits, regression=False, multi_label=False):
-    """Converts logits [n, outputs] to float32 [n] numbers, int32 [n, labels] 0 or 1 per label, or int [n] label IDs."""
+    """Converts logits [n, outputs] to float32 [n] numbers, int32 [n, labels] 0 or 1 per label,
+    or int [n] label IDs."""
     if regression:
         return logits[:, 0]
     if multi_label:
@@ -57,7 +64,10 @@ def to_predictions(logits, regression=False, multi_label=False):
 
 
 def to_probabilities(logits, regression=False, multi_label=False):
-    """Applies softmax to logits [n, outputs], or sigmoid if `multi_label`; returns numbers unchanged."""
+    """Applies softmax to logits [n, outputs], or sigmoid if `multi_label`.
+
+    Returns numbers unchanged.
+    """
     if regression:
         return logits
     if multi_label:
@@ -74,13 +84,15 @@ def average_logits(logits, regression=False, multi_label=False):
       regression, multi_label: See `to_probabilities`.
 
     Returns:
-      float32 [n, ..., outputs]. Logits whose probabilities are the means; for regression, the mean of the numbers.
+      float32 [n, ..., outputs]. Logits whose probabilities are the means; for regression, the mean
+      of the numbers.
     """
     logits = np.stack(logits).astype(np.float64)
     if regression:
         averaged = logits.mean(axis=0)
     elif multi_label:  # The logarithm of p / (1 - p), where p and 1 - p are sums over models.
-        positive, negative = -np.logaddexp(0, -logits), -np.logaddexp(0, logits)  # log p and log(1 - p)
+        # Log p and log(1 - p)
+        positive, negative = -np.logaddexp(0, -logits), -np.logaddexp(0, logits)
         averaged = np.logaddexp.reduce(positive) - np.logaddexp.reduce(negative)
     else:
         logits -= np.logaddexp.reduce(logits, axis=-1, keepdims=True)

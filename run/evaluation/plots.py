@@ -1,4 +1,7 @@
-"""Plots of results. Matplotlib takes half a second to import, so that happens with the first plot."""
+"""Plots of results.
+
+Matplotlib takes half a second to import, so that happens with the first plot.
+"""
 
 import os
 

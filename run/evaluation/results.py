@@ -1,4 +1,5 @@
-"""Result files: scores by name and predictions with one row per example, as in the original BERT, and tables."""
+"""Result files: scores by name and predictions with one row per example, as in the original
+BERT, and tables."""
 
 import csv
 import os
@@ -10,7 +11,8 @@ from bert_tf.files import new_file, read_text
 
 
 def write_results(path, results):
-    """Writes `name = value` lines sorted by name, like eval_results.txt of the original BERT, and prints them.
+    """Writes `name = value` lines sorted by name, like eval_results.txt of the original BERT, and
+    prints them.
 
     Prints four significant digits.
     """
@@ -26,7 +28,10 @@ def select_distinct(results):
 
 
 def read_results(path):
-    """Reads a file of `write_results` into a dict of name to float; raises InputError if it is invalid."""
+    """Reads a file of `write_results` into a dict of name to float.
+
+    Raises InputError if it is invalid.
+    """
     lines = [line.partition(" = ") for line in read_text(path).splitlines()]
     try:
         return {name: float(value) for name, _, value in lines}
@@ -35,7 +40,10 @@ def read_results(path):
 
 
 def write_table(path, columns, rows):
-    """Writes the columns of rows, dicts, as tab-separated values with a header. A missing value is an empty cell."""
+    """Writes the columns of rows, dicts, as tab-separated values with a header.
+
+    A missing value is an empty cell.
+    """
     with new_file(path, newline="") as file:
         writer = csv.DictWriter(file, columns, delimiter="\t", lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
@@ -43,7 +51,8 @@ def write_table(path, columns, rows):
 
 
 def write_predictions(folder, probabilities):
-    """Writes test_results.tsv as the original BERT does: one row per example of `probabilities` [n, outputs]."""
+    """Writes test_results.tsv as the original BERT does: one row per example of `probabilities`
+    [n, outputs]."""
     path = os.path.join(folder, "test_results.tsv")
     with new_file(path) as file:
         for row in probabilities:

@@ -27,12 +27,15 @@ def score(examples, answers, null_score_diff_threshold, metric="squad"):
     Args:
       examples: List of Example that passes `check_answers`.
       answers: data_prep.tasks.squad.Answers.
-      null_score_diff_threshold: float. For SQuAD 2.0: null odds above which a question has no answer.
-      metric: "squad", or "korquad", whose F1 counts characters and requires an answer for each question.
+      null_score_diff_threshold: float. For SQuAD 2.0: null odds above which a question has no
+        answer.
+      metric: "squad", or "korquad", whose F1 counts characters and requires an answer for each
+        question.
 
     Returns:
-      Dict of name to float in percent. For SQuAD 1.1 and KorQuAD: exact_match and f1. For SQuAD 2.0: exact and f1, both
-      also for questions with and without answer (HasAns_, NoAns_), and the results of `best_thresholds`.
+      Dict of name to float in percent. For SQuAD 1.1 and KorQuAD: exact_match and f1. For SQuAD
+      2.0: exact and f1, both also for questions with and without answer (HasAns_, NoAns_), and the
+      results of `best_thresholds`.
     """
     chosen_answers = answers.choose(null_score_diff_threshold)
     if metric == "korquad":
@@ -46,17 +49,20 @@ def score(examples, answers, null_score_diff_threshold, metric="squad"):
 
 
 def best_thresholds(examples, answers):
-    """Finds the null odds thresholds that give the best scores on SQuAD 2.0 (section 4.3 of the paper).
+    """Finds the null odds thresholds that give the best scores on SQuAD 2.0 (section 4.3 of the
+    paper).
 
     Returns:
-      Dict of best_exact and best_f1, float in percent, and their thresholds best_exact_thresh and best_f1_thresh.
+      Dict of best_exact and best_f1, float in percent, and their thresholds best_exact_thresh and
+      best_f1_thresh.
     """
     # Scores each threshold with the best answers that it would accept.
     scores = squad_evaluate_v2_0.evaluate(_dataset(examples), answers.get_best_texts(), answers.null_odds)
     best = {f"best_{name}": scores[f"final_{name}"] for name in ("exact", "exact_thresh", "f1", "f1_thresh")}
     all_null = 100 * sum(not example.answers for example in examples) / len(examples)
     for name in ("best_exact", "best_f1"):
-        if best[name] <= all_null:  # The official evaluation returns 0 here, which may accept answers.
+        # The official evaluation returns 0 here, which may accept answers.
+        if best[name] <= all_null:
             best[f"{name}_thresh"] = min(0.0, *answers.null_odds.values()) - 1
     return best
 

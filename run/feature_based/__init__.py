@@ -1,1 +1,2 @@
-"""The feature-based approach: a BiLSTM on the embeddings of a frozen encoder (section 5.3 of the paper)."""
+"""The feature-based approach: a BiLSTM on the embeddings of a frozen encoder (section 5.3 of the
+paper)."""

@@ -68,7 +68,8 @@ def compute(settings, strategy, split, features, positions, layers):
         for rows, outputs in predictor.predict_batches(
                 features, settings.training.eval_batch_size, f"embeddings of the {split} data"):
             yield rows, {name: [vectors[positions[row, :len(vectors)]] for row, vectors in zip(
-                rows, values, strict=True)] for name, values in outputs.items()}  # [positions, H] each.
+                # [positions, H] each.
+                rows, values, strict=True)] for name, values in outputs.items()}
 
     write(path, metadata, entries, positions.sum(axis=1), parts())
     strategies.free_memory(encoder.variables)

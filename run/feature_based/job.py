@@ -1,4 +1,5 @@
-"""The job of the feature-based approach: a task's data, embeddings of a frozen encoder, a BiLSTM, and scores.
+"""The job of the feature-based approach: a task's data, embeddings of a frozen encoder, a BiLSTM,
+and scores.
 
 Shape legend: n rows, W positions of the longest, S tokens, K layers, H hidden size of the encoder.
 """
@@ -36,9 +37,11 @@ def run(settings):
       settings: FeatureBasedSettings, resolved.
 
     Raises:
-      InputError: If data are invalid, if embeddings are damaged, or if output_dir contains a run with other settings.
+      InputError: If data are invalid, if embeddings are damaged, or if output_dir contains a run
+        with other settings.
     """
-    strategy = strategies.make_strategy(settings.devices, settings.mixed_precision)  # Precedes all computation.
+    # Precedes all computation.
+    strategy = strategies.make_strategy(settings.devices, settings.mixed_precision)
     task, features = read_data(settings)
     output_dir, rows = settings.training.output_dir, {}
     table = os.path.join(output_dir, TABLE_FILE)
@@ -61,8 +64,8 @@ def read_data(settings):
     """Reads all data of FeatureBasedSettings.
 
     Returns:
-      Tuple of the Task, whose features are the BiLSTM's without vectors, and the encoder's features, dict of split to
-      dict of arrays [n, S].
+      Tuple of the Task, whose features are the BiLSTM's without vectors, and the encoder's
+      features, dict of split to dict of arrays [n, S].
     """
     task = TASKS[settings.task.kind](settings.fine_tuning, None)
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
@@ -74,7 +77,8 @@ def read_data(settings):
 
 
 def train_row(settings, choice, strategy, task, features):
-    """Trains the runs of a choice of features that are not finished, and writes the mean of their scores.
+    """Trains the runs of a choice of features that are not finished, and writes the mean of their
+    scores.
 
     Args:
       settings: FeatureBasedSettings.
@@ -123,10 +127,12 @@ def train_row(settings, choice, strategy, task, features):
 def train_once(settings, strategy, task):
     """Trains and evaluates a BiLSTM with the FeatureBasedSettings of a run.
 
-    See `train_row` for the arguments. The features of the task include the vectors, StackedRows [n, W, K, H].
+    See `train_row` for the arguments. The features of the task include the vectors, StackedRows [n,
+    W, K, H].
 
     Returns:
-      Tuple of the Run, its Predictor, the outputs for the development data, and their scores, dict of name to float.
+      Tuple of the Run, its Predictor, the outputs for the development data, and their scores, dict
+      of name to float.
     """
     training, config = settings.training, settings.model.config
     fine_tuning = settings.fine_tuning
@@ -152,10 +158,13 @@ def train_once(settings, strategy, task):
 
 
 def _find_embeddings(settings, choice, strategy, split, task, features):
-    """Returns the embeddings of a split, StackedRows [n, W, K, H]; computes them if they are not stored.
+    """Returns the embeddings of a split, StackedRows [n, W, K, H].
 
-    They are those of the first tokens of a tagger's words, and of all tokens of texts and pairs. See `train_row` for
-    the arguments; `features`: dict of arrays [rows, S], the encoder's features of the split.
+    Computes them if they are not stored.
+
+    They are those of the first tokens of a tagger's words, and of all tokens of texts and pairs.
+    See `train_row` for the arguments; `features`: dict of arrays [rows, S], the encoder's features
+    of the split.
     """
     config = settings.model.config
     positions = features["label_ids"] != word_features.IGNORED if task.per_position else features["input_mask"] > 0
@@ -166,10 +175,11 @@ def _find_embeddings(settings, choice, strategy, split, task, features):
 
 
 def _make_rows(task, split, features):
-    """Returns the features of the BiLSTM, dict of arrays [n, ...] with input_mask int32 [n, W], without vectors.
+    """Returns the features of the BiLSTM, dict of arrays [n, ...] with input_mask int32 [n, W],
+    without vectors.
 
-    A row is as for the encoder; for taggers, it is a sentence, or a part of a sentence that has more words than an
-    input has tokens.
+    A row is as for the encoder; for taggers, it is a sentence, or a part of a sentence that has
+    more words than an input has tokens.
     """
     if not task.per_position:
         return {name: values for name, values in features.items() if name in ("input_mask", "label_ids")}

@@ -1,6 +1,9 @@
-"""The model on frozen features: combines layers to one embedding per position; two-layer BiLSTM, linear output, no CRF.
+"""The model on frozen features: combines layers to one embedding per position.
 
-Shape legend: B rows, W positions (words or tokens), K layers of the encoder, H hidden size of the encoder, C outputs.
+Two-layer BiLSTM, linear output, no CRF.
+
+Shape legend: B rows, W positions (words or tokens), K layers of the encoder, H hidden size of the
+encoder, C outputs.
 """
 
 import itertools
@@ -13,7 +16,8 @@ from bert_tf.layers import LSTM_SEEDS, BiLSTM, ScalarMix
 from run.feature_based.settings import CONCATENATION, MIX, SUM
 
 NUM_LAYERS = 2
-SEEDS = 2 * NUM_LAYERS + 1  # Seeds of initial weights: one per direction of each layer, one for the last layer.
+# Seeds of initial weights: one per direction of each layer, one for the last layer.
+SEEDS = 2 * NUM_LAYERS + 1
 
 
 class FrozenFeatureModel(tf_keras.Model):
@@ -24,8 +28,8 @@ class FrozenFeatureModel(tf_keras.Model):
       num_layers: int. K.
       input_width: int. H.
       num_outputs: int. C.
-      pools: bool. Whether there is one output per row, from the maximum of each BiLSTM output over the row's positions,
-        instead of one per position.
+      pools: bool. Whether there is one output per row, from the maximum of each BiLSTM output over
+        the row's positions, instead of one per position.
       width: int. Size of the BiLSTM's layers in each direction.
       dropout_rate: float. Dropout on the inputs of each BiLSTM layer and of the last layer.
       seed: int. Seed of initial weights and dropout.
@@ -51,7 +55,8 @@ class FrozenFeatureModel(tf_keras.Model):
         """Computes logits, or numbers in regression.
 
         Args:
-          features: Dict of vectors, float [B, W, K, H], and input_mask, int32 [B, W], 0 for padding, otherwise 1.
+          features: Dict of vectors, float [B, W, K, H], and input_mask, int32 [B, W], 0 for
+            padding, otherwise 1.
           training: bool. Whether to apply dropout.
 
         Returns:

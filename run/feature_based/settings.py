@@ -1,4 +1,7 @@
-"""Settings for training on frozen embeddings. The script defines its flags from it; does not import TensorFlow."""
+"""Settings for training on frozen embeddings.
+
+The script defines its flags from it; does not import TensorFlow.
+"""
 
 import dataclasses
 import os
@@ -12,7 +15,8 @@ from data_prep.tasks import classifier, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings.training import DTYPE_POLICIES, DeviceSettings, TrainingSettings
 
-# Combination of the embeddings of several layers, for each choice of features (table 7 of the paper).
+# Combination of the embeddings of several layers, for each choice of features (table 7 of the
+# paper).
 SINGLE, SUM, MIX, CONCATENATION = "alone", "sum", "mix", "side by side"
 COMBINATIONS = {"embeddings": SINGLE, "last": SINGLE, "second_to_last": SINGLE, "sum_last_four": SUM,
                 "weighted_sum_last_four": MIX, "concat_last_four": CONCATENATION, "weighted_sum_all": MIX}
@@ -24,7 +28,8 @@ EMBEDDINGS_FOLDER = "stored_embeddings"  # Within output_dir.
 class FeatureBasedSettings(Settings):
     """Training of BiLSTMs on the embeddings of a frozen encoder.
 
-    The data is the same as for a classifier or a regression if `task_name` is set, otherwise of a tagger.
+    The data is the same as for a classifier or a regression if `task_name` is set, otherwise of a
+    tagger.
     """
 
     always_required: ClassVar = ("init_checkpoint",)
@@ -120,7 +125,8 @@ class FeatureBasedSettings(Settings):
                 num_train_epochs=self.num_train_epochs, warmup_proportion=self.warmup_proportion))
 
     def make_run(self, features, number):
-        """Returns the settings of run `number`, 0-based, with a choice of features, in its own directory."""
+        """Returns the settings of run `number`, 0-based, with a choice of features, in its own
+        directory."""
         parts = [*([features] if self.features == ALL else []),
                  *([f"run_{number + 1}"] if self.num_runs > 1 else [])]
         training = dataclasses.replace(
@@ -130,7 +136,8 @@ class FeatureBasedSettings(Settings):
 
 
 def select_layers(features, num_layers):
-    """Returns the layers of a choice of features in a model with `num_layers`: tuple of int, where 0 is the embeddings.
+    """Returns the layers of a choice of features in a model with `num_layers`: tuple of int, where
+    0 is the embeddings.
 
     Raises:
       InputError: If the model has too few layers.
@@ -139,7 +146,8 @@ def select_layers(features, num_layers):
         return (0,)
     if features == "weighted_sum_all":
         return tuple(range(1, num_layers + 1))
-    first, last = {"last": (1, 1), "second_to_last": (2, 2)}.get(features, (4, 1))  # Counted from the last layer.
+    # Counted from the last layer.
+    first, last = {"last": (1, 1), "second_to_last": (2, 2)}.get(features, (4, 1))
     if num_layers < first:
         raise InputError(f"requires at least {first} layers, but the model has {num_layers}", "features", features)
     return tuple(range(num_layers - first + 1, num_layers - last + 2))

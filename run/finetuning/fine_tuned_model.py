@@ -1,4 +1,5 @@
-"""A fine-tuned model with the data of its task, to evaluate it, to analyze it, and to derive other models from it."""
+"""A fine-tuned model with the data of its task, to evaluate it, to analyze it, and to derive
+other models from it."""
 
 import dataclasses
 import os
@@ -45,7 +46,8 @@ class FineTunedModel:
           settings: FineTunedSettings, resolved.
 
         Raises:
-          InputError: If the data or the vocabulary do not match the model, or the development data has no answers.
+          InputError: If the data or the vocabulary do not match the model, or the development data
+            has no answers.
         """
         groups = {field.name: getattr(settings, field.name) for field in dataclasses.fields(FineTuningSettings)
                   if hasattr(settings, field.name)}
@@ -73,7 +75,10 @@ class FineTunedModel:
         return model
 
     def predict(self, model):
-        """Returns the outputs of a model for the development data, dict of arrays. Retraces the model."""
+        """Returns the outputs of a model for the development data, dict of arrays.
+
+        Retraces the model.
+        """
         predictor = Predictor(tf.distribute.get_strategy(), model, per_position=self.task.per_position)
         return predictor(self.task.eval_features, self.task.eval_batch_size, "evaluating")
 
@@ -82,7 +87,8 @@ class FineTunedModel:
         return self.task.score(self.predict(self.make_model()))
 
     def measure_importance(self, num_examples, seed):
-        """Returns the importances of heads and of neurons, of norm 1 in each layer, for some training examples.
+        """Returns the importances of heads and of neurons, of norm 1 in each layer, for some
+        training examples.
 
         `num_examples` is rounded up to batches.
         """
@@ -93,10 +99,13 @@ class FineTunedModel:
         return [normalize(layers) for layers in found]
 
     def write(self, folder, tensors, config):
-        """Writes a derived model. Its directory contains everything that evaluation, export, and training require.
+        """Writes a derived model.
+
+        Its directory contains everything that evaluation, export, and training require.
 
         Args:
-          folder: Path of the directory, created if it does not exist. Files of the same names are overwritten.
+          folder: Path of the directory, created if it does not exist. Files of the same names are
+            overwritten.
           tensors: Dict of canonical name to StoredTensor.
           config: BertConfig.
 

@@ -1,6 +1,7 @@
 """The head of the initial checkpoint: whether to load it, or only the encoder.
 
-The head is the task-specific last layer. A classifier of three labels loads only the encoder of one with two.
+The head is the task-specific last layer. A classifier of three labels loads only the encoder of one
+with two.
 """
 
 from bert_tf.checkpoints import open_checkpoint
@@ -12,7 +13,8 @@ from bert_tf.model_folder import task_metadata
 def choose_new_variables(task, checkpoint, keep_head, config):
     """Decides whether to load the task head of a checkpoint, and prints the decision.
 
-    By default, it is loaded if it fits and task.json does not say that it was trained for other labels.
+    By default, it is loaded if it fits and task.json does not say that it was trained for other
+    labels.
 
     Args:
       task: Task that has read its data.
@@ -21,10 +23,12 @@ def choose_new_variables(task, checkpoint, keep_head, config):
       config: BertConfig.
 
     Returns:
-      Tuple of the names of head variables that keep their initial values, even if the checkpoint contains them.
+      Tuple of the names of head variables that keep their initial values, even if the checkpoint
+      contains them.
 
     Raises:
-      InputError: With `keep_head`, if the checkpoint has no head for this task, or one that does not fit.
+      InputError: With `keep_head`, if the checkpoint has no head for this task, or one that does
+        not fit.
     """
     if not checkpoint:
         return ()
@@ -55,7 +59,8 @@ def choose_new_variables(task, checkpoint, keep_head, config):
 
 
 def _describe_difference(task, checkpoint):
-    """Describes how the head's task in a checkpoint's task.json differs from this task, or returns None."""
+    """Describes how the head's task in a checkpoint's task.json differs from this task, or
+    returns None."""
     existing, metadata = task_metadata.read(checkpoint), task.metadata
     if existing is None or ((existing.kind, existing.multi_label) == (metadata.kind, metadata.multi_label) and (
             existing.has_generic_labels or task.has_labels(existing.labels))):

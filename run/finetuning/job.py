@@ -1,6 +1,8 @@
-"""The fine-tuning job, from settings to results: data, model, training, evaluation, the best weights, predictions.
+"""The fine-tuning job, from settings to results: data, model, training, evaluation, the best
+weights, predictions.
 
-Everything specific to a kind of task is in a run.tasks.base.Task. See run.finetuning.sweeps for several runs.
+Everything specific to a kind of task is in a run.tasks.base.Task. See run.finetuning.sweeps for
+several runs.
 """
 
 import atexit
@@ -39,10 +41,11 @@ def run(settings):
       settings: FineTuningSettings, resolved.
 
     Raises:
-      InputError: If settings or data are incompatible with each other, the devices, or the run in output_dir; if a loss
-        is not finite; or if there is no training and no checkpoint.
+      InputError: If settings or data are incompatible with each other, the devices, or the run in
+        output_dir; if a loss is not finite; or if there is no training and no checkpoint.
     """
-    strategy = make_strategy(settings)  # Must precede all TensorFlow computation, such as tokenization.
+    # Must precede all TensorFlow computation, such as tokenization.
+    strategy = make_strategy(settings)
     task = read_task(settings, strategy)
     settings = task.settings
     check_run(settings, task)
@@ -60,7 +63,8 @@ def run(settings):
 
 
 def make_strategy(settings):
-    """Creates the strategy of FineTuningSettings, and checks the batch sizes in use against its replicas."""
+    """Creates the strategy of FineTuningSettings, and checks the batch sizes in use against its
+    replicas."""
     strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
     tuning, training = settings.tuning, settings.training
     if settings.do_train:
@@ -82,7 +86,8 @@ def read_task(settings, strategy, metadata=None):
     Args:
       settings: FineTuningSettings, resolved.
       strategy: tf.distribute.Strategy.
-      metadata: TaskMetadata that the task follows. If None, uses the metadata of the weights if they are not trained.
+      metadata: TaskMetadata that the task follows. If None, uses the metadata of the weights if
+        they are not trained.
 
     Returns:
       Task, with the settings that the data resolve.
@@ -103,7 +108,10 @@ def read_task(settings, strategy, metadata=None):
 
 
 def check_run(settings, task):
-    """Raises InputError unless a run of a task can begin, or resume, in the output directory; writes nothing."""
+    """Raises InputError unless a run of a task can begin, or resume, in the output directory.
+
+    Writes nothing.
+    """
     folder, config = settings.training.output_dir, settings.model.config
     tokenizer = TokenizerFiles(settings.tokenizer.vocab_file)
     if settings.do_train:
@@ -129,8 +137,9 @@ def train_once(settings, strategy, task, techniques=()):
       techniques: Techniques that change the run.
 
     Returns:
-      Tuple of the Run, with the weights that count; its Predictor; its scores on the development data, dict of name to
-      float, empty without evaluation; and the outputs for these data, dict of arrays, or None.
+      Tuple of the Run, with the weights that count; its Predictor; its scores on the development
+      data, dict of name to float, empty without evaluation; and the outputs for these data, dict of
+      arrays, or None.
 
     Raises:
       InputError: If there is nothing to train, and no trained model to use.
@@ -179,7 +188,10 @@ def train_once(settings, strategy, task, techniques=()):
 
 
 def make_encoder(settings, strategy, groups_by_length):
-    """Creates the encoder of FineTuningSettings; for batches of similar lengths, it removes padding."""
+    """Creates the encoder of FineTuningSettings.
+
+    For batches of similar lengths, it removes padding.
+    """
     step, config = settings.step, settings.model.config
     fast = strategies.choose_fast(strategy, config, step.jit_compile, step.is_16_bit,
                                   recompute=step.recompute_activations, remove_padding=groups_by_length)
@@ -187,7 +199,10 @@ def make_encoder(settings, strategy, groups_by_length):
 
 
 def restore_best(run, settings):
-    """Gives the model the best weights if they were saved, and makes it a plain model; returns their step, or None."""
+    """Gives the model the best weights if they were saved, and makes it a plain model.
+
+    Returns their step, or None.
+    """
     step = run.restore_best()
     restored = os.path.join(run.folder, BEST_FOLDER if step else "")
     if run.step and not settings.do_train and holds_adapters(restored):
@@ -240,7 +255,8 @@ def _make_state(settings, task):
 
 
 def _read_model_metadata(settings):
-    """Returns the TaskMetadata of weights that are used without training, from output_dir or init_checkpoint.
+    """Returns the TaskMetadata of weights that are used without training, from output_dir or
+    init_checkpoint.
 
     Returns None in training, and if the metadata do not exist or have another kind.
     """
@@ -253,7 +269,8 @@ def _read_model_metadata(settings):
 
 
 def _results_dir(settings, strategy):
-    """Returns the directory for results: output_dir, or a temporary directory for non-chief workers."""
+    """Returns the directory for results: output_dir, or a temporary directory for non-chief
+    workers."""
     if strategies.is_chief(strategy):
         return settings.training.output_dir
     folder = tempfile.mkdtemp(prefix="worker_")
@@ -262,7 +279,10 @@ def _results_dir(settings, strategy):
 
 
 def _check_trained(settings, missing):
-    """Raises InputError unless init_checkpoint has all task variables. `missing`: Names of variables it lacks."""
+    """Raises InputError unless init_checkpoint has all task variables.
+
+    `missing`: Names of variables it lacks.
+    """
     output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
     if not checkpoint:
         raise InputError("contains no checkpoint to evaluate; train first, or set `init_checkpoint`", "output_dir",

@@ -96,7 +96,10 @@ class FineTuningSettings(Settings):
 
     @property
     def checkpoint(self):
-        """See Settings. The first run of an ensemble supplies unset values; raises InputError unless all runs exist."""
+        """See Settings.
+
+        The first run of an ensemble supplies unset values; raises InputError unless all runs exist.
+        """
         if not self.ensemble:
             return super().checkpoint
         for folder in self.ensemble:
@@ -119,7 +122,8 @@ class FineTuningSettings(Settings):
 
     @property
     def splits(self):
-        """The splits to read: a list of "train", "dev", and "test", according to the steps to run."""
+        """The splits to read: a list of "train", "dev", and "test", according to the steps to
+        run."""
         selected = {"train": self.do_train, "dev": self.tuning.do_eval, "test": self.tuning.do_predict}
         return [split for split, is_selected in selected.items() if is_selected]
 
@@ -130,7 +134,8 @@ class FineTuningSettings(Settings):
 
     @property
     def runs(self):
-        """List of FineTuningSettings, one per run: itself, one per seed, the trials of a search, or an ensemble."""
+        """List of FineTuningSettings, one per run: itself, one per seed, the trials of a search,
+        or an ensemble."""
         if self.ensemble:
             return [dataclasses.replace(self, training=dataclasses.replace(self.training, output_dir=folder))
                     for folder in self.ensemble]
@@ -160,7 +165,10 @@ class FineTuningSettings(Settings):
             tuning=dataclasses.replace(self.tuning, learning_rate=learning_rate, num_train_epochs=num_epochs))
 
     def num_train_steps(self, num_examples):
-        """Returns the steps in `num_train_epochs`, as in the original BERT; raises InputError if 0."""
+        """Returns the steps in `num_train_epochs`, as in the original BERT.
+
+        Raises InputError if 0.
+        """
         batch_size, num_epochs = self.training.train_batch_size, self.tuning.num_train_epochs
         steps = int(num_examples / batch_size * num_epochs)
         if steps < 1:
@@ -208,9 +216,11 @@ class FineTunedSettings(Settings):
     """A fine-tuned model, and the data of its task. See run.finetuning.fine_tuned_model.
 
     Attributes:
-      metadata: TaskMetadata of the model, once resolved. None if it has none and `needs_task` is False.
+      metadata: TaskMetadata of the model, once resolved. None if it has none and `needs_task` is
+        False.
       task: TaskSettings, once resolved.
-      tuning: TuningSettings, once resolved. They select the data to read, and the training of a derived model.
+      tuning: TuningSettings, once resolved. They select the data to read, and the training of a
+        derived model.
       do_train: bool. Whether the job reads the training data.
     """
 
@@ -241,7 +251,10 @@ class FineTunedSettings(Settings):
         return opened
 
     def add_file_values(self):
-        """See Settings. Raises InputError if the model was not fine-tuned, or for data of another task."""
+        """See Settings.
+
+        Raises InputError if the model was not fine-tuned, or for data of another task.
+        """
         checkpoint = self.model.init_checkpoint
         metadata, started_with = task_metadata.read(checkpoint), task_metadata.read_run(checkpoint)
         settings = dataclasses.replace(self, metadata=metadata)

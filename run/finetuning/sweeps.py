@@ -1,8 +1,10 @@
-"""Several fine-tuning runs of a task: over seeds, a hyperparameter search, and an ensemble of finished runs.
+"""Several fine-tuning runs of a task: over seeds, a hyperparameter search, and an ensemble of
+finished runs.
 
-The search is that of the paper (appendix A.3): all combinations of batch size, learning rate, and epochs. A combination
-is a trial, a run in its own directory. Its results are saved there as trial.json: an interrupted search resumes with
-the first trial without it. Only the best trial and the current one keep their checkpoints.
+The search is that of the paper (appendix A.3): all combinations of batch size, learning rate, and
+epochs. A combination is a trial, a run in its own directory. Its results are saved there as
+trial.json: an interrupted search resumes with the first trial without it. Only the best trial and
+the current one keep their checkpoints.
 """
 
 import dataclasses
@@ -36,7 +38,8 @@ def run(settings):
 
 
 def run_all(task, strategy, techniques):
-    """Trains and evaluates all runs of a task's settings, one or several, and predicts with the best or the ensemble.
+    """Trains and evaluates all runs of a task's settings, one or several, and predicts with the
+    best or the ensemble.
 
     Args:
       task: Task that has read its data.
@@ -58,10 +61,13 @@ def run_all(task, strategy, techniques):
 
 
 def run_seeds(settings, strategy, task, techniques):
-    """Trains and evaluates once per seed, and writes eval_results.txt. See `run_all` for the arguments.
+    """Trains and evaluates once per seed, and writes eval_results.txt.
+
+    See `run_all` for the arguments.
 
     Returns:
-      Tuple of the Predictor and the outputs of the run with the best metric, or of the first without evaluation.
+      Tuple of the Predictor and the outputs of the run with the best metric, or of the first
+      without evaluation.
     """
     output_dir, all_scores, best = settings.training.output_dir, [], None
     for run_settings in settings.runs:
@@ -83,7 +89,8 @@ def run_seeds(settings, strategy, task, techniques):
 
 
 def average_ensemble(settings, strategy, task, techniques):
-    """Evaluates each run and the ensemble, whose probabilities are averages, and writes eval_results.txt (section 4.2).
+    """Evaluates each run and the ensemble, whose probabilities are averages, and writes
+    eval_results.txt (section 4.2).
 
     See `run_all` for the arguments; the `runs` of the settings are those of `ensemble`.
 
@@ -115,8 +122,8 @@ def search(settings, strategy, task, techniques):
     See `run_all` for the arguments; the `runs` of the settings are the trials.
 
     Returns:
-      Tuple of the Predictor and the outputs of the best trial. Its weights and scores are also written to output_dir,
-      in the form of a run.
+      Tuple of the Predictor and the outputs of the best trial. Its weights and scores are also
+      written to output_dir, in the form of a run.
 
     Raises:
       InputError: If no trial has a score.
@@ -145,7 +152,8 @@ def search(settings, strategy, task, techniques):
                          "`search_learning_rates`")
     best_folder = best.training.output_dir
     print(f"best of {len(trials)} trials by {metric}: {best_folder}; its weights are in {output_dir}")
-    if find_latest_checkpoint(best_folder) is None:  # An earlier, larger search preferred another one.
+    # An earlier, larger search preferred another one.
+    if find_latest_checkpoint(best_folder) is None:
         raise InputError(f"`search`: {best_folder} has no weights any more; delete it, and run the search again")
     trained, predictor, scores, outputs = job.train_once(dataclasses.replace(
         best, do_train=False, keep_head=None, trained_weights=TrainedWeightsSettings()),
@@ -182,7 +190,8 @@ def _get_name(trial):
 
 
 def _get_values(trial):
-    """Returns the batch size, learning rate, and epochs of a trial, a dict with the keys SEARCHED."""
+    """Returns the batch size, learning rate, and epochs of a trial, a dict with the keys
+    SEARCHED."""
     values = trial.values()
     return {name: values[name] for name in SEARCHED}
 
@@ -193,12 +202,18 @@ def _get_state(trial):
 
 
 def _load_scores(trial):
-    """Returns the scores in a trial's directory: a dict, empty if it diverged; None if the trial is unfinished."""
+    """Returns the scores in a trial's directory: a dict, empty if it diverged.
+
+    None if the trial is unfinished.
+    """
     return _get_state(trial).result("results")
 
 
 def _finish(trial, strategy, task, techniques):
-    """Trains and evaluates a trial, or resumes it; returns its scores, which are saved to its directory."""
+    """Trains and evaluates a trial, or resumes it.
+
+    Returns its scores, which are saved to its directory.
+    """
     writes = strategies.is_chief(strategy)
     try:
         trained, _, scores, _ = job.train_once(trial, strategy, task, techniques)

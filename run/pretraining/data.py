@@ -11,7 +11,9 @@ from run.pretraining import dynamic_masking, inputs, record_checks
 
 
 class PretrainingData:
-    """Record files to train and evaluate on. Create it after the strategy, since masks are computed with TensorFlow.
+    """Record files to train and evaluate on.
+
+    Create it after the strategy, since masks are computed with TensorFlow.
 
     Args:
       settings: PretrainingSettings.
@@ -21,8 +23,8 @@ class PretrainingData:
       files: List of str. Paths of the record files to train on.
 
     Raises:
-      InputError: If a file does not exist, if a record does not match the model (with file and byte), if all files
-        are empty, or if the vocabulary is invalid.
+      InputError: If a file does not exist, if a record does not match the model (with file and
+        byte), if all files are empty, or if the vocabulary is invalid.
     """
 
     def __init__(self, settings, config):
@@ -41,7 +43,10 @@ class PretrainingData:
         self._eval_files = self._select("eval_input_file", self._eval_files, full_files)
 
     def _select(self, name, paths, full_files):
-        """Returns the paths of `full_files`; raises InputError about a setting if there are none."""
+        """Returns the paths of `full_files`.
+
+        Raises InputError about a setting if there are none.
+        """
         selected = [path for path in paths if path in full_files]
         if not selected:
             name = name if getattr(self._settings, name) else "input_file"
@@ -49,20 +54,27 @@ class PretrainingData:
         return selected
 
     def training_batches(self, skip_steps, share):
-        """Creates an endless dataset of a host's rows of batches, starting at step `skip_steps`. See `inputs`."""
+        """Creates an endless dataset of a host's rows of batches, starting at step `skip_steps`.
+
+        See `inputs`.
+        """
         training = self._settings.training
         return inputs.pretraining_training_data(
             self.files, self._features, training.train_batch_size, training.random_seed, skip_steps, share=share,
             limits=self._limits, transform=self._transform)
 
     def evaluation_batches(self, share, drop_remainder):
-        """Creates a dataset of a host's rows of batches that contain every record once. See `inputs`."""
+        """Creates a dataset of a host's rows of batches that contain every record once.
+
+        See `inputs`.
+        """
         return inputs.pretraining_evaluation_data(
             self._eval_files, self._features, self._settings.training.eval_batch_size, drop_remainder, share=share,
             limits=self._limits, transform=self._transform)
 
     def name_bad_file(self):
-        """Returns a context that converts an error caused by a bad record to an InputError with its file."""
+        """Returns a context that converts an error caused by a bad record to an InputError with
+        its file."""
         return record_checks.name_bad_file(self._all_files, self._features, self._limits)
 
     @property
@@ -71,12 +83,14 @@ class PretrainingData:
 
 
 def _record_features(settings, config):
-    """Returns the records' features, and the function that converts them to the model's, or None."""
+    """Returns the records' features, and the function that converts them to the model's, or
+    None."""
     instances = settings.instances
     if instances.objective_spec.predicts_next:
         return instances.features, inputs.add_next_tokens
     if instances.has_masks:
         return instances.features, None
-    tokenizer = read_tokenizer(to_vocab_txt(settings.vocab_file), True, None, config)  # Casing is irrelevant here.
+    # Casing is irrelevant here.
+    tokenizer = read_tokenizer(to_vocab_txt(settings.vocab_file), True, None, config)
     return instances.features, dynamic_masking.make_masker(
         instances, masking.Vocabulary.from_tokenizer(tokenizer), settings.training.random_seed)

@@ -1,7 +1,9 @@
-"""Dynamic masking: masks sampled during training, new in each epoch (RoBERTa: arXiv:1907.11692, section 4.1).
+"""Dynamic masking: masks sampled during training, new in each epoch (RoBERTa: arXiv:1907.11692,
+section 4.1).
 
 The distribution is the same as in `create_masked_lm_predictions` of the original BERT, which
-data_prep.pretraining.masking samples record by record. Here a batch is masked at once, in graph ops for `tf.data`.
+data_prep.pretraining.masking samples record by record. Here a batch is masked at once, in graph ops
+for `tf.data`.
 
 Shape legend: B batch, S sequence, P predictions, V vocabulary.
 """
@@ -10,7 +12,8 @@ import tensorflow as tf
 
 from data_prep.pretraining.instances import masking
 
-# SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), with Stafford's mixer 13.
+# SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), with
+# Stafford's mixer 13.
 GAMMA = 0x9E3779B97F4A7C15
 MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 SHIFTS = 30, 27, 31
@@ -22,24 +25,27 @@ def make_masker(settings, vocabulary, seed):
     """Creates the function that masks batches.
 
     Args:
-      settings: data_prep.pretraining.InstanceSettings. Uses max_seq_length, max_predictions_per_seq, masked_lm_prob,
-        do_whole_word_mask, mask_fraction, and random_fraction.
+      settings: data_prep.pretraining.InstanceSettings. Uses max_seq_length,
+        max_predictions_per_seq, masked_lm_prob, do_whole_word_mask, mask_fraction, and
+        random_fraction.
       vocabulary: data_prep.pretraining.masking.Vocabulary.
       seed: int. Determines a record's masks, together with its epoch and number.
 
     Returns:
       Graph function (features, epochs, numbers) -> features. The input features are int32 [B, S] of
-      data_prep.records.unmasked_pretraining_features, packed or not. `epochs` and `numbers`, int64 [B], are the epoch
-      of each record and its number in the epoch. In the result, "input_ids" is masked. It also has
-      "masked_lm_positions" and "masked_lm_ids", int32 [B, P], in ascending order of position, padded with 0, and
-      "masked_lm_weights", float32 [B, P], 1 for predictions, 0 for padding. If the sequences of a pack have more than P
-      masks in total, it raises tf.errors.InvalidArgumentError with TOO_MANY_MASKS.
+      data_prep.records.unmasked_pretraining_features, packed or not. `epochs` and `numbers`, int64
+      [B], are the epoch of each record and its number in the epoch. In the result, "input_ids" is
+      masked. It also has "masked_lm_positions" and "masked_lm_ids", int32 [B, P], in ascending
+      order of position, padded with 0, and "masked_lm_weights", float32 [B, P], 1 for predictions,
+      0 for padding. If the sequences of a pack have more than P masks in total, it raises
+      tf.errors.InvalidArgumentError with TOO_MANY_MASKS.
     """
     num_predictions = settings.max_predictions_per_seq
     numbers_to_predict = tf.constant(masking.numbers_to_predict(settings))
 
     def choose(input_ids, is_real, random_numbers):
-        """Returns positions to mask, int32 [B, P] ascending, padded with 0, and a mask of the valid ones."""
+        """Returns positions to mask, int32 [B, P] ascending, padded with 0, and a mask of the
+        valid ones."""
         counts = tf.gather(numbers_to_predict, tf.reduce_sum(tf.cast(is_real, tf.int32), axis=1))
         is_candidate = is_real & (input_ids != vocabulary.cls_id) & (input_ids != vocabulary.sep_id)
         begins_word = is_candidate
@@ -70,9 +76,13 @@ def make_masker(settings, vocabulary, seed):
 
 
 def _choose_in_packs(choose, settings, seed, input_ids, sequences, epochs, numbers):
-    """Applies `choose` of `make_masker` to packs: each sequence is masked separately. `sequences`: [B, S]."""
+    """Applies `choose` of `make_masker` to packs: each sequence is masked separately.
+
+    `sequences`: [B, S].
+    """
     most, length, num_predictions = settings.most_packed, settings.max_seq_length, settings.max_predictions_per_seq
-    which = tf.tile(tf.range(1, most + 1), [tf.shape(input_ids)[0]])  # In order of sequences: [B * K].
+    # In order of sequences: [B * K].
+    which = tf.tile(tf.range(1, most + 1), [tf.shape(input_ids)[0]])
     repeat = lambda values: tf.repeat(values, most, axis=0)
     random_numbers = _RandomNumbers(seed, repeat(epochs), repeat(numbers), tf.cast(which, tf.int64))
     positions, is_masked = choose(repeat(input_ids), repeat(sequences) == which[:, tf.newaxis], random_numbers)
@@ -84,9 +94,12 @@ def _choose_in_packs(choose, settings, seed, input_ids, sequences, epochs, numbe
 
 
 class _RandomNumbers:
-    """A sequence of random numbers for each of B records. Item i of it does not depend on the other records.
+    """A sequence of random numbers for each of B records.
 
-    `numbers`: int64 [B] each: the epoch, the record's number in it, and the sequence's number in a pack.
+    Item i of it does not depend on the other records.
+
+    `numbers`: int64 [B] each: the epoch, the record's number in it, and the sequence's number in a
+      pack.
     """
 
     def __init__(self, seed, *numbers):
@@ -96,7 +109,8 @@ class _RandomNumbers:
         self._states = state[:, tf.newaxis]
 
     def bits(self, indices, num_bits):
-        """Returns items `indices`, int32 [B or 1, N], of each sequence: int64 [B, N], from 0 to 2^num_bits - 1."""
+        """Returns items `indices`, int32 [B or 1, N], of each sequence: int64 [B, N], from 0 to
+        2^num_bits - 1."""
         state = self._states + tf.cast(indices + 1, tf.uint64) * tf.constant(GAMMA, tf.uint64)
         return tf.cast(tf.bitwise.right_shift(_mix(state), tf.constant(64 - num_bits, tf.uint64)), tf.int64)
 
@@ -110,29 +124,40 @@ def _mix(state):
 
 
 def _continues_word(input_ids, is_candidate, vocabulary):
-    """Returns bool [B, S]: candidates that continue a word. As in data_prep's masking, the first never does."""
+    """Returns bool [B, S]: candidates that continue a word.
+
+    As in data_prep's masking, the first never does.
+    """
     is_first = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1) == 1
     return tf.gather(tf.constant(vocabulary.is_continuation), input_ids) & ~is_first
 
 
 def _choose_words(is_candidate, begins_word, counts, num_predictions, random_numbers):
-    """Samples words in random order, and skips words that would exceed the number of tokens `counts` [B].
+    """Samples words in random order, and skips words that would exceed the number of tokens
+    `counts` [B].
 
     Args:
-      is_candidate, begins_word: [B, S] bool. A word is a candidate that begins one, and all candidates up to the next.
+      is_candidate, begins_word: [B, S] bool. A word is a candidate that begins one, and all
+        candidates up to the next.
 
     Returns:
-      Positions, int32 [B, P], ascending, padded with 0, and bool [B, P], True for positions that are not padding.
+      Positions, int32 [B, P], ascending, padded with 0, and bool [B, P], True for positions that
+      are not padding.
     """
     length = is_candidate.shape[1]
-    words = tf.cumsum(tf.cast(begins_word, tf.int32), axis=1)  # 1-based number of each position's word.
+    # 1-based number of each position's word.
+    words = tf.cumsum(tf.cast(begins_word, tf.int32), axis=1)
     keys = tf.where(is_candidate, random_numbers.bits(words, 62), tf.int64.max)
     sizes = tf.math.bincount(  # Tokens per word.
         words, tf.cast(is_candidate, tf.int32), minlength=length + 1, maxlength=length + 1, axis=-1)
 
     def take(num_tokens):
-        """Returns the sampled positions among the first `num_tokens` tokens, S for others; whether this is enough."""
-        # Tokens of a word share a random number, so sorting them sorts the words: ties stay in order.
+        """Returns the sampled positions among the first `num_tokens` tokens, S for others.
+
+        Whether this is enough.
+        """
+        # Tokens of a word share a random number, so sorting them sorts the words: ties stay in
+        # order.
         negative_keys, order = tf.math.top_k(-keys, num_tokens)
         numbers = tf.gather(words, order, batch_dims=1)
         is_token = -negative_keys < tf.int64.max
@@ -148,14 +173,16 @@ def _choose_words(is_candidate, begins_word, counts, num_predictions, random_num
     taken, is_done = take(num_first)
     positions = _pad_ascending(taken, length, num_predictions)
     if num_first < length:
-        # Rare: the first tokens are not enough for some row, for example because most words are long.
+        # Rare: the first tokens are not enough for some row, for example because most words are
+        # long.
         positions = tf.cond(
             is_done, lambda: positions, lambda: _pad_ascending(take(length)[0], length, num_predictions))
     return positions
 
 
 def _pad_ascending(positions, length, num_predictions):
-    """Returns the lowest P of `positions` [B, N], ascending, with 0 for `length`, and bool [B, P], True if less."""
+    """Returns the lowest P of `positions` [B, N], ascending, with 0 for `length`, and bool [B,
+    P], True if less."""
     num_drawn = min(num_predictions, length)
     positions = -tf.math.top_k(-positions, num_drawn).values
     positions = tf.pad(positions, [[0, 0], [0, num_predictions - num_drawn]], constant_values=length)
@@ -164,14 +191,17 @@ def _pad_ascending(positions, length, num_predictions):
 
 
 def _take_words(sizes, begins_word, counts):
-    """Returns bool [B, S], True for sampled tokens. Each word that still fits into `counts` is sampled.
+    """Returns bool [B, S], True for sampled tokens.
 
-    Words are sampled up to the first that does not fit. That word and all longer ones will not fit later either, so
-    they are dropped, and the loop continues with the rest. Each iteration leaves only shorter words. One or two are
-    usually enough.
+    Each word that still fits into `counts` is sampled.
+
+    Words are sampled up to the first that does not fit. That word and all longer ones will not fit
+    later either, so they are dropped, and the loop continues with the rest. Each iteration leaves
+    only shorter words. One or two are usually enough.
 
     Args:
-      sizes: [B, S] int32. Tokens in the word of each token, which are adjacent; 0 for other positions.
+      sizes: [B, S] int32. Tokens in the word of each token, which are adjacent; 0 for other
+        positions.
       begins_word: [B, S] bool.
       counts: [B] int32.
     """
@@ -190,7 +220,8 @@ def _take_words(sizes, begins_word, counts):
 
 
 def _sample_replacements(masked_ids, vocabulary, settings, random_numbers):
-    """Samples replacements of IDs [B, P]: [MASK], the same ID, or any of V IDs, with the fractions of the settings."""
+    """Samples replacements of IDs [B, P]: [MASK], the same ID, or any of V IDs, with the
+    fractions of the settings."""
     indices = settings.max_seq_length + 1 + tf.range(2 * masked_ids.shape[1])[tf.newaxis]
     choices, samples = tf.split(random_numbers.bits(indices, 32), 2, axis=1)
     places = tf.bitwise.right_shift(samples * len(vocabulary.random_ids), tf.constant(32, tf.int64))
@@ -201,6 +232,9 @@ def _sample_replacements(masked_ids, vocabulary, settings, random_numbers):
 
 
 def _replace_tokens(input_ids, positions, replacements):
-    """Writes `replacements` at `positions` [B, P] of `input_ids` [B, S]. Padding rewrites [CLS] at position 0."""
+    """Writes `replacements` at `positions` [B, P] of `input_ids` [B, S].
+
+    Padding rewrites [CLS] at position 0.
+    """
     rows = tf.range(tf.shape(input_ids)[0])[:, tf.newaxis] + tf.zeros_like(positions)
     return tf.tensor_scatter_nd_update(input_ids, tf.stack([rows, positions], axis=-1), replacements)

@@ -35,14 +35,14 @@ class PretrainingEvaluator:
         """Evaluates the current weights.
 
         Args:
-          make_batches: Callable (HostShare) -> finite dataset of that host's rows of each batch of pre-training
-            features. See `run.training.host_batches`.
+          make_batches: Callable (HostShare) -> finite dataset of that host's rows of each batch of
+            pre-training features. See `run.training.host_batches`.
           max_steps: int. Maximum number of batches.
 
         Returns:
-          Dict of name to float: masked_lm_accuracy and masked_lm_loss (or those of next_token) over predictions,
-          next_sentence_accuracy and next_sentence_loss (or those of another label) over sequences, and loss, the mean
-          training loss of the batches.
+          Dict of name to float: masked_lm_accuracy and masked_lm_loss (or those of next_token) over
+          predictions, next_sentence_accuracy and next_sentence_loss (or those of another label)
+          over sequences, and loss, the mean training loss of the batches.
 
         Raises:
           InputError: If there is no batch.

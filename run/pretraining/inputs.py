@@ -1,7 +1,8 @@
 """Input pipelines from records to batches of features.
 
-The order of the data is a function of the seed and the epoch, so a run that resumes at step k uses the same examples as
-an uninterrupted run. It skips whole epochs without reading them, and the rest without parsing.
+The order of the data is a function of the seed and the epoch, so a run that resumes at step k uses
+the same examples as an uninterrupted run. It skips whole epochs without reading them, and the rest
+without parsing.
 
 Shape legend: B batch, S sequence.
 """
@@ -34,8 +35,9 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
       skip_steps: int. Number of batches to skip at the start.
       share: HostShare. Rows of each batch to return; others are not parsed.
       limits: Result of record_checks.pretraining_limits, to check every record, or None.
-      transform: Callable (features, epochs int64 [rows], places int64 [rows]) -> features, where `epochs` and `places`
-        are each record's epoch and position in it. None leaves features unchanged.
+      transform: Callable (features, epochs int64 [rows], places int64 [rows]) -> features, where
+        `epochs` and `places` are each record's epoch and position in it. None leaves features
+        unchanged.
 
     Returns:
       Dataset of dicts of name to int32 or float32 [rows, length].
@@ -47,7 +49,8 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
     # For local files, threads would cost as much as everything else here.
     in_threads = any(map(is_remote, files))
 
-    @tf.autograph.experimental.do_not_convert  # Nothing to convert here or below; the search takes a second
+    # Nothing to convert here or below; the search takes a second.
+    @tf.autograph.experimental.do_not_convert
     def read_epoch(epoch):
         file_seed, record_seed = tf.unstack(
             tf.random.stateless_uniform([2], [seed, epoch], minval=None, maxval=None, dtype=tf.int64))
@@ -71,8 +74,8 @@ def pretraining_evaluation_data(files, features, batch_size, drop_remainder=Fals
                                 transform=None):
     """Creates batches of every record once, in file order. See `pretraining_training_data`.
 
-    All records are in epoch 0, at their position in the files. The last batch may be smaller, and a host may have no
-    rows of it.
+    All records are in epoch 0, at their position in the files. The last batch may be smaller, and a
+    host may have no rows of it.
     """
     rows = share.rows(batch_size)
 
@@ -89,12 +92,13 @@ def add_next_tokens(features, epochs, places):
     """Makes each token predict the next one of its sequence: left-to-right language modeling.
 
     Args:
-      features: Dict of int32 [B, S]. Features of data_prep.records.unmasked_pretraining_features, packed or not.
+      features: Dict of int32 [B, S]. Features of data_prep.records.unmasked_pretraining_features,
+        packed or not.
       epochs, places: Unused; see `transform` of `pretraining_training_data`.
 
     Returns:
-      The features, with "masked_lm_positions" and "masked_lm_ids", int32 [B, S - 1], and "masked_lm_weights", float32
-      [B, S - 1], 0 for tokens without a next one.
+      The features, with "masked_lm_positions" and "masked_lm_ids", int32 [B, S - 1], and
+      "masked_lm_weights", float32 [B, S - 1], 0 for tokens without a next one.
     """
     del epochs, places
     input_ids, sequences = features["input_ids"], features["input_mask"]
@@ -112,7 +116,8 @@ def add_next_tokens(features, epochs, places):
 def _parse_batches(batches, parse):
     """Applies `parse` to each batch of a dataset.
 
-    Disables autotuning: timing each step between stages took as long as all work on a record up to parsing.
+    Disables autotuning: timing each step between stages took as long as all work on a record up to
+    parsing.
     """
     options = tf.data.Options()
     options.autotune.enabled = False

@@ -30,8 +30,8 @@ def run(settings, techniques=()):
       techniques: Sequence of run.techniques.base.Technique.
 
     Raises:
-      InputError: If settings do not match the devices, the records, or the run in output_dir; if a loss is not finite;
-        or if a record is invalid.
+      InputError: If settings do not match the devices, the records, or the run in output_dir; if a
+        loss is not finite; or if a record is invalid.
     """
     folder, config = settings.training.output_dir, settings.model.config
     objective = settings.instances.objective_spec
@@ -75,7 +75,8 @@ def run(settings, techniques=()):
 
 
 def make_strategy(settings):
-    """Creates the strategy of PretrainingSettings, and checks the batch sizes in use against its replicas."""
+    """Creates the strategy of PretrainingSettings, and checks the batch sizes in use against its
+    replicas."""
     strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
     if settings.do_train:
         for _, part in phases.get_phases(settings):
@@ -117,7 +118,10 @@ def start(settings, strategy, techniques=()):
 
 
 def choose_fast(settings, strategy, config, **options):
-    """Returns the Fast for the encoder of PretrainingSettings, or for its teacher. `options`: Other fields of Fast."""
+    """Returns the Fast for the encoder of PretrainingSettings, or for its teacher.
+
+    `options`: Other fields of Fast.
+    """
     step = settings.step
     return strategies.choose_fast(
         strategy, config, step.jit_compile, step.is_16_bit, **options,

@@ -1,4 +1,5 @@
-"""Phases of a run with different sequence lengths: usually short first, since attention cost is quadratic.
+"""Phases of a run with different sequence lengths: usually short first, since attention cost is
+quadratic.
 
 Does not import TensorFlow.
 """
@@ -14,7 +15,8 @@ FORM = "LENGTH:FRACTION[:BATCH[:PREDICTIONS]]; separate phases by commas"
 
 
 def get_phases(settings):
-    """Returns a list of the first step, 0-based, and the PretrainingSettings of each phase of a run.
+    """Returns a list of the first step, 0-based, and the PretrainingSettings of each phase of a
+    run.
 
     There is a single phase unless `phases` of PretrainingSettings is set.
 

@@ -19,7 +19,8 @@ from run.pretraining import dynamic_masking
 
 SCAN_RECORDS = 1000  # Number of records to parse together.
 NUM_THREADS = 16  # Number of files to count in parallel, and of remote files to check.
-# Features of some kinds of records: their content, and the settings that determine whether records have them.
+# Features of some kinds of records: their content, and the settings that determine whether records
+# have them.
 FEATURES_OF_KINDS = {
     "masked_lm_positions": ("masks", "`masking` or `objective`"),
     "positions": ("several sequences each", "`pack_sequences`"),
@@ -30,7 +31,8 @@ CORRUPTED = "is corrupted, truncated, or not a TFRecord file; inspect_records fi
 
 
 def pretraining_limits(config, instances):
-    """Returns dict of feature name to int: the exclusive upper bound of its numbers in pre-training records.
+    """Returns dict of feature name to int: the exclusive upper bound of its numbers in pre-training
+    records.
 
     Args:
       config: BertConfig.
@@ -47,8 +49,8 @@ def check_pretraining_records(paths, features, limits):
 
     Args:
       paths: Paths of TFRecord files.
-      features: Features from data_prep.records.pretraining_features, or from unmasked_pretraining_features for records
-        without masks.
+      features: Features from data_prep.records.pretraining_features, or from
+        unmasked_pretraining_features for records without masks.
       limits: Result of `pretraining_limits`.
 
     Returns:
@@ -88,7 +90,10 @@ def name_bad_file(paths, features, limits):
 
 @functools.cache  # This process can create the inputs of several hosts.
 def count_records(paths):
-    """Counts the records of a tuple of TFRecord files. Raises tf.errors.DataLossError if a file is damaged."""
+    """Counts the records of a tuple of TFRecord files.
+
+    Raises tf.errors.DataLossError if a file is damaged.
+    """
     def count(path):
         batches = tf.data.TFRecordDataset(path).batch(SCAN_RECORDS)
         add = tf.autograph.experimental.do_not_convert(lambda total, batch: total + tf.size(batch, tf.int64))
@@ -118,7 +123,8 @@ def assert_within(features, limits):
         elif name in limits:
             within = tf.reduce_all((values >= 0) & (values < limits[name]))
             checks.append(tf.debugging.Assert(within, [f"{name} is not between 0 and {limits[name] - 1}"]))
-    with tf.control_dependencies([check for check in checks if check is not None]):  # None in eager mode.
+    # None in eager mode.
+    with tf.control_dependencies([check for check in checks if check is not None]):
         return {name: tf.identity(values) for name, values in features.items()}
 
 
@@ -144,7 +150,10 @@ def _describe_corruption(path):
 
 
 def _describe_mismatch(record, features, limits):
-    """Describes how a record (bytes) differs from these features and limits; returns None if it matches."""
+    """Describes how a record (bytes) differs from these features and limits.
+
+    Returns None if it matches.
+    """
     try:
         stored = tf.train.Example.FromString(record).features.feature
     except message.DecodeError:

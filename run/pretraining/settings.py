@@ -1,4 +1,7 @@
-"""Settings for pre-training. The script defines its flags from this module, so it does not import TensorFlow."""
+"""Settings for pre-training.
+
+The script defines its flags from this module, so it does not import TensorFlow.
+"""
 
 import dataclasses
 import re
@@ -26,8 +29,8 @@ MAX_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretrainin
 _ORIGINAL = {**DATA_RECIPES["original"], "train_batch_size": 256, "learning_rate": 1e-4, "num_train_steps": 1_000_000,
              "num_warmup_steps": 10_000}
 
-# Flags of run_pretraining. BERT: appendix A.2. RoBERTa: 125,000 steps at the learning rate of table 3, with the warm-up
-# of fairseq's README, and with BERT's dropout.
+# Flags of run_pretraining. BERT: appendix A.2. RoBERTa: 125,000 steps at the learning rate of table
+# 3, with the warm-up of fairseq's README, and with BERT's dropout.
 RECIPES = {
     "original": {**_ORIGINAL, "phases": "128:0.9,512:0.1"},
     "original_128": _ORIGINAL,
@@ -129,7 +132,10 @@ class PretrainingSettings(Settings):
 
     @property
     def profiled_steps(self):
-        """First and last step of `profile_steps`, two ints, or None; raises InputError if it is invalid."""
+        """First and last step of `profile_steps`, two ints, or None.
+
+        Raises InputError if it is invalid.
+        """
         if self.profile_steps is None:
             return None
         found = re.fullmatch(r"(\d{1,18}):(\d{1,18})", self.profile_steps)
@@ -145,12 +151,18 @@ class PretrainingSettings(Settings):
         return max(part.max_seq_length for _, part in phases.get_phases(self))
 
     def add_file_values(self):
-        """See Settings. Raises InputError if records belong to another vocabulary; see `vocabulary.find_tokenizer`."""
+        """See Settings.
+
+        Raises InputError if records belong to another vocabulary; see `vocabulary.find_tokenizer`.
+        """
         tokenizer = vocabulary.find_tokenizer(self)
         return dataclasses.replace(self, tokenizer=tokenizer).replace_values({"vocab_file": tokenizer.vocab_file})
 
     def check_files(self):
-        """See Settings. Also raises InputError if there is nothing to do, or if the objective does not fit the config.
+        """See Settings.
+
+        Also raises InputError if there is nothing to do, or if the objective does not fit the
+        config.
         """
         if not (self.do_train or self.do_eval):
             raise InputError("nothing to do; set `do_train`, `do_eval`, or both")
@@ -172,7 +184,8 @@ class PretrainingSettings(Settings):
 
 
 def check_config(config, objective):
-    """Raises InputError if a model with a BertConfig cannot be pre-trained with an objective, a key of OBJECTIVES."""
+    """Raises InputError if a model with a BertConfig cannot be pre-trained with an objective, a
+    key of OBJECTIVES."""
     if config.is_causal != OBJECTIVES[objective].predicts_next:
         if config.is_causal:
             raise InputError("requires bidirectional attention, but attention is causal in the BERT config; set "

@@ -1,4 +1,5 @@
-"""The vocabulary and the casing of a pre-training run: from flags, from its records, or from its checkpoint."""
+"""The vocabulary and the casing of a pre-training run: from flags, from its records, or from its
+checkpoint."""
 
 import dataclasses
 
@@ -15,10 +16,12 @@ from run.pretraining import phases
 
 
 def find_tokenizer(settings):
-    """Finds the TokenizerFiles to save with the model of PretrainingSettings, and prints notes about differences.
+    """Finds the TokenizerFiles to save with the model of PretrainingSettings, and prints notes
+    about differences.
 
     Raises:
-      InputError: If records were created with another vocabulary than other records, or than `vocab_file`.
+      InputError: If records were created with another vocabulary than other records, or than
+        `vocab_file`.
     """
     known = _read_record_vocabulary(settings)
     place, near = _find_near_checkpoint(settings.model.model_files)
@@ -41,7 +44,10 @@ def find_tokenizer(settings):
 
 
 def _read_record_vocabulary(settings):
-    """Returns the RecordVocabulary of the records of PretrainingSettings; None without a run.json next to them."""
+    """Returns the RecordVocabulary of the records of PretrainingSettings.
+
+    None without a run.json next to them.
+    """
     files = set()
     for _, part in phases.get_phases(settings):
         for name in ("input_file", "eval_input_file"):
@@ -56,7 +62,10 @@ def _read_record_vocabulary(settings):
 
 
 def _find_unchanged(known):
-    """Returns the path of the vocabulary of a RecordVocabulary; None, after a note, if it is not found unchanged."""
+    """Returns the path of the vocabulary of a RecordVocabulary.
+
+    None, after a note, if it is not found unchanged.
+    """
     if files.at(known.path).exists() and compute_digest(to_vocab_txt(known.path)) == known.digest:
         return known.path
     warn(f"note: the vocabulary of the records, {known.path}, is missing or was changed, so it is not saved with the "
@@ -65,7 +74,8 @@ def _find_unchanged(known):
 
 
 def _find_near_checkpoint(model_files):
-    """Returns the setting of the first checkpoint of ModelFiles with a vocabulary, and its TokenizerFiles.
+    """Returns the setting of the first checkpoint of ModelFiles with a vocabulary, and its
+    TokenizerFiles.
 
     The vocabulary is a vocab.txt. Without a checkpoint, all values are None.
     """

@@ -16,7 +16,10 @@ from run.training import strategies
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run(settings):
-    """Exports a checkpoint. `settings`: ExportSettings, resolved. Raises InputError like checkpoint.load_servable."""
+    """Exports a checkpoint.
+
+    `settings`: ExportSettings, resolved. Raises InputError like checkpoint.load_servable.
+    """
     if settings.format != "saved_model":
         export_litert(settings)
         return
@@ -42,7 +45,10 @@ def export_saved_model(servable, settings, litert_content):
 
 
 def export_litert(settings):
-    """Writes the LiteRT model; prints its size and its largest difference from the original model."""
+    """Writes the LiteRT model.
+
+    Prints its size and its largest difference from the original model.
+    """
     servable, content = convert(settings, settings.weights)
     files.at(settings.export_dir).make_dirs()
     path = os.path.join(settings.export_dir, f"model_{settings.weights}.tflite")
@@ -57,7 +63,10 @@ def export_litert(settings):
 
 
 def convert(settings, weights):
-    """Returns a Servable and the bytes of its LiteRT model. `weights`: Storage format of the weights."""
+    """Returns a Servable and the bytes of its LiteRT model.
+
+    `weights`: Storage format of the weights.
+    """
     print("converting to LiteRT, which takes a minute or two", file=sys.stderr)
     servable = checkpoint.load_servable(**settings.checkpoint_to_serve | {"static_length": True, "layers": "litert"})
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)

@@ -19,7 +19,8 @@ from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
 
 MEAN_TOKEN = "[MEAN]"
-WINDOW_BYTES = 1 << 29  # Maximum memory for embeddings that wait to be reordered to the order of the input.
+# Maximum memory for embeddings that wait to be reordered to the order of the input.
+WINDOW_BYTES = 1 << 29
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
@@ -30,14 +31,15 @@ def run(settings):
       settings: ExtractionSettings, resolved.
 
     Raises:
-      InputError: If a vocabulary, a checkpoint, or the pooling does not match the config, if devices do not exist, or
-        if an embedding is not finite.
+      InputError: If a vocabulary, a checkpoint, or the pooling does not match the config, if
+        devices do not exist, or if an embedding is not finite.
     """
     config = settings.model.config
     layers = settings.parse_layers(config.num_hidden_layers)
     if config.is_causal and settings.pooling == "cls":
         raise InputError("with causal attention, [CLS] attends only to itself; set `pooling`=mean", "pooling", "cls")
-    strategy = strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
+    # Must precede all TensorFlow computation.
+    strategy = strategies.make_strategy(settings.devices)
     strategies.check_batch_size("batch_size", settings.batch_size, strategy)
     strategies.warn_about_slow_precision(settings.mixed_precision, strategies.device_type(strategy))
     checkpoint, max_seq_length = settings.model.init_checkpoint, settings.tokenizer.max_seq_length
@@ -69,10 +71,13 @@ def run(settings):
 
 
 def read_texts(path):
-    """Yields (text_a, text_b) for each line of a file, or of standard input for "-"; text_b may be empty.
+    """Yields (text_a, text_b) for each line of a file, or of standard input for "-".
 
-    Like `read_examples` of the original BERT, it drops invalid UTF-8 bytes, with a note at the end, and whitespace
-    around a line, and splits at the last ` ||| `. An empty line is an empty text, so line numbers are unchanged.
+    Text_b may be empty.
+
+    Like `read_examples` of the original BERT, it drops invalid UTF-8 bytes, with a note at the end,
+    and whitespace around a line, and splits at the last ` ||| `. An empty line is an empty text, so
+    line numbers are unchanged.
     """
     decoder = LineDecoder()
     with sys.stdin.buffer if path == "-" else files.at(path).open() as file:
@@ -83,7 +88,8 @@ def read_texts(path):
 
 
 def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches):
-    """Yields the tokens of each text, list of str, their embeddings, float32 [tokens, layers, H], and bool, was_cut.
+    """Yields the tokens of each text, list of str, their embeddings, float32 [tokens, layers, H],
+    and bool, was_cut.
 
     Args:
       texts: Iterable of (text_a, text_b).
@@ -106,7 +112,8 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batc
 
 
 def pool(pieces, vectors, pooling):
-    """Applies `--pooling` to the tokens of a line, list of str, and their embeddings [tokens, layers, H].
+    """Applies `--pooling` to the tokens of a line, list of str, and their embeddings [tokens,
+    layers, H].
 
     Raises:
       InputError: If an embedding is not finite.

@@ -1,4 +1,7 @@
-"""The job of run.predict: predictions for a file of texts. Opens any model; without TensorFlow for a LiteRT file."""
+"""The job of run.predict: predictions for a file of texts.
+
+Opens any model; without TensorFlow for a LiteRT file.
+"""
 
 import contextlib
 import itertools
@@ -66,8 +69,9 @@ def open_model(settings):
       bert_tf.serving.LoadedModel.
 
     Raises:
-      InputError: If the kind of the model differs from the settings' `task`, if it was exported with fewer candidates
-        than `top_k`, or if it is corrupted; see bert_tf.serving.checkpoint.load_servable.
+      InputError: If the kind of the model differs from the settings' `task`, if it was exported
+        with fewer candidates than `top_k`, or if it is corrupted; see
+        bert_tf.serving.checkpoint.load_servable.
     """
     if settings.exported_model:
         argument, path = settings.exported_model
@@ -81,13 +85,17 @@ def open_model(settings):
 
 @contextlib.contextmanager
 def open_writer(path):
-    """Yields a function that writes a row, dict. The file is renamed when the context ends without an error.
+    """Yields a function that writes a row, dict.
 
-    A table is tab-separated values with the header of the first row. A dict within a row becomes one column per key; a
-    list stays JSON. In texts, a backslash, tab, or line break is escaped as in JSON: \\\\, \\t, \\n, \\r.
+    The file is renamed when the context ends without an error.
+
+    A table is tab-separated values with the header of the first row. A dict within a row becomes
+    one column per key; a list stays JSON. In texts, a backslash, tab, or line break is escaped as
+    in JSON: \\\\, \\t, \\n, \\r.
 
     Args:
-      path: Path of the file: a table if it ends in .tsv, otherwise JSON lines; - for standard output.
+      path: Path of the file: a table if it ends in .tsv, otherwise JSON lines; - for standard
+        output.
     """
     is_table, header = path.lower().endswith(".tsv"), []
 

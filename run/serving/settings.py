@@ -1,4 +1,6 @@
-"""Settings for inference. Scripts define their flags from this module, so it does not import TensorFlow.
+"""Settings for inference.
+
+Scripts define their flags from this module, so it does not import TensorFlow.
 
 The task.json in the directory of a fine-tuning run takes precedence over the defaults.
 """
@@ -59,7 +61,10 @@ class FillMaskSettings(TerminalSettings):
                 raise InputError(f"must contain {MASK}", "text", text)
 
     def accept_pairs(self):
-        """Returns the resolved settings with a checkpoint of pairs. A pair without a second text is a single text."""
+        """Returns the resolved settings with a checkpoint of pairs.
+
+        A pair without a second text is a single text.
+        """
         if self.served_task is None:
             return self
         return self.replace_values({"served_task": dataclasses.replace(self.served_task, pairs=True)})
@@ -202,7 +207,10 @@ class ExtractionSettings(Settings):
         self.parse_layers(self.model.config.num_hidden_layers)
 
     def parse_layers(self, num_layers):
-        """Returns `layers` as a list of int; raises InputError if a model of `num_layers` does not have one."""
+        """Returns `layers` as a list of int.
+
+        Raises InputError if a model of `num_layers` does not have one.
+        """
         try:
             layers = [int(layer) for layer in self.layers.split(",")]
         except ValueError:

@@ -1,4 +1,7 @@
-"""The job of fill_mask and answer: predictions for texts from the terminal. Does not import TensorFlow."""
+"""The job of fill_mask and answer: predictions for texts from the terminal.
+
+Does not import TensorFlow.
+"""
 
 import itertools
 import sys
@@ -10,7 +13,10 @@ from run.serving.predicting import open_model
 
 
 def run(settings):
-    """Loads the model once and queries it. `settings`: FillMaskSettings or AnswerSettings, resolved."""
+    """Loads the model once and queries it.
+
+    `settings`: FillMaskSettings or AnswerSettings, resolved.
+    """
     if settings.task == MaskedLM.name:
         fill_masks(open_model(settings.accept_pairs()), read_requests(settings.text), settings.top_k)
     else:
@@ -32,7 +38,8 @@ def read_requests(texts):
 
 
 def fill_masks(model, texts, top_k):
-    """Prints the candidates for each [MASK] of texts, and the probability that the second text of a pair follows.
+    """Prints the candidates for each [MASK] of texts, and the probability that the second text of a
+    pair follows.
 
     Args:
       model: LoadedModel of a masked LM.

@@ -18,7 +18,8 @@ from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.metadata import TaskMetadata
 
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
-FIELDS_OF_KINDS = {name for kind in KINDS.values() for name in kind.fields}  # The settings with these names.
+# The settings with these names.
+FIELDS_OF_KINDS = {name for kind in KINDS.values() for name in kind.fields}
 PLACES = ("model", "init_checkpoint")  # settings for the location of a model in any format
 
 
@@ -63,7 +64,10 @@ class ServingSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class QuestionSettings(Settings):
-    """Settings for extractive question answering; names and defaults are from the original's run_squad."""
+    """Settings for extractive question answering.
+
+    Names and defaults are from the original's run_squad.
+    """
 
     doc_stride: int = setting(128, "Tokens between the starts of two windows of a long context.", lower=1)
     max_query_length: int = setting(64, "Maximum length of a question in tokens; longer questions are truncated.",
@@ -109,7 +113,10 @@ class AnyModelSettings(ServingSettings):
 
     @functools.cached_property
     def _place(self):
-        """(setting, path, whether it is an export); raises InputError unless exactly one is set and exists."""
+        """(setting, path, whether it is an export).
+
+        Raises InputError unless exactly one is set and exists.
+        """
         values = self.values()
         given = [(name, values[name]) for name in PLACES if values.get(name)]
         if not given:

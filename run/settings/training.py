@@ -1,4 +1,7 @@
-"""The settings of training and its devices. Scripts define their flags from them, without TensorFlow."""
+"""The settings of training and its devices.
+
+Scripts define their flags from them, without TensorFlow.
+"""
 
 import dataclasses
 from typing import ClassVar
@@ -8,7 +11,8 @@ from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 
 CPU_STRATEGY = "mirrored_cpu"
 MOST_LOG_STEPS = 100  # Default of --log_steps in a training of at least 20 times as many steps.
-OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # Obsolete flags of the original BERT.
+# Obsolete flags of the original BERT.
+OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")
 TF32 = "tf32"
 DTYPE_POLICIES = {"float32": "float32", TF32: "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
 
@@ -75,7 +79,8 @@ class StepSettings(Settings):
 class OptimizerSettings(Settings):
     """Optimizer, which `bert_tf.optimization` creates.
 
-    Those after the learning rate are flags of pre-training. Fine-tuning leaves them as in the original BERT.
+    Those after the learning rate are flags of pre-training. Fine-tuning leaves them as in the
+    original BERT.
     """
 
     learning_rate: float = setting(5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True)

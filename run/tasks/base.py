@@ -1,7 +1,9 @@
-"""The contract of a kind of task in fine-tuning. Each kind has a subclass in the module of its name.
+"""The contract of a kind of task in fine-tuning.
 
-A kind has modules of the same name in data_prep.tasks (its data), bert_tf.tasks, and bert_tf.served_models, and a
-script.
+Each kind has a subclass in the module of its name.
+
+A kind has modules of the same name in data_prep.tasks (its data), bert_tf.tasks, and
+bert_tf.served_models, and a script.
 """
 
 import abc
@@ -26,14 +28,16 @@ class Task(abc.ABC):
     Attributes:
       kind: str. Name in task.json.
       data: data_prep.tasks.TaskData, of the class `data_class`.
-      metric: str. Name in the result of `score` that weights and runs are compared by; higher is better.
+      metric: str. Name in the result of `score` that weights and runs are compared by; higher is
+        better.
       loss: The `bert_tf.losses.TotalLoss` of the model's outputs.
       logits_loss: Key in `bert_tf.techniques.distillation.LOGITS_LOSSES` of the distillation loss.
       evaluates_predictions: bool. Whether evaluation and prediction use the same file, in one pass.
       folder: Path of the directory for results and training data.
       new_variables: Names of the model's variables that are not loaded from init_checkpoint.
       started_with: Dict of JSON values that a resumed run must share, in addition to its settings.
-      features: Dict of split ("train", "dev", "test") to dict of arrays [n, ...], for the splits in use.
+      features: Dict of split ("train", "dev", "test") to dict of arrays [n, ...], for the splits in
+        use.
     """
 
     data_class: ClassVar[type]
@@ -56,10 +60,12 @@ class Task(abc.ABC):
 
         Args:
           tokenizer: BertTokenizer.
-          ignore_padding: bool. Whether the model skips padding, so that its outputs there are undefined.
+          ignore_padding: bool. Whether the model skips padding, so that its outputs there are
+            undefined.
 
         Raises:
-          InputError: If the data are invalid, with file and line, or if a setting does not match them.
+          InputError: If the data are invalid, with file and line, or if a setting does not match
+            them.
         """
         del ignore_padding
         for split in self.settings.splits:
@@ -84,7 +90,8 @@ class Task(abc.ABC):
         return other
 
     def make_model(self, encoder, metadata):
-        """Creates a model of the task's kind, of bert_tf.models, from a BertEncoder and TaskMetadata."""
+        """Creates a model of the task's kind, of bert_tf.models, from a BertEncoder and
+        TaskMetadata."""
         return SERVED_MODELS[self.data.Settings.kind].create_model(encoder, metadata)
 
     @property
@@ -101,7 +108,10 @@ class Task(abc.ABC):
         return bool(self._kind.per_position)
 
     def write_training_data(self):  # noqa: B027
-        """Writes data for a task that trains from a file. Called before each training, after all checks."""
+        """Writes data for a task that trains from a file.
+
+        Called before each training, after all checks.
+        """
 
     @property
     def metadata(self):
@@ -111,12 +121,14 @@ class Task(abc.ABC):
                             strip_accents=tokenizer.strip_accents, **self.data.metadata_fields)
 
     def head_shapes(self, config):
-        """Returns dict of the head's variables to their shapes, for a model with this BertConfig."""
+        """Returns dict of the head's variables to their shapes, for a model with this
+        BertConfig."""
         scope, num_outputs = self._kind.head_scope, self._kind.num_outputs(self.metadata)
         return {f"{scope}output_bias": [num_outputs], f"{scope}output_weights": [num_outputs, config.hidden_size]}
 
     def has_labels(self, labels):
-        """Returns whether a model's labels, a tuple of str, are the labels of this task in the same order."""
+        """Returns whether a model's labels, a tuple of str, are the labels of this task in the
+        same order."""
         return labels == self.metadata.labels
 
     @property
@@ -134,14 +146,18 @@ class Task(abc.ABC):
         return self.features["train"]
 
     def training_batches(self, seed, first_step, share, static_shapes):
-        """Creates an endless dataset of a host's rows of batches, from batch `first_step`. See run.arrays.batches."""
+        """Creates an endless dataset of a host's rows of batches, from batch `first_step`.
+
+        See run.arrays.batches.
+        """
         return batches.training_batches(
             self.features["train"], self.settings.training.train_batch_size, seed, first_step=first_step,
             static_shapes=static_shapes, share=share)
 
     @property
     def eval_features(self):
-        """Features of the development data, dict of arrays, or None if there is nothing to evaluate."""
+        """Features of the development data, dict of arrays, or None if there is nothing to
+        evaluate."""
         return self.features.get("dev")
 
     @property
@@ -164,14 +180,19 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def score(self, outputs):
-        """Computes metrics, dict of name to float, from outputs for the development data, dict of arrays."""
+        """Computes metrics, dict of name to float, from outputs for the development data, dict
+        of arrays."""
 
     @abc.abstractmethod
     def decisions(self, outputs):
-        """Returns the model's decisions for outputs (see `score`): a list with one item per decision."""
+        """Returns the model's decisions for outputs (see `score`): a list with one item per
+        decision."""
 
     def report(self, outputs, folder):  # noqa: B027
-        """Writes files about an evaluation, in addition to its scores, to `folder`. `outputs`: See `score`."""
+        """Writes files about an evaluation, in addition to its scores, to `folder`.
+
+        `outputs`: See `score`.
+        """
 
     @abc.abstractmethod
     def predict(self, predictor, eval_outputs, folder):

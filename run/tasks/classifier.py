@@ -1,4 +1,5 @@
-"""Classification of sentences or sentence pairs by a label, several labels, or a number (section 4.1: GLUE)."""
+"""Classification of sentences or sentence pairs by a label, several labels, or a number (section
+4.1: GLUE)."""
 
 import os
 
@@ -54,7 +55,8 @@ class ClassifierTask(Task):
         known_outputs = {name: value[known] for name, value in outputs.items()}
         predictions = metrics.to_predictions(outputs["logits"], *self._label_kind)
         known_labels = labels[known]
-        if known_labels.ndim > 1:  # There can be a column of unknown labels, which the model never predicts.
+        # There can be a column of unknown labels, which the model never predicts.
+        if known_labels.ndim > 1:
             known_labels = known_labels[:, : predictions.shape[1]]
             predictions = np.pad(predictions, [(0, 0), (0, labels.shape[1] - predictions.shape[1])])
         loss = float(self._equal_loss(known_outputs, {"label_ids": known_labels})["loss"])
@@ -63,7 +65,8 @@ class ClassifierTask(Task):
         return {**metrics.score(self._dataset.metrics, labels, predictions), "eval_loss": loss, "loss": loss}
 
     def decisions(self, outputs):
-        """Returns the label, the labels, or the number (rounded to two decimal places) of each row."""
+        """Returns the label, the labels, or the number (rounded to two decimal places) of each
+        row."""
         predictions = metrics.to_predictions(outputs["logits"], *self._label_kind)
         return (predictions.round(2) if self._dataset.regression else predictions).tolist()
 
@@ -75,7 +78,8 @@ class ClassifierTask(Task):
                                    outputs["logits"][known].argmax(axis=1), self._dataset.labels)
 
     def predict(self, predictor, eval_outputs, folder):
-        """Writes test_results.tsv: one row per example with the probability of each label, or the number.
+        """Writes test_results.tsv: one row per example with the probability of each label, or the
+        number.
 
         For a task of GLUE, also writes the file for its server.
         """
@@ -101,11 +105,15 @@ class ClassifierTask(Task):
 
     @property
     def _published_ids(self):
-        """Published ID of each of the model's labels, int64 [labels]. F1 refers to the label with ID 1."""
+        """Published ID of each of the model's labels, int64 [labels].
+
+        F1 refers to the label with ID 1.
+        """
         labels, published = self._dataset.labels, glue.find_task(self._dataset.name).labels
         return np.array([published.index(label) for label in labels])
 
     @property
     def _label_kind(self):
-        """Tuple of bool: whether the label is a number, and whether a row may have several labels."""
+        """Tuple of bool: whether the label is a number, and whether a row may have several
+        labels."""
         return self._dataset.regression, bool(self._dataset.label_separator)

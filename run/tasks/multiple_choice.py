@@ -1,4 +1,7 @@
-"""Multiple choice: questions with one correct choice of several (section 4.4 of the paper: SWAG; RACE)."""
+"""Multiple choice: questions with one correct choice of several (section 4.4 of the paper: SWAG.
+
+RACE).
+"""
 
 import os
 

@@ -1,4 +1,7 @@
-"""Question answering with spans of a context (sections 4.2 and 4.3 of the paper: SQuAD 1.1 and 2.0; KorQuAD)."""
+"""Question answering with spans of a context (sections 4.2 and 4.3 of the paper: SQuAD 1.1 and 2.0.
+
+KorQuAD).
+"""
 
 import os
 
@@ -33,7 +36,8 @@ class SpanLabelerTask(Task):
     def __init__(self, settings, model_metadata):
         super().__init__(settings, model_metadata)
         self._examples = self.data.examples("dev") if {"dev", "test"} & {*settings.splits} else []
-        self._num_records = []  # Of the file of training examples, once it is written; shared by all runs.
+        # Of the file of training examples, once it is written; shared by all runs.
+        self._num_records = []
         self._has_answers = bool(self._examples) and self._can_score(
             is_needed="dev" in settings.splits or settings.task.use_best_threshold)
 
@@ -46,7 +50,8 @@ class SpanLabelerTask(Task):
 
     def write_training_data(self):
         """Writes the windows of the training examples to a file, from which all runs read them."""
-        if "train" not in self.features and not self._num_records:  # Otherwise, texts without labels.
+        # Otherwise, texts without labels.
+        if "train" not in self.features and not self._num_records:
             self._num_records.append(self.data.write_records(self._train_records, self._tokenizer))
 
     @property
@@ -55,7 +60,10 @@ class SpanLabelerTask(Task):
 
     @property
     def num_train_examples(self):
-        """Number of questions, the original BERT's unit of an epoch; or of windows of texts without labels."""
+        """Number of questions, the original BERT's unit of an epoch.
+
+        Or of windows of texts without labels.
+        """
         return super().num_train_examples if "train" in self.features else len(self.data.examples("train"))
 
     def read_training_rows(self):
@@ -103,7 +111,10 @@ class SpanLabelerTask(Task):
         squad.write_answers(answers, folder, self._find_threshold(answers))
 
     def average(self, outputs):
-        """See Task. A question's probabilities of starts, and of ends, are over the positions of all of its windows.
+        """See Task.
+
+        A question's probabilities of starts, and of ends, are over the positions of all of its
+        windows.
 
         The answers of several equal models are therefore the answers of one of them.
         """
@@ -111,7 +122,8 @@ class SpanLabelerTask(Task):
                                       return_counts=True)
         averaged, penalty = {}, self._padding_penalty
         for name in ("start_logits", "end_logits"):
-            logits = np.stack([each[name] + penalty for each in outputs]).astype(np.float64)  # [models, windows, S]
+            # [models, windows, S].
+            logits = np.stack([each[name] + penalty for each in outputs]).astype(np.float64)
             totals = np.logaddexp.reduceat(np.logaddexp.reduce(logits, axis=2), firsts, axis=1)
             logits -= np.repeat(totals, counts, axis=1)[:, :, np.newaxis]
             averaged[name] = (np.logaddexp.reduce(logits) - np.log(len(outputs))).astype(np.float32)
@@ -119,7 +131,8 @@ class SpanLabelerTask(Task):
 
     @property
     def _padding_penalty(self):
-        """Number that is added to the scores of padding, [windows, S], or 0 if the model computes them."""
+        """Number that is added to the scores of padding, [windows, S], or 0 if the model
+        computes them."""
         return MASKED_SCORE * (1 - self.features["dev"]["input_mask"]) if self._ignore_padding else 0
 
     def _find_threshold(self, answers):
@@ -138,7 +151,10 @@ class SpanLabelerTask(Task):
             task.version_2_with_negative, self.settings.tokenizer.strip_accents)
 
     def _can_score(self, is_needed):
-        """Returns whether the examples have reference answers; raises InputError if they are required and missing."""
+        """Returns whether the examples have reference answers.
+
+        Raises InputError if they are required and missing.
+        """
         task = self.settings.task
         try:
             squad_scores.check_answers(self._examples, task.version_2_with_negative)
@@ -151,7 +167,9 @@ class SpanLabelerTask(Task):
 
 
 def training_batches(path, features, num_records, batch_size, seed, first_step, share, group_by_length):
-    """Creates endless batches of the records of a file; every record is used once before any is repeated.
+    """Creates endless batches of the records of a file.
+
+    Every record is used once before any is repeated.
 
     Args:
       path: Path of the TFRecord file, which is read during training.
@@ -161,7 +179,8 @@ def training_batches(path, features, num_records, batch_size, seed, first_step, 
       seed: int. Seed of the order.
       first_step: int. Number of the first batch.
       share: HostShare. Rows of each batch to return. At most the length is parsed of other rows.
-      group_by_length: bool. Whether to batch windows of similar length and truncate a batch to its longest window.
+      group_by_length: bool. Whether to batch windows of similar length and truncate a batch to its
+        longest window.
 
     Returns:
       Dataset of dicts of name to int32 [rows, S], or [rows, 1] for scalar features.
@@ -169,7 +188,8 @@ def training_batches(path, features, num_records, batch_size, seed, first_step, 
     num_batches = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
 
     def batches(number, serialized):
-        """Creates a dataset of (host's features, longest example) of the `num_batches` batches of part `number`."""
+        """Creates a dataset of (host's features, longest example) of the `num_batches` batches
+        of part `number`."""
         rows = tf.range(num_batches * batch_size)
         if group_by_length:
             masks = records.parse(serialized, [feature for feature in features if feature.name == "input_mask"])

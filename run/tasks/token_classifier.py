@@ -1,4 +1,7 @@
-"""Token classification: a label for each word (section 5.3 of the paper: NER; part-of-speech tagging)."""
+"""Token classification: a label for each word (section 5.3 of the paper: NER.
+
+Part-of-speech tagging).
+"""
 
 import itertools
 import os
@@ -33,7 +36,10 @@ class TokenClassifierTask(Task):
         return "eval_f1" if self._has_entities else "eval_accuracy"
 
     def score(self, outputs):
-        """Computes F1, precision, and recall by seqeval for entities; accuracy and macro F1 for other labels."""
+        """Computes F1, precision, and recall by seqeval for entities.
+
+        Accuracy and macro F1 for other labels.
+        """
         from seqeval import metrics as entity_metrics  # These take a second to import.
         from sklearn import metrics
 
@@ -52,7 +58,8 @@ class TokenClassifierTask(Task):
         return _flat(self._predict_labels("dev", outputs))
 
     def report(self, outputs, folder):
-        """Writes eval_report.txt, the scores per type or label, and confusion.png, of the labels of words."""
+        """Writes eval_report.txt, the scores per type or label, and confusion.png, of the labels
+        of words."""
         labels, predicted = self.data.examples("dev").labels, self._predict_labels("dev", outputs)
         with new_file(os.path.join(folder, "eval_report.txt")) as file:
             file.write(self._scores_by_label(labels, predicted))
@@ -64,8 +71,8 @@ class TokenClassifierTask(Task):
     def predict(self, predictor, eval_outputs, folder):
         """Writes the test file with the predicted labels.
 
-        test_predictions.txt has an additional column. For a treebank, test_predictions.conllu has the predictions in
-        the column of the labels.
+        test_predictions.txt has an additional column. For a treebank, test_predictions.conllu has
+        the predictions in the column of the labels.
         """
         outputs = predictor(self.features["test"], self.settings.tuning.predict_batch_size)
         path, sentences = os.path.join(folder, "test_predictions.txt"), self.data.examples("test")
@@ -77,7 +84,8 @@ class TokenClassifierTask(Task):
         print(f"{path}: {sentences.num_words:,} words, with the predicted labels in {column}")
 
     def _predict_labels(self, split, outputs):
-        """Returns the predicted label of each word, a list of str per sentence in valid IOB2, from the logits."""
+        """Returns the predicted label of each word, a list of str per sentence in valid IOB2,
+        from the logits."""
         ids = outputs["logits"].argmax(axis=-1)[self.features[split]["label_ids"] != word_features.IGNORED]
         names = iter([self.data.labels[id_] for id_ in ids])
         labels = [list(itertools.islice(names, len(words))) for words in self.data.examples(split).words]
@@ -90,7 +98,8 @@ class TokenClassifierTask(Task):
 
         if not self._has_entities:
             return metrics.classification_report(_flat(labels), _flat(predicted), digits=4, zero_division=0)
-        if {*_flat(labels), *_flat(predicted)} <= {conll.OUTSIDE}:  # seqeval cannot create a table for these.
+        # Seqeval cannot create a table for these.
+        if {*_flat(labels), *_flat(predicted)} <= {conll.OUTSIDE}:
             return NO_ENTITIES
         return entity_metrics.classification_report(labels, predicted, digits=4, zero_division=0)
 

@@ -4,7 +4,8 @@
 class Technique:
     """A change to how models are trained. Each method does nothing unless a subclass overrides it.
 
-    A command has one object for all its runs. The rules of `run.techniques.settings` reject incompatible techniques.
+    A command has one object for all its runs. The rules of `run.techniques.settings` reject
+    incompatible techniques.
     """
 
     def build(self, run):

@@ -1,4 +1,5 @@
-"""Knowledge distillation: a student learns from a teacher in addition to, or instead of, the labels."""
+"""Knowledge distillation: a student learns from a teacher in addition to, or instead of, the
+labels."""
 
 import functools
 import hashlib
@@ -26,10 +27,12 @@ from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
 
-ROW = "row"  # Feature with the number of an example. Windows of questions have their own IDs instead.
+# Feature with the number of an example. Windows of questions have their own IDs instead.
+ROW = "row"
 OUTPUTS_FOLDER = "answers"  # Within output_dir.
 INNER_DTYPE = np.float16
-REPLACING_PROPORTION = 0.5  # Fraction of the training steps after which only the student is trained.
+# Fraction of the training steps after which only the student is trained.
+REPLACING_PROPORTION = 0.5
 
 
 class Distillation(Technique):
@@ -40,7 +43,8 @@ class Distillation(Technique):
       path: Path of the teacher's checkpoint.
       teacher, student: BertConfigs.
       logits_loss: Key of bert_tf.techniques.distillation.LOGITS_LOSSES.
-      load_teacher: Callable () -> the teacher's model with its weights, called in the strategy's scope.
+      load_teacher: Callable () -> the teacher's model with its weights, called in the strategy's
+        scope.
       init_layers: Tuple of int. Layers of the teacher that initialize the student, if any.
       replacing_rate: float. See DistillationSettings. None replaces no layers.
     """
@@ -85,7 +89,9 @@ class Distillation(Technique):
 
 
 class TaskDistillation(Distillation):
-    """Distillation of a fine-tuned model. The teacher's outputs for the training data are saved to disk.
+    """Distillation of a fine-tuned model.
+
+    The teacher's outputs for the training data are saved to disk.
 
     Args:
       losses: LossSettings.
@@ -115,7 +121,10 @@ class TaskDistillation(Distillation):
             task.features = {**task.features, "train": {**task.features["train"], ROW: numbers}}
 
     def begin(self, run):
-        """See Technique. Queries the teacher before the first run, unless its outputs exist or each step queries it."""
+        """See Technique.
+
+        Queries the teacher before the first run, unless its outputs exist or each step queries it.
+        """
         if not self._saves_outputs or self._saved_outputs is not None:
             return
         task = self._task
@@ -142,7 +151,10 @@ class TaskDistillation(Distillation):
         return teacher_outputs.add_outputs(self._saved_outputs, dataset, ROW)
 
     def delete_outputs(self):
-        """Removes the teacher's outputs from output_dir, unless they must be kept. Call it after the last run."""
+        """Removes the teacher's outputs from output_dir, unless they must be kept.
+
+        Call it after the last run.
+        """
         if self._deletes_outputs and self._outputs_path:
             files.at(self._folder).remove_tree()
             print(to_flag_names(f"{self._folder}: deleted the teacher outputs; set `cache_dir` to keep them"))
@@ -173,7 +185,10 @@ class TaskDistillation(Distillation):
                 "mixed_precision": settings.step.mixed_precision}
 
     def _write_outputs(self, path, metadata, features, lengths, task):
-        """Writes the teacher's outputs for features, a dict of arrays [n, ...]. `lengths`: Tokens of each row."""
+        """Writes the teacher's outputs for features, a dict of arrays [n, ...].
+
+        `lengths`: Tokens of each row.
+        """
         model = self._load_teacher()
 
         def answer(features, training):
@@ -207,7 +222,10 @@ class TaskDistillation(Distillation):
 
 
 def _select_outputs(features):
-    """Returns the teacher's outputs among features; outputs of its layers are reshaped to one row per text."""
+    """Returns the teacher's outputs among features.
+
+    Outputs of its layers are reshaped to one row per text.
+    """
     prefix = teacher_outputs.PREFIX
     outputs = {name.removeprefix(prefix): value for name, value in features.items() if name.startswith(prefix)}
     if features["input_ids"].shape.rank == 2:

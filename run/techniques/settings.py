@@ -1,4 +1,6 @@
-"""Settings of training techniques. Scripts define their flags from this module, so it does not import TensorFlow.
+"""Settings of training techniques.
+
+Scripts define their flags from this module, so it does not import TensorFlow.
 
 The rules of the fields (`not_with`) are the only table of techniques that cannot be combined.
 """
@@ -14,7 +16,8 @@ from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LAYER_MAPS = ("uniform", "last")
-INNER_LOSS = "hidden_weight or attention_weight or cls_weight"  # Condition: inner layers are compared.
+# Condition: inner layers are compared.
+INNER_LOSS = "hidden_weight or attention_weight or cls_weight"
 
 
 @dataclasses.dataclass(frozen=True)

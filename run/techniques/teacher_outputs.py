@@ -1,4 +1,5 @@
-"""A teacher's outputs for training data, saved to disk for all epochs and runs that need the same outputs."""
+"""A teacher's outputs for training data, saved to disk for all epochs and runs that need the
+same outputs."""
 
 import itertools
 import os
@@ -42,7 +43,8 @@ def write(path, metadata, lengths, parts, positions):
 
     Args:
       path, metadata, lengths: See `stored_rows.write`.
-      parts: Iterable of (row numbers, dict of name to array [rows, ...]) that contains every row once.
+      parts: Iterable of (row numbers, dict of name to array [rows, ...]) that contains every row
+        once.
       positions: Dict of name to tuple of int. Negative axes that are positions of the row's text.
     """
     parts = iter(parts)
@@ -56,7 +58,8 @@ def add_outputs(stored, dataset, row_name):
 
     Args:
       stored: StoredRows of `read`.
-      dataset: Dataset of dicts with input_ids [n, ..., S] and the feature `row_name`, [n] or [n, 1] row numbers.
+      dataset: Dataset of dicts with input_ids [n, ..., S] and the feature `row_name`, [n] or [n, 1]
+        row numbers.
       row_name: Name of that feature.
 
     Returns:
@@ -76,6 +79,9 @@ def add_outputs(stored, dataset, row_name):
 
 
 def _make_entry(value, axes):
-    """Creates the Entry of an array [rows, ...]. `axes`: Negative axes that are as long as the row."""
+    """Creates the Entry of an array [rows, ...].
+
+    `axes`: Negative axes that are as long as the row.
+    """
     shape = [-1 if axis - value.ndim in axes else size for axis, size in enumerate(value.shape)][1:]
     return Entry(shape, str(value.dtype))

@@ -1,4 +1,5 @@
-"""Selection of trained weights, their learning rates, and their rounding: LoRA, frozen layers, int8."""
+"""Selection of trained weights, their learning rates, and their rounding: LoRA, frozen layers,
+int8."""
 
 import os
 

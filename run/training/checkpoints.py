@@ -11,20 +11,23 @@ from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import RUN_NAME, STATE_FILE, create_state_error, find_latest_checkpoint, list_checkpoints
 from bert_tf.model_folder import BEST_FOLDER
 
-ADAPTER_FILE = "adapter.safetensors"  # In the directory of a run with adapters: the weights that it trained.
-TEMPORARY_NAMES = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")  # Temporary names that TensorFlow uses.
+# In the directory of a run with adapters: the weights that it trained.
+ADAPTER_FILE = "adapter.safetensors"
+# Temporary names that TensorFlow uses.
+TEMPORARY_NAMES = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")
 
 
 class CheckpointManager(tf.train.CheckpointManager):
     """Saves each step at most once, and recovers from a lost file `checkpoint`.
 
-    A checkpoint is complete before the file `checkpoint` names it, so a run killed while saving resumes from the
-    previous one. The next run removes its temporary files.
+    A checkpoint is complete before the file `checkpoint` names it, so a run killed while saving
+    resumes from the previous one. The next run removes its temporary files.
 
     Args:
       checkpoint, directory, **options: See `tf.train.CheckpointManager`.
       writes: bool. Whether to save. With several workers, one saves and all read.
-      in_part: bool. If True, `checkpoint` may lack some of the saved values, which are then not restored.
+      in_part: bool. If True, `checkpoint` may lack some of the saved values, which are then not
+        restored.
     """
 
     def __init__(self, checkpoint, directory, *, writes=True, in_part=False, **options):
@@ -41,7 +44,8 @@ class CheckpointManager(tf.train.CheckpointManager):
         """Finds the checkpoints by their names if the file `checkpoint` is missing.
 
         Raises:
-          InputError: If the file names a checkpoint that does not exist, or that is not from these scripts.
+          InputError: If the file names a checkpoint that does not exist, or that is not from these
+            scripts.
         """
         latest = find_latest_checkpoint(self.directory, RUN_NAME)
         if latest and not os.path.basename(latest).startswith(f"{RUN_NAME}-"):
@@ -55,13 +59,17 @@ class CheckpointManager(tf.train.CheckpointManager):
                              "resume from an earlier checkpoint, or choose another directory")
 
     def restore_or_initialize(self):
-        """See the base class. Raises InputError if the files of the checkpoint are damaged or missing."""
+        """See the base class.
+
+        Raises InputError if the files of the checkpoint are damaged or missing.
+        """
         try:
             if self._in_part and self.latest_checkpoint:
                 self.checkpoint.restore(self.latest_checkpoint).expect_partial()
                 return self.latest_checkpoint
             return super().restore_or_initialize()
-        except (IndexError, tf.errors.OpError) as error:  # TensorFlow raises IndexError if a file is too short.
+        # TensorFlow raises IndexError if a file is too short.
+        except (IndexError, tf.errors.OpError) as error:
             if not self.latest_checkpoint:
                 raise
             raise InputError(f"{self.latest_checkpoint}: its files are corrupted or missing; to resume from an earlier "
@@ -77,15 +85,16 @@ class CheckpointManager(tf.train.CheckpointManager):
         if not self.must_save(step):
             return None
         self._last_saved = step
-        # TensorFlow saves the number of saves with the weights. Here the number depends only on the step, so that a
-        # resumed run has the same one.
+        # TensorFlow saves the number of saves with the weights. Here the number depends only on the
+        # step, so that a resumed run has the same one.
         interval = self.checkpoint_interval or step
         self.checkpoint.save_counter.assign(max(0, -(-step // interval) - 1) if interval else 0)
         return super().save(step, check_interval=False)
 
 
 def check_state(directory):
-    """Raises InputError if TensorFlow's file `checkpoint` is damaged, or names a path outside its directory.
+    """Raises InputError if TensorFlow's file `checkpoint` is damaged, or names a path outside its
+    directory.
 
     TensorFlow later deletes all but the latest of the checkpoints that the file names.
     """
@@ -112,7 +121,8 @@ def _remove_temporary_files(directory):
 
 
 class BestWeights:
-    """The weights with the highest value of a metric: a checkpoint of only the weights in the directory best/ of a run.
+    """The weights with the highest value of a metric: a checkpoint of only the weights in the
+    directory best/ of a run.
 
     Args:
       output_dir: Path of the run's directory.
@@ -171,9 +181,11 @@ def remove_checkpoints(folder):
 
 
 def save_only_checkpoint(folder, model, step):
-    """Saves a model's weights as the only checkpoint of a directory, like a run that has reached `step`.
+    """Saves a model's weights as the only checkpoint of a directory, like a run that has reached
+    `step`.
 
-    A run in that directory can evaluate and predict. It has no optimizer state to continue training.
+    A run in that directory can evaluate and predict. It has no optimizer state to continue
+    training.
     """
     remove_checkpoints(folder)
     counter = optimization.create_optimizer(0.0, 1, 0)

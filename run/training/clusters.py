@@ -1,4 +1,5 @@
-"""The cluster of several workers in the environment variable TF_CONFIG: its checks, its start, and lost workers."""
+"""The cluster of several workers in the environment variable TF_CONFIG: its checks, its start,
+and lost workers."""
 
 import contextlib
 import json
@@ -21,8 +22,8 @@ def read_cluster():
     """Reads TF_CONFIG.
 
     Returns:
-      Tuple of the name of this process's task, such as "worker 0", and dict of the name of each task -> its address,
-      HOST:PORT; None if TF_CONFIG has no cluster.
+      Tuple of the name of this process's task, such as "worker 0", and dict of the name of each
+      task -> its address, HOST:PORT; None if TF_CONFIG has no cluster.
 
     Raises:
       InputError: If TF_CONFIG does not describe a cluster in which this task trains.
@@ -54,7 +55,8 @@ def is_address(text):
 
 @contextlib.contextmanager
 def end_on_signals():
-    """Lets signals end the process at once, since TensorFlow starts a cluster without letting Python run.
+    """Lets signals end the process at once, since TensorFlow starts a cluster without letting
+    Python run.
 
     Once it listens, TensorFlow itself catches SIGTERM.
     """
@@ -68,7 +70,8 @@ def end_on_signals():
 
 @contextlib.contextmanager
 def explain_lost_workers(strategy, output_dir):
-    """Raises LostWorkerError, with the last checkpoint in `output_dir`, for an error about another worker's end."""
+    """Raises LostWorkerError, with the last checkpoint in `output_dir`, for an error about
+    another worker's end."""
     try:
         yield
     except tf.errors.OpError as error:

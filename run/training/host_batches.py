@@ -1,7 +1,8 @@
 """Batches under a strategy: each host creates its own rows, which its replicas take in order.
 
-A host is an input pipeline of tf.distribute: a process under MultiWorkerMirroredStrategy, or a machine of a TPU pod.
-All other strategies have one. The rows of all hosts, concatenated in order, are the batch of a single device.
+A host is an input pipeline of tf.distribute: a process under MultiWorkerMirroredStrategy, or a
+machine of a TPU pod. All other strategies have one. The rows of all hosts, concatenated in order,
+are the batch of a single device.
 """
 
 import dataclasses
@@ -17,7 +18,10 @@ class HostShare:
     count: int = 1
 
     def rows(self, batch_size):
-        """Returns the host's slice of a batch; if `count` does not divide it, the last hosts have fewer rows."""
+        """Returns the host's slice of a batch.
+
+        If `count` does not divide it, the last hosts have fewer rows.
+        """
         size = -(-batch_size // self.count)
         return slice(min(self.index * size, batch_size), min((self.index + 1) * size, batch_size))
 
@@ -30,10 +34,11 @@ def distribute(strategy, make_batches, *, is_endless):
 
     Args:
       strategy: tf.distribute.Strategy.
-      make_batches: Callable (HostShare) -> dataset of dicts of name to [rows, ...]: that host's rows of each batch.
-        Called once for each host whose input this process creates.
-      is_endless: bool. Whether the datasets are endless, and a host always has the same number of rows. Otherwise, all
-        end after the same number of batches, and some replicas or hosts may have fewer rows of the last one, or none.
+      make_batches: Callable (HostShare) -> dataset of dicts of name to [rows, ...]: that host's
+        rows of each batch. Called once for each host whose input this process creates.
+      is_endless: bool. Whether the datasets are endless, and a host always has the same number of
+        rows. Otherwise, all end after the same number of batches, and some replicas or hosts may
+        have fewer rows of the last one, or none.
 
     Returns:
       Distributed dataset of each replica's rows of each batch.
@@ -41,7 +46,8 @@ def distribute(strategy, make_batches, *, is_endless):
     def make_host_batches(context):
         batches = make_batches(HostShare(context.input_pipeline_id, context.num_input_pipelines))
         batches = _split_into_replicas(batches, context.num_replicas_in_sync // context.num_input_pipelines)
-        if is_endless:  # If a dataset may end, as one from a generator, replicas do not have a fixed batch size.
+        # If a dataset may end, as one from a generator, replicas do not have a fixed batch size.
+        if is_endless:
             batches = batches.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
         return batches.prefetch(tf.data.AUTOTUNE)
 
@@ -66,6 +72,9 @@ def _split_into_replicas(batches, replicas):
 
 
 def split_rows(value, parts):
-    """Reshapes [B, ...] to [parts, B / parts, ...], rows in order. Dimensions other than B may be unknown."""
+    """Reshapes [B, ...] to [parts, B / parts, ...], rows in order.
+
+    Dimensions other than B may be unknown.
+    """
     shape = tf.concat([[parts, value.shape[0] // parts], tf.shape(value)[1:]], axis=0)
     return tf.reshape(value, shape)

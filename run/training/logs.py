@@ -1,7 +1,8 @@
-"""Metrics of a run by step: `training_log.csv`, `eval_log.csv`, their plot, and TensorBoard event files.
+"""Metrics of a run by step: `training_log.csv`, `eval_log.csv`, their plot, and TensorBoard event
+files.
 
-Remote files cannot be appended to: each addition uploads the entire file. They are therefore only written with the
-checkpoints.
+Remote files cannot be appended to: each addition uploads the entire file. They are therefore only
+written with the checkpoints.
 """
 
 import csv
@@ -18,7 +19,8 @@ TRAINING_LOG = "training_log.csv"
 EVALUATION_LOG = "eval_log.csv"
 # Number of remote events, and time, that TensorFlow buffers before it writes them.
 KEPT_EVENTS = 1 << 20
-KEPT_MILLISECONDS = (1 << 31) // 1000 - 1  # TensorFlow converts it to microseconds in an int32: over half an hour.
+# TensorFlow converts it to microseconds in an int32: over half an hour.
+KEPT_MILLISECONDS = (1 << 31) // 1000 - 1
 
 
 class Logs:
@@ -40,7 +42,8 @@ class Logs:
         self._writers = {}
 
     def add_training(self, step, means, rates):
-        """Adds means over the last steps, and rates, which only TensorBoard shows: dicts of name to float."""
+        """Adds means over the last steps, and rates, which only TensorBoard shows: dicts of name
+        to float."""
         self.training.add(step, means)
         self._add_events("", step, means | rates)
 
@@ -62,7 +65,8 @@ class Logs:
             plots.loss_curves(self._folder, self.training, self.evaluations)
 
     def _add_events(self, part, step, values):
-        """Adds scalars for TensorBoard, which shows those of a subdirectory `part` as a separate curve."""
+        """Adds scalars for TensorBoard, which shows those of a subdirectory `part` as a separate
+        curve."""
         if not self._writes:
             return
         if part not in self._writers:
@@ -73,7 +77,10 @@ class Logs:
 
 
 def _create_writer(path):
-    """Creates a writer of events, with a method `write`; the events of a remote file wait for it."""
+    """Creates a writer of events, with a method `write`.
+
+    The events of a remote file wait for it.
+    """
     if not files.is_remote(path):
         writer = tf.summary.create_file_writer(path)
         writer.write = lambda: None
@@ -91,8 +98,8 @@ class Log:
     Args:
       folder: Path of the run's directory.
       name: File name.
-      first_step: int. Step at which the run resumes. Later rows, from a run killed after its last checkpoint, are
-        dropped.
+      first_step: int. Step at which the run resumes. Later rows, from a run killed after its last
+        checkpoint, are dropped.
       writes: bool. Whether to write the file. With several workers, one writes.
     """
 
@@ -146,9 +153,11 @@ class Log:
 def _read(path):
     """Returns the rows of a log as a list of dicts; raises InputError if the file is not a log."""
     lines = io.StringIO(files.read_text(path), newline="")
-    complete = [line for line in lines if line.endswith("\n")]  # Drops an incomplete last line of a killed run.
+    # Drops an incomplete last line of a killed run.
+    complete = [line for line in lines if line.endswith("\n")]
     try:
         return [{"step": int(row.pop("step")), **{name: float(value) for name, value in row.items() if value != ""}}
                 for row in csv.DictReader(complete) if None not in row.values()]
-    except (ValueError, TypeError, KeyError, csv.Error) as error:  # TypeError: more values than names.
+    # TypeError: more values than names.
+    except (ValueError, TypeError, KeyError, csv.Error) as error:
         raise InputError(f"{path}: is not a log of a run: {error}; move the file to continue without it") from error

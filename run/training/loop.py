@@ -1,4 +1,5 @@
-"""A training run: its start or resumption, and the loop of steps, checkpoints, evaluations, logs, and curves."""
+"""A training run: its start or resumption, and the loop of steps, checkpoints, evaluations,
+logs, and curves."""
 
 import contextlib
 import functools
@@ -34,20 +35,25 @@ class DivergedError(InputError):
 
 def open_run(settings, strategy, make_model, loss, techniques=(), *, num_steps=None, num_warmup_steps=0,
              init_checkpoint=None, new_variables=()):
-    """Creates a run's model and optimizer, and loads the weights of its last checkpoint, or the initial weights.
+    """Creates a run's model and optimizer, and loads the weights of its last checkpoint, or the
+    initial weights.
 
     Writes nothing, so that a rejected checkpoint changes no file.
 
     Args:
-      settings: FineTuningSettings or PretrainingSettings. `training.output_dir` is the run's directory.
+      settings: FineTuningSettings or PretrainingSettings. `training.output_dir` is the run's
+        directory.
       strategy: tf.distribute.Strategy.
-      make_model: Function without arguments -> model of bert_tf.models. Called in the strategy's scope.
+      make_model: Function without arguments -> model of bert_tf.models. Called in the strategy's
+        scope.
       loss: `bert_tf.losses.TotalLoss` of the model's outputs.
       techniques: Techniques that change the run.
-      num_steps: int. Step at which training ends. None if the run is not trained; then there is no optimizer state.
+      num_steps: int. Step at which training ends. None if the run is not trained; then there is no
+        optimizer state.
       num_warmup_steps: int. Number of warm-up steps.
       init_checkpoint: Path that `load_pretrained` reads to initialize a new run, or None.
-      new_variables: Names of variables that keep their initial values even if init_checkpoint contains them.
+      new_variables: Names of variables that keep their initial values even if init_checkpoint
+        contains them.
 
     Returns:
       Run.
@@ -70,10 +76,12 @@ def open_run(settings, strategy, make_model, loss, techniques=(), *, num_steps=N
 
 @contextlib.contextmanager
 def lock_run(output_dir, strategy, trains):
-    """Keeps other processes from training in a directory, and explains the end of another worker, within a context.
+    """Keeps other processes from training in a directory, and explains the end of another worker,
+    within a context.
 
     Args:
-      output_dir: Path of the directory, which is created, and removed again if it is still empty after an error.
+      output_dir: Path of the directory, which is created, and removed again if it is still empty
+        after an error.
       strategy: tf.distribute.Strategy.
       trains: bool. Whether the context trains.
 
@@ -102,10 +110,12 @@ class Run:
 
       Techniques can change the following before the weights are loaded:
       loss: `bert_tf.losses.TotalLoss` of the network's outputs.
-      network: Callable that a training step runs, from features to the inputs of `loss`: the model, or an object that
-        runs it. Its `trainable_variables` are trained.
-      aside: Dict of name to trackable. Weights outside the model that are trained and saved in its checkpoints.
-      init_layers: Layers of init_checkpoint that initialize the model's layers. See `load_pretrained`.
+      network: Callable that a training step runs, from features to the inputs of `loss`: the model,
+        or an object that runs it. Its `trainable_variables` are trained.
+      aside: Dict of name to trackable. Weights outside the model that are trained and saved in its
+        checkpoints.
+      init_layers: Layers of init_checkpoint that initialize the model's layers. See
+        `load_pretrained`.
     """
 
     def __init__(self, training, step, strategy, model, optimizer, loss, num_steps, techniques=()):
@@ -140,20 +150,25 @@ class Run:
               profiled_steps=None):
         """Trains to the last step, saves checkpoints and curves, and prints where it starts.
 
-        On SIGTERM, which cluster managers send before they take a machine away, and on Ctrl-C, it saves a checkpoint
-        after the current loop of steps (see `log_steps` of TrainingSettings) and ends the process; see Preemption.
+        On SIGTERM, which cluster managers send before they take a machine away, and on Ctrl-C, it
+        saves a checkpoint after the current loop of steps (see `log_steps` of TrainingSettings) and
+        ends the process; see Preemption.
 
         Args:
-          phases: List of tuples in order: the first step of a phase, 0-based; its batch size over all replicas; and a
-            function (skip_steps, HostShare) -> endless dataset of a host's rows of each batch, starting at batch
-            `skip_steps` of the phase. See `run.training.host_batches`.
-          evaluate: Function () -> dict of name to float, for every `eval_steps` steps and after the last; or None.
+          phases: List of tuples in order: the first step of a phase, 0-based; its batch size over
+            all replicas; and a function (skip_steps, HostShare) -> endless dataset of a host's rows
+            of each batch, starting at batch `skip_steps` of the phase. See
+            `run.training.host_batches`.
+          evaluate: Function () -> dict of name to float, for every `eval_steps` steps and after the
+            last; or None.
           eval_steps: int. Steps between evaluations. None evaluates once, after the last step.
-          best_metric: str. Metric of the evaluation, where higher is better. The weights with the highest value are
-            saved to best/, of equal values those with the lowest loss. None saves none.
-          early_stopping_evals: int. Number of evaluations without improvement after which to stop. None never stops
-            early.
-          profiled_steps: Tuple of int. First and last step of a TensorBoard profile, 1-based. None for no profile.
+          best_metric: str. Metric of the evaluation, where higher is better. The weights with the
+            highest value are saved to best/, of equal values those with the lowest loss. None saves
+            none.
+          early_stopping_evals: int. Number of evaluations without improvement after which to stop.
+            None never stops early.
+          profiled_steps: Tuple of int. First and last step of a TensorBoard profile, 1-based. None
+            for no profile.
 
         Returns:
           Result of the last call of `evaluate`, or None if it was not called.
@@ -178,14 +193,16 @@ class Run:
             self.strategy, self.network, self.optimizer, self.loss,
             accumulate_steps=self._step_settings.accumulate_steps, jit_compile=self._step_settings.jit_compile)
         results = phase = None
-        interval = 0.2 if sys.stderr.isatty() else 10  # An occasional line is enough for a log file.
+        # An occasional line is enough for a log file.
+        interval = 0.2 if sys.stderr.isatty() else 10
         is_cluster = isinstance(self.strategy, tf.distribute.MultiWorkerMirroredStrategy)
         with tqdm(total=self.num_steps, initial=self.step, desc="training", unit="step", mininterval=interval,
                   dynamic_ncols=True) as bar, Preemption(not is_cluster) as preemption:
             try:
                 while True:
                     if evaluate and self._must_evaluate(run_logs, eval_steps):
-                        preemption.raises_immediately = True  # An evaluation does not need to be completed.
+                        # An evaluation does not need to be completed.
+                        preemption.raises_immediately = True
                         results = {name: float(value) for name, value in evaluate().items()}
                         preemption.raises_immediately = False
                         self._keep_evaluation(results, best_metric, run_logs, bar)
@@ -259,7 +276,8 @@ class Run:
         return None
 
     def _must_evaluate(self, run_logs, eval_steps):
-        """Returns whether this step requires an evaluation that an earlier, killed run has not finished."""
+        """Returns whether this step requires an evaluation that an earlier, killed run has not
+        finished."""
         is_due = self.step >= self.num_steps or (eval_steps and self.step and self.step % eval_steps == 0)
         return is_due and all(row["step"] != self.step for row in run_logs.evaluations.rows)
 
@@ -279,13 +297,17 @@ class Run:
             rank = lambda row: (row.get(best_metric, -math.inf), -row.get("loss", 0.0))
             if not of_best or rank(results) > rank(of_best[0]):
                 self._best.save(self.step)
-        run_logs.add_evaluation(self.step, results)  # After this, a killed run does not evaluate this step again.
+        # After this, a killed run does not evaluate this step again.
+        run_logs.add_evaluation(self.step, results)
         bar.write(f"evaluation at step {self.step}: " + ", ".join(
             f"{name} {value:.4g}" for name, value in select_distinct(results).items()))
 
     @contextlib.contextmanager
     def _moving(self, bar):
-        """Moves a progress bar of steps while a loop of steps runs; not on a TPU, which gives no number meanwhile."""
+        """Moves a progress bar of steps while a loop of steps runs.
+
+        Not on a TPU, which gives no number meanwhile.
+        """
         def move():
             while not stopped.wait(BAR_SECONDS):
                 if bar.postfix == COMPILING and self.step > bar.n:
@@ -303,7 +325,8 @@ class Run:
                 thread.join()
 
     def _recording(self, profiled_steps):
-        """Returns a context that records a TensorBoard profile of a loop of steps, if the next step is in the range."""
+        """Returns a context that records a TensorBoard profile of a loop of steps, if the next
+        step is in the range."""
         first, last = profiled_steps or (1, 0)
         if not (self.writes and first <= self.step + 1 <= last):
             return contextlib.nullcontext()
@@ -313,8 +336,8 @@ class Run:
     def _count_loop_steps(self, phases, eval_steps, profiled_steps):
         """Returns the steps of the next loop, which runs in one call of a tf.function.
 
-        Loops end at multiples of the settings, regardless of where a run was resumed. So the log has the same rows, and
-        all workers run the same loops.
+        Loops end at multiples of the settings, regardless of where a run was resumed. So the log
+        has the same rows, and all workers run the same loops.
         """
         training, step = self._training, self.step
         first_profiled, last_profiled = profiled_steps or (1, 0)
@@ -326,11 +349,13 @@ class Run:
         return min(end for end in ends if end > step) - step
 
     def _save(self, run_logs):
-        """Saves a checkpoint of this step, after the log, which a run that resumes from it requires up to its step."""
+        """Saves a checkpoint of this step, after the log, which a run that resumes from it
+        requires up to its step."""
         run_logs.write()
         if not self._manager.must_save(self.step):
             return
-        if name := find_not_finite(self.model.trainable_variables):  # The last update's loss was not checked yet.
+        # The last update's loss was not checked yet.
+        if name := find_not_finite(self.model.trainable_variables):
             raise self._create_diverged_error(self.step, f"{name} is no longer finite")
         self._manager.save(self.step)
 

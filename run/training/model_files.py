@@ -1,4 +1,7 @@
-"""Config and vocabulary next to the checkpoints of a run. All directories are checked before anything is written."""
+"""Config and vocabulary next to the checkpoints of a run.
+
+All directories are checked before anything is written.
+"""
 
 import os
 import re
@@ -12,7 +15,8 @@ from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_FILE
 from bert_tf.model_folder.model_files import save_tokenizer, to_saved_files, to_vocab_txt
 from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
 
-RUN_CHECKPOINT = re.compile(r"ckpt-\d+\.index")  # Left by a run that was killed while it saved its first checkpoint.
+# Left by a run that was killed while it saved its first checkpoint.
+RUN_CHECKPOINT = re.compile(r"ckpt-\d+\.index")
 WEIGHTS = re.compile(r"checkpoint|.*\.(index|safetensors|safetensors\.index\.json|bin)")
 
 
@@ -22,7 +26,8 @@ def has_started(output_dir):
 
 
 def check_directory(output_dir, config, tokenizer):
-    """Raises InputError if training in a directory would damage a model that is not a run of these scripts.
+    """Raises InputError if training in a directory would damage a model that is not a run of these
+    scripts.
 
     Args:
       output_dir: Path of the run's directory, which need not exist.
@@ -58,7 +63,8 @@ def check_run_files(output_dir, config, tokenizer):
 
 
 def save_run_files(output_dir, config, tokenizer):
-    """Writes config, vocabulary, and casing to a directory, created if necessary, unless its run has them.
+    """Writes config, vocabulary, and casing to a directory, created if necessary, unless its run
+    has them.
 
     See `check_run_files` for the arguments.
     """

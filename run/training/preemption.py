@@ -1,10 +1,14 @@
-"""SIGTERM and Ctrl-C during training. Cluster managers send SIGTERM a few seconds before they take a machine away."""
+"""SIGTERM and Ctrl-C during training.
+
+Cluster managers send SIGTERM a few seconds before they take a machine away.
+"""
 
 import signal
 
 
 class PreemptionExit(SystemExit):
-    """Ends the process, after its handler has saved the state, with the status that a shell reports for the signal."""
+    """Ends the process, after its handler has saved the state, with the status that a shell
+    reports for the signal."""
 
 
 class Preemption:
@@ -13,11 +17,12 @@ class Preemption:
     A second Ctrl-C ends the process at once, without saving.
 
     Args:
-      includes_interrupt: bool. Whether to defer Ctrl-C too. In a cluster, it reaches only one of the workers, which
-        must save together.
+      includes_interrupt: bool. Whether to defer Ctrl-C too. In a cluster, it reaches only one of
+        the workers, which must save together.
 
     Attributes:
-      raises_immediately: bool. Whether a signal raises PreemptionExit instead of waiting for `check`.
+      raises_immediately: bool. Whether a signal raises PreemptionExit instead of waiting for
+        `check`.
     """
 
     def __init__(self, includes_interrupt=True):

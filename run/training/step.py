@@ -1,7 +1,7 @@
 """Training steps under a tf.distribute strategy.
 
-The step is the same on any number of devices. Losses, gradients, and gradient clipping apply to the entire batch of
-`train_batch_size` examples, however it is split into replicas and micro-batches.
+The step is the same on any number of devices. Losses, gradients, and gradient clipping apply to the
+entire batch of `train_batch_size` examples, however it is split into replicas and micro-batches.
 """
 
 import functools
@@ -18,23 +18,26 @@ def count_tokens(features):
     return tf.reduce_sum(tf.cast(features["input_mask"] > 0, tf.float32))
 
 
-# Quantities that a step reports in addition to its losses, by name: functions of the features, summed over replicas.
+# Quantities that a step reports in addition to its losses, by name: functions of the features,
+# summed over replicas.
 REPORTED = {"tokens": count_tokens}
 
 
 class Trainer:
     """Runs steps (forward, loss, backward, update) on every replica.
 
-    A step whose loss or gradients are not finite updates nothing, and neither does any later step. Variables and
-    optimizer state remain as after the last good step, and `first_bad_step` is set. An overflow of scaled gradients is
-    not a bad step: the scale decreases, and that batch is skipped.
+    A step whose loss or gradients are not finite updates nothing, and neither does any later step.
+    Variables and optimizer state remain as after the last good step, and `first_bad_step` is set.
+    An overflow of scaled gradients is not a bad step: the scale decreases, and that batch is
+    skipped.
 
     Args:
       strategy: tf.distribute.Strategy under whose scope the model and the optimizer were created.
       model: Callable of features and `training=True` that returns outputs.
       optimizer: Optimizer of `bert_tf.optimization`. The loss is multiplied by its loss scale.
       loss: `bert_tf.losses.TotalLoss`.
-      accumulate_steps: int. Gradient accumulation: number of micro-batches per update on each replica, run in sequence.
+      accumulate_steps: int. Gradient accumulation: number of micro-batches per update on each
+        replica, run in sequence.
       jit_compile: bool. Whether XLA compiles forward and backward pass. Requires padded batches.
 
     Attributes:
@@ -60,8 +63,8 @@ class Trainer:
     def first_bad_step(self):
         """First step (int, 1-based) whose loss or gradients were not finite; None if there is none.
 
-        Read it between loops of steps. The weights are from step first_bad_step - 1, although the step counter
-        has advanced to the end of the loop.
+        Read it between loops of steps. The weights are from step first_bad_step - 1, although the
+        step counter has advanced to the end of the loop.
         """
         return int(self._first_bad_step.numpy()) or None
 
@@ -69,8 +72,8 @@ class Trainer:
         """Sets the datasets to train on.
 
         Args:
-          make_batches: Callable (HostShare) -> endless dataset of that host's rows of each batch. See
-            `run.training.host_batches`. `strategies.check_batch_size` checks their number.
+          make_batches: Callable (HostShare) -> endless dataset of that host's rows of each batch.
+            See `run.training.host_batches`. `strategies.check_batch_size` checks their number.
         """
         self.batches, self._iterator = host_batches.distribute(self._strategy, make_batches, is_endless=True), None
 
@@ -96,7 +99,10 @@ class Trainer:
                       [tf.zeros_like(num_steps)])
 
     def train_step(self, iterator, number=0):
-        """Runs one step on the next batch of an iterator, and returns `number` + 1. Call it within a tf.function."""
+        """Runs one step on the next batch of an iterator, and returns `number` + 1.
+
+        Call it within a tf.function.
+        """
         with tf.name_scope(""):  # Otherwise the names of all operations would begin with "while/".
             self._strategy.run(self._replica_step, args=(next(iterator),))
         return number + 1
@@ -110,7 +116,8 @@ class Trainer:
         values, gradients = replica.all_reduce(
             tf.distribute.ReduceOp.SUM, (partial_losses | reported, partial_gradients))
         variables = self._model.trainable_variables
-        loss = tf.where(self._first_bad_step > 0, float("nan"), values["loss"])  # No updates after a bad step.
+        # No updates after a bad step.
+        loss = tf.where(self._first_bad_step > 0, float("nan"), values["loss"])
         is_good = self._optimizer.apply_summed(
             list(gradients.values()), [variables[index] for index in gradients], loss=loss)
         is_first = ~is_good & (self._first_bad_step == 0)
@@ -119,15 +126,17 @@ class Trainer:
             mean.update_state(values[name])
 
     def _partial_losses_and_gradients(self, features, normalizers):
-        """Computes this replica's part of the losses and gradients of the batch, summed over its micro-batches.
+        """Computes this replica's part of the losses and gradients of the batch, summed over its
+        micro-batches.
 
         Args:
           features: Dict of tensors. This replica's part of the batch.
           normalizers: Normalizers of the entire batch. See `bert_tf.losses`.
 
         Returns:
-          Tuple of dict of float32 scalars, the partial losses, and dict of gradients by variable index, without
-          variables that have none. Gradients are results of `merge_slices`, multiplied by the loss scale.
+          Tuple of dict of float32 scalars, the partial losses, and dict of gradients by variable
+          index, without variables that have none. Gradients are results of `merge_slices`,
+          multiplied by the loss scale.
         """
         def compute(micro_batch):
             return self._backward(micro_batch, normalizers)

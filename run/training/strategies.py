@@ -15,7 +15,8 @@ from run.settings.training import CPU_STRATEGY, TF32
 from run.training import clusters
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.
-LEAST_COMPILED = 256  # Minimum hidden_size: steps of smaller models are so short that compilation takes longer.
+# Minimum hidden_size: steps of smaller models are so short that compilation takes longer.
+LEAST_COMPILED = 256
 GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the row size of a GPU's matrix units, in 16-bit values.
 GRPC = "grpc://"  # Prefix of a TPU's address.
 CPU_REPLICAS = 2  # Of the strategy mirrored_cpu.
@@ -27,8 +28,8 @@ def make_strategy(devices, mixed_precision="float32"):
 
     If `mixed_precision` is tf32, GPUs round the inputs of matrix multiplications.
 
-    Prints a note about each obsolete flag, and to standard error if the machine has a GPU that TensorFlow does not see.
-    With several workers, TensorFlow waits until all of them have started.
+    Prints a note about each obsolete flag, and to standard error if the machine has a GPU that
+    TensorFlow does not see. With several workers, TensorFlow waits until all of them have started.
 
     Returns:
       tf.distribute.Strategy.
@@ -63,7 +64,8 @@ def make_strategy(devices, mixed_precision="float32"):
 
 
 def hide_first_compilation():
-    """Compiles a function while standard error is closed: XLA logs its first compilation, whatever the log level."""
+    """Compiles a function while standard error is closed: XLA logs its first compilation,
+    whatever the log level."""
     sys.stderr.flush()
     standard_error, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
@@ -92,7 +94,8 @@ def _explain_errors(name, tpu_name):
         raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine, install "
                          "tensorflow-tpu, otherwise set `tpu_name`") from error
     except tf.errors.OpError as error:
-        if name == "multi_worker_mirrored" and "Could not start" in error.message:  # Its port is in use.
+        # Its port is in use.
+        if name == "multi_worker_mirrored" and "Could not start" in error.message:
             raise InputError(
                 f"{clusters.VARIABLE}: this worker cannot listen at its address: {error.message}") from error
         if name == "multi_worker_mirrored":
@@ -105,7 +108,8 @@ def _explain_errors(name, tpu_name):
 
 
 def _explain_unseen_gpus():
-    """Returns advice for GPUs that TensorFlow does not see, or None if there are none or they are hidden."""
+    """Returns advice for GPUs that TensorFlow does not see, or None if there are none or they
+    are hidden."""
     if not glob.glob(GPU_FILES) or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return None
     return ("TensorFlow does not find this machine's GPUs, usually because CUDA libraries are missing; run pip install "
@@ -113,7 +117,10 @@ def _explain_unseen_gpus():
 
 
 def device_type(strategy):
-    """Returns the device type of a strategy's replicas, "CPU", "GPU", or "TPU"; TensorFlow's default without one."""
+    """Returns the device type of a strategy's replicas, "CPU", "GPU", or "TPU".
+
+    TensorFlow's default without one.
+    """
     try:
         devices = strategy.extended.worker_devices
     except RuntimeError:  # The default strategy outside of all scopes has no worker devices.
@@ -122,7 +129,10 @@ def device_type(strategy):
 
 
 def has_bfloat16_instructions():
-    """Returns whether this CPU has bfloat16 instructions for matrix multiplication; True if unknown."""
+    """Returns whether this CPU has bfloat16 instructions for matrix multiplication.
+
+    True if unknown.
+    """
     _, sets = processor.read()
     return not sets or not BFLOAT16_FLAGS.isdisjoint(sets)
 
@@ -169,14 +179,18 @@ def choose_fast_with_xla(device, jit_compile, in_16_bits, remove_padding=False, 
     """See `choose_fast`, except for CPUs without `jit_compile`; device: "CPU", "GPU", or "TPU"."""
     in_16_bits = in_16_bits and device != "CPU"
     einsum = device == "TPU" or (in_16_bits and jit_compile)
-    # In 16 bits, the last layer is computed only where it is read, with other dropout masks than in float32.
+    # In 16 bits, the last layer is computed only where it is read, with other dropout masks than in
+    # float32.
     layers = "einsum" if einsum else "unpadded" if remove_padding else "padded"
     return Fast(layers, last_where_read=einsum and in_16_bits,
                 vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if device == "GPU" and in_16_bits else 1, **options)
 
 
 def allows_dynamic_shapes(strategy):
-    """Returns whether shapes may depend on the values of a batch, for example without padding; False on TPUs."""
+    """Returns whether shapes may depend on the values of a batch, for example without padding.
+
+    False on TPUs.
+    """
     return not isinstance(strategy, tf.distribute.TPUStrategy)
 
 
@@ -192,7 +206,8 @@ def is_chief(strategy):
 
 
 def wait_for_all_workers(strategy):
-    """Waits until every worker has called this function, so that all can read what one has written."""
+    """Waits until every worker has called this function, so that all can read what one has
+    written."""
     if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(
             tf.distribute.ReduceOp.SUM, tf.constant(0.0)))
@@ -209,7 +224,8 @@ def free_memory(variables):
 
 
 def check_batch_size(argument, batch_size, strategy, micro_batches=1):
-    """Raises InputError naming `argument` unless the batch divides into replicas and, on each, micro-batches."""
+    """Raises InputError naming `argument` unless the batch divides into replicas and, on each,
+    micro-batches."""
     replicas = strategy.num_replicas_in_sync
     if batch_size % replicas:
         raise InputError(f"`{argument}`={batch_size}: must be a multiple of the number of replicas, {replicas}")

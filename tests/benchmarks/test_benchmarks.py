@@ -1,4 +1,7 @@
-"""Each benchmark runs once with a toy model. The tests check the stored comparisons and notes, not the speed."""
+"""Each benchmark runs once with a toy model.
+
+The tests check the stored comparisons and notes, not the speed.
+"""
 
 import collections
 import importlib
@@ -23,8 +26,8 @@ VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "cat", "
               ","]
 
 
-# Flags of a benchmark at toy size, except for the files of `paths`; the (name, peer) of its stored comparisons; regular
-# expressions of the beginnings of other printed lines.
+# Flags of a benchmark at toy size, except for the files of `paths`; the (name, peer) of its stored
+# comparisons; regular expressions of the beginnings of other printed lines.
 Case = collections.namedtuple("Case", "flags comparisons lines", defaults=[()])
 NO_COLUMNS = "_\t" * 7
 TREEBANK = "\n\n".join(f"{comments}\n1\tx\t{NO_COLUMNS}{misc}" for comments, misc in (

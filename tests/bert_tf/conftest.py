@@ -11,7 +11,10 @@ from tests import toy_servables
 
 @pytest.fixture(scope="session")
 def batch(reference_batches):
-    """The features of the first reference batch, B=4, S=32, P=6; 60% of its positions are tokens."""
+    """The features of the first reference batch, B=4, S=32, P=6.
+
+    60% of its positions are tokens.
+    """
     return {name: tf.constant(values[0]) for name, values in reference_batches.items()}
 
 
@@ -23,7 +26,8 @@ def toy_tokenizer(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def toy_checkpoints(tmp_path_factory):
-    """Directory, a pathlib.Path, with a directory NAME for the checkpoint of each task of `toy_servables`."""
+    """Directory, a pathlib.Path, with a directory NAME for the checkpoint of each task of
+    `toy_servables`."""
     folder = tmp_path_factory.mktemp("checkpoints")
     for name in toy_servables.REQUESTS:
         (folder / name).mkdir()

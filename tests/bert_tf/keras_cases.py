@@ -1,4 +1,7 @@
-"""Every model, and an object of every other class that Keras saves. All models read the same features."""
+"""Every model, and an object of every other class that Keras saves.
+
+All models read the same features.
+"""
 
 import dataclasses
 

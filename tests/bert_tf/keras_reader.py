@@ -1,4 +1,5 @@
-"""A fresh process that loads saved models and prints, as JSON, the largest difference of their outputs.
+"""A fresh process that loads saved models and prints, as JSON, the largest difference of their
+outputs.
 
 Its argument is the directory that test_keras_files wrote.
 """

@@ -1,4 +1,5 @@
-"""Causal attention: no position sees a later one, and the last token stands for the whole sequence."""
+"""Causal attention: no position sees a later one, and the last token stands for the whole
+sequence."""
 
 import numpy as np
 import pytest
@@ -36,7 +37,10 @@ def features(request):
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_no_position_sees_a_later_one(features, options):
-    """A changed token changes itself and the later tokens of its sequence; all others stay bit-identical."""
+    """A changed token changes itself and the later tokens of its sequence.
+
+    All others stay bit-identical.
+    """
     encoder, mask = make_encoder(CONFIG, **options), features["input_mask"].numpy()
     expected = encoder(features)["sequence_output"].numpy()
     at_all, *_ = encoder.encode_positions(features, tf.tile(tf.range(S)[tf.newaxis], [B, 1]))

@@ -1,4 +1,5 @@
-"""The operations for XLA in 16 bits: attention, GELU, and layer normalization with custom gradients."""
+"""The operations for XLA in 16 bits: attention, GELU, and layer normalization with custom
+gradients."""
 
 import numpy as np
 import pytest
@@ -33,7 +34,8 @@ def differentiate(function, inputs, upstream):
 
 
 def check(found, expected, tolerance):
-    """Compares arrays by the norm of their difference, relative to the norm of the expected array."""
+    """Compares arrays by the norm of their difference, relative to the norm of the expected
+    array."""
     for value, exact in zip(found, expected, strict=True):
         assert np.linalg.norm(value - exact) <= tolerance * np.linalg.norm(exact)
 
@@ -42,7 +44,10 @@ def check(found, expected, tolerance):
 @pytest.mark.parametrize("rate", [None, 0.0, 0.3])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("bfloat16", 2**-5), ("float16", 2**-8)])
 def test_attention_equals_automatic_differentiation(bias, rate, dtype, tolerance):
-    """Compared in float64 on the same, rounded inputs. The tolerance is eight units of roundoff in 16 bits."""
+    """Compared in float64 on the same, rounded inputs.
+
+    The tolerance is eight units of roundoff in 16 bits.
+    """
     random = np.random.default_rng(7)
     shapes = [[BATCH, QUERIES, HEADS, WIDTH], [BATCH, KEYS, HEADS, WIDTH], [BATCH, KEYS, HEADS, WIDTH]]
     inputs = [tf.constant(random.normal(size=shape), dtype) for shape in shapes]
@@ -73,7 +78,10 @@ def test_layer_normalization_in_one_pass(dtype, tolerance):
 
 @pytest.mark.parametrize("shape", [[701, 768], [2, 12, 67, 131]], ids=str)
 def test_hashed_dropout_keeps_elements_independently(shape):
-    """Compares frequencies with those of independent elements. The tolerance is five standard deviations."""
+    """Compares frequencies with those of independent elements.
+
+    The tolerance is five standard deviations.
+    """
     keep, same, other = (draw(0.1, tf.constant(shape), tf.constant(seed), hash_words).keep.numpy()
                          for seed in ([3, 4], [3, 4], [3, 5]))
     np.testing.assert_array_equal(keep, same)

@@ -1,4 +1,6 @@
-"""Options of FastEncoder do not change outputs, losses, gradients, and dropout masks; 16 bits are close to float32.
+"""Options of FastEncoder do not change outputs, losses, gradients, and dropout masks.
+
+16 bits are close to float32.
 
 Tolerances: 2e-5 absolute in float32.
 """
@@ -32,7 +34,10 @@ OPTIONS = {
 
 @pytest.fixture(scope="module")
 def pretrainer(reference, reference_config):
-    """Function that creates a BertPretrainer with the reference weights; keyword arguments of make_encoder."""
+    """Function that creates a BertPretrainer with the reference weights.
+
+    Keyword arguments of make_encoder.
+    """
     def make(config=reference_config, **options):
         model = models.BertPretrainer(make_encoder(config, **options))
         load_pretrained(model, str(reference / "pretrain_init.ckpt"))
@@ -64,7 +69,8 @@ def test_outputs_loss_and_gradients_are_unchanged(pretrainer, batch, plain, opti
 
 @pytest.mark.parametrize(("policy", "relative"), [("float32", 1e-6), ("mixed_bfloat16", 0), ("mixed_float16", 0)])
 def test_a_padded_vocabulary_changes_nothing(reference_config, pretrainer, batch, policy, relative):
-    """The product has 126 rows for 120 entries: bit-identical, except in float32 on CPUs without AVX-512."""
+    """The product has 126 rows for 120 entries: bit-identical, except in float32 on CPUs without
+    AVX-512."""
     plain, padded = (pretrainer(vocabulary_multiple=multiple, dtype=policy) for multiple in (1, 9))
     assert padded(batch)["masked_lm_logits"].shape[-1] == reference_config.vocab_size
     found = compute_gradients(padded, batch, losses.pretraining_loss)
@@ -88,7 +94,8 @@ def test_dropout_masks_depend_on_the_seed_alone(reference_config, pretrainer, ba
 
 
 def test_a_compiled_block_in_a_branch_has_a_gradient():
-    """BERT-of-Theseus computes a student's layer or a teacher's layers in the branches of tf.cond."""
+    """BERT-of-Theseus computes a student's layer or a teacher's layers in the branches of
+    tf.cond."""
     activate, x = get_activation_block("relu"), tf.constant([[-1.0, 2.0]])
 
     @tf.function
@@ -117,7 +124,8 @@ def list_operations(function):
 
 @pytest.mark.large
 def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
-    """Forward and backward of two blocks: four functions, which all layers of all models call, only in training."""
+    """Forward and backward of two blocks: four functions, which all layers of all models call,
+    only in training."""
     def find_blocks(num_layers, function):
         config = dataclasses.replace(reference_config, num_hidden_layers=num_layers)
         model = models.BertPretrainer(make_encoder(config, layers="compiled"))
@@ -136,7 +144,8 @@ def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
 
 @pytest.mark.large
 def test_last_where_read_computes_fewer_rows(reference_config, batch):
-    """With 6 predictions and [CLS], three of the last layer's products have 4 * 7 rows instead of 4 * 32."""
+    """With 6 predictions and [CLS], three of the last layer's products have 4 * 7 rows instead
+    of 4 * 32."""
     def count_rows(**options):
         model = models.BertPretrainer(make_encoder(reference_config, **options))
         return [operation.outputs[0].shape[0] for operation in list_operations(lambda: model(batch)["masked_lm_logits"])
@@ -144,11 +153,13 @@ def test_last_where_read_computes_fewer_rows(reference_config, batch):
     batch_size, length = batch["input_ids"].shape
     predictions = batch["masked_lm_positions"].shape[1]
     complete, partial = count_rows(layers="padded"), count_rows(last_where_read=True)
-    assert complete.count(batch_size * length) == partial.count(batch_size * length) + 3  # Of four in a layer.
+    # Of four in a layer.
+    assert complete.count(batch_size * length) == partial.count(batch_size * length) + 3
     assert partial.count(batch_size * (1 + predictions)) == 3
 
 
-# Unit roundoff: 2^-8 of bfloat16, 2^-11 of float16. After two layers, activations have sizes from 1 to 3.
+# Unit roundoff: 2^-8 of bfloat16, 2^-11 of float16. After two layers, activations have sizes from 1
+# to 3.
 @pytest.mark.parametrize(("policy", "tolerance"), [("mixed_bfloat16", 0.1), ("mixed_float16", 0.02)])
 def test_outputs_in_16_bits_are_close_to_float32(pretrainer, batch, policy, tolerance):
     plain, mixed = pretrainer(), pretrainer(dtype=policy)
@@ -172,7 +183,10 @@ def test_statistics_of_layer_norm_are_float32():
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-7), ("bfloat16", 2**-8), ("float16", 2**-10)])
 def test_softmax_and_its_gradient(dtype, tolerance):
-    """Compared with TensorFlow's in float64; in 16 bits, the gradient does not keep the float32 probabilities."""
+    """Compared with TensorFlow's in float64.
+
+    In 16 bits, the gradient does not keep the float32 probabilities.
+    """
     random = np.random.default_rng(3)
     scores, upstream = (tf.constant(random.normal(size=(2, 3, 5, 7)), dtype) for _ in range(2))
     bias = tf.constant(random.normal(size=(2, 1, 1, 7)), tf.float32)

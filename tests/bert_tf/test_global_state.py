@@ -1,4 +1,5 @@
-"""The library in a user's process: importing it, loading a model, and predictions change nothing global."""
+"""The library in a user's process: importing it, loading a model, and predictions change nothing
+global."""
 
 import json
 
@@ -9,8 +10,8 @@ from tests.toy_servables import LOAD_OPTIONS, REQUESTS
 
 pytestmark = pytest.mark.large
 
-# Prints the parts of the state of the process that change. What TensorFlow and the other libraries change when they are
-# imported and first used is not this project's: that is before the comparison.
+# Prints the parts of the state of the process that change. What TensorFlow and the other libraries
+# change when they are imported and first used is not this project's: that is before the comparison.
 PROCESS = """
 import gc, importlib, json, locale, logging, os, pkgutil, random, signal, sys, threading, warnings
 

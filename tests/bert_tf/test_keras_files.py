@@ -1,4 +1,5 @@
-"""Models that a fresh process loads from .keras files, .h5 weights, and SavedModels have bit-identical outputs."""
+"""Models that a fresh process loads from .keras files, .h5 weights, and SavedModels have
+bit-identical outputs."""
 
 import json
 import pathlib

@@ -1,4 +1,5 @@
-"""compile, fit, evaluate, and predict with the project's optimizer, on one device, on two, and in mixed precision."""
+"""compile, fit, evaluate, and predict with the project's optimizer, on one device, on two, and
+in mixed precision."""
 
 import contextlib
 

@@ -10,7 +10,10 @@ NAMED = 'model_checkpoint_path: "{}"\nall_model_checkpoint_paths: "ckpt-5"\nlast
 
 
 def fill(folder, *prefixes, state=None, incomplete=()):
-    """Writes index files and, if `state` is not None, the file `checkpoint`; returns the directory, str."""
+    """Writes index files and, if `state` is not None, the file `checkpoint`.
+
+    Returns the directory, str.
+    """
     if prefixes:
         folder.mkdir(exist_ok=True)
     for prefix in prefixes:

@@ -1,4 +1,5 @@
-"""Losses by hand. tests/run/training/test_step.py sums the partial losses of replicas and micro-batches."""
+"""Losses by hand. tests/run/training/test_step.py sums the partial losses of replicas and
+micro-batches."""
 
 import dataclasses
 
@@ -15,7 +16,10 @@ def normal(*shape):
 
 
 def test_terms_by_hand():
-    """Items 1, 2, 4, 8 with counts 1, 0, 3, 2, or with two counts per example; two terms can share a name."""
+    """Items 1, 2, 4, 8 with counts 1, 0, 3, 2, or with two counts per example.
+
+    Two terms can share a name.
+    """
     items, one = lambda outputs, features: outputs, lambda features: 1
     counted = Term("loss", items, lambda features: features["counts"])
     outputs, features = tf.constant([1.0, 2.0, 4.0, 8.0]), {"counts": tf.constant([1.0, 0.0, 3.0, 2.0])}

@@ -1,4 +1,5 @@
-"""Task models and basic layers: rejected features, initial weights, dropout, hand-derived values, and BiLSTM heads."""
+"""Task models and basic layers: rejected features, initial weights, dropout, hand-derived
+values, and BiLSTM heads."""
 
 import dataclasses
 
@@ -74,7 +75,8 @@ def test_initial_weights_are_a_truncated_normal():
 def test_dropout_differs_between_calls_and_depends_on_the_seed_alone():
     def compute(seed):
         model = models.BertClassifier(models.BertEncoder(CONFIG, seed=seed), LABELS)
-        np.testing.assert_array_equal(model(FEATURES)["logits"], model(FEATURES)["logits"])  # None in inference.
+        # None in inference.
+        np.testing.assert_array_equal(model(FEATURES)["logits"], model(FEATURES)["logits"])
         return [model(FEATURES, training=True)["logits"].numpy() for _ in range(2)]
 
     first, second = compute(5)
@@ -130,7 +132,8 @@ def test_pretraining_heads_have_no_dropout():
 
 
 def test_layer_norm_of_a_small_variance():
-    """The variance is 2.5e-9: an epsilon of 1e-12 is negligible, one of 1e-5 gives values near 0."""
+    """The variance is 2.5e-9: an epsilon of 1e-12 is negligible, one of 1e-5 gives values near
+    0."""
     np.testing.assert_allclose(LayerNorm(2)(tf.constant([[0.0, 1e-4]])), [[-1, 1]], rtol=1e-3)
 
 
@@ -146,7 +149,10 @@ def test_activations(activation, expected):
 @pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}])
 @pytest.mark.parametrize(("pooling", "pool"), [("mean", np.mean), ("max", np.max)])
 def test_pooled_logits_of_long_texts(pooling, pool, options):
-    """They are those of a plain classifier for texts of 2, 4, and 1 windows; of one window, nothing is pooled."""
+    """They are those of a plain classifier for texts of 2, 4, and 1 windows.
+
+    Of one window, nothing is pooled.
+    """
     config = dataclasses.replace(CONFIG, initializer_range=0.3)
     windows = make_features(config, (5, 3, 0, 0, 5, 5, 5, 2, 4, 0, 0, 0))
     texts = {name: tf.reshape(value, [3, 4, 5]) for name, value in windows.items()}
@@ -172,7 +178,8 @@ MODELS = {"classifier": lambda encoder: models.BertClassifier(encoder, LABELS),
 
 
 def read_plainly(model):
-    """Returns the BiLSTM's outputs of each row of ROWS, a list of [length, H], computed in NumPy."""
+    """Returns the BiLSTM's outputs of each row of ROWS, a list of [length, H], computed in
+    NumPy."""
     states = make_encoder(WITH_BILSTM)(ROWS)["sequence_output"].numpy()
     weights = [variable.numpy() for variable in model.bilstm.trainable_variables]
     return [bidirectional(row[:length], weights) for row, length in zip(states, LENGTHS, strict=True)]

@@ -11,7 +11,8 @@ from bert_tf.models import BertPretrainer
 from tests.encoders import make_encoder
 from tests.gradients import compute_gradients
 
-# 7 sequences in 3 rows of up to K = 4 sequences, S = 23 tokens, and P = 5 predictions: all sizes are different.
+# 7 sequences in 3 rows of up to K = 4 sequences, S = 23 tokens, and P = 5 predictions: all sizes
+# are different.
 LENGTHS, K, S, P = (4, 17, 6, 9, 11, 5, 8), 4, 23, 5
 PACKS = ((1, 2), (3, 0, 5), (4, 6))
 MASKS = (1, 3, 2, 1, 4, 2, 1)  # of each sequence

@@ -1,4 +1,5 @@
-"""from_pretrained and save_pretrained: what `fit` trained is read by `bert_tf.load`, the scripts, and other formats."""
+"""from_pretrained and save_pretrained: what `fit` trained is read by `bert_tf.load`, the
+scripts, and other formats."""
 
 import warnings
 
@@ -63,7 +64,8 @@ def test_every_model_from_an_encoder(saved, toy_tokenizer, tmp_path, model_class
     kernel = model.encoder.encoder_layers[0].attention.qkv.kernel
     np.testing.assert_array_equal(kernel, encoder.encoder_layers[0].attention.qkv.kernel)
     for variable in model.trainable_variables:
-        variable.assign_add(tf.fill(variable.shape, 0.125))  # An initial head would be equal to another one.
+        # An initial head would be equal to another one.
+        variable.assign_add(tf.fill(variable.shape, 0.125))
     model.save_pretrained(tmp_path / "model", toy_tokenizer)
     again = model_class.from_pretrained(tmp_path / "model")
     for variable, expected in zip(again.variables, model.variables, strict=True):

@@ -1,6 +1,7 @@
 """The two reference runs of the original BERT: the same activations, losses, and final weights.
 
-Tolerances: 2e-5 absolute on activations, log-probabilities, and weights; 1e-4 relative on losses and norms.
+Tolerances: 2e-5 absolute on activations, log-probabilities, and weights; 1e-4 relative on losses
+and norms.
 """
 
 import json
@@ -16,7 +17,8 @@ from tests.encoders import make_encoder
 
 ACTIVATIONS = 2e-5
 RELATIVE = 1e-4
-CPU_OPTIONS = {"layers": "unpadded_compiled", "last_where_read": True}  # Those of the scripts on a CPU.
+# Those of the scripts on a CPU.
+CPU_OPTIONS = {"layers": "unpadded_compiled", "last_where_read": True}
 MAKE = {"pretrain": models.BertPretrainer, "classify": lambda encoder: models.BertClassifier(encoder, 3)}
 LOSSES = {"pretrain": losses.pretraining_loss, "classify": losses.classification_loss}
 

@@ -1,4 +1,5 @@
-"""Fixtures shared by the tests of data preparation: files to read, and tokenizers, created once per worker."""
+"""Fixtures shared by the tests of data preparation: files to read, and tokenizers, created once
+per worker."""
 
 import functools
 import json
@@ -13,7 +14,8 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 @pytest.fixture
 def write(tmp_path):
-    """Function that writes a file of `tmp_path` (str, bytes, or a value for JSON) and returns its path, a str."""
+    """Function that writes a file of `tmp_path` (str, bytes, or a value for JSON) and returns
+    its path, a str."""
     def write(name, content):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,8 @@ if __name__ == "__main__":
 
 
 def run(path, **environment):
-    """Returns the lines that a program with MODULE prints, with the messages of numba about its cache."""
+    """Returns the lines that a program with MODULE prints, with the messages of numba about its
+    cache."""
     path.write_text(MODULE)
     os.utime(path, (1, 1))
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, env={

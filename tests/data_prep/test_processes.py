@@ -37,7 +37,10 @@ def meet(_, folder):
 
 
 def is_alive(process):
-    """Returns whether a process runs; False if it has ended and its parent has not waited for it."""
+    """Returns whether a process runs.
+
+    False if it has ended and its parent has not waited for it.
+    """
     try:
         with open(f"/proc/{process}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"

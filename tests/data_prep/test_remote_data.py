@@ -42,7 +42,8 @@ def test_vocabulary_and_records_match_a_local_run(folder, tmp_path, capsys):
         put(f"{place}/text/b.txt.gz", gzip.compress(b"".join(lines[99:])))
         run(place)
     files.at(f"{folder}/{names[2]}").remove()
-    put(f"{folder}/records/r.tfrecord", "")  # ram:// would take this name for a directory: others begin with it.
+    # Ram:// would take this name for a directory: others begin with it.
+    put(f"{folder}/records/r.tfrecord", "")
     run(folder)
     assert "2 of 3 shards are finished, 1 are missing\n" in capsys.readouterr().out
     for name in ("vocab.txt", *names):

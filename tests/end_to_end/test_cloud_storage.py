@@ -1,7 +1,8 @@
-"""Scripts with every path in Cloud Storage, through TensorFlow's gs:// client: the same bytes as with local files.
+"""Scripts with every path in Cloud Storage, through TensorFlow's gs:// client: the same bytes as
+with local files.
 
-The server is tests.cloud_storage. Other tests read and write each kind of file on ram://, which stands for an object
-store.
+The server is tests.cloud_storage. Other tests read and write each kind of file on ram://, which
+stands for an object store.
 """
 
 import csv
@@ -38,7 +39,10 @@ def cloud(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def local(cloud, tmp_path_factory):
-    """A directory with a corpus, a config, and a task. CLOUD has copies of these, and its own outputs."""
+    """A directory with a corpus, a config, and a task.
+
+    CLOUD has copies of these, and its own outputs.
+    """
     folder = tmp_path_factory.mktemp("line")
     toy_files.write_corpus_and_task(folder, 20)
     config = BertConfig(VOCAB_SIZE, 12, 1, 3, 28, max_position_embeddings=32, type_vocab_size=2)
@@ -77,20 +81,26 @@ def data(local):
 
 @pytest.fixture(scope="module")
 def pretrained(cloud, data):
-    """`data` with a run in pretrained/, killed twice in the cloud; returns the directory, the step at which the last
-    process resumed, and the names of the objects that it requested."""
+    """`data` with a run in pretrained/, killed twice in the cloud.
+
+    Returns the directory, the step at which the last process resumed, and the names of the objects
+    that it requested.
+    """
     scripts.succeed("run.run_pretraining", **pretraining(data))
     command = scripts.command("run.run_pretraining", **pretraining(CLOUD))
-    with cloud.hold(rf"pretrained/.*ckpt-{2 * SAVE_STEPS}\.index"):  # Killed before its second checkpoint.
+    # Killed before its second checkpoint.
+    with cloud.hold(rf"pretrained/.*ckpt-{2 * SAVE_STEPS}\.index"):
         status, _ = scripts.kill_when(command, None, lambda: "checkpoint" in cloud.names(f"{CLOUD}/pretrained"))
     assert status == -signal.SIGKILL
     first = latest_step(cloud)
     assert first < STEPS
-    with cloud.hold(r"pretrained/.*ckpt-\d+\.index"):  # Killed during the last upload of a checkpoint.
+    # Killed during the last upload of a checkpoint.
+    with cloud.hold(r"pretrained/.*ckpt-\d+\.index"):
         before = len(cloud.requests)
         scripts.kill_when(command, None, lambda: any(kind == "held" for kind, _ in cloud.requests[before:]))
     assert latest_step(cloud) == first
-    assert f"ckpt-{first + SAVE_STEPS}.index" not in cloud.names(f"{CLOUD}/pretrained")  # It was never written.
+    # It was never written.
+    assert f"ckpt-{first + SAVE_STEPS}.index" not in cloud.names(f"{CLOUD}/pretrained")
     before = len(cloud.requests)
     output = scripts.succeed("run.run_pretraining", **pretraining(CLOUD))
     assert f"{CLOUD}/pretrained: resuming at step {first} of {STEPS}" in output

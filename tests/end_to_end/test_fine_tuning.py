@@ -1,4 +1,5 @@
-"""Fine-tuning over several seeds, with evaluations during training, early stopping, and the best weights."""
+"""Fine-tuning over several seeds, with evaluations during training, early stopping, and the best
+weights."""
 
 import pathlib
 

@@ -1,4 +1,5 @@
-"""A preempted run, a search that is killed, and runs of two processes. tests/robustness/soak kills all other jobs."""
+"""A preempted run, a search that is killed, and runs of two processes. tests/robustness/soak
+kills all other jobs."""
 
 import contextlib
 import json
@@ -69,7 +70,10 @@ def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_fol
 
 
 def start_workers(stack, folder, command, count=2):
-    """Starts the first `count` workers of a cluster of two; returns the addresses and the processes."""
+    """Starts the first `count` workers of a cluster of two.
+
+    Returns the addresses and the processes.
+    """
     with contextlib.ExitStack() as ports:
         sockets = [ports.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
         addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]

@@ -1,4 +1,5 @@
-"""Question answering through the script: training, evaluation, predictions, and the best threshold."""
+"""Question answering through the script: training, evaluation, predictions, and the best
+threshold."""
 
 import json
 
@@ -67,7 +68,10 @@ def test_task_is_learned_and_its_files_are_written(folder, trained):
 
 
 def test_predictions_with_a_known_threshold(folder, trained):
-    """Questions without answers are not evaluated. Batches contain padding, and the last one is not full."""
+    """Questions without answers are not evaluated.
+
+    Batches contain padding, and the last one is not full.
+    """
     threshold = read_results(folder / "trained" / "eval_results.txt")["eval_best_f1_thresh"]
     done = scripts.run_script(
         "run.run_squad", folder, output_dir="answers", init_checkpoint="trained/best", predict_file="test.json",

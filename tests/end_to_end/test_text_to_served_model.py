@@ -1,4 +1,5 @@
-"""A complete workflow through the scripts: text, vocabulary, records, pre-training, a classifier, its SavedModel."""
+"""A complete workflow through the scripts: text, vocabulary, records, pre-training, a
+classifier, its SavedModel."""
 
 import json
 
@@ -21,7 +22,8 @@ PRETRAINING = {"bert_config_file": "bert_config.json", "input_file": "train.tfre
                "max_seq_length": MAX_SEQ_LENGTH, "max_predictions_per_seq": MAX_PREDICTIONS, "do_eval": True,
                "train_batch_size": 6, "num_train_steps": 12, "num_warmup_steps": 2, "save_checkpoints_steps": 5,
                "learning_rate": 1e-3}
-MODEL = {"max_seq_length": MAX_SEQ_LENGTH}  # Records and directories of models supply the vocabulary and the casing.
+# Records and directories of models supply the vocabulary and the casing.
+MODEL = {"max_seq_length": MAX_SEQ_LENGTH}
 CLASSIFIER = {**MODEL, "task_name": "custom", "do_train": True, "train_batch_size": 5}
 
 

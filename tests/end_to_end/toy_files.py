@@ -25,7 +25,10 @@ def write_corpus_and_task(folder, sentences_each):
 
 
 def write_words_task(folder):
-    """Writes words/: texts that are labeled with their last word. One text is longer than 16 tokens."""
+    """Writes words/: texts that are labeled with their last word.
+
+    One text is longer than 16 tokens.
+    """
     rows = [f"{'the ' * (number % 5)}{word}\t{word}\n" for number in range(40) for word in ANSWERS[:2]]
     rows[3] = f"{'the ' * 30}\t{ANSWERS[0]}\n"
     write_table(folder / "words", train=rows, dev=rows[:20], test=rows[:20])
@@ -47,10 +50,12 @@ def write_config(folder):
 
 
 def write_squad(path, is_test=False):
-    """Writes 40 questions. Each fifth has no answer, and each fourth context is longer than a window.
+    """Writes 40 questions.
 
-    The answer is a word of ANSWERS. Question 6 has a wrong position of the answer, question 7 is long, and the context
-    of question 9 contains characters that the tokenizer removes.
+    Each fifth has no answer, and each fourth context is longer than a window.
+
+    The answer is a word of ANSWERS. Question 6 has a wrong position of the answer, question 7 is
+    long, and the context of question 9 contains characters that the tokenizer removes.
     """
     generator = np.random.default_rng(23)
     paragraphs = []
@@ -79,7 +84,8 @@ def read_results(path):
 def assert_same_tensors(path, other, prefix=""):
     """Asserts that two checkpoints, or the latest ones of two directories, hold the same bits.
 
-    These are the weights, the optimizer state, and the state of dropout, if their names begin with `prefix`.
+    These are the weights, the optimizer state, and the state of dropout, if their names begin with
+    `prefix`.
     """
     tensors = []
     for each in (path, other):

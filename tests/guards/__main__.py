@@ -1,4 +1,7 @@
-"""`python -m tests.guards record|compare|reference`: see the package's docstring. Results are compared bit by bit."""
+"""`python -m tests.guards record|compare|reference`: see the package's docstring.
+
+Results are compared bit by bit.
+"""
 
 import argparse
 import csv
@@ -13,7 +16,8 @@ from tests.guards import cases, checkpoints, reference, toy
 
 
 def read_results(folder):
-    """Reads a run's tensors, the columns of training_log.csv, and the object graph: dict of name to array."""
+    """Reads a run's tensors, the columns of training_log.csv, and the object graph: dict of name
+    to array."""
     found = checkpoints.read(folder)
     if (folder / "training_log.csv").exists():
         with open(folder / "training_log.csv", newline="", encoding="utf-8") as file:
@@ -35,7 +39,10 @@ def record(directory, only=""):
 
 
 def compare(before, after):
-    """Prints the arrays that differ for each case of two directories. Returns whether all are equal."""
+    """Prints the arrays that differ for each case of two directories.
+
+    Returns whether all are equal.
+    """
     num_different = 0
     for name in sorted({path.name for folder in (before, after) for path in folder.glob("*.npz")}):
         old, new = (dict(np.load(folder / name)) if (folder / name).exists() else {} for folder in (before, after))

@@ -1,4 +1,5 @@
-"""The guarded commands: three training steps of each task, technique, and option, set only by command-line flags."""
+"""The guarded commands: three training steps of each task, technique, and option, set only by
+command-line flags."""
 
 import collections
 
@@ -37,7 +38,8 @@ OPTIONS = {
 }
 
 
-# A command whose checkpoints are guarded: the module of a script, and a dict of its flags. Its key in `CASES` is its
+# A command whose checkpoints are guarded: the module of a script, and a dict of its flags. Its key
+# in `CASES` is its
 # --output_dir.
 Case = collections.namedtuple("Case", "module flags")
 
@@ -121,7 +123,8 @@ def run_needed(case, folder):
 
 
 def run(name, folder):
-    """Runs a case and the cases that it needs in a directory that `toy.write` filled, each only once.
+    """Runs a case and the cases that it needs in a directory that `toy.write` filled, each only
+    once.
 
     Raises:
       AssertionError: If a command fails, with the end of its standard error.

@@ -11,9 +11,11 @@ NUMBER = re.compile(r"/_variables/\d+$")
 
 
 def open_all(folder):
-    """Opens all checkpoints below a directory: dict of name, such as "" or "best/ckpt-2/", to reader.
+    """Opens all checkpoints below a directory: dict of name, such as "" or "best/ckpt-2/", to
+    reader.
 
-    The checkpoint of the last step has no name. It is the only one that a run leaves in its output directory.
+    The checkpoint of the last step has no name. It is the only one that a run leaves in its output
+    directory.
     """
     paths = sorted(path.with_suffix("") for path in folder.rglob("*.index"))
     return {"" if path.parent == folder else f"{path.relative_to(folder)}/": tf.train.load_checkpoint(str(path))
@@ -30,9 +32,10 @@ def summarize(tensors):
     """Computes numbers in float64 that are equal on all machines, except for rounding.
 
     Returns:
-      Dict: "weights", the L2 norm of the model's weights; "others", the L2 norm of all other floating-point tensors,
-      such as the optimizer state; "checksum", the sum of all floating-point numbers, each multiplied by the cosine
-      of its 0-based position.
+      Dict: "weights", the L2 norm of the model's weights; "others", the L2 norm of all other
+        floating-point tensors,
+      such as the optimizer state; "checksum", the sum of all floating-point numbers, each
+      multiplied by the cosine of its 0-based position.
     """
     floats = {key: np.ravel(value).astype(np.float64) for key, value in sorted(tensors.items())
               if np.issubdtype(value.dtype, np.floating)}
@@ -48,10 +51,11 @@ def norm(arrays):
 
 
 def list_variables(folder):
-    """Lists all checkpoints below a directory, in lines "key | name of the variable | shape | dtype".
+    """Lists all checkpoints below a directory, in lines "key | name of the variable | shape |
+    dtype".
 
-    A checkpoint of TensorFlow 1 has names as keys, and no other names. The keys of the optimizer's variables are
-    consecutive numbers. The lines are in their order, without the numbers.
+    A checkpoint of TensorFlow 1 has names as keys, and no other names. The keys of the optimizer's
+    variables are consecutive numbers. The lines are in their order, without the numbers.
     """
     lines = []
     for checkpoint, reader in open_all(folder).items():

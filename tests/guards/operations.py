@@ -32,7 +32,8 @@ def count(graph_def):
 def count_training(name, folder):
     """Runs a case. Returns the operations of its training step, dict of type to count.
 
-    The training step is the traced function with the most operations, including the functions that it calls.
+    The training step is the traced function with the most operations, including the functions that
+    it calls.
     """
     case = cases.CASES[name]
     cases.run_needed(case, folder)
@@ -48,7 +49,10 @@ def count_training(name, folder):
 
 
 def count_export(name, folder):
-    """Exports a model of EXPORTS. Returns the operations of all its functions or graphs, dict of type to count."""
+    """Exports a model of EXPORTS.
+
+    Returns the operations of all its functions or graphs, dict of type to count.
+    """
     case, flags = EXPORTS[name]
     cases.run(case, folder)
     exported = folder / f"export_{name}"

@@ -1,6 +1,7 @@
 """Object graphs, weights after three steps, and operations are equal to tests/reference/guards/.
 
-If an object graph or a summary differs, `python -m tests.guards` shows where, with a record of an earlier tree.
+If an object graph or a summary differs, `python -m tests.guards` shows where, with a record of an
+earlier tree.
 """
 
 import pytest

@@ -21,7 +21,8 @@ EXAMPLES = 12  # of each training set: three steps of 4
 
 
 def write(folder):
-    """Writes all into a pathlib.Path: config.json, vocab.txt, own/, sst-2/, *.txt, *.json, *.csv."""
+    """Writes all into a pathlib.Path: config.json, vocab.txt, own/, sst-2/, *.txt, *.json,
+    *.csv."""
     rng = random.Random(1)
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in VOCABULARY))
     for name, changes in CONFIGS.items():
@@ -41,7 +42,8 @@ def sentence(rng, most, least=2):
 
 
 def write_tables(folder, rng):
-    """Writes a published task, a custom dataset with each kind of label, and texts without labels."""
+    """Writes a published task, a custom dataset with each kind of label, and texts without
+    labels."""
     for name in ("sst-2", "own"):
         (folder / name).mkdir()
     for split in ("train", "dev"):
@@ -67,7 +69,10 @@ def write_words(folder, rng):
 
 
 def write_questions(folder, rng):
-    """Writes SQuAD files with long contexts. In the second file, every third question has no answer."""
+    """Writes SQuAD files with long contexts.
+
+    In the second file, every third question has no answer.
+    """
     for name, every in (("squad_v1.json", 0), ("squad_v2.json", 3)):
         paragraphs = []
         for number in range(EXAMPLES):

@@ -1,7 +1,8 @@
-"""Every script rejects contradictions, missing inputs, and outputs that would overwrite something, before it does work.
+"""Every script rejects contradictions, missing inputs, and outputs that would overwrite something,
+before it does work.
 
-The scripts run in this process. Tests of the settings and of bert_tf.cli show each rejection in detail, and that of
-values out of the bounds and of missing flags, which docs/reference.md lists.
+The scripts run in this process. Tests of the settings and of bert_tf.cli show each rejection in
+detail, and that of values out of the bounds and of missing flags, which docs/reference.md lists.
 """
 
 import importlib
@@ -20,8 +21,10 @@ pytestmark = pytest.mark.large
 # Names of flags whose values are paths that a script reads.
 INPUT = re.compile(r"(?!output|export|cache).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|"
                    "input")
-CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")  # Jobs check paths.
-OPENED_LATER = {  # Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
+# Jobs check paths.
+CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")
+# Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
+OPENED_LATER = {
     "run_squad": {"predict_file"},
     "run_tagger": {"dev_file", "test_file"},
     "run_multiple_choice": {"dev_file", "test_file"},
@@ -42,7 +45,8 @@ OUTPUTS = (  # command, its output flag, additional flags, inputs that the outpu
     ("evaluate_models", "output_file", {}, ("own/dev.tsv", "served/1/saved_model.pb", "tuned/run.json")),
     ("attention_report", "output_file", {"vocab_file": "vocab.txt"}, ("vocab.txt", "model/bert_config.json")),
 )
-REJECTED = (  # command, flags, part of the message; rules that settings declare are in docs/reference.md
+# Command, flags, part of the message; rules that settings declare are in docs/reference.md.
+REJECTED = (
     ("answer", {"init_checkpoint": None, "model": "served", "doc_stride": 9}, "`doc_stride`=9: has no effect"),
     ("answer", {"init_checkpoint": None, "model": "m.tflite", "max_seq_length": 9}, "`max_seq_length`=9: has no"),
     ("fill_mask", {"init_checkpoint": None, "model": "served", "vocab_file": "vocab.txt"}, "`vocab_file`=vocab"),
@@ -79,7 +83,10 @@ def in_world(world_folder, monkeypatch):
 
 
 def get_error(command, changes):
-    """Returns the message with which a command rejects changed flags, "" if it accepts them. Starts no process."""
+    """Returns the message with which a command rejects changed flags, "" if it accepts them.
+
+    Starts no process.
+    """
     package, flags = COMMANDS[command]
     call = scripts.run_here if command in CHECK_IN_JOB else scripts.resolve
     message = ""

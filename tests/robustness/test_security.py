@@ -1,4 +1,5 @@
-"""The claims of docs/security.md: untrusted files execute nothing, and refer to no file outside their directory."""
+"""The claims of docs/security.md: untrusted files execute nothing, and refer to no file outside
+their directory."""
 
 import gzip
 import json
@@ -27,7 +28,8 @@ def trap(tmp_path):
 def test_pickles_are_never_opened(tmp_path, trap):
     folder = tmp_path / "model"
     folder.mkdir()
-    (folder / "pytorch_model.bin").write_bytes(f"cbuiltins\nopen\n(V{trap}\nVw\ntR.".encode())  # open(trap, "w")
+    # open(trap, "w")
+    (folder / "pytorch_model.bin").write_bytes(f"cbuiltins\nopen\n(V{trap}\nVw\ntR.".encode())
     for path in (folder, folder / "pytorch_model.bin"):
         with pytest.raises(InputError, match="is a pickle, which can run arbitrary code"):
             model_folder.check_loadable(str(path))

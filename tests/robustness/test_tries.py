@@ -1,4 +1,6 @@
-"""Invalid files end a script with status 1 and a line that names the file; unusual ones do not. No file is lost.
+"""Invalid files end a script with status 1 and a line that names the file; unusual ones do not.
+
+No file is lost.
 
 The scripts run in this process. Tests of each reader show its messages in detail.
 """
@@ -122,7 +124,9 @@ VALID = (  # command, flags, additional files, part of the output, regular expre
     ("predict", {"model": "served", "input_file": "a.csv"}, {"a.csv": b'text\n"caf\xe9, ' + b"x" * 140_000 + b'"\n'},
      "1 line contains bytes that are", r"new\.jsonl"),
 )
-TRIES = (  # command, flags, files, part of the message, regular expression of new files or None if it must fail
+# Command, flags, files, part of the message, regular expression of new files or None if it must
+# fail.
+TRIES = (
     *((command, flags, {path: content}, message or path, None)
       for command, flags, path, contents, message in FILES for content in contents),
     *((command, flags, {}, message, None) for command, flags, message in CONFLICTS),
@@ -132,7 +136,10 @@ TRIES = (  # command, flags, files, part of the message, regular expression of n
 
 @pytest.fixture
 def folder(world_folder, tmp_path, monkeypatch):
-    """A copy of the world, the current directory. The directory for temporary files must be empty at the end."""
+    """A copy of the world, the current directory.
+
+    The directory for temporary files must be empty at the end.
+    """
     folder, temporary = tmp_path / "world", tmp_path / "temporary"
     shutil.copytree(world_folder, folder, symlinks=True)
     temporary.mkdir()

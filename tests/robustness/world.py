@@ -1,4 +1,5 @@
-"""Files for hostile commands and for the soak: a model of each kind, data of each task, text, and records."""
+"""Files for hostile commands and for the soak: a model of each kind, data of each task, text,
+and records."""
 
 import json
 import os
@@ -39,7 +40,8 @@ RACE = {"article": "a b", "questions": ["What?"], "options": [["c", "d"]], "answ
 def make(folder):
     """Fills an empty directory, a pathlib.Path.
 
-    The models have one layer, a hidden size of 8, 2 heads, and 32 positions. `served/1` is an exported classifier.
+    The models have one layer, a hidden size of 8, 2 heads, and 32 positions. `served/1` is an
+    exported classifier.
     """
     _data(folder)
     vocabulary = folder / "vocab.txt"

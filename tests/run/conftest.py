@@ -19,7 +19,8 @@ OTHERS = {  # Models besides toy_runs.TASKS, two of them without a task.
     "pairs": (TaskMetadata("classifier", 20, True, ("no", "yes"), pairs=True),
               lambda config: models.BertClassifier(config, 2)),
 }
-STARTED_WITH = {"stars": {"regression": True}, "topics": {"label_separator": ","}}  # With the data in own/.
+# With the data in own/.
+STARTED_WITH = {"stars": {"regression": True}, "topics": {"label_separator": ","}}
 
 
 @pytest.fixture
@@ -29,7 +30,8 @@ def one_device():
 
 @pytest.fixture(scope="session")
 def toys(tmp_path_factory, reference):
-    """Directory with the data and models of toy_runs.TASKS, of three layers, with the models of OTHERS and own/."""
+    """Directory with the data and models of toy_runs.TASKS, of three layers, with the models of
+    OTHERS and own/."""
     folder = tmp_path_factory.mktemp("toys")
     toy_runs.write_tasks(folder, reference, **SIZES)
     toy_runs.write(folder, reference, OTHERS, **SIZES)

@@ -1,7 +1,8 @@
-"""The served span labeler gives the predictions of run_squad, with several windows and unusual text.
+"""The served span labeler gives the predictions of run_squad, with several windows and unusual
+text.
 
-run_squad, like the original, writes complete words if a token is [UNK] or has other characters than the text. The
-served model knows the source of each token.
+run_squad, like the original, writes complete words if a token is [UNK] or has other characters than
+the text. The served model knows the source of each token.
 """
 
 import numpy as np

@@ -1,4 +1,5 @@
-"""run.convert_checkpoint: conversions between all formats, longer position embeddings, and rejected inputs."""
+"""run.convert_checkpoint: conversions between all formats, longer position embeddings, and
+rejected inputs."""
 
 import dataclasses
 import json
@@ -39,7 +40,10 @@ def vocabulary(tmp_path):
 @pytest.mark.parametrize("output_format", ["tf1", "model_garden", "huggingface"])
 @pytest.mark.parametrize("source", ["original", "hf_tiny"])
 def test_longer_position_embeddings(original, reference, tmp_path, source, output_format):
-    """From and to every format. The config has the new length, and all other tensors are unchanged."""
+    """From and to every format.
+
+    The config has the new length, and all other tensors are unchanged.
+    """
     source = original if source == "original" else reference / source
     before = open_checkpoint(source)
     config = read_config(find_config(str(source)))

@@ -1,4 +1,7 @@
-"""run.export_saved_model: files and output of each format; the terminal scripts print the same for all formats."""
+"""run.export_saved_model: files and output of each format.
+
+The terminal scripts print the same for all formats.
+"""
 
 import io
 import json
@@ -101,7 +104,8 @@ def test_the_terminal_prints_the_same_for_a_checkpoint_and_its_export(served, na
 
 
 def test_pairs(tmp_path, monkeypatch, capsys):
-    """run.fill_mask and run.predict for the paper's examples, and a single text, give the same for all formats."""
+    """run.fill_mask and run.predict for the paper's examples, and a single text, give the same
+    for all formats."""
     first, second = "the man went to [MASK] store ||| he bought a gallon [MASK] milk", "the man [MASK] to the store"
     options = {"init_checkpoint": "pretrained", "task": "masked_lm", "pairs": True, "max_seq_length": 29}
     scripts.run_here(EXPORT, export_dir=tmp_path, with_litert="float32", lengths=29, batch_sizes=1, **options)

@@ -41,7 +41,8 @@ def flags(tmp_path_factory, reference):
 
 @pytest.fixture(scope="module")
 def expected(flags, reference, reference_config):
-    """For each line, its tokens and the embeddings of the layers -1 and 0, from one batch of full length."""
+    """For each line, its tokens and the embeddings of the layers -1 and 0, from one batch of
+    full length."""
     encoder = models.BertEncoder(reference_config)
     load_pretrained(encoder, str(reference / "pretrain_init.ckpt"))
     features = BertTokenizer(str(flags["vocab_file"])).encode(*zip(*TEXTS, strict=True), LENGTH)
@@ -116,7 +117,8 @@ def test_records_in_a_remote_directory():
 
 
 def test_json_equals_that_of_python_for_rounded_numbers(tmp_path):
-    """Ties, signed zeros, exponents, trailing zeros, and numbers of any size, character for character."""
+    """Ties, signed zeros, exponents, trailing zeros, and numbers of any size, character for
+    character."""
     rng = np.random.default_rng(5)
     vectors = np.stack([
         np.resize([0.5e-6, 1.5e-6, 2.5e-6, -1e-9, 0, -0.0, 2**-7, 3 * 2**-7, 1, -10, 0.1, 31.9999995, 9.95e-5], 600),
@@ -136,7 +138,8 @@ def test_pooling():
     vectors = np.arange(24, dtype=np.float32).reshape(3, 2, 4)
     tokens = ["[CLS]", "a", "[SEP]"]
     assert extraction.pool(tokens, vectors, "none") == (tokens, vectors)
-    for pooling, token, row in (("cls", "[CLS]", 0), ("mean", "[MEAN]", 1)):  # The numbers increase evenly.
+    # The numbers increase evenly.
+    for pooling, token, row in (("cls", "[CLS]", 0), ("mean", "[MEAN]", 1)):
         pooled_tokens, pooled_vectors = extraction.pool(tokens, vectors, pooling)
         assert pooled_tokens == [token]
         np.testing.assert_array_equal(pooled_vectors, vectors[row : row + 1])

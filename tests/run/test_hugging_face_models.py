@@ -1,7 +1,8 @@
-"""Fine-tuned models in Hugging Face's format, written by transformers: evaluated, served, and exported unchanged.
+"""Fine-tuned models in Hugging Face's format, written by transformers: evaluated, served, and
+exported unchanged.
 
-`hf_tasks` has a directory per task, with random weights; `hf_relatives` has the same for DistilBERT and ELECTRA.
-`expected.npz` contains the outputs of transformers for them.
+`hf_tasks` has a directory per task, with random weights; `hf_relatives` has the same for DistilBERT
+and ELECTRA. `expected.npz` contains the outputs of transformers for them.
 """
 
 import dataclasses
@@ -33,7 +34,10 @@ TEXTS = ["the quick brown fox", "a lazy dog jumps over the film", "what a good f
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, reference):
-    """Copies of hf_tasks and hf_relatives. Directories without tokenizer files have those of the classifier."""
+    """Copies of hf_tasks and hf_relatives.
+
+    Directories without tokenizer files have those of the classifier.
+    """
     folder = tmp_path_factory.mktemp("hf") / "models"
     for name in ("hf_relatives", "hf_tasks"):
         shutil.copytree(reference / name, folder, dirs_exist_ok=True)
@@ -85,14 +89,16 @@ def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels
         outputs = servable.model(features)
     for key, value in outputs.items():
         value, wanted = value.numpy(), expected[f"{name}_{key}"]
-        if kind in ("token_classifier", "span_labeler", "masked_lm"):  # Outputs at padding are undefined.
+        # Outputs at padding are undefined.
+        if kind in ("token_classifier", "span_labeler", "masked_lm"):
             value, wanted = value[mask], wanted[mask]
         np.testing.assert_allclose(value, wanted, rtol=0, atol=1e-5, err_msg=key)
 
 
 @pytest.mark.parametrize("name", ["masked", "distilbert_masked", "electra_discriminator"])
 def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypatch, capsys):
-    """The encoder of one directory, with the tokenizer of another, which is lowercase and keeps accents."""
+    """The encoder of one directory, with the tokenizer of another, which is lowercase and keeps
+    accents."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(folder / name, "bert")
     for path in ("tokenizer.json", "tokenizer_config.json"):
@@ -138,7 +144,8 @@ def test_gradients_equal_those_of_transformers(folder, expected, name):
 
 @pytest.mark.parametrize("name", ["distilbert_masked", "electra_base", "electra_discriminator"])
 def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
-    """The response has no pooled output, and run.predict writes the means of the tokens' outputs."""
+    """The response has no pooled output, and run.predict writes the means of the tokens'
+    outputs."""
     monkeypatch.chdir(folder)
     model = bert_tf.load(name, kind="encoder", **LENGTH)
     embeddings = model.encode(TEXTS)

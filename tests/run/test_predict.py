@@ -1,4 +1,5 @@
-"""run.predict: a prediction for each row of a file, in order, for every task and format of files."""
+"""run.predict: a prediction for each row of a file, in order, for every task and format of
+files."""
 
 import json
 import tempfile

@@ -1,6 +1,7 @@
 """Every script: `--help` lists the script's own flags, and an error is one line with exit status 1.
 
-Rejections are tested in process: those of settings in test_script_settings, others at the function that raises them.
+Rejections are tested in process: those of settings in test_script_settings, others at the function
+that raises them.
 """
 
 import importlib

@@ -1,4 +1,5 @@
-"""Flags that scripts reject before they load a model or read data, configs by name, and obsolete flags."""
+"""Flags that scripts reject before they load a model or read data, configs by name, and obsolete
+flags."""
 
 
 import pytest

@@ -48,7 +48,8 @@ def test_invalid_files(tmp_path, content, message):
 
 
 def resolve(folder, **explicit_flags):
-    """Returns the TaskMetadata with which the model of a directory is served, which needs no other files."""
+    """Returns the TaskMetadata with which the model of a directory is served, which needs no
+    other files."""
     settings = CheckpointSettings(model=ModelSettings(init_checkpoint=str(folder))).replace_values(explicit_flags)
     return resolve_task_metadata(settings, explicit_flags, ModelFiles({"init_checkpoint": str(folder)}))
 

@@ -1,4 +1,5 @@
-"""Instances of a corpus of IDs, and the features of their records: objectives, sampling, masking, packing.
+"""Instances of a corpus of IDs, and the features of their records: objectives, sampling, masking,
+packing.
 
 Does not import TensorFlow, which takes seconds, so that invalid settings are reported immediately.
 """

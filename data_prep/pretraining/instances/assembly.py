@@ -19,11 +19,12 @@ def assemble(corpus, instances, records, settings, vocabulary):
       vocabulary: masking.Vocabulary.
 
     Returns:
-      Dict of int32 arrays: "input_ids"; "input_mask", 1 for tokens, 0 for padding (in packs, the 1-based number of the
-      sequence); "segment_ids" [B, S], 1 in the second part of a pair. For sequence labels, "..._labels" [B, 1]; in
-      packs, "..._labels" [B, K], "..._positions" [B, K], "..._weights" float32 [B, K]. For packs, "positions" [B, S].
-      If `settings.has_masks`, also "masked_lm_positions", "masked_lm_ids" [B, P] in ascending order of
-      position, padded with 0, and "masked_lm_weights" float32 [B, P], 1 for a prediction, 0 for padding.
+      Dict of int32 arrays: "input_ids"; "input_mask", 1 for tokens, 0 for padding (in packs, the
+      1-based number of the sequence); "segment_ids" [B, S], 1 in the second part of a pair. For
+      sequence labels, "..._labels" [B, 1]; in packs, "..._labels" [B, K], "..._positions" [B, K],
+      "..._weights" float32 [B, K]. For packs, "positions" [B, S]. If `settings.has_masks`, also
+      "masked_lm_positions", "masked_lm_ids" [B, P] in ascending order of position, padded with 0,
+      and "masked_lm_weights" float32 [B, P], 1 for a prediction, 0 for padding.
     """
     features = {feature.name: np.zeros((len(records), feature.length), np.float32 if feature.is_float else np.int32)
                 for feature in settings.features}
@@ -46,7 +47,10 @@ def assemble(corpus, instances, records, settings, vocabulary):
 def fill_records(tokens, parts, part_starts, labels, order, record_starts, records, has_segments, is_packed, cls_id,
                  sep_id, input_ids, input_mask, segment_ids, positions, sentence_labels, sentence_positions,
                  sentence_weights):
-    """Fills all features except the masks: the arrays from `input_ids` to the end, initially 0. To be compiled."""
+    """Fills all features except the masks: the arrays from `input_ids` to the end, initially 0.
+
+    To be compiled.
+    """
     for row in range(len(records)):
         first, stop = record_starts[records[row]], record_starts[records[row] + 1]
         offset = 0

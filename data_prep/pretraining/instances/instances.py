@@ -1,10 +1,12 @@
-"""Instances of a corpus, sentence pairs or sequences of whole sentences: their parts and masked tokens.
+"""Instances of a corpus, sentence pairs or sequences of whole sentences: their parts and masked
+tokens.
 
-The parts of an instance are not copied from the corpus: they are ranges of `Corpus.tokens`. Pairs are sampled with the
-random numbers of the original BERT's `create_pretraining_data.py`. Sequences are like RoBERTa's FULL-SENTENCES and
-DOC-SENTENCES (arXiv:1907.11692): a sequence takes sentences in order until no more fit, [CLS] a [SEP], or [CLS] a [SEP]
-b [SEP] if the document ends in between and sequences cross documents. A sentence longer than a sequence is split, and
-its rest begins the next sequence.
+The parts of an instance are not copied from the corpus: they are ranges of `Corpus.tokens`. Pairs
+are sampled with the random numbers of the original BERT's `create_pretraining_data.py`. Sequences
+are like RoBERTa's FULL-SENTENCES and
+DOC-SENTENCES (arXiv:1907.11692): a sequence takes sentences in order until no more fit, [CLS] a
+[SEP], or [CLS] a [SEP] b [SEP] if the document ends in between and sequences cross documents. A
+sentence longer than a sequence is split, and its rest begins the next sequence.
 """
 
 import dataclasses
@@ -22,21 +24,24 @@ BATCH_SENTENCES = 1 << 14  # Sentences, or sequences, that are sampled together.
 
 @dataclasses.dataclass(frozen=True)
 class Instances:
-    """Masked sequences of a corpus, in columns: N sequences, Q parts, and M masked positions, in R records.
+    """Masked sequences of a corpus, in columns: N sequences, Q parts, and M masked positions, in R
+    records.
 
     An instance with two parts and 19 masks needs about 120 bytes until it is written.
 
     Attributes:
-      parts: int32 [Q, 2], or int64 if the corpus requires it. Start and stop of each part in `Corpus.tokens`.
-      part_starts: uint32 or uint64 [N + 1]. Instance n has the parts part_starts[n] to part_starts[n + 1] - 1.
+      parts: int32 [Q, 2], or int64 if the corpus requires it. Start and stop of each part in
+        `Corpus.tokens`.
+      part_starts: uint32 or uint64 [N + 1]. Instance n has the parts part_starts[n] to
+        part_starts[n + 1] - 1.
       labels: bool [N]. Label of each sequence. See schema.SENTENCE_LABELS.
       mask_starts: int64 [N + 1]. Instance n has the masks mask_starts[n] to mask_starts[n + 1] - 1.
       mask_positions: uint16 [M]. In sampling order.
-      mask_replacements: int16 [M], or int32 if the vocabulary requires it. ID at the position in the input, or
-        sampling.KEEP.
+      mask_replacements: int16 [M], or int32 if the vocabulary requires it. ID at the position in
+        the input, or sampling.KEEP.
       order: uint32 [N]. Permutation: the order for writing the instances.
-      record_starts: uint32 [R + 1]. Record r has the instances record_starts[r] to record_starts[r + 1] - 1 of
-        `order`: one, unless they are packed.
+      record_starts: uint32 [R + 1]. Record r has the instances record_starts[r] to record_starts[r
+        + 1] - 1 of `order`: one, unless they are packed.
     """
 
     parts: np.ndarray
@@ -63,10 +68,12 @@ class Instances:
 
 
 def create_instances(corpus, settings, vocabulary, state):
-    """Creates the instances of a corpus; sentence pairs match the original BERT's `create_training_instances`.
+    """Creates the instances of a corpus.
 
-    For pairs, consumes the random numbers of the original BERT in the same order, so documents, pairs, masks, and order
-    are the same. Random second parts come from any document of `corpus`.
+    Sentence pairs match the original BERT's `create_training_instances`.
+
+    For pairs, consumes the random numbers of the original BERT in the same order, so documents,
+    pairs, masks, and order are the same. Random second parts come from any document of `corpus`.
 
     Args:
       corpus: Corpus. It has as many documents as the objective requires.
@@ -121,7 +128,9 @@ def create_rules(settings, vocabulary):
 
 
 def generate_pairs(state, corpus, text, rules, settings):
-    """Yields the pairs of a corpus, for several documents at a time. Each pass samples different pairs.
+    """Yields the pairs of a corpus, for several documents at a time.
+
+    Each pass samples different pairs.
 
     Args:
       state: int64 [1249]. See sampling.
@@ -131,8 +140,8 @@ def generate_pairs(state, corpus, text, rules, settings):
       settings: InstanceSettings.
 
     Yields:
-      Tuple `(parts [2 n, 2], number of parts [n], labels [n], number of masks [n], mask positions [m], mask
-      replacements [m])` of arrays, which the next iteration overwrites.
+      Tuple `(parts [2 n, 2], number of parts [n], labels [n], number of masks [n], mask positions
+      [m], mask replacements [m])` of arrays, which the next iteration overwrites.
     """
     compile_function(sampling.shuffle)(state, text.documents, len(text.documents))
     sizes = np.diff(corpus.document_starts)[text.documents]  # In sentences.
@@ -157,7 +166,9 @@ def create_buffers(num_pairs, settings):
 
 
 def generate_sequences(state, corpus, text, rules, settings):
-    """Yields the sequences of a corpus, thousands at a time. Each pass masks the same sequences differently.
+    """Yields the sequences of a corpus, thousands at a time.
+
+    Each pass masks the same sequences differently.
 
     See `generate_pairs` for arguments and yielded values. Sequences have no labels.
     """
@@ -179,16 +190,19 @@ def split_corpus(corpus, max_seq_length, crosses_documents):
 
     Args:
       corpus: Corpus.
-      max_seq_length: int. Maximum number of IDs in a sequence, with [CLS] and a [SEP] after each part.
+      max_seq_length: int. Maximum number of IDs in a sequence, with [CLS] and a [SEP] after each
+        part.
       crosses_documents: bool. Whether a sequence continues in the next document.
 
     Returns:
-      Tuple `(parts, part_starts)`. Parts: int64 [Q, 2], start and stop of each in the tokens, each within one document.
-      Part starts: int64 [N + 1]; sequence n has the parts part_starts[n] to part_starts[n + 1] - 1.
+      Tuple `(parts, part_starts)`. Parts: int64 [Q, 2], start and stop of each in the tokens, each
+      within one document. Part starts: int64 [N + 1]; sequence n has the parts part_starts[n] to
+      part_starts[n + 1] - 1.
     """
     sentence_ends = corpus.sentence_starts[1:]
     document_ends = corpus.sentence_starts[corpus.document_starts[1:]]  # In tokens.
-    # Number of IDs of all sentences up to each one, with a [SEP] for each document that ended before it.
+    # Number of IDs of all sentences up to each one, with a [SEP] for each document that ended
+    # before it.
     totals = sentence_ends + np.searchsorted(document_ends, sentence_ends)
     bounds, start, document = [], 0, 0
     num_tokens = len(corpus.tokens)

@@ -1,4 +1,5 @@
-"""Masking properties of a vocabulary, and the rules for masked tokens, for static and dynamic masking."""
+"""Masking properties of a vocabulary, and the rules for masked tokens, for static and dynamic
+masking."""
 
 import dataclasses
 import fractions
@@ -16,8 +17,8 @@ class Vocabulary:
     """The properties of a vocabulary for masking and packing.
 
     Attributes:
-      random_ids: int [n]. IDs to sample random tokens from: those of all distinct tokens, including special tokens, in
-        the order of the original BERT.
+      random_ids: int [n]. IDs to sample random tokens from: those of all distinct tokens, including
+        special tokens, in the order of the original BERT.
       cls_id, sep_id, mask_id: int. IDs of [CLS], [SEP], and [MASK].
       is_continuation: bool [V], for each ID. True for a token that continues a word, "##...".
     """
@@ -37,12 +38,16 @@ class Vocabulary:
 
 
 def number_to_predict(length, masked_lm_prob, max_predictions_per_seq):
-    """Returns the number of masked tokens, at least one, for a sequence of `length` IDs with special tokens."""
+    """Returns the number of masked tokens, at least one, for a sequence of `length` IDs with
+    special tokens."""
     return min(max_predictions_per_seq, max(1, round(length * masked_lm_prob)))
 
 
 def numbers_to_predict(settings):
-    """Returns a list of `number_to_predict` for 0, 1, ..., S IDs, from InstanceSettings; 0 for an empty sequence."""
+    """Returns a list of `number_to_predict` for 0, 1, ..., S IDs, from InstanceSettings.
+
+    0 for an empty sequence.
+    """
     return [0, *(number_to_predict(length, settings.masked_lm_prob, settings.max_predictions_per_seq)
                  for length in range(1, settings.max_seq_length + 1))]
 
@@ -61,7 +66,8 @@ def keep_probability(mask_fraction, random_fraction):
 
 
 def _compute_kept(mask_fraction, random_fraction):
-    """Returns the fraction of unchanged tokens without rounding: 0.1 of 0.2 is exactly half, as in the original."""
+    """Returns the fraction of unchanged tokens without rounding: 0.1 of 0.2 is exactly half, as
+    in the original."""
     return 1 - _to_decimal(mask_fraction) - _to_decimal(random_fraction)
 
 

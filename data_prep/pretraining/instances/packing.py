@@ -1,8 +1,9 @@
 """Packing of several sequences into a record, to reduce padding.
 
-Shortest-pack-first histogram packing (Krell et al.: Efficient sequence packing without cross-contamination,
-arXiv:2107.02027): sequences of equal length are interchangeable, so packs are built from lengths, longest first. Each
-length is added to the emptiest kind of pack with space for it. The run time depends only on the longest length.
+Shortest-pack-first histogram packing (Krell et al.: Efficient sequence packing without
+cross-contamination, arXiv:2107.02027): sequences of equal length are interchangeable, so packs are
+built from lengths, longest first. Each length is added to the emptiest kind of pack with space for
+it. The run time depends only on the longest length.
 """
 
 import collections
@@ -37,7 +38,8 @@ def pack(instances, settings, state):
     next_of_length = np.concatenate([[0], np.cumsum(counts)])[:-1]
     records = []
     for kind, count in kinds:
-        # One row per pack with the next sequences of each length. A pack can have several of the same length.
+        # One row per pack with the next sequences of each length. A pack can have several of the
+        # same length.
         times = collections.Counter(kind)
         rows = np.empty((count, len(kind)), np.int64)
         column = 0
@@ -65,7 +67,8 @@ def compute_packs(counts, numbers_to_predict, max_ids, max_predictions, max_sequ
     Returns:
       List of (tuple of the lengths in a pack, descending; number of such packs).
     """
-    open_kinds, finished = collections.Counter(), collections.Counter()  # Lengths of a pack -> number of packs.
+    # Lengths of a pack -> number of packs.
+    open_kinds, finished = collections.Counter(), collections.Counter()
     emptiest = []  # Heap of (IDs, lengths) of the open kinds, and of some closed kinds.
 
     def add(kind, count):
@@ -81,7 +84,8 @@ def compute_packs(counts, numbers_to_predict, max_ids, max_predictions, max_sequ
     for length in range(max_ids, 0, -1):
         left, rejected = int(counts[length]), []
         while left:
-            if not emptiest or emptiest[0][0] + length > max_ids:  # Then no other pack has space either.
+            # Then no other pack has space either.
+            if not emptiest or emptiest[0][0] + length > max_ids:
                 per_pack = max(1, min(max_ids // length, max_sequences,
                                       max_predictions // max(1, numbers_to_predict[length])))
                 opened = -(-left // per_pack)

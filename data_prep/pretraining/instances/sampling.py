@@ -1,14 +1,17 @@
-"""Random sampling of instances: the sentences of a pair, the truncated tokens, and the masked tokens.
+"""Random sampling of instances: the sentences of a pair, the truncated tokens, and the masked
+tokens.
 
 The functions are compiled together, so they are all in this file: see data_prep.compilation.
 
-The functions follow the original BERT's `create_instances_from_document` and `create_masked_lm_predictions` sample by
-sample: they select 15% of the positions (`masked_lm_prob`), counted with [CLS] and both [SEP]. Among these, 80% become
-[MASK] (`mask_fraction`), 10% become a random token (`random_fraction`), and 10% stay unchanged, sampled per token even
-if whole words are masked.
+The functions follow the original BERT's `create_instances_from_document` and
+`create_masked_lm_predictions` sample by
+sample: they select 15% of the positions (`masked_lm_prob`), counted with [CLS] and both [SEP].
+Among these, 80% become [MASK] (`mask_fraction`), 10% become a random token (`random_fraction`), and
+10% stay unchanged, sampled per token even if whole words are masked.
 
-In all functions, `state` is a Mersenne Twister MT19937 as in Python, int64 [1249]: its 624 words, the position of the
-next output, and 624 outputs, computed together so that the compiler uses vector instructions.
+In all functions, `state` is a Mersenne Twister MT19937 as in Python, int64 [1249]: its 624 words,
+the position of the next output, and 624 outputs, computed together so that the compiler uses vector
+instructions.
 """
 
 import random
@@ -28,7 +31,8 @@ class Text(NamedTuple):
     Attributes:
       sentence_starts, document_starts: See `Corpus`.
       documents: uint32 array. Numbers of all documents, in the order of use.
-      continues: bool array. True for each token that continues a word, "##..."; empty unless whole words are masked.
+      continues: bool array. True for each token that continues a word, "##..."; empty unless whole
+        words are masked.
     """
 
     sentence_starts: np.ndarray
@@ -43,8 +47,10 @@ class Rules(NamedTuple):
     Attributes:
       max_tokens: int. Maximum number of tokens in a pair.
       short_seq_prob: float. Probability that the pairs of a document have one random lower length.
-      swaps: bool. If True, both parts of a pair come from the same place, and half of the pairs are swapped.
-      numbers_to_predict: int64 array. Number of masked tokens for each sequence length; all 0 for no masks.
+      swaps: bool. If True, both parts of a pair come from the same place, and half of the pairs are
+        swapped.
+      numbers_to_predict: int64 array. Number of masked tokens for each sequence length; all 0 for
+        no masks.
       whole_words: bool. Whether to mask whole words.
       mask_id: int. ID of [MASK].
       random_ids: int64 array. IDs to sample random tokens from.
@@ -68,11 +74,14 @@ class InstanceBuffers(NamedTuple):
 
     Attributes:
       parts: int64 array. Start and stop of each part in the tokens; a pair has two parts.
-      labels: bool array. For each pair, whether its second part comes from another place, or its parts are swapped.
+      labels: bool array. For each pair, whether its second part comes from another place, or its
+        parts are swapped.
       mask_counts: uint16 array. Number of masks of each instance.
-      mask_positions: uint16 array. Position of each mask in its sequence ([CLS] a [SEP] b [SEP]), in sampling order.
+      mask_positions: uint16 array. Position of each mask in its sequence ([CLS] a [SEP] b [SEP]),
+        in sampling order.
       mask_replacements: int32 array. ID at this position in the input, or KEEP.
-      word_starts: int64 array of 0, 1, 2, ..., one item longer than a sequence. Whole-word masking overwrites it.
+      word_starts: int64 array of 0, 1, 2, ..., one item longer than a sequence. Whole-word masking
+        overwrites it.
       word_order: int64 array of the same size, for temporary values.
     """
 
@@ -86,17 +95,19 @@ class InstanceBuffers(NamedTuple):
 
 
 def create_random_state(seed):
-    """Creates the state, int64 [1249], with the random numbers of `random.Random(seed)`, as in the original BERT."""
+    """Creates the state, int64 [1249], with the random numbers of `random.Random(seed)`, as in
+    the original BERT."""
     words = random.Random(seed).getstate()[1]  # The position is at the end: no output is left.
     return np.concatenate([words, np.zeros(STATE_WORDS, np.int64)])
 
 
 def sample_pairs(state, place, text, rules, buffers):
-    """Samples pairs, each followed by its masks, from the documents starting at `text.documents[place]`.
+    """Samples pairs, each followed by its masks, from the documents starting at
+    `text.documents[place]`.
 
-    Sentences are collected until they fill a sequence, then split at a random sentence. At least half of the time,
-    sentences from a random place replace the second part, whose sentences then begin the next pair. If `rules.swaps`,
-    the two parts are swapped half of the time instead.
+    Sentences are collected until they fill a sequence, then split at a random sentence. At least
+    half of the time, sentences from a random place replace the second part, whose sentences then
+    begin the next pair. If `rules.swaps`, the two parts are swapped half of the time instead.
 
     Args:
       state: See the module.
@@ -106,8 +117,8 @@ def sample_pairs(state, place, text, rules, buffers):
       buffers: InstanceBuffers, filled from the beginning.
 
     Returns:
-      Tuple `(place, num_pairs, num_masks)`: the first remaining document, whose pairs might not fit into the buffers,
-      or the number of documents; the numbers of pairs and masks.
+      Tuple `(place, num_pairs, num_masks)`: the first remaining document, whose pairs might not fit
+      into the buffers, or the number of documents; the numbers of pairs and masks.
     """
     num_pairs = num_masks = 0
     while place < len(text.documents):
@@ -138,7 +149,9 @@ def sample_pairs(state, place, text, rules, buffers):
 
 
 def sample_all_masks(state, part_starts, text, rules, buffers):
-    """Samples the masks of existing instances. Instance i has the parts part_starts[i] to part_starts[i + 1] - 1.
+    """Samples the masks of existing instances.
+
+    Instance i has the parts part_starts[i] to part_starts[i + 1] - 1.
 
     The other arguments are the same as in `sample_pairs`, with `buffers.parts` already filled.
 
@@ -158,8 +171,8 @@ def sample_pair(state, place, text, first, end, target):
     """Samples the next pair of a document, from its remaining sentences `first` to `end` - 1.
 
     Returns:
-      Tuple `(span, is_random_next, first)`: ranges of the tokens, which may be more than `target`; the first sentence
-      of the next pair.
+      Tuple `(span, is_random_next, first)`: ranges of the tokens, which may be more than `target`;
+      the first sentence of the next pair.
     """
     starts = text.sentence_starts
     stop = find_stop(starts, first, end, target)
@@ -197,7 +210,8 @@ def sample_swapped_pair(state, text, first, end, target):
 
 
 def find_stop(starts, first, end, target):
-    """Returns the lowest stop for which sentences first to stop - 1 have `target` tokens, or `end`."""
+    """Returns the lowest stop for which sentences first to stop - 1 have `target` tokens, or
+    `end`."""
     stop = first + 1
     while stop < end and starts[stop] - starts[first] < target:
         stop += 1
@@ -205,7 +219,8 @@ def find_stop(starts, first, end, target):
 
 
 def sample_sentences(state, place, text, target):
-    """Samples first and stop of sentences with `target` tokens, of another document if ten tries find one."""
+    """Samples first and stop of sentences with `target` tokens, of another document if ten tries
+    find one."""
     other = place
     for _ in range(RANDOM_DOCUMENT_TRIES):
         other = random_integer(state, 0, len(text.documents) - 1)
@@ -218,7 +233,8 @@ def sample_sentences(state, place, text, target):
 
 
 def truncate_pair(state, span, max_tokens):
-    """Removes tokens from the front or the back of the longer part, chosen at random, until both parts fit."""
+    """Removes tokens from the front or the back of the longer part, chosen at random, until both
+    parts fit."""
     a_start, a_stop, b_start, b_stop = span
     while a_stop - a_start + b_stop - b_start > max_tokens:
         from_front = random_fraction(state) < 0.5
@@ -274,7 +290,8 @@ def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
 
 
 def find_position(token, part, parts):
-    """Returns a token's position in its sequence, counting [CLS] and the [SEP] of each part that ends before it."""
+    """Returns a token's position in its sequence, counting [CLS] and the [SEP] of each part that
+    ends before it."""
     position, stop = token + 1, parts[2 * part + 1] - parts[2 * part]
     while token >= stop:
         part += 1
@@ -284,10 +301,11 @@ def find_position(token, part, parts):
 
 
 def find_words(first_part, num_parts, text, buffers):
-    """Fills `buffers.word_starts` with the index of each word's first token in an instance, and the end.
+    """Fills `buffers.word_starts` with the index of each word's first token in an instance, and the
+    end.
 
-    A "##" token joins the previous word even across [SEP], as in the original BERT: truncation may have removed the
-    beginning of its word.
+    A "##" token joins the previous word even across [SEP], as in the original BERT: truncation may
+    have removed the beginning of its word.
 
     Returns:
       The number of words.
@@ -318,7 +336,9 @@ def shuffle(state, items, count):
 
 
 def random_integer(state, low, high):
-    """Returns a random integer from low to high, inclusive, like `randint` of random.Random; the range is below 2**32.
+    """Returns a random integer from low to high, inclusive, like `randint` of random.Random.
+
+    The range is below 2**32.
 
     A number below n is the first result of repeated `random_bits(n.bit_length())` that is below n.
     """

@@ -1,7 +1,8 @@
 """The pre-training objectives, and the settings for the instances of a corpus.
 
-An objective defines the instances of a corpus (`pairs`, `crosses_documents`), the predicted tokens (`predicts_next`),
-and the label features of a record and the label loss and metrics (`sentence_label`).
+An objective defines the instances of a corpus (`pairs`, `crosses_documents`), the predicted tokens
+(`predicts_next`), and the label features of a record and the label loss and metrics
+(`sentence_label`).
 """
 
 import dataclasses
@@ -24,12 +25,15 @@ class Objective:
 
     Attributes:
       name: str. Name in settings.
-      pairs: str or None. "random": [CLS] a [SEP] b [SEP], with b from another document half of the time. "swapped": the
-        same, with a and b consecutive, and swapped half of the time. None: sequences of whole sentences.
-      crosses_documents: bool. Whether a sequence of sentences continues in the next document, after a [SEP].
-      sentence_label: str or None. Label of a sequence, and prefix of its features and losses: "next_sentence",
-        "sentence_order", or None for no label.
-      predicts_next: bool. Whether each token predicts the next one, without masks, instead of the masked LM.
+      pairs: str or None. "random": [CLS] a [SEP] b [SEP], with b from another document half of the
+        time. "swapped": the same, with a and b consecutive, and swapped half of the time. None:
+        sequences of whole sentences.
+      crosses_documents: bool. Whether a sequence of sentences continues in the next document, after
+        a [SEP].
+      sentence_label: str or None. Label of a sequence, and prefix of its features and losses:
+        "next_sentence", "sentence_order", or None for no label.
+      predicts_next: bool. Whether each token predicts the next one, without masks, instead of the
+        masked LM.
     """
 
     name: str
@@ -61,7 +65,10 @@ OBJECTIVES = {objective.name: objective for objective in (
 
 @dataclasses.dataclass(frozen=True)
 class InstanceSettings(Settings):
-    """Settings for instances. Names, meanings, and defaults match the flags of the original BERT."""
+    """Settings for instances.
+
+    Names, meanings, and defaults match the flags of the original BERT.
+    """
 
     max_seq_length: int = setting(
         128, "Sequence length in tokens, including [CLS] and [SEP]. Use the same value for training.",

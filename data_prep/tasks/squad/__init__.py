@@ -1,4 +1,5 @@
-"""SQuAD 1.1 and 2.0, and files in their format such as KorQuAD: questions, features, and answers as text.
+"""SQuAD 1.1 and 2.0, and files in their format such as KorQuAD: questions, features, and answers as
+text.
 
 Features and prediction files are identical to those of the original BERT's run_squad.py.
 """

@@ -1,4 +1,5 @@
-"""Conversion of window scores to answers as written in the context, and the prediction files of the original BERT."""
+"""Conversion of window scores to answers as written in the context, and the prediction files of
+the original BERT."""
 
 import dataclasses
 import logging
@@ -20,7 +21,8 @@ PREDICTIONS_FILE = "predictions.json"
 NBEST_FILE = "nbest_predictions.json"
 NULL_ODDS_FILE = "null_odds.json"
 
-# Initial value of the original BERT's search for the smallest null score: higher than any threshold.
+# Initial value of the original BERT's search for the smallest null score: higher than any
+# threshold.
 CERTAINLY_NULL = 1_000_000.0
 
 
@@ -38,19 +40,26 @@ class Answers:
 
     Attributes:
       nbest: Dict of question ID to its list of Candidates, most likely first, at least one.
-      null_odds: Dict of question ID to the score of no answer minus that for the best answer. None for SQuAD 1.1.
+      null_odds: Dict of question ID to the score of no answer minus that for the best answer. None
+        for SQuAD 1.1.
     """
 
     nbest: dict
     null_odds: dict | None
 
     def get_best_texts(self):
-        """Returns dict of question ID to its most likely answer other than no answer; "" if there is none."""
+        """Returns dict of question ID to its most likely answer other than no answer.
+
+        "" if there is none.
+        """
         return {qas_id: next((candidate.text for candidate in candidates if candidate.text), "")
                 for qas_id, candidates in self.nbest.items()}
 
     def choose(self, null_score_diff_threshold):
-        """Returns dict of question ID to its answer; for SQuAD 2.0, "" if the null odds exceed the threshold."""
+        """Returns dict of question ID to its answer.
+
+        For SQuAD 2.0, "" if the null odds exceed the threshold.
+        """
         return {qas_id: "" if self.null_odds and self.null_odds[qas_id] > null_score_diff_threshold else text
                 for qas_id, text in self.get_best_texts().items()}
 
@@ -103,8 +112,9 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
       strip_accents: bool. As in the tokenizer. Defaults to `do_lower_case`.
 
     Returns:
-      Answers. If none of the n best is an answer, for which the original BERT fails, or if the example has no features,
-      the null odds for SQuAD 2.0 are CERTAINLY_NULL, and the answer for 1.1 is the original BERT's "empty".
+      Answers. If none of the n best is an answer, for which the original BERT fails, or if the
+      example has no features, the null odds for SQuAD 2.0 are CERTAINLY_NULL, and the answer for
+      1.1 is the original BERT's "empty".
 
     Raises:
       InputError: If the number of rows of scores differs from the number of features.
@@ -114,7 +124,8 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
                          f"{len(features)} features")
     windows_of_example = defaultdict(list)
     for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
-        windows_of_example[feature.example_index].append((feature, ScoredWindow(  # Python adds in this precision
+        # Python adds in this precision.
+        windows_of_example[feature.example_index].append((feature, ScoredWindow(
             feature.context_start, feature.is_max_context, *(np.asarray(each, np.float64) for each in (starts, ends)))))
     nbest, null_odds = {}, {}
     for index, example in enumerate(examples):
@@ -134,8 +145,9 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
 def get_final_text(tokens, original, do_lower_case, strip_accents=None):
     """Returns the part of a text that tokens come from, like the original BERT's `get_final_text`.
 
-    Splits the words of the text like the tokenizer, and searches for the answer there. Returns the complete text if
-    splitting changed the number of characters other than spaces, or if the answer is not found, as with [UNK] tokens.
+    Splits the words of the text like the tokenizer, and searches for the answer there. Returns the
+    complete text if splitting changed the number of characters other than spaces, or if the answer
+    is not found, as with [UNK] tokens.
 
     Args:
       tokens: List of str. Consecutive tokens.
@@ -174,10 +186,12 @@ def _compute_null_odds(null, candidates):
 
 
 def _find_candidates(windows, features, null, doc_tokens, n_best_size, max_answer_length, casing):
-    """Finds the answers to a question: Candidates with distinct texts, best first, with ties in the original's order.
+    """Finds the answers to a question: Candidates with distinct texts, best first, with ties in the
+    original's order.
 
     Args:
-      windows, features: Lists of ScoredWindow and InputFeatures, the windows of the question's context.
+      windows, features: Lists of ScoredWindow and InputFeatures, the windows of the question's
+        context.
       null: Candidate of no answer, or None.
       doc_tokens: List of str. Words of the context.
       n_best_size, max_answer_length: See `predict_answers`.

@@ -22,11 +22,13 @@ class Example:
       qas_id: str. ID of the question.
       question_text: str. The question.
       context: str. The text for the question.
-      orig_answer_text: str. For training, the answer as written in the file; "" for a question without one.
-      start_position, end_position: int. For training, the first and last word of `doc_tokens` that the answer
-        overlaps; -1 for a question without one.
+      orig_answer_text: str. For training, the answer as written in the file; "" for a question
+        without one.
+      start_position, end_position: int. For training, the first and last word of `doc_tokens` that
+        the answer overlaps; -1 for a question without one.
       is_impossible: bool. For training on SQuAD 2.0, whether the context has no answer.
-      answers: Tuple of str. For evaluation, all correct answers, or None if the file has no answers.
+      answers: Tuple of str. For evaluation, all correct answers, or None if the file has no
+        answers.
     """
 
     qas_id: str
@@ -40,12 +42,16 @@ class Example:
 
     @property
     def doc_tokens(self):
-        """The words of the context. Computed on each access, because they need ten times the context's memory."""
+        """The words of the context.
+
+        Computed on each access, because they need ten times the context's memory.
+        """
         return split_words(self.context)
 
 
 def split_words(context):
-    """Splits a context into words like the original BERT: a list of str without common white space."""
+    """Splits a context into words like the original BERT: a list of str without common white
+    space."""
     return _WORD.findall(context)
 
 
@@ -54,19 +60,20 @@ def read_examples(path, is_training, version_2_with_negative, counts=None):
 
     Args:
       path: Path of a JSON file in SQuAD format; any path that TensorFlow can read (gs://...).
-      is_training: bool. Whether answers are required. A question whose answer is not at its stated position is skipped
-        and counted, as in the original BERT.
+      is_training: bool. Whether answers are required. A question whose answer is not at its stated
+        position is skipped and counted, as in the original BERT.
       version_2_with_negative: bool. Whether questions can have no answer (SQuAD 2.0).
-      counts: Counter, or None. Its "not_found" increases by the questions skipped because their answer is not at its
-        stated position, and its "empty" by the questions without a word, or about a context without one, which are
-        kept.
+      counts: Counter, or None. Its "not_found" increases by the questions skipped because their
+        answer is not at its stated position, and its "empty" by the questions without a word, or
+        about a context without one, which are kept.
 
     Returns:
       List of Example, in the order of the file.
 
     Raises:
-      InputError: If the file is not JSON in SQuAD format, if a training question does not have exactly one answer, if
-        two prediction questions have the same ID, or if there are no questions. The message names the place.
+      InputError: If the file is not JSON in SQuAD format, if a training question does not have
+        exactly one answer, if two prediction questions have the same ID, or if there are no
+        questions. The message names the place.
       OSError: If the file cannot be read.
     """
     examples, counts = [], collections.Counter() if counts is None else counts
@@ -114,7 +121,8 @@ def _get_field(mapping, name, kind, place):
 
 
 def _add_answer(example, question, place, version_2_with_negative):
-    """Returns the example with its answer for training, or None if the context does not contain it."""
+    """Returns the example with its answer for training, or None if the context does not contain
+    it."""
     if version_2_with_negative:
         if "is_impossible" not in question:
             raise InputError(f"{place}: has no 'is_impossible', so it is not in SQuAD 2.0 format; unset "

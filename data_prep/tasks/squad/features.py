@@ -1,4 +1,5 @@
-"""Conversion of questions and contexts to windows of IDs, with the features of the original BERT's run_squad.py."""
+"""Conversion of questions and contexts to windows of IDs, with the features of the original
+BERT's run_squad.py."""
 
 import collections
 import dataclasses
@@ -19,7 +20,9 @@ RECORDS_AT_A_TIME = 256
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class InputFeatures:
-    """A window of a context after its question. Attributes have the names of the original BERT's class.
+    """A window of a context after its question.
+
+    Attributes have the names of the original BERT's class.
 
     In tokens: [CLS] question [SEP] window [SEP]. Arrays of full length are computed on access.
 
@@ -33,8 +36,8 @@ class InputFeatures:
       is_max_context: bool [window]. Whether no other window has more context for that token.
       max_seq_length: int. Length of the padded arrays, S.
       vocabulary: List of str. Token of each ID.
-      start_position, end_position: int. For training, positions of the answer's first and last token; both 0, [CLS],
-        if there is no answer or the window does not contain it completely.
+      start_position, end_position: int. For training, positions of the answer's first and last
+        token; both 0, [CLS], if there is no answer or the window does not contain it completely.
       is_impossible: bool. Same as in the example.
     """
 
@@ -58,7 +61,8 @@ class InputFeatures:
 
     @property
     def token_to_orig_map(self):
-        """Dict of the position of each token in the window to the number of its word in `Example.doc_tokens`."""
+        """Dict of the position of each token in the window to the number of its word in
+        `Example.doc_tokens`."""
         return dict(enumerate(self.words.tolist(), self.context_start))
 
     @property
@@ -84,18 +88,22 @@ class InputFeatures:
 
 def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training,
                                  counts=None):
-    """Divides contexts into overlapping windows, each after its question, like the original BERT's function.
+    """Divides contexts into overlapping windows, each after its question, like the original BERT's
+    function.
 
-    Tokenizes the words of a context separately, as in the original BERT, but each distinct word only once.
+    Tokenizes the words of a context separately, as in the original BERT, but each distinct word
+    only once.
 
     Args:
       examples: List of Example.
       tokenizer: BertTokenizer.
       max_seq_length: int. Length of padded features, S.
-      doc_stride: int. Tokens between the starts of two windows, or the length of a window that is shorter.
+      doc_stride: int. Tokens between the starts of two windows, or the length of a window that is
+        shorter.
       max_query_length: int. Length in tokens to which questions are truncated.
       is_training: bool. Whether features have the positions of the answer.
-      counts: Counter, or None. Its "windows" and "long_questions" increase by the windows and truncated questions.
+      counts: Counter, or None. Its "windows" and "long_questions" increase by the windows and
+        truncated questions.
 
     Yields:
       InputFeatures, which are created on demand. A context without words has none.
@@ -134,7 +142,8 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride
 
 
 def check_lengths(max_seq_length, doc_stride, max_query_length):
-    """Raises InputError, with the flag, if the lengths do not allow dividing contexts into windows."""
+    """Raises InputError, with the flag, if the lengths do not allow dividing contexts into
+    windows."""
     if max_seq_length <= max_query_length + 3:
         raise InputError(f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, which is "
                          f"{max_query_length + 3}, so that some context fits after the longest question")
@@ -143,7 +152,8 @@ def check_lengths(max_seq_length, doc_stride, max_query_length):
 
 
 def record_features(max_seq_length, is_training):
-    """Returns the features of a record, a tuple of records.Feature with the names in the original BERT."""
+    """Returns the features of a record, a tuple of records.Feature with the names in the
+    original BERT."""
     lengths = {"unique_ids": 1, "input_ids": max_seq_length, "input_mask": max_seq_length,
                "segment_ids": max_seq_length}
     if is_training:
@@ -161,7 +171,8 @@ def write_records(path, features, max_seq_length, is_training):
 
 
 def create_arrays(features):
-    """Converts a list of InputFeatures to the arrays of their records: dict of name to int [B, length]."""
+    """Converts a list of InputFeatures to the arrays of their records: dict of name to int [B,
+    length]."""
     def numbers(attribute):
         return np.array([[getattr(feature, attribute)] for feature in features], np.int64)
 
@@ -192,7 +203,10 @@ def _tokenize(tokenizer, texts):
 
 
 def _tokenize_contexts(tokenizer, contexts, token_ids_by_word):
-    """Returns dict of context to its tokens, (IDs, number of each token's word), int32 [N]; adds to a dict of words."""
+    """Returns dict of context to its tokens, (IDs, number of each token's word), int32 [N].
+
+    Adds to a dict of words.
+    """
     words = {context: split_words(context) for context in contexts}
     new = list(dict.fromkeys(word for word in itertools.chain(*words.values()) if word not in token_ids_by_word))
     token_ids_by_word.update(zip(new, map(np.ndarray.tolist, _tokenize(tokenizer, new)), strict=True))
@@ -205,10 +219,12 @@ def _tokenize_contexts(tokenizer, contexts, token_ids_by_word):
 
 
 def _find_answer_span(token_ids, words, example, answer):
-    """Returns (first, last) token of an example's answer, whose own tokens are `answer`; None if there is no answer.
+    """Returns (first, last) token of an example's answer, whose own tokens are `answer`.
 
-    These are the tokens of all words that it overlaps. If they contain the answer's tokens, only those: 1895 in
-    "(1895-1943)." (the original BERT's `_improve_answer_span`).
+    None if there is no answer.
+
+    These are the tokens of all words that it overlaps. If they contain the answer's tokens, only
+    those: 1895 in "(1895-1943)." (the original BERT's `_improve_answer_span`).
     """
     if example.is_impossible:
         return None

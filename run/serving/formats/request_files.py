@@ -1,7 +1,7 @@
 """Files of requests: lines of text, JSON lines, and tables. Does not import TensorFlow.
 
-A request is a dict of the names of a model's inputs to texts: {"text": "..."}, {"question": "...", "context": "..."},
-{"text_a": "...", "choices": ["...", "..."]}.
+A request is a dict of the names of a model's inputs to texts: {"text": "..."}, {"question": "...",
+"context": "..."}, {"text_a": "...", "choices": ["...", "..."]}.
 """
 
 import sys
@@ -27,21 +27,25 @@ def split_pair(text):
 
 
 def drop_invalid_bytes(text):
-    """Drops invalid UTF-8 bytes, which Python represents as surrogates, from an argument, as the tokenizer does."""
+    """Drops invalid UTF-8 bytes, which Python represents as surrogates, from an argument, as the
+    tokenizer does."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 
 
 def read(path, text_inputs, columns=()):
-    """Yields the requests of a file, in its order. Invalid UTF-8 bytes are dropped, with a note at the end.
+    """Yields the requests of a file, in its order.
+
+    Invalid UTF-8 bytes are dropped, with a note at the end.
 
     Args:
       path: Path of the file; - for lines of standard input.
       text_inputs: Names of the model's inputs, in order.
-      columns: Names of the columns or keys for the inputs, in the order of `text_inputs`. If empty, the names of the
-        inputs. Additional columns are texts of "choices".
+      columns: Names of the columns or keys for the inputs, in the order of `text_inputs`. If empty,
+        the names of the inputs. Additional columns are texts of "choices".
 
     Raises:
-      InputError: If lines cannot represent the model's inputs, or if the file is invalid, with file and line.
+      InputError: If lines cannot represent the model's inputs, or if the file is invalid, with file
+        and line.
     """
     text_inputs, decoder = list(text_inputs), files.LineDecoder()
     is_table = path.lower().endswith(TABLES)
@@ -65,7 +69,10 @@ def read(path, text_inputs, columns=()):
 
 
 def _read_lines(path, text_inputs, decoder):
-    """Yields one text per line, or two separated by ` ||| `. An empty line is an empty text, to keep line numbers."""
+    """Yields one text per line, or two separated by ` ||| `.
+
+    An empty line is an empty text, to keep line numbers.
+    """
     with sys.stdin.buffer if path == STANDARD_INPUT else files.at(path).open() as file:
         for number, line in enumerate(decoder.lines(file, path), start=1):
             text = line.rstrip("\r\n")
@@ -101,7 +108,10 @@ def _read_objects(path, text_inputs, columns, decoder):
 
 
 def _get_value(row, name, key, place):
-    """Returns the text, or the list of texts, of a key of a JSON object; raises InputError for anything else."""
+    """Returns the text, or the list of texts, of a key of a JSON object.
+
+    Raises InputError for anything else.
+    """
     if key not in row:
         raise InputError(f"{place}: has no key {key!r}; the keys are {tables.list_names(row)}")
     value = row[key]

@@ -1,7 +1,8 @@
 """Files of contextual embeddings: JSON lines, NumPy, and TFRecord. They are written atomically.
 
-Each of FORMATS is a context manager for the path of a file, a list of the indices of layers, and the hidden size H. It
-yields a function that writes the next row: its 0-based number; list of str, the tokens; float32 [tokens, layers, H].
+Each of FORMATS is a context manager for the path of a file, a list of the indices of layers, and
+the hidden size H. It yields a function that writes the next row: its 0-based number; list of str,
+the tokens; float32 [tokens, layers, H].
 """
 
 import contextlib
@@ -24,11 +25,13 @@ COPY_BYTES = 1 << 20
 def _open_json_lines(path, layers, _):
     """One JSON object per line, with the same keys and digits as the original BERT.
 
-    {"linex_index": 0, "features": [{"token": "[CLS]", "layers": [{"index": -1, "values": [0.123456, ...]}]}, ...]}
+    {"linex_index": 0, "features": [{"token": "[CLS]", "layers": [{"index": -1, "values": [0.123456,
+    ...]}]}, ...]}
     """
     with new_file(path, "wb") as file:
         def write_row(number, pieces, vectors):
-            # The product of a float32 and a million is exact in float64, so this equals Python's round(x, 6).
+            # The product of a float32 and a million is exact in float64, so this equals Python's
+            # round(x, 6).
             rounded = np.rint(vectors.astype(np.float64) * 1e6) / 1e6
             features = [{"token": piece, "layers": [
                 {"index": index, "values": values} for index, values in zip(layers, rows, strict=True)]}
@@ -47,8 +50,8 @@ def _open_npz(path, layers, hidden_size):
     row_splits: int64 [rows + 1]. Row i is vectors[row_splits[i]:row_splits[i + 1]].
     layers: int64 [layers]. Their indices as requested.
 
-    Embeddings are written immediately to an unnamed file next to the .npz file, or in the local temporary directory if
-    that is remote. So the disk contains them twice before the end.
+    Embeddings are written immediately to an unnamed file next to the .npz file, or in the local
+    temporary directory if that is remote. So the disk contains them twice before the end.
     """
     folder = None if is_remote(path) else os.path.dirname(path) or "."
     tokens, row_splits = bytearray(), [0]
@@ -74,7 +77,9 @@ def _open_npz(path, layers, hidden_size):
 
 @contextlib.contextmanager
 def _open_tfrecord(path, *_):
-    """One tf.train.Example per row: tokens, bytes [T]; vectors, float [T * layers * H]; linex_index, int64 [1].
+    """One tf.train.Example per row: tokens, bytes [T].
+
+    Vectors, float [T * layers * H]; linex_index, int64 [1].
 
     The embeddings are ordered by token, then by layer.
     """

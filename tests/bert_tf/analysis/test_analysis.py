@@ -1,4 +1,7 @@
-"""Behaviors and dependencies of attention heads, by hand; probes of states in which one layer determines the class."""
+"""Behaviors and dependencies of attention heads, by hand.
+
+Probes of states in which one layer determines the class.
+"""
 
 import types
 
@@ -77,7 +80,8 @@ def test_dependencies():
     word_of = tf.constant([[-1, 0, 1, 1, 2, -1]])
     heads = tf.constant([[1, -1, 1]])
     attention = np.zeros([1, 2, 6, 6], np.float32)
-    # Head 0: a attends to both tokens of b, each less than c, but more in total; c attends to itself, then to b.
+    # Head 0: a attends to both tokens of b, each less than c, but more in total; c attends to
+    # itself, then to b.
     attention[0, 0, 1] = [0, 0, 0.3, 0.3, 0.4, 0]
     attention[0, 0, 4] = [0, 0.1, 0.2, 0, 0.7, 0]
     # Head 1: one token of b attends to a, the other to c; c attends to a more than b does.

@@ -1,4 +1,5 @@
-"""Files of Hugging Face: of BERT, and of DistilBERT and ELECTRA, which have no segment types or project embeddings.
+"""Files of Hugging Face: of BERT, and of DistilBERT and ELECTRA, which have no segment types or
+project embeddings.
 
 transformers wrote `hf_tiny` and `hf_relatives`, and computed the expected outputs, within 2e-5.
 tests/run/test_hugging_face_models.py compares task models.
@@ -39,7 +40,10 @@ def arrays(hf_tiny):
 
 @pytest.fixture
 def write_variant(hf_tiny, arrays, tmp_path):
-    """(tensors, **settings) -> a copy of hf_tiny with other tensors and settings; None removes a setting."""
+    """(tensors, **settings) -> a copy of hf_tiny with other tensors and settings.
+
+    None removes a setting.
+    """
     def write(tensors=arrays, **settings):
         with open(os.path.join(hf_tiny, "config.json"), encoding="utf-8") as file:
             values = json.load(file) | settings
@@ -76,7 +80,8 @@ def test_files_equal_those_of_transformers(hf_tiny, arrays, tmp_path):
         theirs = json.load(file)
     ours = json.loads((tmp_path / "new" / "bert" / "config.json").read_text())
     assert {key: theirs[key] for key in ours if key in theirs} == {key: ours[key] for key in ours if key in theirs}
-    assert set(ours) - set(theirs) == {"position_embedding_type"}  # absolute; written until transformers 4
+    # Absolute; written until transformers 4.
+    assert set(ours) - set(theirs) == {"position_embedding_type"}
     modes = {path.name: path.stat().st_mode for path in (tmp_path / "new" / "bert").iterdir()}
     assert modes == dict.fromkeys(("config.json", "model.safetensors"), modes["config.json"])
 
@@ -171,7 +176,10 @@ def test_other_files(tmp_path, arrays):
 
 @pytest.fixture
 def write_parts(arrays, write_variant, tmp_path):
-    """(index) -> a copy of hf_tiny in two files; index: the text of the index file, None for the correct one."""
+    """(index) -> a copy of hf_tiny in two files.
+
+    Index: the text of the index file, None for the correct one.
+    """
     def write(index=None):
         path = write_variant()
         os.remove(os.path.join(path, "model.safetensors"))

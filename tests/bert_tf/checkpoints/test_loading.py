@@ -1,4 +1,5 @@
-"""Checkpoints: detection of their format, loading into models, and errors if that is not possible."""
+"""Checkpoints: detection of their format, loading into models, and errors if that is not
+possible."""
 
 import dataclasses
 import os
@@ -73,7 +74,8 @@ def test_corrupted_files(tf1_checkpoint, reference_config, tmp_path):
     prefix, data = str(tmp_path / "cut.ckpt"), ".data-00000-of-00001"
     for suffix in (".index", data):
         shutil.copy(tf1_checkpoint + suffix, prefix + suffix)
-    os.truncate(prefix + data, os.path.getsize(prefix + data) - 40)  # found only when a tensor is read
+    # Found only when a tensor is read.
+    os.truncate(prefix + data, os.path.getsize(prefix + data) - 40)
     assert_load_fails(models.BertPretrainer(reference_config), prefix, r"cut\.ckpt: the checkpoint cannot be read: ")
     (tmp_path / "cut.ckpt.index").write_bytes(b"anything but an index" * 9)
     with pytest.raises(InputError, match=r"cut\.ckpt: the checkpoint cannot be read: not an sstable"):
@@ -87,7 +89,8 @@ def test_a_directory_with_two_formats(reference, tmp_path, tf1_checkpoint, refer
         open_checkpoint(str(tmp_path))
     assert open_checkpoint(str(tmp_path / "bert_model.ckpt")).kind == "TF1 checkpoint"
     assert open_checkpoint(str(tmp_path / "model.safetensors")).kind == "Hugging Face model"
-    os.rename(tmp_path / "model.safetensors", tmp_path / "pytorch_model.bin")  # never opened, so it is ignored
+    # Never opened, so it is ignored.
+    os.rename(tmp_path / "model.safetensors", tmp_path / "pytorch_model.bin")
     assert open_checkpoint(str(tmp_path)).kind == "TF1 checkpoint"
 
 

@@ -1,4 +1,7 @@
-"""Checkpoints and SavedModels of tf-models-official, which wrote them or reads them; outputs are equal within 2e-5."""
+"""Checkpoints and SavedModels of tf-models-official, which wrote them or reads them.
+
+Outputs are equal within 2e-5.
+"""
 
 import functools
 
@@ -34,7 +37,8 @@ def gelu(x):
 
 @functools.cache
 def get_pretrainer(encoder_class):
-    """Returns the one pretrainer of tf-models-official with this encoder, whose weights each test sets."""
+    """Returns the one pretrainer of tf-models-official with this encoder, whose weights each
+    test sets."""
     encoder = encoder_class(
         vocab_size=CONFIG.vocab_size, hidden_size=CONFIG.hidden_size, num_layers=CONFIG.num_hidden_layers,
         num_attention_heads=CONFIG.num_attention_heads, inner_dim=CONFIG.intermediate_size, inner_activation=gelu,
@@ -51,7 +55,10 @@ def get_encoder(encoder_class):
 
 
 def randomize(model, seed):
-    """Sets all variables to values for which no bias is zero and no scale is one; returns the model."""
+    """Sets all variables to values for which no bias is zero and no scale is one.
+
+    Returns the model.
+    """
     random = np.random.default_rng(seed)
     for variable in model.variables:
         variable.assign(random.normal(0.4, 0.3, variable.shape))

@@ -41,7 +41,10 @@ def flags(monkeypatch):
 
 
 def resolve_fine_tuning(given=None, **settings):
-    """Returns the resolved groups `model` and `tokenizer`; given: explicit settings, with "bert" as the checkpoint."""
+    """Returns the resolved groups `model` and `tokenizer`.
+
+    Given: explicit settings, with "bert" as the checkpoint.
+    """
     given = {"init_checkpoint": "bert"} | (given or {})
     settings = FineTuningSettings(**settings).replace_values(given)
     sources, found = resolution.get_value_sources(settings), ModelFiles(resolution.find_checkpoints(settings))
@@ -54,7 +57,8 @@ def resolve_fine_tuning(given=None, **settings):
     ({"do_lower_case": True, "strip_accents": False}, {}, (True, False), ""),
     ({"do_lower_case": True, "strip_accents": False}, {"strip_accents": True}, (True, True),
      "note: --strip_accents=True overrides bert/tokenizer_config.json (False)\n"),
-    ({"do_lower_case": True, "strip_accents": False}, {"do_lower_case": False}, (False, None),  # for another casing
+    # For another casing.
+    ({"do_lower_case": True, "strip_accents": False}, {"do_lower_case": False}, (False, None),
      "note: --do_lower_case=False overrides bert/tokenizer_config.json (True)\n"),
 ])
 def test_casing_and_accents(bert, capsys, content, given, expected, note):
@@ -123,7 +127,8 @@ def test_missing_files(bert, name, message):
 def test_a_run_has_its_own_files(bert, capsys):
     bert.rename("out")
     run = {"training": TrainingSettings(output_dir="out")}
-    model, tokenizer = resolve_fine_tuning({"init_checkpoint": None}, **run)  # the directory contains no run yet
+    # The directory contains no run yet.
+    model, tokenizer = resolve_fine_tuning({"init_checkpoint": None}, **run)
     assert (model.bert_config_file, tokenizer.vocab_file) == (None, None)
     with open("out/checkpoint", "w"):
         pass

@@ -1,4 +1,5 @@
-"""RunState: resuming with equal settings, changed settings, finished parts, and fingerprints of files."""
+"""RunState: resuming with equal settings, changed settings, finished parts, and fingerprints of
+files."""
 
 import dataclasses
 import json
@@ -16,7 +17,8 @@ def test_resumed_runs_must_have_the_initial_settings(tmp_path):
     state = RunState(folder, {"train_batch_size": 6, "layers": (1, 2)})
     assert not (tmp_path / "out").exists()  # Comparing writes nothing.
     state.begin()
-    RunState(folder, {"train_batch_size": 7, "layers": (1, 2)}).begin()  # Without a checkpoint, a new run replaces it.
+    # Without a checkpoint, a new run replaces it.
+    RunState(folder, {"train_batch_size": 7, "layers": (1, 2)}).begin()
     (tmp_path / "out" / "checkpoint").touch()
     with pytest.raises(InputError, match=r"`output_dir`=.*: contains a run without `added_later`; choose another"):
         RunState(folder, {"train_batch_size": 7, "layers": (1, 2), "added_later": "static"})
@@ -24,7 +26,8 @@ def test_resumed_runs_must_have_the_initial_settings(tmp_path):
         RunState(folder, {"train_batch_size": 8, "layers": (1,)})
     assert (tmp_path / "out" / "run.json").read_text() == json.dumps(
         {"train_batch_size": 7, "layers": [1, 2]}, indent=2) + "\n"
-    with pytest.raises(InputError, match="a run with `train_batch_size` 7, not 6"):  # Begun by another process.
+    # Begun by another process.
+    with pytest.raises(InputError, match="a run with `train_batch_size` 7, not 6"):
         state.begin()
 
 

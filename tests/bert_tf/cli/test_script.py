@@ -1,4 +1,7 @@
-"""The end of a script: its exit status and its messages on standard error; and its settings of TensorFlow."""
+"""The end of a script: its exit status and its messages on standard error.
+
+And its settings of TensorFlow.
+"""
 
 import dataclasses
 import errno
@@ -30,7 +33,8 @@ REPORT = "internal error in bert_tf; please report it"
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """(main, *arguments) -> (exit status, standard error) of a script with the flag --max_seq_length."""
+    """(main, *arguments) -> (exit status, standard error) of a script with the flag
+    --max_seq_length."""
     def remove_flags():
         for name in ("max_seq_length", "traceback"):
             if name in flags.FLAGS:
@@ -71,7 +75,8 @@ def test_status_without_an_error(run):
     (FileNotFoundError(errno.ENOENT, "No such file or directory", "a\nb"), "a\\nb: No such file or directory"),
     (OSError(), "OSError"),
     (MemoryError("Unable to allocate 9 TiB"), "not enough memory: Unable to allocate 9 TiB"),
-    (BrokenPipeError(errno.EPIPE, "Broken pipe"), "Broken pipe"),  # of another process, not of standard output
+    # Of another process, not of standard output.
+    (BrokenPipeError(errno.EPIPE, "Broken pipe"), "Broken pipe"),
     (tf.errors.NotFoundError(None, None, "a.tfrecord; No such file\n\t [[in the graph]]"), "a.tfrecord; No such file"),
     (tf.errors.ResourceExhaustedError(None, None, "{{function_node __wrapped__CreateSummaryFileWriter_device_/job:a}} "
                                       "run/events.out; No space left on device [Op:CreateSummaryFileWriter]"),
@@ -122,7 +127,8 @@ def test_a_long_line_is_shortened_in_its_middle(run):
 
 
 def test_temporary_files_are_removed(run, tmp_path, monkeypatch):
-    """Also those that a killed process left, but not those of a running process or of another program."""
+    """Also those that a killed process left, but not those of a running process or of another
+    program."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "bert_tf_temporary_killed" / "inside").mkdir(parents=True)
     (tmp_path / "bert_tf_temporary_alive").mkdir()
@@ -150,7 +156,8 @@ def test_temporary_files_are_removed(run, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("number", "expected"), [
     (signal.SIGTERM, (143, "\ntoy.py: ended by SIGTERM\n")), (signal.SIGINT, (130, "\ntoy.py: interrupted\n"))])
 def test_signals(run, number, expected, is_replaced):
-    """Even if a library replaces the exception, as TensorFlow does while it reports an error of a remote file."""
+    """Even if a library replaces the exception, as TensorFlow does while it reports an error of
+    a remote file."""
     def main(argv):
         try:
             signal.raise_signal(number)

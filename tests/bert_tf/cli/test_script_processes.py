@@ -21,7 +21,10 @@ CLOSED = "toy.py: standard output is closed; redirect it to a file or to /dev/nu
 
 
 def run_toy(folder, arguments="", toy=TOY):
-    """Runs toy.py with arguments and redirections of bash; returns its exit status and its standard error."""
+    """Runs toy.py with arguments and redirections of bash.
+
+    Returns its exit status and its standard error.
+    """
     (folder / "toy.py").write_text(toy)
     done = subprocess.run(f"exec {shlex.quote(sys.executable)} toy.py {arguments}", shell=True, executable="/bin/bash",
                           cwd=folder, capture_output=True, text=True, check=False, env=ENVIRONMENT, timeout=60)

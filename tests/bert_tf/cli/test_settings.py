@@ -1,4 +1,7 @@
-"""Settings: bounds, choices, rules, and groups; the flags that they define and are read from; the text of --help."""
+"""Settings: bounds, choices, rules, and groups.
+
+The flags that they define and are read from; the text of --help.
+"""
 
 import dataclasses
 import math
@@ -64,7 +67,8 @@ def test_values_out_of_bounds(values, message):
 def test_checks_of_a_class():
     with pytest.raises(InputError, match=r"^`toy_count`=7: is below `chest_size`, 8$"):
         dataclasses.replace(Chest(), chest_size=8)
-    with pytest.raises(InputError, match="`chest_size`=0: must be at least 1"):  # bounds are checked first
+    # Bounds are checked first.
+    with pytest.raises(InputError, match="`chest_size`=0: must be at least 1"):
         Chest(chest_size=0, chest_rates=(3.0,))
 
 

@@ -1,4 +1,7 @@
-"""Pruned models compute the same as masked ones; importances by finite differences; smaller word embeddings."""
+"""Pruned models compute the same as masked ones.
+
+Importances by finite differences; smaller word embeddings.
+"""
 
 import dataclasses
 
@@ -23,7 +26,8 @@ from tests.gradients import compute_gradients
 CONFIG = BertConfig(19, 12, 3, 4, 10, max_position_embeddings=9, type_vocab_size=2, initializer_range=0.4,
                     hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 SHARED = dataclasses.replace(CONFIG, num_hidden_layers=4, num_hidden_groups=2, embedding_size=5)
-HEADS = [np.array([1, 3]), np.array([2]), np.array([0, 1, 2, 3])]  # These remain, and these neurons.
+# These remain, and these neurons.
+HEADS = [np.array([1, 3]), np.array([2]), np.array([0, 1, 2, 3])]
 NEURONS = [np.array([0, 4, 9]), np.arange(10), np.array([7])]
 LABELS = tf.constant([2, 0, 1])
 
@@ -64,7 +68,8 @@ def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
 
 
 def measure_slopes(encoder, compute, kind, layer, number, size, step=1e-2):
-    """Returns the derivative of compute(), [B], by one element of a mask, from finite differences."""
+    """Returns the derivative of compute(), [B], by one element of a mask, from finite
+    differences."""
     mask, values = np.ones((3, size), np.float32), []
     for sign in (1, -1):
         mask[layer, number] = 1 + sign * step
@@ -171,7 +176,8 @@ def test_scores_of_a_reduced_vocabulary(features, tmp_path):
 
 
 def test_layers_that_share_their_weights(features, tmp_path):
-    """Layers 0 and 1 share, and 2 and 3: equivalent to four layers with equal weights, whose gradients are added."""
+    """Layers 0 and 1 share, and 2 and 3: equivalent to four layers with equal weights, whose
+    gradients are added."""
     shared = models.BertPretrainer(models.BertEncoder(SHARED))
     layers = shared.encoder.encoder_layers
     assert layers[0] is layers[1] is not layers[2] is layers[3]

@@ -23,7 +23,8 @@ from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS,
 # The first test exports seven models, and another process loads them.
 pytestmark = [pytest.mark.large, pytest.mark.timeout(180)]
 
-# Without the site module, editable installations are not found: site-packages is only a directory of modules.
+# Without the site module, editable installations are not found: site-packages is only a directory
+# of modules.
 ISOLATED = """
 import json, sys
 sys.path.append(sys.argv[1])
@@ -52,7 +53,10 @@ for name, request in json.loads(sys.argv[4]).items():
 
 @pytest.fixture(scope="module")
 def responses(toy_saved_models, tmp_path_factory):
-    """Task -> "signature/output" -> array, from a process without this project; "texts" are those of REQUESTS."""
+    """Task -> "signature/output" -> array, from a process without this project.
+
+    "texts" are those of REQUESTS.
+    """
     folder = tmp_path_factory.mktemp("responses")
     done = subprocess.run([sys.executable, "-I", "-S", "-c", ISOLATED, sysconfig.get_paths()["purelib"],
                            toy_saved_models, folder, json.dumps(REQUESTS)], capture_output=True, text=True, check=False)
@@ -102,7 +106,8 @@ def test_responses_equal_those_of_the_servable(responses, toy_tokenizer, name):
 def test_inputs_of_a_wrong_rank(toy_saved_models, name):
     """For a scalar, kernels of TensorFlow Text would end the process.
 
-    TF_SessionRun is the API of servers in C and C++; Python's Session.run rejects the shapes itself.
+    TF_SessionRun is the API of servers in C and C++; Python's Session.run rejects the shapes
+    itself.
     """
     with tf.compat.v1.Session(graph=tf.Graph()) as session:
         graph = tf.compat.v1.saved_model.load(
@@ -146,14 +151,18 @@ def test_contents(toy_saved_models):
 @pytest.mark.extra_large
 @pytest.mark.parametrize(("weights", "ratio", "tolerance"), [("bfloat16", 0.55, 0.02), ("int8", 0.35, 0.05)])
 def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, tolerance):
-    """Half and a quarter of the bytes of the matrices; both of TensorFlow's loaders; the model itself is unchanged."""
+    """Half and a quarter of the bytes of the matrices.
+
+    Both of TensorFlow's loaders; the model itself is unchanged.
+    """
     servable = serve(wide_model, toy_tokenizer)
     expected = compute_probabilities(servable.answer_texts)
     path, _ = export.save(servable, str(tmp_path), weights=weights)
     np.testing.assert_array_equal(compute_probabilities(servable.answer_texts), expected)
     response = compute_probabilities(tf.saved_model.load(path).signatures["serving_default"])
     assert 0 < np.abs(response - expected).max() < tolerance
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:  # restores and initializes like the server
+    # Restores and initializes like the server.
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         graph = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def["serving_default"]
         assert_near(session.run(graph.outputs["probabilities"].name, {graph.inputs["text"].name: TEXTS}), response)
     assert get_weights_size(tmp_path) < ratio * 4 * wide_model.count_params()
@@ -162,7 +171,10 @@ def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, to
 @pytest.mark.extra_large
 @pytest.mark.parametrize(("weights", "ratio"), [("float32", 1.05), ("bfloat16", 0.55), ("int8", 0.35)])
 def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio):
-    """For all storage types, kernels are in bfloat16 and not cast at each request; scores are float32."""
+    """For all storage types, kernels are in bfloat16 and not cast at each request.
+
+    Scores are float32.
+    """
     expected = compute_probabilities(serve(wide_model, toy_tokenizer).answer_texts)
     model = models.BertClassifier(make_encoder(wide_model.encoder.config, dtype="mixed_bfloat16", layers="padded"), 3)
     for variable, value in zip(model.variables, wide_model.variables, strict=True):

@@ -1,4 +1,5 @@
-"""Served models of each task: their responses to texts equal those of the training model for the same tokens."""
+"""Served models of each task: their responses to texts equal those of the training model for the
+same tokens."""
 
 import sys
 
@@ -98,7 +99,10 @@ def test_tagger(servables, toy_tokenizer):
 
 
 def test_tagger_divides_long_texts_between_words(servables):
-    """Ten words of the text have eleven tokens, so a window of 22 tokens has 20 words. The last word is longer."""
+    """Ten words of the text have eleven tokens, so a window of 22 tokens has 20 words.
+
+    The last word is longer.
+    """
     words = toy_servables.LONG.split()
     texts = [" ".join([*words, "a", "jump" + "s" * 30]), "the dog", "", " ".join(words[:21])]
     response = respond(servables["tagger"], {"text": texts})
@@ -187,7 +191,8 @@ def make_example(ids, mask=None):
     (make_example([2, 2**32 + 5, 3]), f"input_ids must be below {CONFIG.vocab_size}"),
     (make_example([2, 5 - 2**32]), "must not be negative"),
     (make_example([]), "an example has no input_ids"),
-], ids=["bytes", "mask", "large ID", "negative ID", "empty"])  # Bytes of examples differ between processes.
+# Bytes of examples differ between processes.
+], ids=["bytes", "mask", "large ID", "negative ID", "empty"])
 def test_invalid_examples(signatures, example, message):
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         signatures["tf_example"](examples=tf.constant([example]))
@@ -219,7 +224,8 @@ def test_responses_of_bfloat16_models_are_float32(toy_tokenizer, name):
 
 
 def test_versions(servables, tmp_path, monkeypatch):
-    """The next version is one higher, and without tensorflow-serving-api there are no warm-up requests."""
+    """The next version is one higher, and without tensorflow-serving-api there are no warm-up
+    requests."""
     servable = servables["encoder"]
     monkeypatch.setattr(servable, "signatures", lambda: {"ids": tf.function(lambda: {"x": 1}).get_concrete_function()})
     monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)

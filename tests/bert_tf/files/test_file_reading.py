@@ -1,4 +1,5 @@
-"""Queries about paths, and reading: local, on TensorFlow's file systems (ram://), and in an object store; errors of gs://."""
+"""Queries about paths, and reading: local, on TensorFlow's file systems (ram://), and in an
+object store; errors of gs://."""
 
 import os
 import pathlib

@@ -1,4 +1,7 @@
-"""Files and directories appear only when they are complete, on all file systems; an output has one writer."""
+"""Files and directories appear only when they are complete, on all file systems.
+
+An output has one writer.
+"""
 
 import os
 import pathlib
@@ -27,7 +30,10 @@ def write(path, value, mode="w", error=None):
 
 
 def fill(context, names, error=None):
-    """Writes files with the content "new" to the directory of a context; then raises `error` in the block."""
+    """Writes files with the content "new" to the directory of a context.
+
+    Then raises `error` in the block.
+    """
     with context as unfinished:
         for name in names:
             file = pathlib.Path(unfinished, name)

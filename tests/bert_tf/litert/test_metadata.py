@@ -1,4 +1,5 @@
-"""Parts of LiteRTModel that open no graphs: metadata, files that are corrupted, and batches of rows of any lengths."""
+"""Parts of LiteRTModel that open no graphs: metadata, files that are corrupted, and batches of
+rows of any lengths."""
 
 import functools
 import zipfile

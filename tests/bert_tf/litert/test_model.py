@@ -114,7 +114,8 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
         path.write_bytes(litert.convert(servable, weights, lengths=(8, 16), batch_sizes=(1,)))
         response = LiteRTModel(str(path))(**REQUESTS["masked_lm"])["probabilities"]
         np.testing.assert_allclose(response, expected, rtol=0, atol=tolerance)
-        assert path.stat().st_size < float32_bytes / ratio + 500_000  # graphs, names, and the vocabulary
+        # Graphs, names, and the vocabulary.
+        assert path.stat().st_size < float32_bytes / ratio + 500_000
 
 
 def test_unknown_weights(toy_tokenizer):

@@ -19,7 +19,10 @@ def describe(kind, labels=(), multi_label=False):
 
 @pytest.fixture
 def written(tmp_path):
-    """(name=content, ...) -> the directory with these files: a dict as JSON; the last `_` of a name is a dot."""
+    """(name=content, ...) -> the directory with these files: a dict as JSON.
+
+    The last `_` of a name is a dot.
+    """
     def write(folder=tmp_path, **contents):
         folder.mkdir(exist_ok=True)
         for name, content in contents.items():

@@ -1,4 +1,5 @@
-"""Configs of all formats, which one takes precedence, unsupported models, and the tasks of fine-tuned models."""
+"""Configs of all formats, which one takes precedence, unsupported models, and the tasks of
+fine-tuned models."""
 
 import dataclasses
 import os

@@ -1,4 +1,7 @@
-"""BertAdamW; LAMB, compared with tf-models-official's; schedule, clipping, loss scale, and rates by layer."""
+"""BertAdamW.
+
+LAMB, compared with tf-models-official's; schedule, clipping, loss scale, and rates by layer.
+"""
 
 import numpy as np
 import pytest
@@ -17,7 +20,8 @@ def apply(optimizer, *pairs):
 
 
 def clipped_gradients(optimizer):
-    """Returns the clipped gradients of the first step, which are ten times the first moments, by variable."""
+    """Returns the clipped gradients of the first step, which are ten times the first moments, by
+    variable."""
     moments = [variable.numpy() for variable in optimizer.variables if variable.name.startswith("AdamW/m/")]
     return [10 * moment / optimizer.gradient_scale for moment in moments]
 
@@ -160,7 +164,10 @@ SHAPES = {"embeddings/word_embeddings": [5, 4], "output/LayerNorm/gamma": [4], "
 
 
 def sample(seed):
-    """Returns arrays by the original's names; the key kernel is larger than the others, so that the norms differ."""
+    """Returns arrays by the original's names.
+
+    The key kernel is larger than the others, so that the norms differ.
+    """
     generator = np.random.default_rng(seed)
     arrays = {name: generator.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
     arrays["self/key/kernel"] *= 10
@@ -197,7 +204,8 @@ def test_weights_are_those_of_the_official_lamb(steps):
 
 
 def test_a_variable_of_zeros_has_ratio_one():
-    """Bias correction makes the first update the sign of the gradient: one rate, in float32 to 1e-6."""
+    """Bias correction makes the first update the sign of the gradient: one rate, in float32 to
+    1e-6."""
     moved = train(Lamb(0.25, clip_norm=0, weight_decay=0), {"kernel": np.zeros([2, 1], np.float32)},
                   {"kernel": np.array([[3.0], [-2.0]], np.float32)}, steps=1)
     np.testing.assert_allclose(moved["kernel"], [[-0.25], [0.25]], rtol=1e-6)

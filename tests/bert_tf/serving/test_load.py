@@ -19,7 +19,8 @@ from tests import scripts, toy_servables
 from tests.encoders import make_encoder
 from tests.toy_servables import CONFIG, LOAD_OPTIONS, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS
 
-pytestmark = [pytest.mark.extra_large, pytest.mark.timeout(180)]  # the first test writes seven models in three formats
+# The first test writes seven models in three formats.
+pytestmark = [pytest.mark.extra_large, pytest.mark.timeout(180)]
 
 FORMATS = ("checkpoint", "SavedModel", "LiteRT")
 PAIR = {"text_a": ["a dog"], "text_b": ["of"]}
@@ -82,7 +83,10 @@ def test_general_names_and_invalid_utf8(load):
 
 @pytest.mark.parametrize("label", [None, "sentence_order", "next_sentence"])
 def test_only_the_next_sentence_gives_is_next(get_path, tmp_path, label):
-    """A checkpoint without a label has no such head; the head for the sentence order has the same variables."""
+    """A checkpoint without a label has no such head.
+
+    The head for the sentence order has the same variables.
+    """
     shutil.copytree(get_path("pretrained"), tmp_path / "run")
     if label:
         objective = {"next_sentence": "sentence_pairs"}.get(label, label)

@@ -14,7 +14,10 @@ ENCODER = TaskMetadata("encoder", 3, True)
 
 
 def make_toy_model():
-    """Returns an encoder with outputs that are all 1; texts of more than three characters are truncated."""
+    """Returns an encoder with outputs that are all 1.
+
+    Texts of more than three characters are truncated.
+    """
     def answer(texts):
         size = len(texts["text"])
         return {"sequence_output": np.ones([size, 3, 2], np.float32), "input_mask": np.ones([size, 3], np.int32),

@@ -1,4 +1,5 @@
-"""Directories of sentence-transformers: their pooling in `encode`, in predictions, and in both kinds of exports."""
+"""Directories of sentence-transformers: their pooling in `encode`, in predictions, and in both
+kinds of exports."""
 
 import json
 import shutil
@@ -23,7 +24,8 @@ MEAN, MAX, CLS = ({f"pooling_mode_{name}": True} for name in ("mean_tokens", "ma
 
 @pytest.fixture
 def written(tmp_path, reference):
-    """(pooling, modules, settings=, prompts=) -> a new directory in the format of sentence-transformers."""
+    """(pooling, modules, settings=, prompts=) -> a new directory in the format of
+    sentence-transformers."""
     def write(pooling=MEAN, modules=("models.Transformer", "models.Pooling"), settings=None, prompts=None):
         folder = tmp_path / f"model{len([*tmp_path.iterdir()])}"
         shutil.copytree(reference / "hf_tasks" / "masked", folder)

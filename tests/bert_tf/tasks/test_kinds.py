@@ -79,7 +79,8 @@ def tokenizers(tmp_path_factory):
     ("x  \u202f fun\n.", 0, 2, "x fun ."),
 ])
 def test_the_source_of_a_span(tokenizers, context, first, last, expected):
-    pieces = split_contexts(tokenizers[0], tf.constant(["x fun", context]))  # counts tokens over all contexts
+    # Counts tokens over all contexts.
+    pieces = split_contexts(tokenizers[0], tf.constant(["x fun", context]))
     texts, starts, ends = extract_span_texts(
         pieces, tf.constant([1], tf.int64), *(tf.constant([2 + token], tf.int64) for token in (first, last)))
     plain = span_labeler.split(tokenizers[1], context)

@@ -1,4 +1,7 @@
-"""Distillation: losses compared with NumPy, layer maps, states and attention; and BERT-of-Theseus."""
+"""Distillation: losses compared with NumPy, layer maps, states and attention.
+
+And BERT-of-Theseus.
+"""
 
 import dataclasses
 import operator
@@ -45,7 +48,8 @@ def sample_outputs(**shapes):
 
 
 def divergence(student, teacher, temperature=1.0):
-    """Returns the sums of p * log(p / q) for the teacher's p and the student's q, times T^2: [...] for [..., C]."""
+    """Returns the sums of p * log(p / q) for the teacher's p and the student's q, times T^2:
+    [...] for [..., C]."""
     p, q = (scipy.special.softmax(np.float64(logits) / temperature, axis=-1) for logits in (teacher, student))
     return temperature**2 * np.sum(p * np.log(p / q), axis=-1)
 
@@ -161,7 +165,10 @@ TEXTS = make_features(CONFIG, (4, 2, 5))
 
 
 def make_pair(**options):
-    """Returns a student with a teacher's embeddings, THESEUS_LAYERS, pooler, and head; and the teacher."""
+    """Returns a student with a teacher's embeddings, THESEUS_LAYERS, pooler, and head.
+
+    And the teacher.
+    """
     config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     teacher = models.BertClassifier(make_encoder(config, **options), 3)
     student = models.BertClassifier(make_encoder(student_config(config, THESEUS_LAYERS), **options), 3)

@@ -90,7 +90,8 @@ def test_rows_by_hand():
     np.testing.assert_allclose(found[1], np.round(rows[1] / 0.002) * 0.002, atol=1e-6)
     weights = tf.constant([[1.27, 0.1], [0.018, -0.2]])
     np.testing.assert_allclose(int8.quantize_weights(weights, axis=0),
-                               [[1.27, 0.2 * 64 / 127], [0.02, -0.2]], atol=1e-6)  # 63.5 rounds to even, 64.
+                               # 63.5 rounds to even, 64.
+                               [[1.27, 0.2 * 64 / 127], [0.02, -0.2]], atol=1e-6)
 
 
 @pytest.mark.parametrize(("change", "message"), [

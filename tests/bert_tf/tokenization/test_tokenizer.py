@@ -48,7 +48,8 @@ def test_separate_casing_and_accents_are_those_of_hugging_face(lower_case, strip
     theirs.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lower_case, strip_accents=strip_accents)
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     text = "Übermäßige GRÖSSE: Ångström, façade ÉTÉ ΟΔΟΣ İstanbul naïve Größe; Ça alors! Zażółć gęślą jaźń. Ёлка ЙОД"
-    # Letters with canonical decompositions, uppercase and lowercase, in blocks on which both libraries agree.
+    # Letters with canonical decompositions, uppercase and lowercase, in blocks on which both
+    # libraries agree.
     letters = [" ".join(chr(code) for code in range(first, first + 64) if chr(code).isalpha())
                for first in range(0xC0, 0x600, 64)]
     for line in (text, *letters):

@@ -1,4 +1,5 @@
-"""Random Unicode: BertTokenizer and a plain implementation of the original BERT's rules return the same IDs."""
+"""Random Unicode: BertTokenizer and a plain implementation of the original BERT's rules return
+the same IDs."""
 
 import random
 import sys
@@ -22,7 +23,8 @@ for _character in ASSIGNED:
     BY_CATEGORY.setdefault(category(_character), []).append(_character)
 SORTED_MARKS = [c for c in ASSIGNED if unicodedata.combining(c) and category(c) != "Mn"]
 UNSORTED_MARKS = [c for c in BY_CATEGORY["Mn"] if not unicodedata.combining(c)]
-MUSIC = [chr(c) for c in (*range(0x1D15E, 0x1D165), *range(0x1D1BB, 0x1D1C1))]  # Decompose into sorted marks.
+# Decompose into sorted marks.
+MUSIC = [chr(c) for c in (*range(0x1D15E, 0x1D165), *range(0x1D1BB, 0x1D1C1))]
 ADDED_PUNCTUATION = [chr(c) for c in (0x1B4E, 0x1B7F, 0x10D6E, 0x113D4, 0x11B00, 0x11B09, 0x11F45, 0x1E5FF)]
 HAN = (*range(0x3400, 0xA000), *range(0xF900, 0xFB00), *range(0x20000, 0x30000), 0x3007, 0x3005)
 
@@ -32,7 +34,8 @@ ALPHABETS = [
     [ASSIGNED],
     list(BY_CATEGORY.values()),
     ["aAzZ09éÀçñüβλİIıßſẞǅﬁ½²…№™ΩÅK"],
-    # Σ among letters, and among characters that str.lower ignores: marks, format characters, some punctuation.
+    # Σ among letters, and among characters that str.lower ignores: marks, format characters, some
+    # punctuation.
     ["ΣΑς", "σΣa", "ΣςaÀʰ.:'’\u00ad\u0301\u200b\u0345\0\ufffd\x85中1-_ΑᾼǅΩ\u302e"],
     # Marks that NFD may have to sort, among characters that it sorts too or that end a sequence.
     [SORTED_MARKS, SORTED_MARKS, BY_CATEGORY["Mn"], UNSORTED_MARKS, MUSIC, ["a", "\0", "\u200d", "é"]],
@@ -40,7 +43,8 @@ ALPHABETS = [
     [[chr(c) for c in HAN]],
     [["[MASK]", "[CLS]", "[UNK]", "[unused1]", "##a", "##", "#", "don't", "U.S.A.", "e\u0301"]],
     [ADDED_PUNCTUATION, "a."],
-    # Characters that Python 3.12 or 3.13 assigns, such as marks, next to those whose rules look at their neighbors.
+    # Characters that Python 3.12 or 3.13 assigns, such as marks, next to those whose rules look at
+    # their neighbors.
     [LATER, ["\U00010efd", "\u0ece", "\U0001e4ec", "\U00011f41"], "ΣΑa", ["\u0301", "\u0345", *SORTED_MARKS[:3]]],
     [BY_CATEGORY["Zs"], BY_CATEGORY["Cc"], BY_CATEGORY["Cf"], "\u2028\u2029\ufffd"],
 ]
@@ -85,7 +89,8 @@ def make_texts(seed):
 def vocab_file(tmp_path_factory):
     """A vocabulary of all characters below U+3000, some above, and a few longer tokens.
 
-    Since nearly every character is known, a wrong normalization gives a wrong ID instead of another [UNK].
+    Since nearly every character is known, a wrong normalization gives a wrong ID instead of another
+    [UNK].
     """
     characters = [c for c in ASSIGNED if ord(c) < 0x3000 or 0xA000 <= ord(c) < 0xAC00]
     characters += [chr(c) for c in range(0x4E00, 0x4F00)] + [*map(chr, range(0x1D000, 0x1D800)), "🙂", "𐐨", "々"]

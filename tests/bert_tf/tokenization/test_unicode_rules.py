@@ -22,7 +22,8 @@ def test_the_trie_has_complete_blocks():
 
 
 def normalize(character, lower_case, strip_accents):
-    """Applies the rules to one character, except those for Σ and for spaces around Chinese and punctuation."""
+    """Applies the rules to one character, except those for Σ and for spaces around Chinese and
+    punctuation."""
     if character in unicode_rules.LATER_CHARACTERS:
         return character
     result = spaced_and_cleaned(character).strip(" ") if character not in "\t\n\r" else " "
@@ -66,7 +67,10 @@ CLASSES = "f300f87a857d708021ed81b7792643318350a8b7fad9210f03ce43da842c3605"
 
 
 def test_classes_of_all_characters_are_the_same_on_every_python():
-    """A digest of what Unicode 14.0 says, computed on Python 3.11; also of the methods of str that tokenizers call."""
+    """A digest of what Unicode 14.0 says, computed on Python 3.11.
+
+    Also of the methods of str that tokenizers call.
+    """
     lines = (
         f"{unicode_rules.category(c)} {unicode_rules.lower(c)!a} {unicode_rules.decompose(c)!a} {c.isspace():d} "
         f"{len(f'a{c}b'.split())} {unicode_rules.is_dropped(c):d}{unicode_rules.is_whitespace(c):d}"

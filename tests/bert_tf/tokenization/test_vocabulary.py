@@ -69,7 +69,8 @@ def test_tokens_that_cleaned_text_never_contains(tmp_path, odd):
     ("chinese_L-12_H-768_A-12", True),
     ("multi_cased_L-12_H-768_A-12/bert_model.ckpt", False),
     ("out/cased/model.ckpt-20", None),
-    ("uncased_L-12_H-768_A-12/more/bert_model.ckpt", None),  # Only the file and its own directory count.
+    # Only the file and its own directory count.
+    ("uncased_L-12_H-768_A-12/more/bert_model.ckpt", None),
     (None, None),
 ])
 def test_casing_of_published_models(checkpoint, expected):

@@ -32,7 +32,10 @@ def texts(tmp_path_factory):
 
 
 def create(folder, texts, runner=IN_THIS_PROCESS, **settings):
-    """Creates records; returns their Counts and the created shards. `runner`: Settings; empty for the local runner."""
+    """Creates records; returns their Counts and the created shards.
+
+    `runner`: Settings; empty for the local runner.
+    """
     return job.run(JobSettings(
         input_file=texts, output_file=str(folder / "a.tfrecord"), vocab_file=VOCAB_FILE, random_seed=SEED,
         instances=InstanceSettings(**{**SETTINGS, **settings}), num_output_shards=NUM_SHARDS, **runner))
@@ -75,7 +78,8 @@ def test_a_second_run_creates_only_missing_shards(texts, tmp_path, capsys):
 
 
 def test_errors_of_workers(texts, tmp_path, write, monkeypatch):
-    bad = write("bad.txt", "word " * 200 + "\n\n" + "a line\n\n" * 200)  # the first shard has only the first document
+    # The first shard has only the first document.
+    bad = write("bad.txt", "word " * 200 + "\n\n" + "a line\n\n" * 200)
     with pytest.raises(InputError, match=r"^shard \d of 7, from byte \d+ of /\S*bad\.txt, would contain one docu"):
         create(tmp_path / "new", bad)
     assert not [*(tmp_path / "new").glob("*.partial")]

@@ -14,7 +14,10 @@ DOCUMENTS = [[[1, 2], [3]], [[4]]]
 
 
 class CharacterTokenizer:
-    """A substitute for BertTokenizer. Letters are tokens, beginning with 1 for "a"; other characters are none."""
+    """A substitute for BertTokenizer.
+
+    Letters are tokens, beginning with 1 for "a"; other characters are none.
+    """
 
     vocab_size = 27
 
@@ -46,7 +49,8 @@ def tokenize(blocks):
     b"ab\r\nc\r\n\r\nd\r\n",
     b" ab\t\nc \n \t \nd\n",  # only white space
     "ab\nc\n\u2003\u3000\nd\n".encode(),  # only white space of Unicode
-    b"ab\n!\nc\n\x1c\nd\n",  # "!" gives no token and ends no document, but a separator character does
+    # "!" gives no token and ends no document, but a separator character does.
+    b"ab\n!\nc\n\x1c\nd\n",
     "ab\n\u200b\nc\n\nd\n".encode(),  # a zero-width space, which str.strip() keeps, does not
     "ab\u2028\u0085\nc\n\nd\n".encode(),  # only \n ends a line
 ])
@@ -70,7 +74,8 @@ def test_ids_of_large_vocabularies_are_wider(write, monkeypatch):
 
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 4, 7, 100])
 def test_blocks_make_no_difference(write, block_bytes):
-    paths = write("a.txt", TEXT[:3]), write("b.txt", TEXT[3:])  # the first document continues in the second file
+    # The first document continues in the second file.
+    paths = write("a.txt", TEXT[:3]), write("b.txt", TEXT[3:])
     blocks = [block for path in paths for block, _ in reading.read_blocks(path, block_bytes=block_bytes)]
     assert tokenize(blocks)[0] == DOCUMENTS
 

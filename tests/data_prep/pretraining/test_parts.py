@@ -21,7 +21,8 @@ def sizes(divided):
 
 
 def make_text(seed, num_documents):
-    """Documents of random sizes, with lines of up to 200 bytes and one to three blank lines after each."""
+    """Documents of random sizes, with lines of up to 200 bytes and one to three blank lines
+    after each."""
     random_state = random.Random(seed)
     return b"".join(b"".join(b"x" * random_state.randint(1, 200) + b"\n" for _ in range(random_state.randint(1, 9)))
                     + random_state.choice([b"\n", b" \t\n", "\u3000\n\n".encode(), b"\n\n\n"])
@@ -81,7 +82,8 @@ def test_damaged_gzip_files(write, data):
 
 @pytest.mark.parametrize(("data", "message"), [
     ("ab\n\n".encode("utf-16"), "is UTF-16; save the file as UTF-8"),
-    (b"ab\rcd\r\r", r"its lines end at \\r; save the file with line ends \\n"),  # without a separator
+    # Without a separator.
+    (b"ab\rcd\r\r", r"its lines end at \\r; save the file with line ends \\n"),
 ])
 def test_files_that_are_not_text(write, data, message):
     path = write("a.txt", data)

@@ -1,4 +1,5 @@
-"""Records created on this machine: they match the original BERT, for any number of shards, and runs resume."""
+"""Records created on this machine: they match the original BERT, for any number of shards, and
+runs resume."""
 
 import json
 import os
@@ -25,7 +26,10 @@ NUM_SHARDS = 4
 
 
 def create(folder, **changes):
-    """Creates records of the reference corpus; returns their Counts and the shards that this run created."""
+    """Creates records of the reference corpus.
+
+    Returns their Counts and the shards that this run created.
+    """
     return job.run(make_settings(folder, **changes))
 
 
@@ -61,7 +65,8 @@ def test_records_match_the_original_bert(tmp_path, name):
 
 
 def test_records_go_to_several_files_in_turn(tmp_path, monkeypatch):
-    monkeypatch.setattr(shards, "BATCH", 16)  # Not a multiple of three: each batch must begin with the first file.
+    # Not a multiple of three: each batch must begin with the first file.
+    monkeypatch.setattr(shards, "BATCH", 16)
     paths = [str(tmp_path / "new" / f"{number}.tfrecord") for number in range(3)]
     create(tmp_path)
     create(tmp_path, output_file=",".join(paths))

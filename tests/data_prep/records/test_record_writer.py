@@ -1,4 +1,5 @@
-"""Records written without protobuf: TensorFlow reads the same numbers, and the bytes match protobuf."""
+"""Records written without protobuf: TensorFlow reads the same numbers, and the bytes match
+protobuf."""
 
 import hashlib
 import os

@@ -60,6 +60,7 @@ def test_invalid_json(line):
 
 
 def test_documents_of_wikiextractor():
-    """Titles and tags are dropped, entities are decoded, and a blank line does not end a document."""
+    """Titles and tags are dropped, entities are decoded, and a blank line does not end a
+    document."""
     text = f'{DOC}\n<doc id="2" title="Y">\nY\n\n</doc>\n<doc id="3" title="Z">\nZ is it.\n\nMore.\n'
     assert read(text, "doc") == ([["A <b> &amp; c.", 'The "X" of'], ["Z is it.", "More."]], 0)

@@ -1,4 +1,5 @@
-"""Files with a label per word, columns and treebanks: sentences, entity schemes, and predictions."""
+"""Files with a label per word, columns and treebanks: sentences, entity schemes, and
+predictions."""
 
 import pytest
 
@@ -43,7 +44,8 @@ def test_spaces_around_a_label_are_not_part_of_it(write):
 
 @pytest.mark.parametrize(("labels", "expected"), [
     (IOB1, IOB2), (IOB2, IOB2), (IOBES, IOB2),
-    (["E-PER", "I-LOC", "O", "I-LOC", "E-PER"], ["B-PER", "B-LOC", "O", "B-LOC", "B-PER"])])  # invalid in all schemes
+    # Invalid in all schemes.
+    (["E-PER", "I-LOC", "O", "I-LOC", "E-PER"], ["B-PER", "B-LOC", "O", "B-LOC", "B-PER"])])
 def test_conversion_to_iob2(labels, expected):
     assert conll.to_iob2(labels) == expected
 

@@ -10,7 +10,8 @@ from data_prep.tasks.classifier import ClassifierData, Settings
 
 @pytest.mark.parametrize(("header", "given", "expected"), [
     ("id,Text ,LABEL", {}, ("Text ", "LABEL")),
-    ("title,review,stars", {}, ("review", "stars")),  # by the order of the known names, not of the columns
+    # By the order of the known names, not of the columns.
+    ("title,review,stars", {}, ("review", "stars")),
     ("words,category", {}, ("words", "category")), ("sentence,y", {}, ("sentence", "y")),
     ("a,b,c", {"text_a": "b", "label": "a"}, ("b", "a")), ("text,text2,label", {"text_a": "text2"}, ("text2", "label")),
     ("question,text,label", {"text_b": "text"}, ("question", "label")),

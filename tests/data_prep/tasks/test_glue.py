@@ -13,8 +13,9 @@ def row(*fields):
 
 NLI_ROW = "7|p|q|genre|bp|bp|sp|sp|a b|c d"
 XNLI_ROW = ["bp", "bp", "sp", "sp", "a b", "c d", "9"]
-# For each task: a labeled file, its rows, and their (first texts, second texts, labels, guids); then the row of its
-# test file, and (first texts, second texts, guids) of that row. "|" stands for a tab. The test adds the headers.
+# For each task: a labeled file, its rows, and their (first texts, second texts, labels, guids);
+# then the row of its test file, and (first texts, second texts, guids) of that row. "|" stands for
+# a tab. The test adds the headers.
 LAYOUTS = {
     "cola": ("train.tsv", ["gj04|1||a b", "gj04|0|*|a c"], (["a b", "a c"], None, [1, 0], ["train-0", "train-1"]),
              "5|d e", (["d e"], None, ["test-5"])),
@@ -133,7 +134,10 @@ def test_names_of_tasks():
 
 
 def test_labels_that_the_training_data_lacks(tmp_path, write):
-    """They count as misclassified if that is allowed and other rows have known labels. Empty labels never are."""
+    """They count as misclassified if that is allowed and other rows have known labels.
+
+    Empty labels never are.
+    """
     write("train.tsv", "text\tlabel\na\tx\nb\ty\n")
     write("dev.tsv", "text\tlabel\na\ty\nb\tz\n")
     task = glue.create_custom_task(str(tmp_path), "text")

@@ -23,10 +23,12 @@ def make_sentences(*sentences, labels=None):
 
 
 def test_each_word_of_a_document_has_its_label_in_one_window(write, tokenizer):
-    """Ten tokens in windows of six: 0 to 5, 3 to 7, since the last word has two, and 4 to 9; then a short document.
+    """Ten tokens in windows of six: 0 to 5, 3 to 7, since the last word has two, and 4 to 9.
 
-    Sentences follow each other without a mark. The second "in" has one token to its right in the second window, and
-    two to its left in the third.
+    Then a short document.
+
+    Sentences follow each other without a mark. The second "in" has one token to its right in the
+    second window, and two to its left in the third.
     """
     path = write("words.txt", "-DOCSTART- O\n\nanna B-PER\nromes B-LOC\n\nin O\nrome B-LOC\n. O\n\nin O\nlives O\n"
                  "annas B-PER\n\n-DOCSTART- O\n. O\n\nin O\n")
@@ -50,7 +52,10 @@ def test_each_word_of_a_document_has_its_label_in_one_window(write, tokenizer):
 
 
 def test_features_by_hand(tokenizer):
-    """The first token of a word has its label. A control character is [UNK]. Sentences are divided between words."""
+    """The first token of a word has its label.
+
+    A control character is [UNK]. Sentences are divided between words.
+    """
     sentences = make_sentences(["Anna", "\x01", "Romes"], ["in", "Romest", "lives", "romes", "."],
                                labels=[["O", "O", "B-LOC"], ["O", "B-LOC", "I-LOC", "B-LOC", "O"]])
     features, num_cut = word_features.convert_sentences_to_features(
@@ -86,7 +91,8 @@ def test_unknown_labels(tokenizer):
 
 
 def test_windows_of_six_tokens_by_hand():
-    """Two windows have one token on the nearer side of word 4, and two of word 6: the first window counts."""
+    """Two windows have one token on the nearer side of word 4, and two of word 6: the first
+    window counts."""
     assert word_features.compute_windows([1] * 10, 6) == [(0, 6, 0, 5), (3, 9, 5, 7), (4, 10, 7, 10)]
 
 

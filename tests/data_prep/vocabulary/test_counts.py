@@ -1,4 +1,7 @@
-"""Counts of words and characters. Tests of PlainTokenizer compare the words with the original BERT."""
+"""Counts of words and characters.
+
+Tests of PlainTokenizer compare the words with the original BERT.
+"""
 
 import gzip
 import random

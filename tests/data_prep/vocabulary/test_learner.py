@@ -21,7 +21,10 @@ def make_counts(words):
 
 
 def test_a_vocabulary_has_special_tokens_then_characters_then_merges():
-    """Pairs by count: "##u" "##g" 15 times, then "h" "##ug" 10, "p" "##ug" 5; "-" and "中" never continue."""
+    """Pairs by count: "##u" "##g" 15 times, then "h" "##ug" 10, "p" "##ug" 5.
+
+    "-" and "中" never continue.
+    """
     counts = make_counts({"hug": 6, "pug": 5, "hugs": 4, "-": 3, "中": 2})
     assert learner.learn_vocabulary(counts, vocab_size=7 + 12 + 3, num_unused=2) == [
         *SPECIALS, "-", "g", "h", "p", "s", "u", "中", "##g", "##h", "##p", "##s", "##u", "##ug", "hug", "pug"]

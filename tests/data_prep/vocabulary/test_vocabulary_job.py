@@ -25,7 +25,8 @@ def test_a_vocabulary_is_learned_and_then_extended(tmp_path, write, capsys):
     added = extended.read_text().splitlines()
     assert sorted(set(added) - set(entries)) == ["fermion", "qubit"]
     assert added[100:] == entries[100:]
-    job.run(resolved(VocabularySettings(domain, str(extended), initial_vocab=str(first))))  # The same again.
+    # The same again.
+    job.run(resolved(VocabularySettings(domain, str(extended), initial_vocab=str(first))))
     with pytest.raises(InputError, match=r"`vocab_file`=.*: is another vocabulary, which records and models may use"):
         job.run(resolved(VocabularySettings(domain, str(extended), initial_vocab=str(first), min_count=3)))
     assert extended.read_text().splitlines() == added

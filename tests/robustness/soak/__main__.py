@@ -1,11 +1,13 @@
 """Kills jobs hundreds of times, and prints a table of the results.
 
     python -m tests.robustness.soak                              full size, about an hour
-    python -m tests.robustness.soak --share=0.05 > survived.md   a twentieth, with the table in a file
+    python -m tests.robustness.soak --share=0.05 > survived.md   a twentieth, with the table in a
+    file
 
-Jobs are killed at random times, half of them while they save, and restarted until they finish. Their files are compared
-with those of undisturbed jobs, also at the time of each kill: see comparison.py. Standard error shows the progress.
-`make test-all` kills each job once: see test_soak.py.
+Jobs are killed at random times, half of them while they save, and restarted until they finish.
+Their files are compared with those of undisturbed jobs, also at the time of each kill: see
+comparison.py. Standard error shows the progress. `make test-all` kills each job once: see
+test_soak.py.
 """
 
 import argparse

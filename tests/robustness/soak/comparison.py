@@ -2,14 +2,16 @@
 
 All file names and bytes are compared, with these exceptions:
 
-- The file `checkpoint` contains the time of each save. Its latest checkpoint is compared, and every checkpoint that it
-  lists must exist.
-- TensorBoard's files have clock times in their names and events, and contain rates. The other values are compared by
-  step. A killed run may have written some of them twice, which must be equal.
-- In a SavedModel, TensorFlow ends the shared names of variables with 32 random digits, which are ignored, and the
-  fingerprint contains such digits, so it must only exist.
-- After SIGTERM, there is a checkpoint at an additional step, which may displace an older one. So of the older
-  checkpoints only those at the usual steps are compared, with an undisturbed job that keeps all.
+- The file `checkpoint` contains the time of each save. Its latest checkpoint is compared, and every
+  checkpoint that it lists must exist.
+- TensorBoard's files have clock times in their names and events, and contain rates. The other
+  values are compared by step. A killed run may have written some of them twice, which must be
+  equal.
+- In a SavedModel, TensorFlow ends the shared names of variables with 32 random digits, which are
+  ignored, and the fingerprint contains such digits, so it must only exist.
+- After SIGTERM, there is a checkpoint at an additional step, which may displace an older one. So of
+  the older checkpoints only those at the usual steps are compared, with an undisturbed job that
+  keeps all.
 """
 
 import os
@@ -18,7 +20,8 @@ import re
 import tensorflow as tf
 
 UNFINISHED = ("_temp", ".partial", "checkpoint.tmp")
-FINAL = (".tfrecord", ".index", ".data-00000-of-00001", ".pb", ".tflite", ".npy")  # Such files never change.
+# Such files never change.
+FINAL = (".tfrecord", ".index", ".data-00000-of-00001", ".pb", ".tflite", ".npy")
 RATES = ("examples_per_second", "tokens_per_second", "steps_per_second")
 RANDOM_DIGITS = re.compile(rb"(?<=_)[0-9a-f]{32}")
 
@@ -34,7 +37,8 @@ def is_unfinished(path):
 
 
 def read_contents(folder):
-    """Returns a dict of path to comparable contents: bytes, or a set of (tag, step, value) for "FOLDER/events"."""
+    """Returns a dict of path to comparable contents: bytes, or a set of (tag, step, value) for
+    "FOLDER/events"."""
     found = {}
     for path in list_paths(folder):
         full, name = os.path.join(folder, path), os.path.basename(path)
@@ -54,7 +58,8 @@ def read_contents(folder):
 
 
 def _read_state(path):
-    """Returns the latest checkpoint in the file `checkpoint`, and the listed checkpoints that do not exist."""
+    """Returns the latest checkpoint in the file `checkpoint`, and the listed checkpoints that do
+    not exist."""
     state = tf.train.get_checkpoint_state(os.path.dirname(path))
     if state is None:
         return "damaged"
@@ -63,7 +68,8 @@ def _read_state(path):
 
 
 def _read_events(path):
-    """Yields (tag, step, value) of a TensorBoard file, without a last event that a killed run did not finish."""
+    """Yields (tag, step, value) of a TensorBoard file, without a last event that a killed run
+    did not finish."""
     try:
         for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
             event = tf.compat.v1.Event.FromString(record)
@@ -75,7 +81,10 @@ def _read_events(path):
 
 
 def find_differences(after, undisturbed, ignores_older=False):
-    """Yields the paths of different, missing, and additional files of a job; may ignore all but the last checkpoint."""
+    """Yields the paths of different, missing, and additional files of a job.
+
+    May ignore all but the last checkpoint.
+    """
     for path in sorted(after.keys() | undisturbed.keys()):
         if after.get(path) != undisturbed.get(path) and not (ignores_older and is_older(path, undisturbed)):
             yield f"{path}: is {'different' if path in after and path in undisturbed else 'missing or additional'}"

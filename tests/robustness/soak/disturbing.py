@@ -12,7 +12,8 @@ from tests.robustness.soak import comparison
 
 MOST_KILLS = 3  # Maximum per job.
 LONGEST = 1800  # Seconds of a job, on a machine that others use too.
-NAMES = {"output_file": "out.tfrecord", "export_dir": "model"}  # Flag of an output -> name in the directory of a job.
+# Flag of an output -> name in the directory of a job.
+NAMES = {"output_file": "out.tfrecord", "export_dir": "model"}
 FAILURES = ("different", "half-written", "left behind")
 COUNTED = ("jobs", "kills", "while saving", "by SIGTERM", *FAILURES)
 
@@ -21,7 +22,8 @@ class Disturber:
     """Disturbs jobs of one variant.
 
     Args:
-      folder, temporary: pathlib.Path of a directory that `variants.prepare` filled, and one for temporary files.
+      folder, temporary: pathlib.Path of a directory that `variants.prepare` filled, and one for
+        temporary files.
       rng: random.Random.
       say: Function that prints a line of progress.
       command, flags: The variant: name in COMMANDS, and changed flags.

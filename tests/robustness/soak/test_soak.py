@@ -1,4 +1,7 @@
-"""Each job, killed once and restarted, leaves the files of an undisturbed job. `make soak` kills at more moments."""
+"""Each job, killed once and restarted, leaves the files of an undisturbed job.
+
+`make soak` kills at more moments.
+"""
 
 import random
 

@@ -6,7 +6,8 @@ from tests import scripts
 from tests.robustness import world
 from tests.robustness.commands import COMMANDS
 
-# With loops of one step, each step has a row in the logs, and SIGTERM stops the run after each step.
+# With loops of one step, each step has a row in the logs, and SIGTERM stops the run after each
+# step.
 LOOPS = {"iterations_per_loop": 1}
 TRAINED = {**LOOPS, "num_train_steps": 40, "num_warmup_steps": 4, "save_checkpoints_steps": 5, "learning_rate": 1e-3}
 TUNED = {**LOOPS, "do_eval": True, "do_predict": True, "eval_steps": 6, "num_train_epochs": 12,

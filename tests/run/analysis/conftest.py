@@ -14,7 +14,8 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "dog", "sat
 
 @pytest.fixture(scope="session")
 def shifting(tmp_path_factory):
-    """Directory of an encoder of one layer: head 0 attends to the previous token, head 1 to the next token.
+    """Directory of an encoder of one layer: head 0 attends to the previous token, head 1 to the
+    next token.
 
     Embeddings are one-hot positions. Queries are shifted by one relative to keys.
     """
@@ -28,7 +29,8 @@ def shifting(tmp_path_factory):
     kernel = np.zeros([WIDTH, 3, HEADS, WIDTH // HEADS], np.float32)
     same = np.eye(POSITIONS)
     for head, offset in ((0, -1), (1, 1)):
-        kernel[:POSITIONS, 0, head] = np.eye(POSITIONS, k=offset)  # The query of p is the key of p + offset.
+        # The query of p is the key of p + offset.
+        kernel[:POSITIONS, 0, head] = np.eye(POSITIONS, k=offset)
         kernel[:POSITIONS, 1, head] = same
     projection = encoder.encoder_layers[0].attention.qkv
     projection.kernel.assign(kernel.reshape(WIDTH, -1))

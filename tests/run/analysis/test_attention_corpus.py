@@ -23,7 +23,8 @@ OUTPUTS = {"analysis.npz", "heads.tsv", "measures.png", "relations.png", "relati
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """Directory with texts, and a treebank: the head of "right" is the previous word, of "left" the next."""
+    """Directory with texts, and a treebank: the head of "right" is the previous word, of "left"
+    the next."""
     folder = tmp_path_factory.mktemp("corpus")
     rng = np.random.default_rng(5)
     texts = [" ".join(rng.choice(WORDS, rng.integers(1, 8))) for _ in range(30)]
@@ -69,7 +70,8 @@ def test_heads_that_attend_to_neighboring_tokens_are_found(shifting, flags, anal
     first, second = read_rows(analysis / "heads.tsv")
     assert float(first["previous"]) > 0.95 > 0.1 > float(first["next"])
     assert float(second["next"]) > 0.95 > 0.1 > float(second["previous"])
-    assert float(first["other_text"]) < 0.3  # Only the first token of the one second text attends to the first.
+    # Only the first token of the one second text attends to the first.
+    assert float(first["other_text"]) < 0.3
     found = {(row["relation"], row["direction"]): row for row in read_rows(analysis / "relations.tsv")}
     assert set(found) == {(name, direction) for name in ("all", "right", "left:<x>")
                           for direction in ("dependent to head", "head to dependent")}
@@ -136,23 +138,27 @@ def test_importance(toys, texts, tmp_path, monkeypatch):
 def test_a_head_chosen_on_one_half_is_scored_on_the_other():
     dependencies = Dependencies(["a", "root"], 2)
     hits = np.zeros([2, 4, 2, 2], bool)
-    hits[:, 0::2, 0] = True  # Head 0 is correct in even sentences, head 1 in odd ones and in one even one.
+    # Head 0 is correct in even sentences, head 1 in odd ones and in one even one.
+    hits[:, 0::2, 0] = True
     hits[:, 1::2, 1] = True
     hits[:, 0, 1] = True
     dependencies.add([0, 1, 2, 3], [["a", "root"]] * 4, np.array([[1, -1]] * 4), hits)
     first = dependencies.find_best([(0, 0), (0, 1)])[0]
     assert (first["relation"], first["cases"], first["layer"], first["head"]) == ("all", 4, 0, 1)
     assert first["accuracy"] == 0.75
-    assert first["held_out"] == pytest.approx(1 / 4)  # Head 1 on even ones: 1 of 2. Head 0 on odd ones: 0 of 2.
+    # Head 1 on even ones: 1 of 2. Head 0 on odd ones: 0 of 2.
+    assert first["held_out"] == pytest.approx(1 / 4)
     assert (first["offset"], first["offset_accuracy"]) == (1, 1.0)
-    assert first["offset_low"] == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)  # Wilson's interval for 4 of 4.
+    # Wilson's interval for 4 of 4.
+    assert first["offset_low"] == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)
 
 
 @pytest.mark.parametrize(("words", "text", "tokens", "numbers"), [
     (["Do", "n't", "stop"], "Don't stop", ["don", "'", "t", "stop"], [0, 1, 1, 2]),
     (["Do", "n't", "stop"], None, ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
     (["Do", "n't", "stop"], "Do not stop", ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
-    (["can", "not"], "cannot", ["can", "not"], [0, 1]),  # "cannot" is one token, in which "not" has none.
+    # "cannot" is one token, in which "not" has none.
+    (["can", "not"], "cannot", ["can", "not"], [0, 1]),
     (["can", "\x01"], "can\x01", ["can", "[UNK]"], [0, 1]),
 ])
 def test_sentences_are_tokenized_as_they_were_written(tmp_path, words, text, tokens, numbers):

@@ -1,4 +1,5 @@
-"""The attention report in a browser: views, filters, keys, saving, and that it runs and loads nothing but itself."""
+"""The attention report in a browser: views, filters, keys, saving, and that it runs and loads
+nothing but itself."""
 
 import json
 import shutil
@@ -33,13 +34,15 @@ def observe(folder, *questions):
 
 @pytest.fixture(scope="module")
 def seen(shifting):
-    """Returns the Observer and the Observations of a sentence pair and of markup, by the model of shifted attention."""
+    """Returns the Observer and the Observations of a sentence pair and of markup, by the model
+    of shifted attention."""
     return observe(shifting, Question("the cat , unaffable", "dog ran"), Question(EVIL))
 
 
 @pytest.fixture(scope="module")
 def browser(seen, toys, tmp_path_factory):
-    """Yields a browser with the report, a local file, in a directory that also contains a report of a masked LM."""
+    """Yields a browser with the report, a local file, in a directory that also contains a report
+    of a masked LM."""
     folder = tmp_path_factory.mktemp("pages")
     page.write(str(folder / "report.html"), "<b>toy</b>", seen[0].heads, seen[1])
     observer, observations = observe(toys / "pretrained", Question("the line"))
@@ -58,7 +61,8 @@ def browser(seen, toys, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def clean(browser):
-    """Each test begins with the first view, and ends without an error in the console or a request."""
+    """Each test begins with the first view, and ends without an error in the console or a
+    request."""
     browser.get(f"file://{browser.folder}/report.html#text=0&view=grid&layer=0&head=0&filter=all&cls=1&sep=1&join=0")
     yield
     assert browser.get_log("browser") == []
@@ -140,7 +144,8 @@ def test_filters_and_switches(browser, seen):
 
 
 def test_keys(browser):
-    press(browser, "2", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN)  # The last two have no further head.
+    # The last two have no further head.
+    press(browser, "2", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
     assert get_status(browser).startswith("Layer 0, head 1")
     press(browser, Keys.ARROW_LEFT, "n", "n")
     assert "from the to [CLS]" in get_status(browser)
@@ -178,7 +183,8 @@ def test_candidates_of_a_masked_lm(browser):
     assert not find(browser, "#tab-words").is_displayed()
     browser.get(f"file://{browser.folder}/masked.html#view=words")
     rows = browser.find_elements(By.CSS_SELECTOR, "#view tr")
-    assert len(rows[1].find_elements(By.TAG_NAME, "td")) == 11  # The token itself, and ten candidates.
+    # The token itself, and ten candidates.
+    assert len(rows[1].find_elements(By.TAG_NAME, "td")) == 11
     press(browser, "1", Keys.ARROW_DOWN)
     assert get_status(browser).startswith("Layer 1")
 

@@ -1,4 +1,5 @@
-"""run.attention_report: observations of each kind of model, numbers, the page, and rejected inputs."""
+"""run.attention_report: observations of each kind of model, numbers, the page, and rejected
+inputs."""
 
 import json
 import re
@@ -50,7 +51,10 @@ def test_a_pair(shifting):
 
 
 def test_a_masked_lm(toys):
-    """Candidates for a token are those of the text with [MASK] instead. A [MASK] in a text is one token."""
+    """Candidates for a token are those of the text with [MASK] instead.
+
+    A [MASK] in a text is one token.
+    """
     texts = {"text": ("the line stops", "the [MASK] stops")}
     observer, (seen, other) = observe(toys / "pretrained", texts)
     assert observer.kind == "masked_lm"
@@ -89,7 +93,10 @@ def test_numbers(shifting, tmp_path):
 
 
 def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path):
-    """Also for texts like the page's own placeholders. Browsers are told to run and load nothing else."""
+    """Also for texts like the page's own placeholders.
+
+    Browsers are told to run and load nothing else.
+    """
     texts = ("<script>alert(1)</script> & @@SCRIPT@@ @@DATA@@", "</script><img src=x onerror=alert(1)> <!--")
     observer, seen = observe(shifting, {"text": texts})
     path = tmp_path / "out.html"
@@ -100,7 +107,8 @@ def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path)
     assert "@@DATA@@" in text.split('id="data">')[1].split("</script>")[0]
     data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
     assert [each["texts"] for each in data["texts"]] == [[each] for each in texts]
-    assert set(re.findall(r"https?://[^\s\"'<]+", text)) == {"http://www.w3.org/2000/svg"}  # An XML namespace.
+    # An XML namespace.
+    assert set(re.findall(r"https?://[^\s\"'<]+", text)) == {"http://www.w3.org/2000/svg"}
     assert not re.search(r"<(link|iframe|img|object|embed|base)\b|@import|url\(", text)
     assert "default-src 'none'; script-src 'sha256-" in text
 

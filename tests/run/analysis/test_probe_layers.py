@@ -40,7 +40,10 @@ def folder(tmp_path_factory, reference):
 
 
 def probe(name, output_dir, **flags):
-    """Trains and evaluates probes on a file; returns probes.txt, and the rows of probes.tsv, of numbers."""
+    """Trains and evaluates probes on a file.
+
+    Returns probes.txt, and the rows of probes.tsv, of numbers.
+    """
     scripts.run_here("run.probe_layers", **{
         "init_checkpoint": "model", "train_file": name, "dev_file": name, "output_dir": output_dir,
         "max_seq_length": 12, **flags})

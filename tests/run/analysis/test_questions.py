@@ -1,4 +1,5 @@
-"""Questions of development data, with their correct answers, and texts that do not match the kind of a model."""
+"""Questions of development data, with their correct answers, and texts that do not match the
+kind of a model."""
 
 import types
 

@@ -1,4 +1,5 @@
-"""Training batches of arrays: order, grouping by length, resume, and the batches of several hosts."""
+"""Training batches of arrays: order, grouping by length, resume, and the batches of several
+hosts."""
 
 import itertools
 

@@ -1,4 +1,7 @@
-"""From a teacher to an int8 file: distilled, pruned, trained for int8, exported, and compared; and the cost of int8."""
+"""From a teacher to an int8 file: distilled, pruned, trained for int8, exported, and compared.
+
+And the cost of int8.
+"""
 
 import json
 import math
@@ -22,7 +25,8 @@ DATA = {"data_dir": "sst-2"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, reference):
-    """Directory with the teacher sst/ of two layers, and student/, pruned/, and int8/, each made from the previous."""
+    """Directory with the teacher sst/ of two layers, and student/, pruned/, and int8/, each made
+    from the previous."""
     folder = tmp_path_factory.mktemp("chain")
     toy_runs.write_data(folder)
     toy_runs.write(folder, reference, {"sst": toy_runs.TASKS["sst"]}, **SIZES)
@@ -65,6 +69,7 @@ def test_the_cost_of_each_matrix_in_int8(folder, capsys):
     assert names[-3:] == ["bert/pooler/dense", "output_weights", "everything"]
     assert len(names) == 1 + 1 + 4 + 2 + 1
     differences = {row["matrix"]: row["largest_difference"] for row in rows}
-    assert differences["nothing"] == differences["output_weights"] == 0  # The head has too few elements.
+    # The head has too few elements.
+    assert differences["nothing"] == differences["output_weights"] == 0
     assert min(value for name, value in differences.items() if name not in ("nothing", "output_weights")) > 0
     assert all(name in output for name in names)

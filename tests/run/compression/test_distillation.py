@@ -1,4 +1,5 @@
-"""run.run_distillation and run.run_general_distillation: students of each task and of a pre-trained model."""
+"""run.run_distillation and run.run_general_distillation: students of each task and of a
+pre-trained model."""
 
 import dataclasses
 import json

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.large
 
 @pytest.fixture(scope="module", autouse=True)
 def flat(tmp_path_factory, reference):
-    """The current directory, with the data and models of toy_runs.TASKS: one layer, 2 heads, 12 neurons."""
+    """The current directory, with the data and models of toy_runs.TASKS: one layer, 2 heads, 12
+    neurons."""
     folder = tmp_path_factory.mktemp("flat")
     toy_runs.write_tasks(folder, reference)
     with pytest.MonkeyPatch.context() as patch:
@@ -25,7 +26,10 @@ def flat(tmp_path_factory, reference):
 
 
 def prune(name, output_dir, **flags):
-    """Runs the script in this process, in the current directory; returns the content of pruning.json."""
+    """Runs the script in this process, in the current directory.
+
+    Returns the content of pruning.json.
+    """
     flags = {"init_checkpoint": name, "output_dir": output_dir, **toy_runs.DATA[name], "train_batch_size": 4, **flags}
     scripts.run_here("run.prune_model", **flags)
     return json.loads((output_dir / "pruning.json").read_text())
@@ -44,7 +48,10 @@ def test_each_task(tmp_path, name, capsys):
 
 
 def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
-    """The tokens of the training data suffice for its texts. The factors are trained like all weights."""
+    """The tokens of the training data suffice for its texts.
+
+    The factors are trained like all weights.
+    """
     report = prune("sst", tmp_path, prune_vocabulary="sst-2/train.tsv", embedding_size=3, num_train_epochs=1.0)
     before = float(capfd.readouterr().out.split("vocabulary: eval_accuracy ")[1].split()[0])
     assert report["whole"]["scores"]["eval_accuracy"] == pytest.approx(before, abs=1e-4)

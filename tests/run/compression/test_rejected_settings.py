@@ -1,4 +1,5 @@
-"""Settings of distillation, pruning, and comparison that are rejected, before anything is written."""
+"""Settings of distillation, pruning, and comparison that are rejected, before anything is
+written."""
 
 import dataclasses
 import json
@@ -124,7 +125,10 @@ def test_models_of_two_tasks_are_not_compared():
 
 
 def assert_rejected(script, variants, flags, message):
-    """Runs a script, with the directory of `variants` in its flags; asserts that it does not create an output_dir."""
+    """Runs a script, with the directory of `variants` in its flags.
+
+    Asserts that it does not create an output_dir.
+    """
     existed = os.path.exists(flags["output_dir"])
     flags = {name: value.format(variants=variants) if isinstance(value, str) else value
              for name, value in flags.items()}

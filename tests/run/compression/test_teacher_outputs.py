@@ -13,10 +13,12 @@ LENGTHS = [4, 1, 3, 4, 2]
 
 @pytest.fixture
 def saved(tmp_path):
-    """Outputs [B, choices, ...] of multiple choice, written in another order, and the path of their directory."""
+    """Outputs [B, choices, ...] of multiple choice, written in another order, and the path of
+    their directory."""
     rng = np.random.default_rng(5)
     outputs = {"logits": rng.normal(size=[5, 2]).astype(np.float32),
-               "hidden": rng.normal(size=[5, 2, 3, 4, 6]).astype(np.float16),  # [B, choices, K, S, H]
+               # [B, choices, K, S, H].
+               "hidden": rng.normal(size=[5, 2, 3, 4, 6]).astype(np.float16),
                "attention": rng.normal(size=[5, 2, 3, 2, 4, 4]).astype(np.float16)}
     parts = [(rows, {name: value[rows] for name, value in outputs.items()}) for rows in ([3, 0, 2], [4, 1])]
     path = stored_rows.find_subfolder(str(tmp_path / "answers"), [{"of": "one"}, {"data": 1}])

@@ -8,7 +8,8 @@ from run.evaluation import glue_submission, metrics
 
 
 def test_scores_by_hand():
-    labels, predictions = np.array([1, 0, 1, 1, 0]), np.array([1, 1, 0, 1, 0])  # 2 hits of 1, 1 miss, 1 false
+    # 2 hits of 1, 1 miss, 1 false.
+    labels, predictions = np.array([1, 0, 1, 1, 0]), np.array([1, 1, 0, 1, 0])
     scores = metrics.score(("accuracy", "f1", "matthews_corrcoef"), labels, predictions)
     assert scores["eval_accuracy"] == pytest.approx(3 / 5)
     assert scores["eval_f1"] == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
@@ -53,7 +54,8 @@ def test_every_task_is_scored_by_known_metrics():
 
 
 def test_means_of_probabilities():
-    """The probabilities of the averaged logits are the means, also for probabilities that are almost 0 or 1."""
+    """The probabilities of the averaged logits are the means, also for probabilities that are
+    almost 0 or 1."""
     logits = np.random.default_rng(3).normal(scale=4, size=(3, 5, 4)).astype(np.float32).astype(np.float64)
     logits[1, 0] = [90, -90, 0, 0]
     for options, probabilities in (

@@ -1,4 +1,5 @@
-"""Question answering: scores of predicted answers, training batches of windows, and averages of several models."""
+"""Question answering: scores of predicted answers, training batches of windows, and averages of
+several models."""
 
 import itertools
 import types
@@ -40,7 +41,8 @@ def test_scores_of_squad_2_and_the_best_threshold():
     answers = make_answers({"1": "b", "2": "x", "3": "c", "4": "y", "5": ""},
                          {"1": -3.0, "2": 4.0, "3": 2.0, "4": -1.0, "5": CERTAINLY_NULL})
     scores = squad_scores.score(examples, answers, 0.0)
-    # 1 is correct, 2 is correctly unanswered, 3 and 5 are incorrectly unanswered, 4 is incorrectly answered.
+    # 1 is correct, 2 is correctly unanswered, 3 and 5 are incorrectly unanswered, 4 is incorrectly
+    # answered.
     assert {name: scores[name] for name in scores if "best" not in name} == pytest.approx(
         {"exact": 40, "f1": 40, "HasAns_exact": 100 / 3, "HasAns_f1": 100 / 3, "NoAns_exact": 50, "NoAns_f1": 50})
     # At -3, 1, 2, and 4 are exact; at larger thresholds, fewer. F1 at 2 counts 1, 2, and 2/3 of 3.
@@ -130,7 +132,10 @@ def test_resumed_runs_and_hosts_have_the_same_batches(record_file, group_by_leng
 
 @pytest.mark.parametrize("ignores_padding", [False, True])
 def test_spans_are_averaged_over_all_windows_of_a_question(ignores_padding):
-    """Questions 0 and 2 have two windows and one; question 1 has none, as if its context were empty."""
+    """Questions 0 and 2 have two windows and one.
+
+    Question 1 has none, as if its context were empty.
+    """
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]])
     data = types.SimpleNamespace(windows=[types.SimpleNamespace(example_index=index) for index in (0, 0, 2)])
     penalty = -10_000.0 * (1 - mask) if ignores_padding else 0

@@ -1,4 +1,5 @@
-"""Saved embeddings: written atomically in any order of rows, read by row, named after their data."""
+"""Saved embeddings: written atomically in any order of rows, read by row, named after their
+data."""
 
 import os
 
@@ -11,7 +12,8 @@ from run.arrays.batches import take_rows
 from run.feature_based import embeddings
 from tests import remote_folders
 
-LAYERS, WIDTH, ENCODER_LENGTHS, OF_TAGGER = (0, 2), 3, [2, 4, 1], [3, 3, 1]  # Words per row, divided in two ways.
+# Words per row, divided in two ways.
+LAYERS, WIDTH, ENCODER_LENGTHS, OF_TAGGER = (0, 2), 3, [2, 4, 1], [3, 3, 1]
 METADATA = {"encoder": "e", "data": "d"}
 
 

@@ -1,4 +1,5 @@
-"""BiLSTMs on the embeddings of a frozen encoder: taggers, a regression of pairs, stored embeddings, resume, a table."""
+"""BiLSTMs on the embeddings of a frozen encoder: taggers, a regression of pairs, stored
+embeddings, resume, a table."""
 
 import csv
 import json
@@ -115,7 +116,10 @@ def test_runs_with_other_settings_and_inputs(folder, reference):
 
 @pytest.mark.extra_large
 def test_a_regression_of_pairs(folder):
-    """Pairs with the number of "stops" in the second text. The development data are part of the training data."""
+    """Pairs with the number of "stops" in the second text.
+
+    The development data are part of the training data.
+    """
     rng, rows = random.Random(3), []
     for _ in range(96):
         first, second = (rng.choices(("the", "line", "word", "at", "stops"), k=rng.randint(1, 3)) for _ in range(2))

@@ -26,7 +26,8 @@ def folder(working_folder, reference):
 
 @pytest.mark.extra_large
 def test_the_model_keeps_its_attention_and_its_bilstm(folder):
-    """A run's checkpoint, its copy in the original's format, and its SavedModel give the same responses."""
+    """A run's checkpoint, its copy in the original's format, and its SavedModel give the same
+    responses."""
     scripts.run_here("run.run_classifier", init_checkpoint="bert", bert_config_file="bilstm.json", max_seq_length=29,
                      output_dir="run", do_train=True, train_batch_size=3, num_train_epochs=1.0, learning_rate=1e-2,
                      task_name="sst-2", data_dir="sst-2")

@@ -25,7 +25,10 @@ def describe(labels, kind="classifier", **values):
 
 @pytest.fixture
 def checkpoint(tmp_path):
-    """Function that writes a checkpoint of a model, with a task.json if it has metadata; returns its path."""
+    """Function that writes a checkpoint of a model, with a task.json if it has metadata.
+
+    Returns its path.
+    """
     def write(model, metadata=None):
         FORMATS["tf1"].write(str(tmp_path), model_tensors(model), CONFIG)
         if metadata:

@@ -1,4 +1,5 @@
-"""The fine-tuning job before training: its runs, small batches, steps, optimizer, and the settings of a resumed run."""
+"""The fine-tuning job before training: its runs, small batches, steps, optimizer, and the
+settings of a resumed run."""
 
 import dataclasses
 from unittest import mock

@@ -1,4 +1,5 @@
-"""run_classifier on one file of one's own data: training, class weights, evaluation of the result, and hints."""
+"""run_classifier on one file of one's own data: training, class weights, evaluation of the
+result, and hints."""
 
 import csv
 import re
@@ -18,7 +19,8 @@ FLAGS = {"init_checkpoint": "model", "max_seq_length": 16, "train_batch_size": 8
 
 @pytest.fixture(scope="module", autouse=True)
 def folder(working_folder, reference):
-    """The current directory, with a model and mail.csv: 80 rows, a fifth of them with the label spam."""
+    """The current directory, with a model and mail.csv: 80 rows, a fifth of them with the label
+    spam."""
     toy_runs.write(working_folder, reference, {"model": (None, lambda config: models.BertEncoder(config, seed=3))})
     with open(working_folder / "mail.csv", "w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file)
@@ -69,7 +71,8 @@ def test_the_next_commands_name_the_evaluated_weights(folder, capsys):
 
 
 def test_class_weights_make_rare_labels_count_as_much(folder):
-    """The weights of the first step's loss: 36/29 of ham and 36/7 of spam in 72 rows, whose losses begin alike."""
+    """The weights of the first step's loss: 36/29 of ham and 36/7 of spam in 72 rows, whose
+    losses begin alike."""
     losses = {}
     for name in ("none", "balanced"):
         scripts.run_here(SCRIPT, data_file="mail.csv", output_dir=name, do_train=True, class_weights=name,

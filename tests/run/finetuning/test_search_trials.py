@@ -31,7 +31,8 @@ class Weight(tf.Module):
 
 @pytest.fixture
 def searched(tmp_path, monkeypatch):
-    """Function (scores, **settings of the search) -> name of the best run, with the names of all in `searched.ran`.
+    """Function (scores, **settings of the search) -> name of the best run, with the names of all in
+    `searched.ran`.
 
     A run creates a checkpoint and has its score in `scores`, or diverges if that is None.
     """
@@ -40,7 +41,8 @@ def searched(tmp_path, monkeypatch):
             folder, is_training = tmp_path / settings.training.output_dir, settings.do_train
             run.ran.append((folder.name, is_training))
             if is_training:
-                assert not (folder / latest_checkpoint.TRIAL_FILE).exists()  # A killed trial is unfinished.
+                # A killed trial is unfinished.
+                assert not (folder / latest_checkpoint.TRIAL_FILE).exists()
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / "checkpoint").write_text('model_checkpoint_path: "ckpt-7"')
                 for name in ("ckpt-7.index", "loss.png"):
@@ -103,7 +105,8 @@ def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, sear
 
 def test_a_search_resumes_with_missing_trials(tmp_path, searched):
     searched(SCORES, search_learning_rates=(0.1,))
-    (tmp_path / "search" / "batch8_lr0.1_epochs1" / "checkpoint").touch()  # As if the process had been killed.
+    # As if the process had been killed.
+    (tmp_path / "search" / "batch8_lr0.1_epochs1" / "checkpoint").touch()
     searched.ran.clear()
     searched({**SCORES, "batch8_lr0.5_epochs1": 0.875})
     assert searched.ran == [("batch8_lr0.5_epochs1", True), ("batch8_lr0.5_epochs2", True),

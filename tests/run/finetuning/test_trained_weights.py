@@ -44,7 +44,8 @@ def tune(output_dir, **flags):
 
 
 def count_moments(folder):
-    """Returns the number of weights for which the checkpoint of a run has both moments of the optimizer."""
+    """Returns the number of weights for which the checkpoint of a run has both moments of the
+    optimizer."""
     names = tf.train.load_checkpoint(folder).get_variable_to_shape_map()
     return sum(MOMENTS.fullmatch(name) is not None for name in names) / 2
 
@@ -68,12 +69,15 @@ def test_frozen_layers_have_no_optimizer_state():
     assert {name.split("/")[2] for name in found if name.startswith("bert/encoder/")} == {"layer_1"}
     assert not any(name.startswith("bert/embeddings/") for name in found)
     assert found >= set(HEAD)
-    assert count_moments("frozen") == 12 + len(HEAD)  # Query, key, and value of a layer are one kernel.
+    # Query, key, and value of a layer are one kernel.
+    assert count_moments("frozen") == 12 + len(HEAD)
 
 
 @pytest.mark.extra_large
 def test_devices_do_not_change_the_result(here, two_replicas, monkeypatch):
-    """Two replicas, gradient accumulation, and activation checkpointing; without dropout, which replicas sample.
+    """Two replicas, gradient accumulation, and activation checkpointing.
+
+    Without dropout, which replicas sample.
 
     The texts are read in windows, some layers are frozen, and others have adapters.
     """
@@ -138,7 +142,8 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
 
 @pytest.mark.large
 def test_frozen_layers_have_no_backward_pass(reference_config, reference_batches):
-    """Freezing removes matmuls from the backward pass, and does not change the gradients of the trained weights."""
+    """Freezing removes matmuls from the backward pass, and does not change the gradients of the
+    trained weights."""
     batch = {name: tf.constant(values[0]) for name, values in reference_batches.items()}
 
     def gradients(frozen):

@@ -1,4 +1,5 @@
-"""Evaluation of pre-training: means over predictions and examples, on one device and on replicas."""
+"""Evaluation of pre-training: means over predictions and examples, on one device and on
+replicas."""
 
 import dataclasses
 
@@ -39,7 +40,8 @@ def evaluate(strategy, examples, max_steps=99):
     evaluator = evaluation.PretrainingEvaluator(strategy, model, "next_sentence")
     data = tf.data.Dataset.from_tensor_slices(examples).batch(5)  # 5, 5, and 1.
     results = evaluator(lambda share: data, max_steps)
-    assert results == evaluator(lambda share: data, max_steps)  # Nothing remains from the first call.
+    # Nothing remains from the first call.
+    assert results == evaluator(lambda share: data, max_steps)
     return model, results
 
 
@@ -48,7 +50,8 @@ def test_means_are_over_predictions_and_examples(examples):
     outputs = model(examples)
     whole = losses.pretraining_loss(outputs, examples)
     for name in ("masked_lm_loss", "next_sentence_loss"):
-        assert results[name] == pytest.approx(float(whole[name]), rel=1e-4)  # Training adds 1e-5 predictions.
+        # Training adds 1e-5 predictions.
+        assert results[name] == pytest.approx(float(whole[name]), rel=1e-4)
     hits = np.argmax(outputs["masked_lm_logits"], axis=-1) == examples["masked_lm_ids"].numpy()
     weights = examples["masked_lm_weights"].numpy()
     assert results["masked_lm_accuracy"] == pytest.approx((hits * weights).sum() / weights.sum())

@@ -69,7 +69,10 @@ def add_numbers(features, epochs, places):
 
 
 def test_the_order_of_several_hosts_is_that_of_one(tmp_path, monkeypatch):
-    """Files end within a block, with a block, and just before. There are more files and records than buffers hold."""
+    """Files end within a block, with a block, and just before.
+
+    There are more files and records than buffers hold.
+    """
     for name, value in (("SHUFFLE_RECORDS", 11), ("READ_FILES", 3), ("READ_RECORDS", 4)):
         monkeypatch.setattr(inputs, name, value)
     paths = [write_numbered(tmp_path / f"{number}.tfrecord", FEATURES, 50 * number, count)

@@ -1,4 +1,5 @@
-"""Left-to-right language modeling: predicted tokens and their loss, compared with a direct computation."""
+"""Left-to-right language modeling: predicted tokens and their loss, compared with a direct
+computation."""
 
 import numpy as np
 import pytest
@@ -38,7 +39,8 @@ def test_predictions_by_hand():
 @pytest.mark.parametrize("rows", [ROWS, PACKED], ids=["unpacked", "packed"])
 @pytest.mark.parametrize("options", [{}, {"layers": "unpadded", "last_where_read": True}], ids=["plain", "fast"])
 def test_loss(rows, options):
-    """The mean over all pairs of a token and the next one in its sequence, computed token by token in NumPy."""
+    """The mean over all pairs of a token and the next one in its sequence, computed token by
+    token in NumPy."""
     model = models.BertPretrainer(make_encoder(CONFIG, **options), sentence_label=None)
     features = add_to(rows)
     found = losses.create_pretraining_loss(None, "next_token")(model(features), features)

@@ -1,4 +1,5 @@
-"""Pre-training on records of each objective, and in phases: evaluation, resuming, and settings that cannot change."""
+"""Pre-training on records of each objective, and in phases: evaluation, resuming, and settings
+that cannot change."""
 
 import dataclasses
 import pathlib
@@ -67,7 +68,8 @@ def trained(tmp_path_factory, config):
     """Directory with the records and a run of each objective."""
     folder = tmp_path_factory.mktemp("objectives")
     for objective, kind in KINDS.items():
-        short = {"short_seq_prob": 0.95} if kind.get("pack_sequences") else {}  # Packs of several sequences.
+        # Packs of several sequences.
+        short = {"short_seq_prob": 0.95} if kind.get("pack_sequences") else {}
         write_records(folder / f"{objective}.tfrecord", objective=objective, max_seq_length=S,
                       **get_predictions(objective), **kind, **short)
         job.run(make_settings(folder, objective).replace_values({"config": choose_config(config, objective)}))
@@ -96,7 +98,8 @@ def test_results_of_the_evaluation(trained, objective):
     label = {"sentence_order": ["sentence_order_accuracy", "sentence_order_loss"]}.get(objective, [])
     tokens = "next_token" if objective == "left_to_right" else "masked_lm"
     assert sorted(results) == sorted(["global_step", "loss", f"{tokens}_accuracy", f"{tokens}_loss", *label])
-    assert results["loss"] == pytest.approx(  # Their means are over batches, and over predictions or sequences.
+    # Their means are over batches, and over predictions or sequences.
+    assert results["loss"] == pytest.approx(
         results[f"{tokens}_loss"] + results.get("sentence_order_loss", 0), rel=0.2)
 
 
@@ -113,7 +116,10 @@ def test_a_run_resumes_in_any_phase(phases, config, tmp_path, step):
 
 
 def assert_resumes(settings, config, step, resumed):
-    """Resumes a copy of a finished run, in the directory `resumed`, after a step; compares all variables."""
+    """Resumes a copy of a finished run, in the directory `resumed`, after a step.
+
+    Compares all variables.
+    """
     finished = settings.training.output_dir
     shutil.copytree(finished, resumed)
     for later in range(step + 1, STEPS + 1):

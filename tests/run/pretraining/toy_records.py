@@ -9,7 +9,10 @@ FEATURES = records.pretraining_features(S, P)
 
 
 def write_records(path, features, count, **columns):
-    """Writes records of zeros, except for the given columns, [count, length]; returns the path as str."""
+    """Writes records of zeros, except for the given columns, [count, length].
+
+    Returns the path as str.
+    """
     zeros = {feature.name: np.zeros([count, feature.length], np.float32 if feature.is_float else np.int64)
              for feature in features}
     with records.RecordWriter(str(path), features) as writer:

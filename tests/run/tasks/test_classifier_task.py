@@ -1,4 +1,5 @@
-"""ClassifierTask: labels in another order, of another task, without names, and that the training data lacks."""
+"""ClassifierTask: labels in another order, of another task, without names, and that the training
+data lacks."""
 
 import numpy as np
 import pytest

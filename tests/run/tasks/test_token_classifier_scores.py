@@ -17,7 +17,8 @@ ENTITIES = ("O", "B-X", "I-X")
 
 @pytest.fixture
 def make_task(tmp_path, reference):
-    """Function that returns a task which has read a file with this content for its split, "dev" or "test"."""
+    """Function that returns a task which has read a file with this content for its split, "dev"
+    or "test"."""
     def make(split, content, labels=ENTITIES, name="data.txt", **settings):
         (tmp_path / name).write_text(content)
         settings = FineTuningSettings(
@@ -58,7 +59,10 @@ def test_labels_that_are_not_entities(make_task, tmp_path):
 
 
 def test_document_context_does_not_count_twice(make_task):
-    """Each word counts in one window. Its logits in other windows, here of a wrong label, are ignored."""
+    """Each word counts in one window.
+
+    Its logits in other windows, here of a wrong label, are ignored.
+    """
     task = make_task("dev", "-DOCSTART- O\n\n" + "the O\nfirst B-X\nline I-X\n\nstops O\n\n" * 4
                      + "-DOCSTART- O\n\nnumber B-X\n", document_context=True)
     label_ids = task.eval_features["label_ids"]
@@ -69,7 +73,10 @@ def test_document_context_does_not_count_twice(make_task):
 
 
 def test_predictions_for_a_treebank_are_a_treebank(make_task, tmp_path, capsys):
-    """Other columns, comments, and multiword tokens are unchanged. The scores are those of the same labels."""
+    """Other columns, comments, and multiword tokens are unchanged.
+
+    The scores are those of the same labels.
+    """
     row = "{}\t{}\t_\t{}\t_\t_\t_\t_\t_\tX=1\n"
     content = "# text = the lines\n" + row.format("1-2", "thelines", "_") + row.format(1, "the", "a") + row.format(
         2, "line", "b") + "\n" + row.format(1, "stops", "c") + "\n"

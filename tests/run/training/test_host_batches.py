@@ -23,7 +23,8 @@ class HostsOfTwoReplicas:
 
 
 def numbers(count, batch_size, drop_remainder):
-    """Dataset of batches of two features of `count` examples, of which the second may be of any width."""
+    """Dataset of batches of two features of `count` examples, of which the second may be of any
+    width."""
     data = tf.data.Dataset.from_tensor_slices({"x": np.arange(count), "wide": np.arange(3 * count).reshape(count, 3)})
     return data.batch(batch_size, drop_remainder=drop_remainder)
 

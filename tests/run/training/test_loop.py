@@ -17,7 +17,8 @@ from bert_tf.optimization import create_optimizer
 from run.settings.training import StepSettings, TrainingSettings
 from run.training import checkpoints, loop, preemption
 
-ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}  # Results of evaluations, by step.
+# Results of evaluations, by step.
+ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}
 
 
 class OneWeight(tf_keras.Model):
@@ -81,7 +82,8 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     seen = {}
     run, model = start(tmp_path, **settings)
     results = train(run, batches, evaluate_by_step(run, model, seen))
-    assert list(seen) == [2, 4, 6, 8, 10]  # 0.9 at step 10 is not an improvement over 0.9 at step 4.
+    # 0.9 at step 10 is not an improvement over 0.9 at step 4.
+    assert list(seen) == [2, 4, 6, 8, 10]
     assert results == {"accuracy": 0.9, "eval_loss": 2.0}
     assert "training stopped at step 10: accuracy has not improved in 3 evaluations; the best is from step 4" in (
         capsys.readouterr().out)
@@ -187,7 +189,8 @@ def test_a_run_whose_file_checkpoint_is_lost_is_resumed(tmp_path, capsys):
 
 
 def test_checkpoints_of_other_programs_are_not_resumed(tmp_path):
-    """TensorFlow would restore the variables with equal names, and leave the others at their initial values."""
+    """TensorFlow would restore the variables with equal names, and leave the others at their
+    initial values."""
     tf.train.Checkpoint(weight=tf.Variable(1.0)).write(str(tmp_path / "model.ckpt-9"))
     assert not has_run(str(tmp_path))
     assert start(tmp_path)[0].step == 0

@@ -30,10 +30,12 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
     (["bert_model.ckpt.index", "bert_config.json"], "contains a model, bert_model.ckpt.index, that is not from a run"),
     (["config.json", "model.safetensors"], "contains a model, model.safetensors, that"),
     (["checkpoint", "best.json"], "contains a model, checkpoint, that"),  # the best/ of a run
-    (["run.json", "bert_model.ckpt.index"], "contains a model, bert_model.ckpt.index"),  # a pruned model
+    # A pruned model.
+    (["run.json", "bert_model.ckpt.index"], "contains a model, bert_model.ckpt.index"),
     (["bert_config.json"], "would overwrite another bert_config.json; choose another"),
     (["vocab.txt"], "would overwrite another vocab.txt"),
-    (["run.json", "bert_config.json", "vocab.txt", "ckpt-5.index"], None),  # killed at its first checkpoint
+    # Killed at its first checkpoint.
+    (["run.json", "bert_config.json", "vocab.txt", "ckpt-5.index"], None),
     (["run.json", "checkpoint", "bert_config.json", "ckpt-5.index"], None),
     (["notes.txt"], None), ([], None)])
 def test_training_in_a_folder_that_holds_something(tmp_path, names, message):

@@ -1,4 +1,5 @@
-"""A training run in a directory that only TensorFlow can open (ram://): when it writes, and resuming."""
+"""A training run in a directory that only TensorFlow can open (ram://): when it writes, and
+resuming."""
 
 import pytest
 

@@ -1,7 +1,9 @@
-"""Training steps: the original's losses with every strategy, accumulation, dropout, and values that are not finite.
+"""Training steps: the original's losses with every strategy, accumulation, dropout, and values that
+are not finite.
 
-The reference batches hold 4 examples with 1 to 6 predictions each, so that replicas and micro-batches hold different
-numbers of predictions. Tolerance: 1e-4 relative, what the original allows itself between machines.
+The reference batches hold 4 examples with 1 to 6 predictions each, so that replicas and
+micro-batches hold different numbers of predictions. Tolerance: 1e-4 relative, what the original
+allows itself between machines.
 """
 
 import contextlib
@@ -44,7 +46,10 @@ mean_root = TotalLoss(Term(  # Finite at 0, where its gradient is not.
 
 
 def make_line(strategy, loss, batches, make_optimizer=BertAdamW, **options):
-    """Returns a Trainer of Line on batches of numbers, whose last is repeated; the model; and the optimizer."""
+    """Returns a Trainer of Line on batches of numbers, whose last is repeated.
+
+    The model; and the optimizer.
+    """
     with strategy.scope():
         model = Line()
         optimizer = make_optimizer(RATE)
@@ -108,7 +113,8 @@ def test_gradients_that_overflow_under_a_loss_scale_lower_it(one_device, monkeyp
 
 @pytest.mark.large
 def test_gradient_accumulation_on_replicas_with_batches_from_a_generator(two_replicas):
-    """TensorFlow does not know that it has no end, and considers the batch size unknown if another dimension is."""
+    """TensorFlow does not know that it has no end, and considers the batch size unknown if
+    another dimension is."""
     numbers = np.arange(1, 5, dtype=np.float32)
     trainer, model, _ = make_line(two_replicas, mean_output, [numbers])
     expected = train(trainer, model, 1)

@@ -1,4 +1,7 @@
-"""Numbers of masked tokens, and their replacements. The records of the original BERT test which tokens are masked."""
+"""Numbers of masked tokens, and their replacements.
+
+The records of the original BERT test which tokens are masked.
+"""
 
 import dataclasses
 import functools

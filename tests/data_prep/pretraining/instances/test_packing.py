@@ -67,7 +67,8 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
 
 
 def extract_sequence(features, row, places, number):
-    """A sequence of a record as lists: its IDs, segments, masks with their positions in it, and label."""
+    """A sequence of a record as lists: its IDs, segments, masks with their positions in it, and
+    label."""
     masks = []
     if "masked_lm_positions" in features:
         masks = [(int(position - places[0]), int(id_)) for position, id_, weight in zip(*(

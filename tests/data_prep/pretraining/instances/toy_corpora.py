@@ -13,7 +13,10 @@ VOCABULARY = masking.Vocabulary(random_ids=np.arange(1300), cls_id=CLS, sep_id=S
 
 
 def make_corpus(*documents):
-    """Creates a Corpus of documents, each a list of sentence lengths. The tokens are 100, 101, ..., 1299, 100, ..."""
+    """Creates a Corpus of documents, each a list of sentence lengths.
+
+    The tokens are 100, 101, ..., 1299, 100, ...
+    """
     lengths = [length for document in documents for length in document]
     return Corpus((100 + np.arange(sum(lengths)) % 1200).astype(np.uint16), np.cumsum([0, *lengths]),
                   np.cumsum([0, *map(len, documents)]), num_bytes=0)

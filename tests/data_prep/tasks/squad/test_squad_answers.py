@@ -11,7 +11,8 @@ from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate, get_final_text
 from tests.conftest import REFERENCE
 
-LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}  # max_seq_length, doc_stride, max_query_length
+# Max_seq_length, doc_stride, max_query_length.
+LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,8 @@ def test_all_scores_give_answers(questions, kind, tmp_path):
         scores[:, some] = {"infinite": -np.inf, "not a number": np.nan}[kind]
     answers = squad.predict_answers(examples, features, *scores, 8, 7, True, is_v2)
     predictions = answers.choose(0.5)
-    if is_v2 and kind in ("infinite", "not a number"):  # The scores of no answer, which JSON does not support.
+    # The scores of no answer, which JSON does not support.
+    if is_v2 and kind in ("infinite", "not a number"):
         with pytest.raises(InputError, match=r"nbest_predictions\.json: cannot contain NaN or infinity; the model"):
             squad.write_answers(answers, tmp_path, 0.5)
     else:
@@ -81,7 +83,10 @@ def test_all_scores_give_answers(questions, kind, tmp_path):
 
 
 def predict_answers(tokenizer, context, starts, ends, n_best_size=20, max_answer_length=30, is_v2=False):
-    """Answers to the question b about a context of one window. Scores are per token, 0 for [CLS], otherwise -9."""
+    """Answers to the question b about a context of one window.
+
+    Scores are per token, 0 for [CLS], otherwise -9.
+    """
     example = squad.Example("id", "b", context)
     feature, = squad.convert_examples_to_features([example], tokenizer, 12, 5, 3, False)
     scores = np.full([2, 1, 12], -9.0)

@@ -12,7 +12,8 @@ from data_prep.tasks import squad
 from data_prep.tasks.squad import features as squad_features
 from tests.conftest import REFERENCE
 
-LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}  # max_seq_length, doc_stride, max_query_length
+# Max_seq_length, doc_stride, max_query_length.
+LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,8 @@ def test_features_match_the_original_bert(version, split, tmp_path, reference_to
 
 
 def test_windows_by_hand(tokenizer):
-    # The context is a b ##e c [UNK] d a. With [CLS] b [SEP] [SEP], five of these tokens fit into nine.
+    # The context is a b ##e c [UNK] d a. With [CLS] b [SEP] [SEP], five of these tokens fit into
+    # nine.
     first, second = make_features([example(" a be\tc\u202fx\r\nd a ")], tokenizer, max_seq_length=9, doc_stride=3)
     assert [feature.unique_id for feature in (first, second)] == [1000000000, 1000000001]
     assert [(feature.example_index, feature.doc_span_index) for feature in (first, second)] == [(0, 0), (0, 1)]
